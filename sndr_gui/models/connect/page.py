@@ -9,20 +9,13 @@ import asyncio
 import os
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
-from engine_host.client import Folders, HostError
+from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.connect.change import Change, propose, undo, write
-from engine_host.connect.clients.definition import Client
-from engine_host.connect.clients.table import CLIENTS, client_named
 from engine_host.connect.facts import ANY_KEY, KEY_VARIABLE, Facts, address, facts_of
-from engine_host.connect.found import client_list
-from engine_host.connect.machine import Machine
-from engine_host.connect.records import Records
-from engine_host.connect.settings import settings_of
 from engine_host.connect.words import STATES
 from engine_host.protocol.connect import (
     ClientChange,
@@ -39,20 +32,16 @@ from sndr_gui.host.session import Session
 from sndr_gui.kit.rows import Column, RowsModel
 from sndr_gui.models.connect.probe import Probe
 
+if TYPE_CHECKING:
+    from sndr_gui.models.connect.files import Files
+
+T = TypeVar("T")
 TONES = {
     ConnectionState.CONNECTED: "good",
     ConnectionState.OUTDATED: "warn",
     ConnectionState.UNREADABLE: "bad",
     ConnectionState.OTHER: "warn",
 }
-
-
-@dataclass(frozen=True)
-class Read:
-    """All that was read of this machine at once."""
-
-    clients: tuple[ClientEntry, ...]
-    settings: dict[str, ClientSettings]
 
 
 def columns() -> list[Column[ClientEntry]]:
@@ -87,7 +76,7 @@ class ConnectModel(QObject):
     changed = Signal()
     proposed = Signal(object)
 
-    def __init__(self, session: Session, machine: Machine | None = None) -> None:
+    def __init__(self, session: Session) -> None:
         super().__init__()
         self.session = session
         self.rows = RowsModel(columns(), lambda entry: entry.name, self)
@@ -102,11 +91,10 @@ class ConnectModel(QObject):
         self.probed = ""
         self.working = ""
         self._settings: dict[str, ClientSettings] = {}
-        self._machine = machine or Machine.here()
-        self._records = Records(Folders.resolve().data)
+        self._impossible: dict[str, str] = {}
+        self._files: Files | None = None
         self._models: tuple[str, ...] = ()
         self._model: str | None = None
-        self._proposal: Change | None = None
         self._probe: Probe | None = None
         self._shown = self._reading = self._again = False
         self._running: tuple[object, ...] = ()
@@ -142,8 +130,8 @@ class ConnectModel(QObject):
         try:
             await self._ask()
             url, facts = self.url, self.facts
-            read = await asyncio.to_thread(read_machine, self._machine, self._records, url, facts)
-            self._settings = read.settings
+            read = await self._in_thread(lambda files: files.read(url, facts))
+            self._settings, self._impossible = read.settings, read.impossible
             self.rows.set_rows(read.clients)
             if not self.chosen and read.clients:
                 self.chosen = read.clients[0].name
@@ -198,7 +186,7 @@ class ConnectModel(QObject):
     @property
     def impossible(self) -> str:
         """The reason for which the client that is shown cannot be used; empty where it can."""
-        return next((client.impossible for client in CLIENTS if client.name == self.chosen), "")
+        return self._impossible.get(self.chosen, "")
 
     def command(self, *options: str) -> str:
         """Return the command that does the same."""
@@ -209,63 +197,63 @@ class ConnectModel(QObject):
 
     def propose(self) -> None:
         """Work out what writing would change; `proposed` shows it."""
-        facts = self.facts
+        facts, name = self.facts, self.chosen
         if facts is None:
             return
 
-        def work(client: Client) -> None:
-            self._proposal = propose(client, self._machine, facts)
+        def done(change: ClientChange | None) -> None:
+            if change is not None and change.files:
+                self.proposed.emit(change)
+            else:
+                self.done = change
 
-        def done() -> None:
-            if self._proposal is not None and self._proposal.files:
-                self.proposed.emit(self._proposal.shown())
-            elif self._proposal is not None:
-                self.done = self._proposal.shown()
-
-        self._do("reading", work, done)
+        self._do("reading", lambda files: files.propose(name, facts), done)
 
     def write(self) -> None:
         """Write what was proposed and looked at."""
-        proposal, self._proposal = self._proposal, None
-        if proposal is None:
-            return
-
-        def work(_client: Client) -> None:
-            self.done = write(proposal, self._records)
-
-        self._do("writing", work)
+        self._do("writing", lambda files: files.write(), self._on_done)
 
     def undo(self) -> None:
         """Put back what was there before."""
+        name = self.chosen
+        self._do("undoing", lambda files: files.undo(name), self._on_done)
 
-        def work(client: Client) -> None:
-            self.done = undo(client, self._records)
-
-        self._do("undoing", work)
+    def _on_done(self, change: ClientChange | None) -> None:
+        self.done = change
 
     def _do(
-        self, what: str, work: Callable[[Client], None], then: Callable[[], object] = lambda: None
+        self,
+        what: str,
+        work: Callable[[Files], ClientChange | None],
+        then: Callable[[ClientChange | None], None],
     ) -> None:
         if self.working:
             return
-        client = client_named(self.chosen)
+        name = self.chosen
         self.working, self.done, self.undone = what, None, what == "undoing"
-        self.problems.pop(client.name, None)
+        self.problems.pop(name, None)
         self.changed.emit()
 
         async def whole() -> None:
             try:
-                await asyncio.to_thread(work, client)
+                then(await self._in_thread(work))
             except HostError as error:
-                self.problems[client.name] = error.problem
-            else:
-                then()
+                self.problems[name] = error.problem
             finally:
                 self.working = ""
             self.changed.emit()
             self.load()
 
         self.session.tasks.start(whole(), f"connect {what}")
+
+    async def _in_thread(self, work: Callable[[Files], T]) -> T:
+        def run() -> T:
+            from sndr_gui.models.connect.files import Files
+
+            self._files = self._files or Files()
+            return work(self._files)
+
+        return await asyncio.to_thread(run)
 
     # The probe.
 
@@ -274,19 +262,19 @@ class ConnectModel(QObject):
         facts = self.facts
         if facts is None or self.working:
             return
-        client = client_named(self.chosen)
-        self.working, self.probed, self.steps = "probing", client.name, ()
-        self.problems.pop(client.name, None)
+        self.working, self.probed, self.steps = "probing", self.chosen, ()
+        self.problems.pop(self.chosen, None)
         self.changed.emit()
-        self.session.tasks.start(self._probe_whole(client, facts), "connect probe")
+        self.session.tasks.start(self._probe_whole(self.chosen, facts), "connect probe")
 
-    async def _probe_whole(self, client: Client, facts: Facts) -> None:
+    async def _probe_whole(self, name: str, facts: Facts) -> None:
         try:
             control = self.session.client
+            client = await self._in_thread(lambda files: files.client(name))
             self._probe = Probe(control, self._on_step)
             await self._probe.run(client, facts, await self._key(control, facts))
         except HostError as error:
-            self.problems[client.name] = error.problem
+            self.problems[name] = error.problem
         finally:
             self.working, self._probe = "", None
         self.changed.emit()
@@ -301,13 +289,3 @@ class ConnectModel(QObject):
     def _on_step(self, step: ProbeStep) -> None:
         self.steps = (*self.steps, step)
         self.changed.emit()
-
-
-def read_machine(machine: Machine, records: Records, url: str | None, facts: Facts | None) -> Read:
-    """Read all clients and, where a model runs, what each has to be told."""
-    clients = client_list(machine, records, url, facts).clients
-    settings: dict[str, ClientSettings] = {}
-    if facts is not None:
-        possible = [client for client in CLIENTS if not client.impossible]
-        settings = {client.name: settings_of(client, machine, facts) for client in possible}
-    return Read(clients, settings)

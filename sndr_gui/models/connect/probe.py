@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.connect.clients.definition import Client
 from engine_host.connect.facts import Facts
 from engine_host.protocol.connect import ProbeStep
 from engine_host.protocol.engines import Engine, Request
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.requests import RequestQuery
+
+if TYPE_CHECKING:
+    from engine_host.connect.clients.definition import Client
 
 T = TypeVar("T")
 

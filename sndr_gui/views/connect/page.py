@@ -10,7 +10,6 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from engine_host.protocol.connect import ClientChange
 from sndr_gui.models.connect.page import ConnectModel
 from sndr_gui.views.connect.detail import ClientDetail
-from sndr_gui.views.connect.dialog import WriteDialog
 from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.labels import set_text
 from sndr_gui.views.widgets.layout import GAP, scrolling
@@ -84,4 +83,6 @@ class ConnectView(Page):
 
     def _on_proposed(self, change: ClientChange) -> None:
         if self.isVisible():
+            from sndr_gui.views.connect.dialog import WriteDialog
+
             WriteDialog(self, self.model, change).open()

@@ -70,9 +70,9 @@ async def test_a_refused_dialog_and_a_changed_file_change_nothing(stage: Stage) 
     page.findChildren(WriteDialog)[0].reject()
     await asyncio.sleep(0.05)
     assert list(person().iterdir()) == []
-    page.model.propose()
-    await stage.until(lambda: page.model._proposal and not page.model.working)
-    page.model.write()
+    page.detail.write.click()
+    await stage.until(lambda: [one for one in page.findChildren(WriteDialog) if one.isVisible()])
+    next(one for one in page.findChildren(WriteDialog) if one.isVisible()).write.click()
     file = person() / ".config" / "opencode" / "opencode.json"
     await stage.until(lambda: page.detail.undo.isVisible())
     file.write_text(file.read_text() + "// mine\n")
