@@ -146,8 +146,7 @@ class Gui:
 
     def open(self, page: str) -> None:
         """Go to a page with its keys."""
-        titles = [page.title for page in PAGES]
-        self.press(f"ctrl+{(titles.index(page) + 1) % 10}")
+        self.press(next(entry.shortcut.lower() for entry in PAGES if entry.title == page))
 
     def type(self, text: str) -> None:
         """Type text where the focus is."""
