@@ -27,9 +27,11 @@ _OPTIONS = (
     click.option(
         "--fallback/--no-fallback", default=None, help="Ask the provider while no engine runs (no)."
     ),
+    click.option("--no-key", is_flag=True, help="Ask without a key from now on."),
     click.option("--no-engines", is_flag=True, help="Leave the engines out from now on."),
     click.option("--no-provider", is_flag=True, help="Leave the provider out from now on."),
 )
+_KEYS = ("key_variable", "key_file")
 _OF_PROVIDER = (
     "url",
     "model",
@@ -48,7 +50,7 @@ def where_it_leads(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def run(*args: Any, **given: Any) -> Any:
-        names = ("engines", *_OF_PROVIDER, "allow_remote", "fallback", "no_engines", "no_provider")
+        names = ("engines", *_OF_PROVIDER, "allow_remote", "fallback", "no_key", "no_engines", "no_provider")
         where = {name: given.pop(name) for name in names}
         return function(*args, where=where, **given)
 
@@ -65,8 +67,11 @@ def targets_of(where: dict[str, Any], old: RouteTargets | None) -> RouteTargets:
     if where["no_provider"]:
         before, given = None, {}
     provider = before
-    if given:
+    if given or (where["no_key"] and before is not None):
         known = before.model_dump() if before is not None else {}
+        if where["no_key"] or given.get("url", known.get("url")) != known.get("url"):
+            # A key is for the address that it was given for, and goes to no other unless that is said.
+            known = {name: value for name, value in known.items() if name not in _KEYS}
         if "key_variable" in given:
             known.pop("key_file", None)
         if "key_file" in given:

@@ -197,6 +197,8 @@ def command_for(action: str, route_id: str, targets: RouteTargets, before: Route
         words += ["--provider", provider.url, "--model", provider.model, "--context", str(provider.context)]
         words += ["--key-env", provider.key_variable] if provider.key_variable else []
         words += ["--key-file", provider.key_file] if provider.key_file else []
+        had_key = old is not None and (old.key_variable or old.key_file)
+        words += ["--no-key"] if had_key and not (provider.key_variable or provider.key_file) else []
         words += ["--slots", str(provider.slots)] if provider.slots != 8 else []
         words += [] if provider.tools else ["--no-tools"]
         words += ["--images"] if provider.images else []

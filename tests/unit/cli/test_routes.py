@@ -15,7 +15,7 @@ from engine_host.protocol.routes import Provider, RouteTargets
 NOTHING: dict[str, Any] = {
     "engines": (), "url": None, "model": None, "key_variable": None, "key_file": None, "context": None,
     "slots": None, "tools": None, "images": None, "embeddings": None, "allow_remote": None, "fallback": None,
-    "no_engines": False, "no_provider": False,
+    "no_key": False, "no_engines": False, "no_provider": False,
 }  # fmt: skip
 THERE = Provider(url="https://x/v1", model="m", context=4096, key_variable="A_KEY")
 BOTH = RouteTargets(engines=("a",), provider=THERE, allow_remote=True, fallback=True)
@@ -32,6 +32,20 @@ def test_what_is_not_said_stays() -> None:
     other = targets_of(given(model="n", key_file="/k"), BOTH).provider
     assert other is not None
     assert (other.model, other.key_variable, other.key_file) == ("n", None, "/k")
+
+
+def test_a_key_goes_to_no_other_address() -> None:
+    moved = targets_of(given(url="https://other/v1"), BOTH).provider
+    assert moved is not None
+    assert (moved.url, moved.key_variable, moved.key_file) == ("https://other/v1", None, None)
+    same = targets_of(given(url=THERE.url, model="n"), BOTH).provider
+    assert same is not None
+    assert same.key_variable == "A_KEY"
+    without = targets_of(given(no_key=True), BOTH).provider
+    assert without == THERE.model_copy(update={"key_variable": None})
+    renewed = targets_of(given(url="https://other/v1", key_file="/k"), BOTH).provider
+    assert renewed is not None
+    assert (renewed.key_variable, renewed.key_file) == (None, "/k")
 
 
 def test_a_part_is_left_out() -> None:
