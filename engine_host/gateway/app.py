@@ -257,7 +257,7 @@ class Gateway:
     async def _metrics(self) -> bytes:
         """Return our own figures and the engines', in Prometheus' format."""
         targets = self._directory.targets()
-        now = [*self._counters.families(), *live(targets, self._admission)]
+        now = [*self._counters.families(), *live(targets, self._admission, self._loads.waiting())]
         return written([*now, *await self._engine_metrics.families(targets)])
 
     async def _ask(

@@ -140,7 +140,7 @@ class Admission:
 
     def enter_loading(self, name: str, owner: str = "") -> Ticket:
         """A place among those that wait for a model's load; raises EndpointError queue_full."""
-        engine = f"loading {name}"
+        engine = loading_queue(name)
         state = self._engines.setdefault(engine, _EngineState(0))
         if not state.takes(owner, self.queue_limit):
             raise faults.queue_full(name, self.queue_limit)
@@ -241,3 +241,8 @@ class Admission:
         for queue in state.queues.values():
             for ticket in queue:
                 ticket.changed.set()
+
+
+def loading_queue(name: str) -> str:
+    """Return what the queue of a model that is being loaded has in place of an engine's id."""
+    return f"loading {name}"

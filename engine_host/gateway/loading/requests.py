@@ -10,7 +10,7 @@ from starlette.types import Receive, Send
 
 from engine_host.core.errors import HostError
 from engine_host.gateway import error_answers as faults
-from engine_host.gateway.access.admission import Admission
+from engine_host.gateway.access.admission import Admission, loading_queue
 from engine_host.gateway.directory import Directory, Target
 from engine_host.gateway.exchange import send_fault
 from engine_host.gateway.loading.lm_studio import LoadWish, loaded_otherwise, not_on_demand
@@ -56,6 +56,13 @@ class OnDemandRequests:
     def loadable(self) -> Sequence[Target]:
         """Return the models that a request would load."""
         return self._loader.loadable()
+
+    def waiting(self) -> dict[str, int]:
+        """Return how many requests wait for the load of each model."""
+        return {
+            target.name: self._admission.waiting(loading_queue(target.name))
+            for target in self._loader.loadable()
+        }
 
     def to_load(self, request: ReadRequest, meaning: Meaning) -> str | None:
         """Return the model that has to be loaded for a request; None where one answers, or none may be."""

@@ -386,3 +386,15 @@ class LaunchModel(PlannedForm):
         """Start the plan."""
         if self.can_start and self.plan is not None:
             self.actions.start_plan(self.plan)
+
+    @property
+    def can_add_on_demand(self) -> bool:
+        """True when the plan may be left to requests: also one for which there is no room now."""
+        ready = self.plan is not None and self.subject is not None and not self._old and not self.form_error
+        return ready and self.session.connection.connected and not self.actions.pending("add on demand")
+
+    def add_on_demand(self) -> None:
+        """Let requests load what is on the page, instead of starting it."""
+        if self.can_add_on_demand and self.subject is not None:
+            asked = self.form.request(self.subject, self.build)
+            self.actions.add_on_demand(asked.model_copy(update={"keep": False, "instead_of": None}))

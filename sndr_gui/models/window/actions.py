@@ -15,6 +15,7 @@ from engine_host.protocol.engines import Backend, Engine, ServerBuild, StopEngin
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.jobs import JobKind
 from engine_host.protocol.models import ModelFile, ModelOrigin
+from engine_host.protocol.on_demand import AddOnDemand
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import (
     EngineKind,
@@ -62,6 +63,7 @@ class Actions(QObject):
         self._pending: set[str] = set()
         self.problem: Problem | None = None
         self.pending_consent: PendingConsent | None = None
+        self.added_on_demand = ""
 
     def pending(self, name: str) -> bool:
         """Return True while this command was sent and not yet answered."""
@@ -121,6 +123,16 @@ class Actions(QObject):
                 raise
 
         self._send("start", work)
+
+    def add_on_demand(self, launch: LaunchRequest) -> None:
+        """Let requests load this start from now on, instead of carrying it out."""
+
+        async def work(client: AsyncControlClient) -> None:
+            added = await client.call(ops.ADD_ON_DEMAND, AddOnDemand(launch=launch))
+            self.added_on_demand = added.name
+
+        self.added_on_demand = ""
+        self._send("add on demand", work)
 
     def relaunch(self, engine: Engine) -> None:
         """Start the same again; planned anew when the machine or the file changed since."""

@@ -29,11 +29,15 @@ class StartBar(Card):
         self.body.setContentsMargins(12, 10, 12, 10)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self.start = button("Start", model.start, kind="primary", icon="play", shortcut="Ctrl+Return")
+        self.on_demand = button("On demand", model.add_on_demand)
+        self.on_demand.setAccessibleName("Load it on demand")
         self.cancel = button("Cancel", model.watch.cancel)
         self.cancel.setAccessibleName("Cancel the start")
         self.note = ElidedLabel("", "muted")
         self.equivalent_command = CopyField(what="equivalent command", wraps=True)
-        line = row(column(self.equivalent_command, self.note, spacing=4), self.cancel, self.start, spacing=12)
+        told = column(self.equivalent_command, self.note, spacing=4)
+        # One above the other: the command line needs the width.
+        line = row(told, self.cancel, column(self.start, self.on_demand, spacing=4), spacing=12)
         line.setStretch(0, 1)
         self.body.addLayout(line)
 
@@ -49,6 +53,14 @@ class StartBar(Card):
             plain_tooltip(f"Start this plan  (Ctrl+Return)\n{model.equivalent_command}".strip())
         )
         self.equivalent_command.set_content(model.equivalent_command or "sndr launch PRESET")
+        self.on_demand.setEnabled(model.can_add_on_demand)
+        self.on_demand.setToolTip(
+            tip(
+                "Start nothing now: the first request for it loads it, and it ends when nobody asks",
+                "",
+                f"{model.equivalent_command} --on-demand".strip(),
+            )
+        )
         self.cancel.setVisible(engine is not None)
         command = command_of(model.session.state, engine, "stop", "--now")
         self.cancel.setToolTip(tip("Cancel this start", "", command))
@@ -78,6 +90,8 @@ class StartBar(Card):
         if model.plan is None:
             what = "preset" if model.subject.is_preset else "model"
             return f"This {what} cannot be started, see above.", "bad"
+        if model.actions.added_on_demand == model.plan.name:
+            return f"{model.plan.name} is loaded when a request asks for it; Home shows it.", "good"
         if not model.plan.startable:
             return "An error above blocks the start.", "bad"
         if ended := [one.name for one in model.plan.instead_of]:

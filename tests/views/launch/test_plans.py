@@ -144,3 +144,14 @@ async def test_a_plan_that_took_too_long_says_so_and_is_asked_for_again(
     stage.window.go("home")
     await shown_again(stage, page)
     assert not page.plan.problem.isVisible()
+
+
+async def test_a_plan_is_left_to_requests(stage: Stage) -> None:
+    page = await planned(stage)
+    assert page.start.on_demand.toolTip().endswith("--on-demand")
+    page.start.on_demand.click()
+    await stage.until(lambda: bool(stage.host.sent("POST", "/v1/on-demand")))
+    (sent,) = stage.host.sent("POST", "/v1/on-demand")
+    assert page.model.subject is not None
+    assert sent["launch"]["model"] == page.model.subject.asks["model"]
+    assert not starts(stage), "nothing is started"
