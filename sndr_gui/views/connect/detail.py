@@ -10,7 +10,7 @@ from engine_host.connect.words import OUTCOMES, STATES
 from engine_host.protocol.connect import ClientSettings, ProbeOutcome, ProbeStep
 from sndr_gui.kit import formats
 from sndr_gui.models.connect.page import TONES, ConnectModel
-from sndr_gui.views.widgets.buttons import button
+from sndr_gui.views.widgets.buttons import button, tip
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.labels import badge, set_text, set_tone, text
@@ -88,9 +88,9 @@ class ClientDetail(QWidget):
         self.undo.setEnabled(idle)
         self.probe.setVisible(ready)
         self.probe.setEnabled(idle)
-        self.write.setToolTip(model.command("--write"))
-        self.undo.setToolTip(f"sndr connect {entry.name} --undo")
-        self.probe.setToolTip(model.command("--probe"))
+        self.write.setToolTip(tip("Look at the changes, then write", command=model.command("--write")))
+        self.undo.setToolTip(tip("Put the old file back", command=f"sndr connect {entry.name} --undo"))
+        self.probe.setToolTip(tip("Try it as the client does", command=model.command("--probe")))
         self.command.set_content(model.command())
         done = model.done if model.done is not None and model.done.client == entry.name else None
         set_text(self.done, "\n".join(self._done_lines()) if done is not None else "")
