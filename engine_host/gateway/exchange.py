@@ -310,6 +310,9 @@ class Exchange:
                 piece, first = infill.feed(piece)
             else:
                 first = feed(piece)
+                if self._meter.progress is not None:
+                    self._entry.reading(*self._meter.progress)
+                    self._meter.progress = None
                 if b'"error"' in piece:
                     piece = await self._explain_crash(piece)
                 if passage is not None:

@@ -60,6 +60,8 @@ class Meter:
         self.content_seen = False
         self.over = False
         """Whether the frame was fed after which no client reads on."""
+        self.progress: tuple[int, int] | None = None
+        """Tokens of the prompt that are read, and all of it, where the last piece told."""
         self._last_begun = False
         self._pieces: Newest[bytes] = Newest(_TAIL_PIECES, _TAIL_SIZE)
         self._begun: dict[str, Any] = {}
@@ -77,6 +79,7 @@ class Meter:
             message = value.get("message")
             if value.get("type") == "message_start" and isinstance(message, dict):
                 self._begun = _table(message, "usage")
+            self.progress = _progress(value) or self.progress
             self.content_seen = self.content_seen or _has_content(value)
         return self.content_seen
 
@@ -109,6 +112,13 @@ def _has_content(value: dict[str, Any]) -> bool:
         if isinstance(delta, dict) and any(delta.get(name) for name in _CONTENT_FIELDS):
             return True
     return False
+
+
+def _progress(value: dict[str, Any]) -> tuple[int, int] | None:
+    """Return llama.cpp's progress with a prompt; None in any other frame."""
+    told = _table(value, "prompt_progress")
+    done, total = _whole(told.get("processed")), _whole(told.get("total"))
+    return (min(done, total), total) if done is not None and total else None
 
 
 def _object(payload: bytes) -> dict[str, Any]:

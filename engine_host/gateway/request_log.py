@@ -21,6 +21,8 @@ _NEAR = 8
 _PLACE_INTERVAL, _FAR_INTERVAL = 1.0, 10.0
 """Seconds between two events about a place in the queue: near its head, and far from it."""
 
+_PROGRESS_INTERVAL = 0.5
+
 Publish = Callable[[EventBase], None]
 
 
@@ -46,6 +48,7 @@ class Entry:
     problem: Problem | None = None
     stop: Callable[[], None] | None = None
     place: int | None = None
+    prefill: tuple[int, int] | None = None
     conversation: str | None = None
     on_end: Callable[["Entry"], None] | None = None
     capture: Capture | None = None
@@ -72,6 +75,14 @@ class Entry:
         self.waited = time.monotonic() - self.started
         self.place = None
         self._move(RequestState.PREFILL)
+
+    def reading(self, done: int, total: int) -> None:
+        """So many tokens of the prompt are read, of so many."""
+        self.prefill = (done, total)
+        now = time.monotonic()
+        if self.state is RequestState.PREFILL and now - self._told_at >= _PROGRESS_INTERVAL:
+            self._told_at = now
+            self._move(RequestState.PREFILL)
 
     def first_content(self) -> None:
         """The first byte of content came."""
@@ -107,6 +118,8 @@ class Entry:
             stream=self.stream,
             state=self.state,
             place=self.place,
+            prefill_tokens=self.prefill[0] if self.prefill is not None else None,
+            prefill_of=self.prefill[1] if self.prefill is not None else None,
             created_at=self.created_at,
             waited=self.waited,
             ttft=self.ttft,

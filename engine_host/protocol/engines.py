@@ -161,6 +161,8 @@ class Request(Wire):
     stream: bool = False
     state: RequestState
     place: int | None = Field(None, description="its place among those that wait, from 1")
+    prefill_tokens: int | None = Field(None, description="tokens of the prompt that the engine has by now")
+    prefill_of: int | None = Field(None, description="tokens of the whole prompt, while it is read")
     created_at: Seconds
     waited: float | None = None
     ttft: float | None = None

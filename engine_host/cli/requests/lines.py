@@ -156,6 +156,8 @@ def _cells(request: Request) -> tuple[str, ...]:
 def _state(request: Request) -> str:
     if request.state is RequestState.WAITING:
         return f"queued, {request.place}." if request.place is not None else "queued"
+    if request.state is RequestState.PREFILL and request.prefill_tokens is not None and request.prefill_of:
+        return f"{request.state.value} {100 * request.prefill_tokens / request.prefill_of:.0f} %"
     return request.state.value
 
 

@@ -12,6 +12,7 @@ from engine_host.gateway.call import Call
 from engine_host.gateway.chat.request import repaired
 from engine_host.gateway.chat.tool_or_format import both
 from engine_host.gateway.directory import Target
+from engine_host.gateway.openai import progress
 from engine_host.gateway.openai.completion_logprobs import CompletionLogprobs
 from engine_host.gateway.openai.dimensions import Shortened, wanted_dimensions
 from engine_host.gateway.openai.infill import (
@@ -154,6 +155,9 @@ def _plain(path: str, raw: bytes, body: dict[str, Any], target: Target) -> Call:
     stream = bool(body.get("stream"))
     if path == "/v1/completions" and target.native_infill:
         return _completion(raw, body, target)
+    if _is_read_apart(path, target) and progress.is_long(raw, body):
+        long = progress.with_progress(raw)
+        return Call(path, long, stream, passage=progress.ProgressFilter(), reader=READER)
     if not stream or not target.usage_on_request or asks_for_usage(body):
         return Call(path, raw, stream, reader=READER if _is_read_apart(path, target) else None)
     return Call(path, with_usage(body), stream, passage=UsageFilter())

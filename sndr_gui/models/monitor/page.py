@@ -41,6 +41,8 @@ def state_of(request: Request) -> str:
     """Return a request's state in a word, with its place while it waits."""
     if request.state is RequestState.WAITING:
         return f"queued, {request.place}." if request.place is not None else "queued"
+    if request.state is RequestState.PREFILL and request.prefill_tokens is not None and request.prefill_of:
+        return f"{request.state.value} {formats.percent(request.prefill_tokens, request.prefill_of)}"
     return request.state.value
 
 

@@ -56,6 +56,24 @@ def test_a_conversation_reuses_its_prefix_and_an_edit_is_found(real: Any) -> Non
     asyncio.run(go())
 
 
+def test_a_long_prompt_tells_how_far_it_is(real: Any) -> None:
+    async def go() -> None:
+        async with real(model=DEMO, slots=1, context=8192) as served, openai_client(served.url) as ai:
+            asked: Any = {"model": MODEL, "max_tokens": 4, "temperature": 0}
+            long = {"role": "user", "content": STORY * 20}
+            async with await ai.chat.completions.create(messages=[long], stream=True, **asked) as stream:
+                chunks = [chunk async for chunk in stream]
+            assert all(not hasattr(chunk, "prompt_progress") for chunk in chunks)
+            assert chunks[0].choices[0].delta.role == "assistant"
+            told = [one.request for one in served.events if one.request.prefill_of]
+            assert told
+            (done,) = served.gateway.request_log.requests()
+            assert done.prompt_tokens == told[0].prefill_of
+            assert all((one.prefill_tokens or 0) <= one.prefill_of for one in told)
+
+    asyncio.run(go())
+
+
 def test_a_conversation_in_anthropics_form_names_itself(real: Any) -> None:
     async def go() -> None:
         async with real(model=DEMO, slots=1) as served, anthropic_client(served.url) as ai:
