@@ -306,6 +306,8 @@ class Exchange:
                 continue
             if capture is not None:
                 capture.from_engine(piece)
+            if self._target.key and b'"error"' in piece:
+                piece = failures.hidden(self._target, piece)
             if infill is not None:
                 piece, first = infill.feed(piece)
             else:
@@ -358,9 +360,8 @@ class Exchange:
         if self._entry.ended:
             return
         if figures.error is not None:
-            fault = self._crash or faults.EndpointError(
-                500, "engine_error", figures.error, Reason.ENGINE_CRASHED
-            )
+            reason = Reason.ENGINE_CRASHED if self._target.provider is None else Reason.PROVIDER_FAILED
+            fault = self._crash or faults.EndpointError(500, "engine_error", figures.error, reason)
             self._entry.failed(fault.problem(), figures)
         else:
             self._entry.done(figures)

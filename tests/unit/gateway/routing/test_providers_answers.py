@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from engine_host.protocol.errors import Reason
 from engine_host.protocol.routes import Provider, RouteTargets
 from tests.unit.asynchronous import until
 from tests.unit.gateway.asking import CHAT, ask
@@ -90,6 +91,30 @@ def test_its_failures_keep_their_status_without_its_key(
     assert (answer.status_code, error["code"], error["src"]) == (given, code, "provider")
     assert error["provider_status"] == status
     assert KEY not in answer.text
+
+
+@pytest.mark.parametrize("path", ["/v1/messages", "/api/chat", CHAT])
+def test_a_failure_in_mid_stream_shows_no_key(world: Any, scripts: Any, path: str) -> None:
+    seen: list[Any] = []
+
+    async def fails(engine: Any, body: dict[str, Any], writer: asyncio.StreamWriter) -> None:
+        told = json.dumps({"error": {"message": f"broke with {KEY}", "code": "x"}}).encode()
+        writer.write(scripts.stream_head + scripts.chunk("a "))
+        await writer.drain()
+        await asyncio.sleep(0.02)
+        writer.write(scripts.http_chunk(b"data: " + told + b"\n\n") + b"0\r\n\r\n")
+
+    def prepare(served: Any) -> None:
+        lead_out(fails)(served)
+        seen.append(served)
+
+    answer = ask(world, "POST", path, prepare, json={**HELLO, "stream": True})
+    assert "broke with" in answer.text
+    assert KEY not in answer.text
+    problem = seen[0].events[-1].request.problem
+    assert problem is not None
+    assert problem.reason is Reason.PROVIDER_FAILED
+    assert KEY not in problem.model_dump_json()
 
 
 def test_it_cannot_send_requests_and_the_key_elsewhere(world: Any) -> None:
