@@ -21,10 +21,11 @@ from engine_host.protocol.events import (
 )
 from engine_host.protocol.host import Gpu, GpuHolder
 from engine_host.protocol.jobs import JobKind, JobState
+from engine_host.protocol.routes import RouteTargets, TargetState
 from engine_host.protocol.telemetry import Sample
 from tests.hostile.making.models import spoiler
 from tests.views.conftest import Stage
-from tests.views.samples import engines, presets
+from tests.views.samples import engines, presets, routes
 from tests.views.samples import host as samples
 from tests.views.window.test_main import NAMES
 
@@ -66,6 +67,11 @@ async def test_every_page_opens_whatever_the_host_says(stage: Stage, turn: int) 
     for part in ("host", "models", "servers", "settings", "installations", "patches", "patch", "applies"):
         setattr(host, part, change(getattr(host, part)))
     host.telemetry, host.presets, host.verdicts = map(change, (host.telemetry, host.presets, host.verdicts))
+    told = RouteTargets(engines=("a", "b"), provider=routes.PROVIDER)
+    host.routes = {
+        "r": change(routes.route("r", told, TargetState.UNKNOWN)),
+        "s": change(routes.route("s", told, before=told)),
+    }
     host.plan = change(samples.vllm_plan() if turn % 2 else samples.plan())
     for event in events(change):
         host.publish(event)
