@@ -1,4 +1,4 @@
-"""Claude Code, Codex and opencode finish a small task through the gateway, where they are installed.
+"""Claude Code, Codex and opencode, set up by `sndr connect`, finish a small task where they are installed.
 
 They are npm packages and no part of this program: `npm install --prefix FOLDER @anthropic-ai/claude-code
 @openai/codex opencode-ai`, and FOLDER/node_modules/.bin in PATH. The engine is scripted; all else is real.
@@ -15,6 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from engine_host.connect.change import propose, write
+from engine_host.connect.clients.table import client_named
+from engine_host.connect.facts import Facts
+from engine_host.connect.machine import Machine
+from engine_host.connect.records import Records
 from engine_host.daemon.http_server import HttpServer
 from engine_host.gateway import Gateway, Target, bind_endpoint
 from engine_host.protocol.engines import RequestState
@@ -22,28 +27,12 @@ from tests.integration.gateway.scripted_engine import DONE, ScriptedEngine
 
 PATIENCE = 120.0
 TASK = "Write the word done into the file proof.txt."
-CODEX = """
-model = "scripted"
-model_provider = "sndr"
-model_context_window = 60000
+CODEX = """# theirs
 check_for_update_on_startup = false
 [analytics]
 enabled = false
-[model_providers.sndr]
-name = "SNDR"
-base_url = "{url}/v1"
-wire_api = "responses"
-env_key = "SNDR_KEY"
-requires_openai_auth = false
 """
-OPENCODE = """{{
-  "autoupdate": false, "share": "disabled", "model": "sndr/scripted", "small_model": "sndr/scripted",
-  "provider": {{"sndr": {{
-    "npm": "@ai-sdk/openai-compatible", "name": "SNDR",
-    "options": {{"baseURL": "{url}/v1", "apiKey": "sk-local"}},
-    "models": {{"scripted": {{"name": "scripted", "limit": {{"context": 60000, "output": 2000}}}}}}
-  }}}}
-}}"""
+OPENCODE = '{ "autoupdate": false, "share": "disabled" } // theirs\n'
 
 
 @dataclass(frozen=True)
@@ -110,6 +99,13 @@ async def carried_out(argv: list[str], folder: Path, variables: dict[str, str]) 
     return out.decode("utf-8", "replace")
 
 
+def set_up(name: str, folder: Path, url: str) -> None:
+    """Write an agent's settings into its files, as `sndr connect NAME --write` does."""
+    facts = Facts(f"{url}/v1", "scripted", 65_536, key_needed=False)
+    proposal = propose(client_named(name), Machine(folder / "home", "linux", {}), facts)
+    assert write(proposal, Records(folder / "data")).done
+
+
 def finished(
     name: str, arguments: list[str], home: Path, variables: dict[str, str], files: dict[str, str]
 ) -> None:
@@ -122,9 +118,9 @@ def finished(
         async with scripted(home) as (url, engine, gateway):
             for path, text in files.items():
                 (folder / path).parent.mkdir(parents=True, exist_ok=True)
-                (folder / path).write_text(text.format(url=url))
-            given = {key: value.format(url=url) for key, value in variables.items()}
-            out = await carried_out([program, *arguments], folder, given)
+                (folder / path).write_text(text)
+            set_up(name, folder, url)
+            out = await carried_out([program, *arguments], folder, variables)
             assert (folder / "work" / "proof.txt").read_text() == "done\n", out[-2000:]
             assert DONE in out
             assert engine.received
@@ -139,10 +135,8 @@ def finished(
 @pytest.mark.timeout(PATIENCE + 60)
 def test_claude_code(home: Path) -> None:
     variables = {
-        "ANTHROPIC_BASE_URL": "{url}", "ANTHROPIC_AUTH_TOKEN": "sk-local", "ANTHROPIC_MODEL": "scripted",
-        "ANTHROPIC_DEFAULT_HAIKU_MODEL": "scripted", "DISABLE_AUTOUPDATER": "1", "DISABLE_TELEMETRY": "1",
-        "DISABLE_ERROR_REPORTING": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-        "CLAUDE_CODE_MAX_CONTEXT_TOKENS": "60000",
+        "DISABLE_AUTOUPDATER": "1", "DISABLE_TELEMETRY": "1", "DISABLE_ERROR_REPORTING": "1",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     }  # fmt: skip
     finished("claude", ["-p", TASK, "--allowedTools", "Bash"], home, variables, {})
 
@@ -151,10 +145,10 @@ def test_claude_code(home: Path) -> None:
 def test_codex(home: Path) -> None:
     # The task is the script's own, so the agent needs no sandbox, which few machines have.
     arguments = ["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", TASK]
-    finished("codex", arguments, home, {"SNDR_KEY": "sk-local"}, {"home/.codex/config.toml": CODEX})
+    finished("codex", arguments, home, {}, {"home/.codex/config.toml": CODEX})
 
 
 @pytest.mark.timeout(PATIENCE + 60)
 def test_opencode(home: Path) -> None:
     variables = {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
-    finished("opencode", ["run", TASK], home, variables, {"work/opencode.json": OPENCODE})
+    finished("opencode", ["run", TASK], home, variables, {"home/.config/opencode/opencode.json": OPENCODE})
