@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 _T = TypeVar("_T")
-LIMIT = 40.0
+LIMIT = 150.0
 
 
 def run(work: Coroutine[Any, Any, _T]) -> _T:
@@ -18,7 +18,7 @@ def run(work: Coroutine[Any, Any, _T]) -> _T:
     return asyncio.run(bounded())
 
 
-async def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
+async def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
     """Wait until something is true; fails after `seconds`."""
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 - what is waited for has no event to offer
