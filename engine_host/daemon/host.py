@@ -117,6 +117,7 @@ class Host:
         self._closed = False
         self._opened = False
         self._comparing: set[asyncio.Task[None]] = set()
+        self._reading: asyncio.Task[None] | None = None
 
     async def open(self, host: str | None, port: int | None) -> None:
         """Build the services, take up kept engines, and bind the endpoint.
@@ -375,7 +376,8 @@ class Host:
         if self._closed or not self._opened:
             return
         self._closed = True
-        self._reading.cancel()
+        if self._reading is not None:
+            self._reading.cancel()
         await self.on_demand.close()
         await self._jobs.close()
         for task in self._comparing:

@@ -37,7 +37,7 @@ class Loader(Protocol):
         """Note that an engine is used now."""
 
     def unload(self, name: str) -> None:
-        """Drain and stop a model that a request loaded. Raises HostError(conflict) for any other."""
+        """Drain and stop a model that a request loaded. Raises HostError(conflict) for one that stays."""
 
 
 class NothingToLoad:

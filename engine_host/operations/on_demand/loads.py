@@ -166,6 +166,8 @@ class OnDemandModels:
         Raises HostError(not_found), and for a while after a load that failed the same again.
         """
         model = self._found(name)
+        if self._closing:
+            raise HostError(Reason.CANCELLED, "The program is being closed, and loads nothing any more.")
         if keep_alive is not None:
             model.keep_alive = keep_alive
         if model.load is None:
@@ -174,7 +176,10 @@ class OnDemandModels:
             model.load = RunningLoad(name, asyncio.get_running_loop().create_future(), overrides)
             # Nobody may be there any more to read how it ended.
             model.load.done.add_done_callback(lambda done: done.cancelled() or done.exception())
-            model.load.task = asyncio.create_task(self._carry_out(model, model.load), name=f"load {name}")
+            load = model.load
+            load.task = asyncio.create_task(self._carry_out(model, load), name=f"load {name}")
+            # One that was cancelled before its first step never came to telling it.
+            load.task.add_done_callback(lambda _task: self._ended_unrun(model, load))
             change = OnDemandChange.REQUESTED
         else:
             change = OnDemandChange.USED
@@ -215,7 +220,20 @@ class OnDemandModels:
             self._wake.set()
 
     def unload(self, name: str) -> None:
-        """Drain and stop a model that a load started.
+        """Drain and stop a model that a load started, for a client.
+
+        Raises HostError(not_found), HostError(conflict) for one that a person started or pinned.
+        """
+        if self._found(name).entry.pinned:
+            raise HostError(
+                Reason.CONFLICT,
+                f"{name} is pinned, and not ended by a request.",
+                fix=f"End it with: sndr on-demand unload {name}",
+            )
+        self.end(name)
+
+    def end(self, name: str) -> None:
+        """Drain and stop a model that a load started, pinned or not.
 
         Raises HostError(not_found), HostError(conflict) for one that a person started.
         """
@@ -228,7 +246,7 @@ class OnDemandModels:
         if engine.id != model.engine:
             raise HostError(
                 Reason.CONFLICT,
-                f"{name} was started by hand, and is not ended for a request.",
+                f"{name} was started by hand, and is not ended as one that a request loaded.",
                 fix=f"End it with: sndr stop {name}",
                 evidence={"engine": engine.id},
             )
@@ -257,12 +275,7 @@ class OnDemandModels:
         try:
             await self._load(model, load)
         except asyncio.CancelledError:
-            if self._closing or not load.waiting:
-                load.done.cancel()
-            else:
-                off = HostError(Reason.CANCELLED, f"The load of {load.name} was called off.")
-                load.done.set_exception(off)
-            self._tell_ended(model, load, OnDemandChange.NOT_WANTED)
+            self._cancelled(model, load)
         except HostError as error:
             self._failed(model, load, error.problem)
         except Exception as error:  # noqa: BLE001 - a defect of ours must not leave requests waiting
@@ -318,6 +331,18 @@ class OnDemandModels:
             model.load = None
         if load.task is not None:
             load.task.cancel()
+
+    def _ended_unrun(self, model: _Model, load: RunningLoad) -> None:
+        if not load.done.done():
+            self._cancelled(model, load)
+
+    def _cancelled(self, model: _Model, load: RunningLoad) -> None:
+        if self._closing or not load.waiting:
+            load.done.cancel()
+        else:
+            off = HostError(Reason.CANCELLED, f"The load of {load.name} was called off.")
+            load.done.set_exception(off)
+        self._tell_ended(model, load, OnDemandChange.NOT_WANTED)
 
     def _failed(self, model: _Model, load: RunningLoad, problem: Problem) -> None:
         model.problem, model.failed, model.engine = problem, time.monotonic(), None

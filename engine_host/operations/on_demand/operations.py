@@ -154,7 +154,7 @@ class OnDemandOperations:
     @performs(ops.UNLOAD_ON_DEMAND)
     def unload(self, name: str) -> OnDemandModel:
         """Drain and stop one. Raises HostError(not_found), HostError(conflict) for one started by hand."""
-        self._models.unload(name)
+        self._models.end(name)
         return self._models.get(name)
 
     async def _planned(self, launch: LaunchRequest) -> LaunchPlan:
