@@ -17,6 +17,7 @@ from engine_host.protocol.fit import Measured
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import EngineKind, LaunchRequest
 from engine_host.protocol.requests import RequestQuery
+from engine_host.protocol.routes import RouteTargets
 from tests.integration.host.conftest import RunningHost, alive, files_below, home_left_empty, wait_for
 from tests.integration.host.test_demo_model import WEATHER
 from tests.integration.privacy.canary import WORD, ask_everything, found_below
@@ -245,6 +246,33 @@ def test_anthropics_sdk(served: Served) -> None:
     with pytest.raises(anthropic.BadRequestError, match=r"prompt is too long: \d+ tokens > 2048 maximum"):
         client.messages.create(messages=[{"role": "user", "content": "hello " * 3000}], **asked)
     client.close()
+
+
+def test_another_id_for_it(served: Served) -> None:
+    # vLLM answers 404 to a name that is not its own.
+    served.host.client.call(ops.SET_ROUTE, RouteTargets(engines=("sndr-demo",)), id="coder")
+    question: Any = [{"role": "user", "content": "Hi"}]
+    try:
+        whole = served.client.chat.completions.create(model="coder", messages=question, max_tokens=4)
+        assert whole.model == "coder"
+        streamed = served.client.chat.completions.create(
+            model="coder", messages=question, max_tokens=4, stream=True
+        )
+        assert {chunk.model for chunk in streamed} == {"coder"}
+        assert served.client.completions.create(model="coder", prompt="a", max_tokens=2).model == "coder"
+        url = f"http://127.0.0.1:{served.host.port}"
+        with httpx.Client(base_url=url, trust_env=False, timeout=120) as client:
+            message = {"model": "coder", "messages": question, "max_tokens": 4}
+            assert client.post("/v1/messages", json=message).json()["model"] == "coder"
+            answer = client.post(
+                "/v1/responses", json={"model": "coder", "input": "Hi", "max_output_tokens": 4}
+            )
+            assert answer.json()["model"] == "coder"
+            assert client.post("/tokenize", json={"model": "coder", "content": "Hi"}).json()["tokens"]
+            counted = client.post("/v1/messages/count_tokens", json=message).json()
+            assert counted["input_tokens"]
+    finally:
+        served.host.client.call(ops.REMOVE_ROUTE, id="coder")
 
 
 def test_the_system_text_of_agents_is_read_in_every_form(served: Served) -> None:
