@@ -85,10 +85,16 @@ def _role(message: object) -> str:
 
 
 def _mark(kind: PromptPart, role: str, number: int, value: Any, salt: bytes) -> Mark:
-    text = json.dumps(_bare(value, _DEEPEST), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    text = _text(value)
+    if any(name in text for name in _NOT_IN_PROMPTS):
+        text = _text(_bare(value, _DEEPEST))
     data = text.encode("utf-8", "surrogatepass")
     digest = hashlib.blake2b(data, digest_size=8, key=salt).digest()
     return Mark(kind, role, number, int.from_bytes(digest), len(data))
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
 def _bare(value: Any, depth: int) -> Any:

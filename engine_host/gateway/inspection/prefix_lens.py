@@ -20,7 +20,9 @@ from engine_host.protocol.engines import RequestState
 from engine_host.protocol.requests import Conversation, PrefixTurn
 
 _CHATS = frozenset({"/v1/chat/completions", "/v1/responses", "/v1/messages", "/api/chat"})
-_BESIDE = 16 << 10
+_DELAY = 0.01
+"""Seconds after which a prompt is hashed: the engine has the request by then, and works on it."""
+_BESIDE = 64 << 10
 """Bytes of a request whose parts are hashed on a thread of their own."""
 _MOST_AT_WORK = 64
 """Requests that are being hashed; of those beyond it nothing is told."""
@@ -61,6 +63,7 @@ class PrefixLens:
         self._turns: OrderedDict[str, PrefixTurn] = OrderedDict()
         self._marked: dict[str, tuple[Mark, ...]] = {}
         self._named: dict[str, Named] = {}
+        self._due: dict[str, tuple[asyncio.TimerHandle, Mapping[str, Any], int]] = {}
         self._at_work: dict[str, asyncio.Task[None]] = {}
         self._parts = 0
 
@@ -72,10 +75,8 @@ class PrefixLens:
             self._named[entry.id] = named
             entry.conversation = self._id(named.source, named.value)
         entry.on_end = self._ended
-        if size <= _BESIDE:
-            self._take(entry, _marks(body, self._salt))
-        elif len(self._at_work) < _MOST_AT_WORK:
-            self._at_work[entry.id] = asyncio.create_task(self._mark(entry, body), name="prompt's parts")
+        timer = asyncio.get_running_loop().call_later(_DELAY, self._look, entry, body, size)
+        self._due[entry.id] = timer, body, size
 
     def conversations(self) -> tuple[Conversation, ...]:
         """Return the conversations, that of the newest turn first."""
@@ -87,9 +88,19 @@ class PrefixLens:
 
     async def aclose(self) -> None:
         """Stop looking."""
+        for timer, _, _ in self._due.values():
+            timer.cancel()
+        self._due.clear()
         for task in self._at_work.values():
             task.cancel()
         await asyncio.gather(*self._at_work.values(), return_exceptions=True)
+
+    def _look(self, entry: Entry, body: Mapping[str, Any], size: int) -> None:
+        self._due.pop(entry.id, None)
+        if size <= _BESIDE:
+            self._take(entry, _marks(body, self._salt))
+        elif len(self._at_work) < _MOST_AT_WORK:
+            self._at_work[entry.id] = asyncio.create_task(self._mark(entry, body), name="prompt's parts")
 
     async def _mark(self, entry: Entry, body: Mapping[str, Any]) -> None:
         try:
@@ -112,6 +123,10 @@ class PrefixLens:
         return hashlib.blake2b(text, digest_size=5, key=self._salt).hexdigest()
 
     def _ended(self, entry: Entry) -> None:
+        if (due := self._due.get(entry.id)) is not None:
+            timer, body, size = due
+            timer.cancel()
+            self._look(entry, body, size)
         if entry.id in self._at_work:
             return
         marks = self._marked.pop(entry.id, ())

@@ -9,7 +9,7 @@ from engine_host.gateway.inspection import prefix_lens
 from engine_host.protocol.requests import PrefixReason
 
 CHAT = "/v1/chat/completions"
-LONG = {"role": "user", "content": "word " * 8000}
+LONG = {"role": "user", "content": "word " * 20_000}
 
 
 def user(content: str) -> dict[str, Any]:
