@@ -66,18 +66,20 @@ class OnDemandRequests:
 
     def to_load(self, request: ReadRequest, meaning: Meaning) -> str | None:
         """Return the model that has to be loaded for a request; None where one answers, or none may be."""
-        running = self._directory.targets()
         if meaning.route is not None:
-            if engines_of(meaning.route, running):
+            names = [name for name in meaning.route.targets.engines if self._loader.is_known(name)]
+            if not names or engines_of(meaning.route, self._directory.targets()):
                 return None
-            return next((name for name in meaning.route.targets.engines if self._loader.is_known(name)), None)
-        names = {target.name for target in running}
+            return names[0]
         if meaning.name is None:
             # As with one engine: with one model that can be loaded there is no doubt about it.
-            loadable = self._loader.loadable() if not names else ()
-            return loadable[0].name if len(loadable) == 1 else None
+            loadable = self._loader.loadable()
+            return loadable[0].name if len(loadable) == 1 and not self._directory.targets() else None
         known = self._known(meaning.name, request.form)
-        return known if known is not None and known not in names and meaning.name not in names else None
+        if known is None:
+            return None
+        running = {target.name for target in self._directory.targets()}
+        return known if running.isdisjoint({known, meaning.name}) else None
 
     def touch(self, request: ReadRequest, target: Target) -> None:
         """Note the use of a model; raises EndpointError 400 for a keep_alive that is no duration."""

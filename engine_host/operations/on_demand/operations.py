@@ -37,7 +37,7 @@ from engine_host.protocol.plans import LaunchPlan, LaunchRequest
 _log = logging.getLogger(__name__)
 _MINUTE = 60
 # What stands in the way now may be gone when a request comes.
-_OF_NOW = {"no_room_beside", "name_taken", "memory_short", "vram_short", "vram_held", "port_in_use"}
+_OF_NOW = {"no_room_beside", "name_taken", "vram_held", "port_in_use"}
 
 
 class OnDemandOperations:

@@ -314,3 +314,10 @@ def test_names_that_clients_cannot_use_are_refused(host: RunningHost, name: str)
         add(host, name)
     assert refused.value.reason is Reason.SETTING_INVALID
     assert refused.value.problem.fix is not None
+
+
+def test_a_start_that_never_fits_is_refused_before_a_request_comes(host: RunningHost) -> None:
+    with pytest.raises(HostError) as refused:
+        add(host, "one", overrides=Overrides(context=8_000_000, streams=64))
+    assert refused.value.reason in {Reason.OUT_OF_MEMORY, Reason.CONTEXT_TOO_LONG}
+    assert not host.client.call(ops.ON_DEMAND).models
