@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from starlette.types import Receive, Send
 
+from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
 from engine_host.gateway import error_answers as faults
 from engine_host.gateway.access.admission import Admission, loading_queue
@@ -65,7 +66,10 @@ class OnDemandRequests:
         }
 
     def to_load(self, request: ReadRequest, meaning: Meaning) -> str | None:
-        """Return the model that has to be loaded for a request; None where one answers, or none may be."""
+        """Return the model that has to be loaded for a request; None where one answers, or none may be.
+
+        Raises EndpointError 404 for an unknown name where nothing runs and others could be loaded.
+        """
         if meaning.route is not None:
             names = [name for name in meaning.route.targets.engines if self._loader.is_known(name)]
             if not names or engines_of(meaning.route, self._directory.targets()):
@@ -77,6 +81,9 @@ class OnDemandRequests:
             return loadable[0].name if len(loadable) == 1 and not self._directory.targets() else None
         known = self._known(meaning.name, request.form)
         if known is None:
+            loadable = self._loader.loadable()
+            if loadable and not self._directory.targets() and not self._directory.starting():
+                raise unknown(meaning.name, [target.name for target in loadable])
             return None
         running = {target.name for target in self._directory.targets()}
         return known if running.isdisjoint({known, meaning.name}) else None
@@ -207,6 +214,20 @@ class OnDemandRequests:
             return None
         names = (name, name.removesuffix(_LATEST)) if form is faults.Form.OLLAMA else (name,)
         return next((one for one in names if self._loader.is_known(one)), None)
+
+
+def unknown(name: str, loadable: Sequence[str]) -> faults.EndpointError:
+    """No model of this name, where nothing runs; others are loaded when they are asked for."""
+    near = near_names(name[:200], loadable)
+    meant = f" Did you mean {near[0]}?" if near else ""
+    return faults.EndpointError(
+        404,
+        "model_not_found",
+        f"There is no model {name[:200]!r} here.{meant} Loaded on demand: {', '.join(loadable)}. "
+        "Start another, or let requests load it, with: sndr run MODEL --on-demand",
+        Reason.NOT_FOUND,
+        "model",
+    )
 
 
 def _keep_alive(request: ReadRequest) -> float | None:

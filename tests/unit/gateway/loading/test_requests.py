@@ -234,8 +234,18 @@ def test_a_request_without_a_model_means_the_only_one_that_can_be_loaded(world: 
 def test_other_names_load_nothing(world: Any, name: str) -> None:
     async def work(served: Any, loader: FakeLoader, client: httpx.AsyncClient) -> None:
         answer = await client.post(CHAT, json=HELLO | {"model": name})
-        assert 400 <= answer.status_code < 600
+        assert answer.status_code in (400, 404)
+        assert len(answer.text) < 1000
         assert not loader.joins
+
+    cold(world, work)
+
+
+def test_an_unknown_name_is_told_what_could_be_loaded(world: Any) -> None:
+    async def work(served: Any, loader: FakeLoader, client: httpx.AsyncClient) -> None:
+        answer = await client.post(CHAT, json=HELLO | {"model": "other"})
+        assert code_of(answer) == (404, "model_not_found")
+        assert "Loaded on demand: m." in answer.json()["error"]["message"]
 
     cold(world, work)
 
