@@ -2,6 +2,7 @@
 
 from enum import StrEnum
 from typing import Annotated, Self
+from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
@@ -11,6 +12,16 @@ from engine_host.protocol.text import Line
 
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=200)]
 EngineName = Annotated[Line, Field(max_length=300)]
+
+
+def origin_of(url: str) -> str:
+    """Return where an address leads: scheme, host and port, or the whole of what has no host."""
+    try:
+        parts = urlsplit(url.strip())
+        port = parts.port or {"https": 443, "http": 80}.get(parts.scheme)
+    except ValueError:
+        return url
+    return f"{parts.scheme}://{parts.hostname}:{port}" if parts.hostname else url
 
 
 class Provider(Command):
@@ -61,6 +72,12 @@ class RouteTargets(Command):
         if self.fallback and (self.provider is None or not self.engines):
             raise ValueError("fallback: it is for a route with engines and a provider")
         return self
+
+    def allows(self, provider: Provider | None) -> bool:
+        """Return True if requests may leave for that provider too: this was allowed for one place alone."""
+        if provider is None or self.provider is None:
+            return False
+        return self.allow_remote and origin_of(provider.url) == origin_of(self.provider.url)
 
 
 class Route(Wire):

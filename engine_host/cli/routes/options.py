@@ -105,9 +105,10 @@ def targets_of(where: dict[str, Any], old: RouteTargets | None) -> RouteTargets:
             fix=Fix(text="Name both, as in:", command=f"{_EXAMPLE} --fallback ENGINE"),
         )
     switches = {name: where[name] for name in ("allow_remote", "fallback")}
-    for name, value in switches.items():
-        if value is None:
-            switches[name] = bool(old is not None and getattr(old, name))
+    if switches["allow_remote"] is None:
+        switches["allow_remote"] = old is not None and old.allows(provider)
+    if switches["fallback"] is None:
+        switches["fallback"] = old is not None and old.fallback
     if switches["fallback"] and where["fallback"] is None and (provider is None or not engines):
         switches["fallback"] = False
     return RouteTargets(engines=engines, provider=provider, **switches)

@@ -36,7 +36,7 @@ class RouteForm:
             return cls(route_id)
         provider = targets.provider
         form = cls(route_id, ", ".join(targets.engines), provider is not None)
-        form.allow_remote, form.fallback = targets.allow_remote, targets.fallback
+        form.allow_remote, form.fallback = targets.allows(provider), targets.fallback
         if provider is not None:
             form.url, form.model = provider.url, provider.model
             form.key_variable, form.key_file = provider.key_variable or "", provider.key_file or ""

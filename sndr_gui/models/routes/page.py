@@ -203,8 +203,12 @@ def command_for(action: str, route_id: str, targets: RouteTargets, before: Route
         words += [] if provider.tools else ["--no-tools"]
         words += ["--images"] if provider.images else []
         words += ["--embeddings"] if provider.embeddings else []
-    for name, value in (("allow-remote", targets.allow_remote), ("fallback", targets.fallback)):
-        known = before is not None and getattr(before, name.replace("-", "_"))
+    allowed = before is not None and before.allows(provider)
+    fell_back = before is not None and before.fallback
+    for name, value, known in (
+        ("allow-remote", targets.allow_remote, allowed),
+        ("fallback", targets.fallback, fell_back),
+    ):
         if value != known:
             words.append(f"--{name}" if value else f"--no-{name}")
     return shlex.join(words)

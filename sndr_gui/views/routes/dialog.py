@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtWidgets import QCheckBox, QFormLayout, QLineEdit, QVBoxLayout, QWidget
 
 from engine_host.protocol.errors import Problem
-from engine_host.protocol.routes import Route
+from engine_host.protocol.routes import Route, origin_of
 from sndr_gui.models.routes.form import RouteForm
 from sndr_gui.models.routes.page import RoutesModel, command_for
 from sndr_gui.views.widgets.buttons import button
@@ -19,6 +19,8 @@ _TRIAL = (
     "The new target gets real requests: its list of models, a chat, a stream, a tool call, a long prompt and "
     "three at once. The route leads there when all are answered; else nothing changes."
 )
+
+_ELSEWHERE = "Another address: say again with which key, and whether requests may leave for it."
 
 
 class RouteDialog(Dialog):
@@ -49,6 +51,11 @@ class RouteDialog(Dialog):
         self.embeddings = self._box("It makes embeddings", form.embeddings)
         self.allow = self._box("Requests may leave for it", form.allow_remote)
         self.fallback = self._box("Only while none of the engines runs", form.fallback)
+        # The provider that the key and the permission were given for.
+        self._given_for = form.url
+        self.elsewhere = text(_ELSEWHERE, "muted", wrap=True)
+        self.elsewhere.hide()
+        self.url.textChanged.connect(self._on_address)
         self.wrong = text("", "bad", wrap=True)
         self.problem = ProblemBox()
         self.problem.hide()
@@ -61,7 +68,7 @@ class RouteDialog(Dialog):
         if moves:
             lines.addWidget(text(_TRIAL, "muted", wrap=True))
         lines.addLayout(self.fields)
-        for part in (self.wrong, self.problem, self.command):
+        for part in (self.elsewhere, self.wrong, self.problem, self.command):
             lines.addWidget(part)
         lines.addLayout(row(None, button("Cancel", self.reject), self.save))
         model.saved.connect(self._on_saved)
@@ -109,6 +116,16 @@ class RouteDialog(Dialog):
     def _on_edited(self) -> None:
         self.problem.hide()
         self._refresh()
+
+    def _on_address(self) -> None:
+        """Forget, once, what was given for another address."""
+        if not self._given_for or origin_of(self.url.text()) == origin_of(self._given_for):
+            return
+        self._given_for = ""
+        self.key_variable.clear()
+        self.key_file.clear()
+        self.allow.setChecked(False)
+        self.elsewhere.show()
 
     def _refresh(self) -> None:
         """Show what is wrong, the command, and the fields that mean something."""

@@ -48,6 +48,28 @@ def test_a_key_goes_to_no_other_address() -> None:
     assert (renewed.key_variable, renewed.key_file) == (None, "/k")
 
 
+@pytest.mark.parametrize(
+    "url",
+    ["https://other/v1", "https://x:8443/v1", "http://x/v1", "https://x.other/v1", "https://[x", "unix:/x"],
+)
+def test_consent_goes_to_no_other_address(url: str) -> None:
+    assert not targets_of(given(url=url), BOTH).allow_remote
+    assert targets_of(given(url=url, allow_remote=True), BOTH).allow_remote
+
+
+@pytest.mark.parametrize("url", ["https://x/v2", "https://x:443/v1", "https://X/v1"])
+def test_consent_is_for_all_of_a_host(url: str) -> None:
+    assert targets_of(given(url=url), BOTH).allow_remote
+
+
+def test_consent_goes_with_its_provider() -> None:
+    without = targets_of(given(no_provider=True), BOTH)
+    assert not without.allow_remote
+    old = without.model_copy(update={"allow_remote": True})
+    there = given(url="https://other/v1", model="m", context=4096)
+    assert not targets_of(there, old).allow_remote
+
+
 def test_a_part_is_left_out() -> None:
     without = targets_of(given(no_provider=True), BOTH)
     assert (without.engines, without.provider, without.fallback) == (("a",), None, False)

@@ -20,6 +20,8 @@ from tests.views.samples import routes as route_samples
 
 TO_A, TO_B = RouteTargets(engines=("a",)), RouteTargets(engines=("b",))
 OUT = RouteTargets(provider=route_samples.PROVIDER, allow_remote=True)
+OTHER = route_samples.PROVIDER.model_copy(update={"url": "https://other/v1"})
+ELSEWHERE = OUT.model_copy(update={"provider": OTHER})
 
 
 def routes(stage: Stage) -> RoutesView:
@@ -92,6 +94,26 @@ async def test_the_states_of_targets(stage: Stage) -> None:
     assert asked.url.text() == "https://api.example.com/v1"
     asked.allow.setChecked(True)
     assert asked.command.label.text() == "sndr routes set out --allow-remote"
+    asked.reject()
+    await stage.until(lambda: page.dialog is None)
+
+
+async def test_key_and_consent_go_to_no_other_address(stage: Stage) -> None:
+    stage.host.routes = {"out": route_samples.route("out", OUT)}
+    page = routes(stage)
+    await stage.until(lambda: page.cards)
+    page.edit(stage.host.routes["out"])
+    asked = dialog(page)
+    asked.url.setText("https://api.example.com/v2")
+    assert asked.allow.isChecked(), "it is the same place"
+    assert asked.key_variable.text() == "A_KEY"
+    asked.url.setText("https://other/v1")
+    assert not asked.allow.isChecked()
+    assert asked.key_variable.text() == ""
+    assert not asked.elsewhere.isHidden()
+    asked.allow.setChecked(True)
+    asked.url.setText("https://other/v2")
+    assert asked.allow.isChecked(), "it was given again"
     asked.reject()
     await stage.until(lambda: page.dialog is None)
 
@@ -174,7 +196,9 @@ def test_a_form_gives_back_what_it_was_made_of() -> None:
         (None, TO_A, "sndr routes set r a"),
         (TO_A, OUT, "sndr routes set r --no-engines --provider https://api.example.com/v1 --model large "
                     "--context 131072 --key-env A_KEY --allow-remote"),
-        (OUT, TO_A, "sndr routes set r a --no-provider --no-allow-remote"),
+        (OUT, TO_A, "sndr routes set r a --no-provider"),
+        (OUT, ELSEWHERE, "sndr routes set r --provider https://other/v1 --model large --context 131072 "
+                         "--key-env A_KEY --allow-remote"),
     ],
 )  # fmt: skip
 def test_the_command_does_the_same(
