@@ -1,7 +1,7 @@
 """The gateway's view of the engines: the address, model id and capabilities of each."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 ActivityHook = Callable[[str, int], None]
@@ -47,7 +47,7 @@ class Target:
     embeddings: bool = False
     fill_in_the_middle: bool | None = None
     tools: bool | None = None
-    key: str | None = None
+    key: str | None = field(default=None, repr=False)
     native_infill: bool = True
     fim_tokens: tuple[str, str, str] | None = None
     fim_ids: tuple[int, ...] = ()

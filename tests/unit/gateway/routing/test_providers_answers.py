@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from engine_host.gateway.directory import Target
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.routes import Provider, RouteTargets
 from tests.unit.asynchronous import until
@@ -56,6 +57,10 @@ def test_it_gets_its_own_name_and_path_and_the_client_the_one_it_asked_for(world
     assert served.events[-1].request.provider == served.engine.socket
     assert served.events[-1].request.model == "out"
     assert KEY not in "".join(event.model_dump_json() for event in served.events)
+
+
+def test_a_target_that_is_printed_shows_no_key() -> None:
+    assert KEY not in repr(Target("engine", "name", 1, 4096, 0.0, url="http://127.0.0.1:1", key=KEY))
 
 
 @pytest.mark.parametrize("path", ["/v1/messages", "/api/chat", CHAT])
