@@ -1,11 +1,13 @@
 """Secrets are taken out of what is shown, and commands run nothing that a text says."""
 
 import shlex
+from collections.abc import Callable
 
 import pytest
 
 from engine_host.gateway.inspection.curl import curl_command
 from engine_host.gateway.inspection.redaction import HIDDEN, redacted, redacted_headers, secrets_of
+from tests.hostile.effort import linear
 
 KEY = "sk-proj-0123456789abcdefABCDEF"
 BASE = "http://127.0.0.1:8020"
@@ -23,6 +25,9 @@ CHAT = "/v1/chat/completions"
         '{\\"password\\": \\"hunter22\\"}',
         "ghp_hunter220123456789abcdefABCDEF",
         "eyJhunter22aaa.eyJhunter22aaa.hunter22aaaa",
+        "a-eyJhunter22aaa.eyJhunter22aaa.hunter22aaaa",
+        "eyJ-eyJaaaaaaaa-eyJhunter22aaa.eyJhunter22aaa.hunter22aaaa",
+        '{\\\\\\"password\\\\\\": \\\\\\"hunter22\\\\\\"}',
         "sndr-" + "hunter22" * 6,
     ],
 )
@@ -36,6 +41,39 @@ def test_what_looks_like_a_key_is_hidden(text: str) -> None:
 @pytest.mark.parametrize("text", ["a task-oriented risk-assessment", "sk-local", "the bearer of bad news"])
 def test_plain_words_stay(text: str) -> None:
     assert redacted(text) == text
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "-eyJ",
+        "-eyJaaaaaaaa",
+        "-eyJaaaaaaaa.aaaaaaaa",
+        "eyJaaaaaaaa.",
+        "\\",
+        '\\"',
+        '"api_key\\',
+        '"api_key" ',
+        '"key":"',
+        "bearer ",
+        "bearer-",
+        " ",
+        "-sk-",
+        "-sndr-",
+        "_ghp_",
+        "-AKIA",
+        "-AIza",
+    ],
+)
+def test_no_text_takes_longer_than_its_length(piece: str) -> None:
+    for around in (("", ""), ("bearer", "!"), ('"password"', "!"), ("-eyJaaaaaaaa.", "!")):
+        before, after = around
+
+        def act(size: int, before: str = before, after: str = after) -> Callable[[], object]:
+            text = before + piece * (size // len(piece)) + after
+            return lambda: redacted(text)
+
+        linear(act, 4 << 10)
 
 
 def test_headers_keep_their_names() -> None:
