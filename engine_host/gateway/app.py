@@ -342,7 +342,7 @@ class Gateway:
             client_name=client_name(headers),
         )
         self.prefixes.begin(entry, named, body, len(raw))
-        entry.capture = self.captures.begin(request_id, path, headers, request.raw)
+        entry.capture = self.captures.begin(request_id, path, headers, request.raw, target.key)
 
         async def answer(send: Send) -> None:
             if entry.capture is not None:

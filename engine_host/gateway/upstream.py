@@ -17,6 +17,7 @@ import httptools
 
 from engine_host import __version__
 from engine_host.gateway.directory import Target
+from engine_host.gateway.routing.key_filter import KeyFilter, key_filter
 
 _AGENT = f"User-Agent: sndr/{__version__}"
 _HIGH_WATER = 1 << 20
@@ -69,6 +70,7 @@ class Upstream(asyncio.Protocol):
         self._headers_done = False
         self._lost = False
         self._waiter: asyncio.Future[None] | None = None
+        self._key: KeyFilter | None = None
         self.on_complete: Callable[[], None] = lambda: None
         """Called once, when the engine has sent all of its answer, whoever has read it."""
 
@@ -93,6 +95,8 @@ class Upstream(asyncio.Protocol):
                     _, self = await loop.create_connection(cls, parts.hostname or "", port, ssl=tls)
         except OSError as error:
             raise UpstreamLostError(str(error)) from error
+        # Nothing that reads the answer, a capture included, sees the key that it may repeat.
+        self._key = key_filter(target.key)
         self._send(method, path, host, body, target.key)
         return self
 
@@ -155,11 +159,13 @@ class Upstream(asyncio.Protocol):
         return True
 
     async def read(self) -> bytes | None:
-        """Return the bytes since the last call, b"" after a nudge, None at the end. Raises
-        UpstreamLostError."""
+        """Return the bytes since the last call, without the target's key; b"" after a nudge, None at the end.
+
+        Raises UpstreamLostError.
+        """
         if not self._chunks:
             if self.complete:
-                return None
+                return (self._key.end() if self._key is not None else b"") or None
             if self._lost:
                 raise UpstreamLostError("the connection ended in the middle of the answer")
             await self._wait()
@@ -184,7 +190,7 @@ class Upstream(asyncio.Protocol):
         self._held = 0
         if self._paused and self._resume_timer is None:
             self._resume()
-        return data
+        return data if self._key is None else self._key.feed(data)
 
     def _resume(self) -> None:
         self._resume_timer = None

@@ -13,7 +13,8 @@ from typing import Any
 
 from starlette.types import Send
 
-from engine_host.gateway.inspection.redaction import redacted_headers, secrets_of
+from engine_host.gateway.inspection.assembled import assembled
+from engine_host.gateway.inspection.redaction import HIDDEN, redacted_headers, secrets_of
 from engine_host.protocol.requests import CaptureState
 
 MOST_OF_EACH = 1 << 20
@@ -49,8 +50,14 @@ class Capture:
     """One request as it passes; of one that made room for newer ones nothing more is kept."""
 
     def __init__(
-        self, request_id: str, path: str, headers: Mapping[str, str], grew: Callable[["Capture", int], None]
+        self,
+        request_id: str,
+        path: str,
+        headers: Mapping[str, str],
+        grew: Callable[["Capture", int], None],
+        key: str | None = None,
     ) -> None:
+        """`key`: the one that who answers is asked with."""
         self.request = request_id
         self.path = path
         self.headers = redacted_headers(headers)
@@ -64,7 +71,7 @@ class Capture:
         self.status: int | None = None
         self.answer = Kept()
         self._grew = grew
-        self._secrets = secrets_of(headers)
+        self._secrets = secrets_of(headers, key)
 
     def to_engine(self, path: str, body: bytes) -> None:
         """Take the request as the engine gets it; the last of several counts."""
@@ -94,16 +101,28 @@ class Capture:
         """Keep a part of one of the texts."""
         if self.dropped:
             return
-        for secret in self._secrets:
-            data = data.replace(secret, b"[redacted]")
-        if count := kept.add(data):
+        if count := kept.add(self._hidden(data)):
             self.held += count
             self._grew(self, count)
+
+    def read(self, kept: Kept) -> bytes:
+        """Return what is kept of a text; a key that came in two parts is seen only in the whole."""
+        return self._hidden(bytes(kept.data))
+
+    def said(self) -> str:
+        """Return what the answer says; a key that came word by word is seen only there."""
+        words = assembled(bytes(self.answer.data)).encode("utf-8", "replace")
+        return self._hidden(words).decode("utf-8", "replace")
 
     def drop(self) -> None:
         """Forget every text."""
         self.dropped = True
         self.asked, self.translated, self.engine_answer, self.answer = Kept(), Kept(), Kept(), Kept()
+
+    def _hidden(self, data: bytes) -> bytes:
+        for secret in self._secrets:
+            data = data.replace(secret, HIDDEN.encode())
+        return data
 
 
 class Captures:
@@ -133,11 +152,13 @@ class Captures:
         self._held.clear()
         self._bytes = 0
 
-    def begin(self, request_id: str, path: str, headers: Mapping[str, str], raw: bytes) -> Capture | None:
-        """Return the capture of a request; None while none are taken."""
+    def begin(
+        self, request_id: str, path: str, headers: Mapping[str, str], raw: bytes, key: str | None = None
+    ) -> Capture | None:
+        """Return the capture of a request; None while none are taken. `key` is who answers' own."""
         if not self.on:
             return None
-        made = Capture(request_id, path, headers, self._grew)
+        made = Capture(request_id, path, headers, self._grew, key)
         self._held[request_id] = made
         made.add(made.asked, raw)
         return made

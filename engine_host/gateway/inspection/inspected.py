@@ -4,7 +4,6 @@ import difflib
 import json
 
 from engine_host.core.outside import json_text
-from engine_host.gateway.inspection.assembled import assembled
 from engine_host.gateway.inspection.capture import Capture, Kept
 from engine_host.gateway.inspection.curl import curl_command
 from engine_host.gateway.inspection.redaction import redacted
@@ -17,8 +16,7 @@ _MOST_DIFFERENCE = 200_000
 
 def inspected(capture: Capture, base: str) -> CapturedRequest:
     """Return a captured request for who looks at it; `base` is the endpoint's address without `/v1`."""
-    asked, translated = bytes(capture.asked.data), bytes(capture.translated.data)
-    answer = bytes(capture.answer.data)
+    asked, translated = capture.read(capture.asked), capture.read(capture.translated)
     curl = None
     if capture.asked.whole:
         text = redacted(asked.decode("utf-8", "replace"))
@@ -26,21 +24,21 @@ def inspected(capture: Capture, base: str) -> CapturedRequest:
     return CapturedRequest(
         path=capture.path,
         headers=capture.headers,
-        asked=_kept(capture.asked),
+        asked=_kept(capture, capture.asked),
         engine_path=capture.engine_path,
-        translated=_kept(capture.translated),
+        translated=_kept(capture, capture.translated),
         difference=_difference(asked, translated),
         engine_status=capture.engine_status,
-        engine_answer=_kept(capture.engine_answer),
+        engine_answer=_kept(capture, capture.engine_answer),
         status=capture.status,
-        answer=_kept(capture.answer),
-        text=redacted(assembled(answer)),
+        answer=_kept(capture, capture.answer),
+        text=redacted(capture.said()),
         curl=curl,
     )
 
 
-def _kept(kept: Kept) -> KeptText:
-    text = redacted(bytes(kept.data).decode("utf-8", "replace"))
+def _kept(capture: Capture, kept: Kept) -> KeptText:
+    text = redacted(capture.read(kept).decode("utf-8", "replace"))
     return KeptText(text=text, bytes=kept.size, left_out=kept.size - len(kept.data))
 
 

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Mapping
 
+from engine_host.gateway.routing.key_filter import SHORTEST_SECRET
+
 HIDDEN = "[redacted]"
 _MOST_HEADERS = 100
 _LONGEST_VALUE = 2000
@@ -25,7 +27,6 @@ _FIELD = re.compile(
     r"|client[-_]?secret)\\*\"\s*:\s*\\*\")[^\"\\]+",
     re.IGNORECASE,
 )
-_SHORTEST_SECRET = 8
 
 
 def redacted(text: str) -> str:
@@ -45,9 +46,9 @@ def redacted_headers(headers: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     )
 
 
-def secrets_of(headers: Mapping[str, str]) -> tuple[bytes, ...]:
-    """Return the keys that a request came with, so that none of them is kept where it stands elsewhere."""
+def secrets_of(headers: Mapping[str, str], key: str | None = None) -> tuple[bytes, ...]:
+    """Return the keys that a request came with, and `key`, which it goes on with: none is kept in a text."""
     scheme, _, rest = headers.get("authorization", "").partition(" ")
-    sent = (rest or scheme, headers.get("x-api-key", ""), headers.get("api-key", ""))
+    sent = (rest or scheme, headers.get("x-api-key", ""), headers.get("api-key", ""), key or "")
     found = (value.strip().encode("latin-1", "replace") for value in sent)
-    return tuple(value for value in found if len(value) >= _SHORTEST_SECRET)
+    return tuple(value for value in found if len(value) >= SHORTEST_SECRET)

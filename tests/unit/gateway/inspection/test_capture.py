@@ -115,6 +115,18 @@ def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert captures.state().bytes <= 350
 
 
+def test_a_clients_key_is_hidden_where_it_comes_in_parts() -> None:
+    captures = Captures()
+    captures.start(60)
+    kept = captures.begin("r0", CHAT, HEADERS, b"{}")
+    assert kept is not None
+    for word in ("my-own-", "secret-key"):
+        kept.from_engine(word.encode())
+        kept.add(kept.answer, f'data: {{"choices": [{{"delta": {{"content": "{word}"}}}}]}}\n\n'.encode())
+    shown = inspected(kept, BASE)
+    assert shown.engine_answer.text == shown.text == "[redacted]"
+
+
 EVENTS = [
     (b'data: {"choices": [{"delta": {"reasoning_content": "hm"}}]}\n\n'
      b'data: {"choices": [{"delta": {"content": "a"}}]}\n\n'

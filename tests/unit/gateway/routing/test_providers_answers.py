@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from engine_host.gateway.directory import Target
+from engine_host.gateway.inspection.inspected import inspected
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.routes import Provider, RouteTargets
 from tests.unit.asynchronous import until
@@ -120,6 +121,47 @@ def test_a_failure_in_mid_stream_shows_no_key(world: Any, scripts: Any, path: st
     assert problem is not None
     assert problem.reason is Reason.PROVIDER_FAILED
     assert KEY not in problem.model_dump_json()
+
+
+@pytest.mark.parametrize("path", ["/v1/messages", "/api/chat", CHAT])
+def test_an_answer_that_holds_an_error_shows_no_key(world: Any, scripts: Any, path: str) -> None:
+    said = {"role": "assistant", "content": f"your key is {KEY}"}
+    told = {"error": {"message": f"broke with {KEY}"}, "model": "large", "choices": [{"message": said}]}
+    answer = ask(world, "POST", path, lead_out(scripts.answers(200, json.dumps(told).encode())), json=HELLO)
+    assert answer.status_code == 200
+    assert KEY not in answer.text
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("status", [200, 401])
+def test_a_key_in_two_pieces_is_neither_passed_on_nor_captured(
+    world: Any, scripts: Any, stream: bool, status: int
+) -> None:
+    async def in_two(engine: Any, body: dict[str, Any], writer: asyncio.StreamWriter) -> None:
+        head = scripts.stream_head.replace(b"200 OK", f"{status} X".encode())
+        frame = scripts.chunk(f"a {KEY} b").split(b"\r\n", 1)[1].removesuffix(b"\r\n")
+        if not stream:
+            head = head.replace(b"text/event-stream", b"application/json")
+            frame = frame.removeprefix(b"data: ")
+        middle = frame.index(KEY.encode()) + 7
+        writer.write(head + scripts.http_chunk(frame[:middle]))
+        await writer.drain()
+        await asyncio.sleep(0.02)
+        writer.write(scripts.http_chunk(frame[middle:]) + b"0\r\n\r\n")
+
+    async def go() -> None:
+        async with world() as served, httpx.AsyncClient(base_url=served.url) as client:
+            lead_out(in_two)(served)
+            served.gateway.captures.start(60)
+            hello = {**HELLO, "stream": stream, "user": KEY}
+            answer = await client.post(CHAT, json=hello)
+            shown = inspected(served.gateway.captures.of(answer.headers["x-request-id"]), served.url)
+            assert "a *** b" in shown.engine_answer.text
+            assert KEY not in answer.text + shown.model_dump_json()
+            if status == 200:
+                assert "a *** b" in answer.text
+
+    asyncio.run(go())
 
 
 def test_it_cannot_send_requests_and_the_key_elsewhere(world: Any) -> None:
