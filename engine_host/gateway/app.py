@@ -159,6 +159,7 @@ class Gateway:
                 await self._none_left.wait()
         except TimeoutError:
             _log.warning("%d requests did not end; the host ends without them.", len(self._exchanges))
+        self.captures.stop()
         await self.prefixes.aclose()
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send, trusted: bool) -> None:

@@ -115,7 +115,7 @@ class CaptureState(Wire):
 
 
 class StartCapture(Command):
-    """Capture for so many minutes of this run of the host."""
+    """Capture for so many minutes of this run of the host; then all is forgotten."""
 
     minutes: int = Field(15, ge=1, le=24 * 60)
 

@@ -68,13 +68,16 @@ def show(out: Output, request: str) -> Exit | None:
 
 
 @requests.command("capture")
-@click.option("--minutes", type=click.IntRange(1, 1440), help="Keep texts for so long from now.")
+@click.option(
+    "--minutes", type=click.IntRange(1, 1440), help="Keep texts for so long from now, then forget them."
+)
 @click.option("--off", is_flag=True, help="Keep no more, and forget those that are kept.")
 @command
 def capture(out: Output, minutes: int | None, off: bool) -> Exit | None:
     """Keep the texts of requests and answers for a while, or say whether they are kept.
 
-    They stay in the host's memory, 64 MiB at most, without keys and tokens, and end with the host or `--off`.
+    They stay in the host's memory, 64 MiB at most, without keys and tokens, and go when that time ends, with
+    the host, or by `--off`.
     Only `sndr requests export` ever writes them to disk. `sndr requests show ID` prints them.
     """
     if off and minutes is not None:

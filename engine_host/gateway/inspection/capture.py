@@ -1,9 +1,10 @@
 """Requests and answers as they were sent, kept while somebody has asked for it: in memory, and bounded.
 
-Off unless switched on, and then for some minutes of this run of the host. Nothing here is ever written to
-disk; what is read out of it has passed `redaction`.
+Off unless switched on, and then for some minutes of this run of the host; with them the texts go. Nothing
+here is ever written to disk; what is read out of it has passed `redaction`.
 """
 
+import asyncio
 import math
 import time
 from collections import OrderedDict
@@ -126,13 +127,14 @@ class Capture:
 
 
 class Captures:
-    """The captured requests, oldest first, and the time until which more are taken."""
+    """The captured requests, oldest first, and until when they are held; lives on one event loop."""
 
     def __init__(self) -> None:
         self._held: OrderedDict[str, Capture] = OrderedDict()
         self._bytes = 0
         self._ends = -math.inf
         self._until: float | None = None
+        self._timer: asyncio.TimerHandle | None = None
 
     @property
     def on(self) -> bool:
@@ -140,12 +142,15 @@ class Captures:
         return time.monotonic() < self._ends
 
     def start(self, seconds: float) -> None:
-        """Capture for so long from now."""
+        """Capture for so long from now; then all is forgotten."""
+        self._cancel()
         self._ends = time.monotonic() + seconds
         self._until = time.time() + seconds
+        self._timer = asyncio.get_running_loop().call_later(seconds, self.stop)
 
     def stop(self) -> None:
         """Capture nothing more, and forget what was captured."""
+        self._cancel()
         self._ends, self._until = -math.inf, None
         for one in self._held.values():
             one.drop()
@@ -177,6 +182,11 @@ class Captures:
             most_requests=_MOST_REQUESTS,
             most_bytes=_MOST_BYTES,
         )
+
+    def _cancel(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def _grew(self, one: Capture, count: int) -> None:
         self._bytes += count

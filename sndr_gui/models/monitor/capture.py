@@ -46,12 +46,10 @@ class CaptureModel(QObject):
         state = self.state
         if state is None:
             return ""
-        held = f"{formats.plural(state.requests, 'request')}, {formats.size(state.bytes)}"
         if self.on and state.until is not None:
+            held = f"{formats.plural(state.requests, 'request')}, {formats.size(state.bytes)}"
             clock = time.strftime("%H:%M", time.localtime(state.until))
             return f"Texts are kept in memory until {clock}: {held}."
-        if state.requests:
-            return f"No more texts are kept; in memory are still {held}."
         return "Texts of requests are not kept."
 
     def refresh(self) -> None:

@@ -9,8 +9,9 @@ import pytest
 
 from engine_host.gateway.inspection import capture as captures_module
 from engine_host.gateway.inspection.assembled import assembled
-from engine_host.gateway.inspection.capture import Captures
+from engine_host.gateway.inspection.capture import Capture, Captures
 from engine_host.gateway.inspection.inspected import inspected
+from tests.unit.asynchronous import until
 
 CHAT = "/v1/chat/completions"
 KEY = "sk-proj-0123456789abcdefABCDEF"
@@ -44,6 +45,24 @@ def test_nothing_is_kept_unless_it_is_switched_on(world: Any) -> None:
             captures.start(-1)
             await client.post(CHAT, json=body("later"))
             assert captures.state().requests == 0, "its time is over"
+
+    asyncio.run(go())
+
+
+def test_what_was_kept_goes_when_its_time_ends(world: Any) -> None:
+    async def go() -> None:
+        async with world() as served, httpx.AsyncClient(base_url=served.url) as client:
+            served.engine.go.set()
+            captures = served.gateway.captures
+            captures.start(0.001)
+            captures.start(60)
+            await client.post(CHAT, json=body("hello"))
+            kept = captures.of(served.gateway.request_log.requests()[0].id)
+            assert kept.asked.size > 0, "a new start takes the place of the one before"
+            captures.start(0)
+            await until(lambda: captures.state().bytes == 0)
+            assert (captures.state().requests, kept.dropped, bytes(kept.asked.data)) == (0, True, b"")
+            assert not served.gateway.request_log.requests()[0].captured
 
     asyncio.run(go())
 
@@ -96,6 +115,11 @@ def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(captures_module, "MOST_OF_EACH", 100)
     monkeypatch.setattr(captures_module, "_MOST_BYTES", 350)
     monkeypatch.setattr(captures_module, "_MOST_REQUESTS", 4)
+    asyncio.run(fill())
+
+
+async def fill() -> None:
+    """Capture more than there is room for."""
     captures = Captures()
     captures.start(60)
     first = captures.begin("r0", CHAT, {}, b"x" * 1000)
@@ -116,10 +140,7 @@ def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_clients_key_is_hidden_where_it_comes_in_parts() -> None:
-    captures = Captures()
-    captures.start(60)
-    kept = captures.begin("r0", CHAT, HEADERS, b"{}")
-    assert kept is not None
+    kept = Capture("r0", CHAT, HEADERS, lambda _one, _count: None)
     for word in ("my-own-", "secret-key"):
         kept.from_engine(word.encode())
         kept.add(kept.answer, f'data: {{"choices": [{{"delta": {{"content": "{word}"}}}}]}}\n\n'.encode())
