@@ -16,4 +16,4 @@ while [ $# -gt 0 ]; do
     esac
 done
 
-exec .venv/bin/python -m pytest tests/hostile -m soak -s --timeout 0 -o faulthandler_timeout=0 "${more[@]}"
+exec .venv/bin/python -m pytest tests/hostile -m soak -s --timeout 0 "${more[@]}"

@@ -42,7 +42,18 @@ class Sent:
 
 
 def request_of(operation: Operation[Any, Any], asked: Command | Query, path: Mapping[str, str]) -> Sent:
-    """The request of an operation. Raises TypeError for other names than those of its path."""
+    """The request of an operation. Raises TypeError for other names than those of its path.
+
+    Raises HostError(bad_request) for a name that would lead to another path.
+    """
+    for name, value in path.items():
+        if not value.strip() or value in {".", ".."}:
+            raise HostError(
+                Reason.BAD_REQUEST,
+                f"{value!r} is no {name.removesuffix('_id')} that could be asked for.",
+                cause="Its name is empty." if not value.strip() else "",
+                fix="`sndr --help` says how each is listed.",
+            )
     where = operation.path_for(path)
     if isinstance(asked, Query):
         return Sent(operation.method, where, query_of(asked), seconds=operation.seconds)

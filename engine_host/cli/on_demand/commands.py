@@ -111,7 +111,9 @@ def unload(out: Output, name: str) -> Exit | None:
     """Drain and stop NAME; the next request loads it again."""
     with connected() as client:
         model = client.call(ops.UNLOAD_ON_DEMAND, id=name)
-    out.result(model, f"{model.name} is {model.state.value}.")
+    ended = model.state is OnDemandState.LOADABLE
+    said = "is not loaded any more" if ended else "ends when it has answered what it was asked"
+    out.result(model, f"{model.name} {said}.")
     return None
 
 

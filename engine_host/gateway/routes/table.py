@@ -51,6 +51,7 @@ def _document(looked: Looked) -> dict[str, Any]:
 
 GETS: dict[str, Look] = {
     "/openapi.json": _document,
+    "/": listed.health,
     "/health": listed.health,
     "/v1/health": listed.health,
     "/v1/models": listed.models,

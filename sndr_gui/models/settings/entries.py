@@ -55,14 +55,14 @@ ENTRIES = (
         "Endpoint",
         "TLS certificate",
         "A PEM file with the certificate and its chain; with the key the endpoint speaks https.",
-        "text",
+        "path",
     ),
     Entry(
         "endpoint.tls_key",
         "Endpoint",
         "TLS key",
         "The PEM file with the certificate's key, which nobody else may read.",
-        "text",
+        "path",
     ),
     Entry(
         "models.folders",

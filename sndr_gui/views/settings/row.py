@@ -18,7 +18,8 @@ from sndr_gui.views.widgets.problems import ProblemBox
 _CONTROL_WIDTH = 288
 # Values that other pages name in words.
 _CHOICES = {choice.value: name for choice, name in SERVER_NAMES.items()}
-_LEFT_OPEN = {"words": "none", "folders": "none", "path": "none"}
+_LEFT_OPEN = {"words": "none", "folders": "none", "path": "none", "endpoint.path": "none"}
+"""By the kind of a setting, or by its name."""
 
 
 class SettingRow(QWidget):
@@ -143,7 +144,7 @@ class SettingRow(QWidget):
             control.setCurrentIndex(max(0, control.findData(self._shown())))
         elif isinstance(control, QLineEdit) and not (control.hasFocus() and control.isModified()):
             control.setText(self._shown())
-            control.setPlaceholderText(_LEFT_OPEN.get(self._entry.kind, "Automatic"))
+            control.setPlaceholderText(_LEFT_OPEN.get(name) or _LEFT_OPEN.get(self._entry.kind, "Automatic"))
         self._filling = False
         saving = name in self._model.saving
         set_text(self._layer, "saving…" if saving else self._model.provenance(name))

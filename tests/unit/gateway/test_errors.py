@@ -21,7 +21,7 @@ from tests.unit.gateway.asking import CHAT, HELLO, ask, code_of
 @pytest.mark.parametrize(
     ("method", "path", "status", "code"),
     [
-        ("GET", "/", 404, "unknown_route"),
+        ("GET", "/v2", 404, "unknown_route"),
         ("POST", "/v1/batches", 404, "unknown_route"),
         ("POST", "/chat/completions", 404, "unknown_route"),
         ("GET", CHAT, 405, "method_not_allowed"),
