@@ -380,7 +380,9 @@ class Exchange:
             await self._refuse(self._stop_fault(), figures)
             return
         if self._target.provider is not None:
-            await self._refuse(failures.provider_ended(self._target), figures)
+            silent = self._upstream is not None and self._upstream.silent
+            ended = failures.provider_silent if silent else failures.provider_ended
+            await self._refuse(ended(self._target), figures)
             return
         stopped = self._admission.draining(self._target.engine)
         await self._refuse(faults.engine_ended(self._target.engine_name, stopped=stopped), figures)

@@ -6,7 +6,9 @@ socket's bytes go through httptools' parser and on, with no buffering layer, tas
 """
 
 import asyncio
+import contextlib
 import functools
+import socket
 import ssl
 from collections.abc import Callable
 from types import TracebackType
@@ -25,6 +27,13 @@ _HIGH_WATER = 1 << 20
 
 _PATIENCE = 15.0
 """Seconds for a connection to another machine; an engine on this one answers at once."""
+
+_LONGEST_SILENCE = 600.0
+"""Seconds without a byte from a provider, after which it is given up: the SDKs of OpenAI and Anthropic wait
+as long. An engine on this machine may compute for longer, and its death is seen at once."""
+
+_KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPALIVE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
+"""A connection that a router or a VPN has forgotten is noticed within a minute; each platform has some."""
 
 _MOST_HEADERS = 64 << 10
 _MOST_HEADER_LINES = 200
@@ -71,6 +80,10 @@ class Upstream(asyncio.Protocol):
         self._lost = False
         self._waiter: asyncio.Future[None] | None = None
         self._key: KeyFilter | None = None
+        self._heard = 0.0
+        self._listener: asyncio.TimerHandle | None = None
+        self.silent = False
+        """True if a provider was given up because nothing came from it."""
         self.on_complete: Callable[[], None] = lambda: None
         """Called once, when the engine has sent all of its answer, whoever has read it."""
 
@@ -97,8 +110,35 @@ class Upstream(asyncio.Protocol):
             raise UpstreamLostError(str(error)) from error
         # Nothing that reads the answer, a capture included, sees the key that it may repeat.
         self._key = key_filter(target.key)
+        if target.provider is not None:
+            self._keep_watch()
         self._send(method, path, host, body, target.key)
         return self
+
+    def _keep_watch(self) -> None:
+        """Have the system probe the connection, and give it up when nothing comes for too long."""
+        found = self._transport.get_extra_info("socket") if self._transport is not None else None
+        if found is not None and found.family in (socket.AF_INET, socket.AF_INET6):
+            # One that is gone already is found out by who reads.
+            with contextlib.suppress(OSError):
+                found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+                for name, value in _KEEPALIVE.items():
+                    if (option := getattr(socket, name, None)) is not None:
+                        found.setsockopt(socket.IPPROTO_TCP, option, value)
+        self._heard = asyncio.get_running_loop().time()
+        self._listen()
+
+    def _listen(self) -> None:
+        """Look whether something came since the last look; one timer for the exchange, none for a piece."""
+        loop = asyncio.get_running_loop()
+        if self._paused:
+            # It is us who do not read.
+            self._heard = loop.time()
+        if loop.time() >= self._heard + _LONGEST_SILENCE:
+            self.silent = True
+            self.abort()
+            return
+        self._listener = loop.call_at(self._heard + _LONGEST_SILENCE, self._listen)
 
     def _send(self, method: str, path: str, host: str, body: bytes, key: str | None) -> None:
         """Write the request; its headers are ours alone, nothing of the client's is passed on."""
@@ -124,8 +164,14 @@ class Upstream(asyncio.Protocol):
             self._transport.abort()
         if self._resume_timer is not None:
             self._resume_timer.cancel()
+        self._end_watch()
         self._lost = True
         self._wake()
+
+    def _end_watch(self) -> None:
+        if self._listener is not None:
+            self._listener.cancel()
+            self._listener = None
 
     def coalesce_reads(self, seconds: float) -> None:
         """Leave what the engine sends in the socket for so long, so that it is then read in one go."""
@@ -154,7 +200,7 @@ class Upstream(asyncio.Protocol):
                 return False
         while not self._headers_done:
             if self._lost:
-                raise UpstreamLostError("the connection ended before the answer began")
+                raise self._ended("the connection ended before the answer began")
             await self._wait()
         return True
 
@@ -167,7 +213,7 @@ class Upstream(asyncio.Protocol):
             if self.complete:
                 return (self._key.end() if self._key is not None else b"") or None
             if self._lost:
-                raise UpstreamLostError("the connection ended in the middle of the answer")
+                raise self._ended("the connection ended in the middle of the answer")
             await self._wait()
         return self._take()
 
@@ -182,6 +228,9 @@ class Upstream(asyncio.Protocol):
                 self.abort()
                 raise AnswerTooLargeError(limit)
         return b"".join(parts)
+
+    def _ended(self, how: str) -> UpstreamLostError:
+        return UpstreamLostError(f"nothing came for {_LONGEST_SILENCE:.0f} seconds" if self.silent else how)
 
     def _take(self) -> bytes:
         chunks = self._chunks
@@ -227,12 +276,15 @@ class Upstream(asyncio.Protocol):
         if self._held > _HIGH_WATER and not self._paused and self._transport is not None:
             self._paused = True
             self._transport.pause_reading()
+        if self._listener is not None:
+            self._heard = asyncio.get_running_loop().time()
         self._wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Note the end; an answer without a length ends with its connection."""
         if self._headers_done and not self.complete and exc is None and self._ends_with_connection():
             self._completed()
+        self._end_watch()
         self._lost = True
         self._wake()
 

@@ -117,6 +117,17 @@ def provider_ended(target: Target) -> EndpointError:
     )
 
 
+def provider_silent(target: Target) -> EndpointError:
+    """A provider keeps its connection and sends nothing."""
+    return EndpointError(
+        504,
+        "provider_silent",
+        f"{target.provider} has sent nothing for {target.name} for too long, and was given up.",
+        Reason.PROVIDER_FAILED,
+        source="provider",
+    )
+
+
 def check_provider_has(target: Target, path: str) -> None:
     """Refuse a path that no provider has; raises EndpointError 404."""
     if target.provider is not None and path not in _OF_PROVIDERS:

@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import Callable
 from typing import Any
 
 import httpx
 import pytest
 
+from engine_host.gateway import Limits, upstream
 from engine_host.gateway.directory import Target
 from engine_host.gateway.inspection.inspected import inspected
 from engine_host.protocol.errors import Reason
@@ -170,6 +172,88 @@ def test_it_cannot_send_requests_and_the_key_elsewhere(world: Any) -> None:
 
     answer = ask(world, "POST", CHAT, lead_out(elsewhere), json=HELLO)
     assert (answer.status_code, answer.json()["error"]["code"]) == (502, "provider_redirected")
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A provider is given up soon; the pings to the client come more often than that."""
+    monkeypatch.setattr(upstream, "_LONGEST_SILENCE", 0.2)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("path", ["/v1/messages", "/api/chat", CHAT, "/v1/responses"])
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("begins", [False, True])
+def test_one_that_falls_silent_is_given_up(
+    world: Any, scripts: Any, path: str, stream: bool, begins: bool
+) -> None:
+    async def falls_silent(engine: Any, body: dict[str, Any], writer: asyncio.StreamWriter) -> None:
+        if begins:
+            writer.write(scripts.stream_head + scripts.chunk("a "))
+        await engine.go.wait()
+
+    async def go() -> tuple[httpx.Response, Any]:
+        async with world(limits=Limits(ping=0.02)) as served:
+            lead_out(falls_silent)(served)
+            async with httpx.AsyncClient(base_url=served.url, timeout=10) as client:
+                answer = await client.post(path, json={**HELLO, "input": "hi", "stream": stream})
+            await until(lambda: served.engine.hung_up == 1)
+            assert served.activity[-1] == ("route:out", 0), "its slot is free"
+            return answer, served.events[-1].request
+
+    answer, request = asyncio.run(go())
+    begun = stream and (begins or path != "/api/chat")
+    assert answer.status_code == (200 if begun else 504)
+    assert "has sent nothing for out" in answer.text
+    assert request.problem.reason is Reason.PROVIDER_FAILED
+
+
+@pytest.mark.usefixtures("impatient")
+def test_one_that_is_slow_and_an_engine_here_are_waited_for(world: Any, scripts: Any) -> None:
+    async def slow(engine: Any, body: dict[str, Any], writer: asyncio.StreamWriter) -> None:
+        writer.write(scripts.stream_head)
+        for _ in range(6):
+            await asyncio.sleep(0.08)
+            writer.write(scripts.chunk("a "))
+        if body["model"] == "m":
+            await asyncio.sleep(0.5)
+        writer.write(scripts.http_chunk(b"data: [DONE]\n\n") + b"0\r\n\r\n")
+
+    def run_both(served: Any) -> None:
+        running = served.running
+        lead_out(slow)(served)
+        served.running = running
+
+    for model in ("out", "m"):
+        answer = ask(world, "POST", CHAT, run_both, json={**HELLO, "model": model, "stream": True})
+        assert answer.text.count("a ") == 6
+        assert "[DONE]" in answer.text
+
+
+@pytest.mark.parametrize("provider", ["there", None])
+def test_the_system_probes_connections_to_providers(provider: str | None) -> None:
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        await reader.read()
+        writer.close()
+
+    async def go() -> list[int]:
+        server = await asyncio.start_server(accept, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        target = Target("e", "m", 1, 4096, 1.0, url=f"http://127.0.0.1:{port}/v1", provider=provider)
+        async with await upstream.Upstream.open(target, "GET", "/v1/models") as opened:
+            await opened.head()
+            assert opened._transport is not None
+            found = opened._transport.get_extra_info("socket")
+            told = [found.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)]
+            told.append(found.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT))
+        server.close()
+        await asyncio.sleep(0.02)
+        return told
+
+    probes, count = asyncio.run(go())
+    assert bool(probes) is (provider is not None)
+    assert provider is None or count == 3
 
 
 @pytest.mark.parametrize("stream", [False, True])
