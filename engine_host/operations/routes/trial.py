@@ -19,7 +19,10 @@ _MOST_TOKENS = 8192
 """Tokens of the long prompt, at most half of the context: a slow machine reads them in a minute."""
 _AT_ONCE = 3
 _ANSWER = 16
+_MOST_COUNTED = 1 << 40
 _NONE = {404, 405, 501}
+_PATIENCE = 900.0
+"""Seconds for one check; the slowest, a prompt of half the context, takes minutes on a slow machine."""
 _NEEDS_TOOL = "What is the weather in Berlin?"
 _TOOL = {
     "type": "function",
@@ -92,11 +95,8 @@ class Trial:
         answer = await self._ask(_CHAT, {**_hello(), "stream": True})
         if not answer.is_whole_stream:
             raise CheckFailedError("the stream broke off before its end")
-        deltas = [
-            frame
-            for frame in answer.frames
-            if any((choice.get("delta") or {}) for choice in frame.get("choices") or ())
-        ]
+        found = (_at(frame, "choices", 0, "delta") for frame in answer.frames)
+        deltas = [delta for delta in found if isinstance(delta, dict) and delta]
         if not deltas:
             raise CheckFailedError("the stream carried nothing")
         return f"{len(deltas)} pieces"
@@ -105,22 +105,25 @@ class Trial:
         """It calls a tool that it has to call."""
         body = {**_hello(_NEEDS_TOOL), "tools": [_TOOL], "tool_choice": "required", "max_tokens": 256}
         answer = await self._ask(_CHAT, body)
+        call = _at(answer.value, "choices", 0, "message", "tool_calls", 0, "function")
+        name, given = _at(call, "name"), _at(call, "arguments") or "{}"
         try:
-            call = answer.value["choices"][0]["message"]["tool_calls"][0]["function"]
-            json_text.parse_object(call["arguments"] or "{}")
-        except (ValueError, KeyError, TypeError, IndexError) as error:
+            if not isinstance(name, str) or not isinstance(given, str):
+                raise ValueError("it is no call")
+            json_text.parse_object(given)
+        except ValueError as error:
             raise CheckFailedError("it called no tool, or not in JSON") from error
-        return f"it called {call['name']}"
+        return f"it called {name[:200]}"
 
     async def _long(self) -> str:
         """It reads a prompt of half its context."""
         first = await self._ask(_CHAT, _hello(_WORDS * 4))
-        few = _prompt_tokens(first)
+        few = _tokens(first, "prompt_tokens")
         wanted = min(_MOST_TOKENS, self._target.context // 2)
         # The template's own tokens are in the count too, so the prompt comes out shorter and never longer.
         times = max(4, 4 * wanted // few) if few else max(4, wanted // len(_WORDS))
         answer = await self._ask(_CHAT, _hello(_WORDS * times))
-        tokens = _prompt_tokens(answer)
+        tokens = _tokens(answer, "prompt_tokens")
         return f"{tokens:,} tokens read" if tokens else f"{times * len(_WORDS):,} characters read"
 
     async def _complete(self) -> str:
@@ -132,16 +135,15 @@ class Trial:
     async def _embed(self) -> str:
         """It makes a vector."""
         answer = await self._ask(_EMBEDDINGS, {"input": "Hello"})
-        try:
-            vector = answer.value["data"][0]["embedding"]
-            return f"a vector of {len(vector)}"
-        except (KeyError, TypeError, IndexError) as error:
-            raise CheckFailedError("the answer holds no vector") from error
+        vector = _at(answer.value, "data", 0, "embedding")
+        if not isinstance(vector, list) or not vector:
+            raise CheckFailedError("the answer holds no vector")
+        return f"a vector of {len(vector)}"
 
     async def _rerank(self) -> str:
         """It scores texts."""
         answer = await self._ask(_RERANK, {"query": "Hello", "documents": ["Hello", "Goodbye"]})
-        if not answer.value.get("results"):
+        if _at(answer.value, "results", 0) is None:
             raise CheckFailedError("the answer holds no score")
         return "two texts scored"
 
@@ -165,9 +167,12 @@ async def carry_out(target: str, name: str, check: Check) -> RouteCheck:
     """Carry out one check of a target; a failure is its result."""
     began = time.monotonic()
     try:
-        passed, detail = True, await check()
+        async with asyncio.timeout(_PATIENCE):
+            passed, detail = True, await check()
     except CheckFailedError as error:
         passed, detail = False, str(error)
+    except TimeoutError:
+        passed, detail = False, f"no whole answer within {_PATIENCE:.0f} seconds"
     seconds = time.monotonic() - began
     return RouteCheck(target=target, name=name, passed=passed, detail=detail, seconds=seconds)
 
@@ -177,18 +182,28 @@ def _hello(text: str = "Say hello.") -> dict[str, Any]:
 
 
 def _said(answer: Answer) -> str:
-    try:
-        message = answer.value["choices"][0]["message"]
-        tokens = answer.value.get("usage") or {}
-    except (KeyError, TypeError, IndexError) as error:
-        raise CheckFailedError("the answer holds no message") from error
+    message = _at(answer.value, "choices", 0, "message")
+    if not isinstance(message, dict):
+        raise CheckFailedError("the answer holds no message")
     if not any(message.get(part) for part in ("content", "reasoning_content", "reasoning")):
         raise CheckFailedError("the answer is empty")
-    count = tokens.get("completion_tokens")
-    return f"{count} tokens written" if isinstance(count, int) else "a text written"
+    count = _tokens(answer, "completion_tokens")
+    return f"{count} tokens written" if count else "a text written"
 
 
-def _prompt_tokens(answer: Answer) -> int:
-    usage = answer.value.get("usage")
-    count = usage.get("prompt_tokens") if isinstance(usage, dict) else None
-    return count if isinstance(count, int) and count > 0 else 0
+def _tokens(answer: Answer, kind: str) -> int:
+    """Return a count of an answer; 0 for none, and for one that nobody can have counted."""
+    count = _at(answer.value, "usage", kind)
+    return count if isinstance(count, int) and 0 < count < _MOST_COUNTED else 0
+
+
+def _at(value: object, *path: str | int) -> object:
+    """Return what stands there in an answer, None where it has another shape."""
+    for step in path:
+        if isinstance(step, str) and isinstance(value, dict):
+            value = value.get(step)
+        elif isinstance(step, int) and isinstance(value, list) and step < len(value):
+            value = value[step]
+        else:
+            return None
+    return value

@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from engine_host.gateway.directory import Target
+from engine_host.operations.routes import trial
 from engine_host.operations.routes.trial import Trial, carry_out
 from engine_host.protocol.routes import RouteCheck
 
@@ -99,6 +101,88 @@ def test_junk_fails_and_breaks_nothing(world: Any, junk: bytes) -> None:
 
     last = tried(world, script)[-1]
     assert (last.name, last.passed) == ("chat", False)
+
+
+ODD = [None, 7, True, "x", [], [None], ["x"], {}, {"x": 1}, 10**400]
+
+
+def hostile(place: tuple[str, ...], value: object) -> bytes:
+    """An answer that is right but for what stands at one place."""
+    made: dict[str, Any] = chat({"content": "hello", "tool_calls": deepcopy(TOOL_CALLS)})
+    made["data"], made["results"] = [{"embedding": [0.5]}], [{"index": 0}]
+    made["choices"][0]["delta"] = {"content": "a"}
+    at: Any = made
+    for step in place[:-1]:
+        at = at[int(step)] if isinstance(at, list) else at[step]
+    at[int(place[-1]) if isinstance(at, list) else place[-1]] = value
+    return json.dumps(made).encode()
+
+
+async def each_check(answer: bytes, **facts: Any) -> list[RouteCheck]:
+    """Carry out all checks of requests against an endpoint, a FAKE one, that always answers the same."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        body = json.loads((await receive())["body"])
+        told = b"data: " + answer + b"\n\ndata: [DONE]\n\n" if body.get("stream") else answer
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": told})
+
+    target = replace(Target("e", "m", 1, 4096, 1.0, socket="/nowhere"), tools=True, **facts)
+    return [await carry_out("m", name, check) for name, check in Trial(app, target, "m").checks()[1:]]
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "choices", "choices.0", "choices.0.message", "choices.0.message.content", "choices.0.delta",
+        "choices.0.message.tool_calls", "choices.0.message.tool_calls.0",
+        "choices.0.message.tool_calls.0.function", "choices.0.message.tool_calls.0.function.name",
+        "choices.0.message.tool_calls.0.function.arguments", "usage", "usage.completion_tokens",
+        "usage.prompt_tokens", "error", "data", "data.0", "data.0.embedding", "results", "results.0",
+    ],
+)  # fmt: skip
+def test_no_shape_of_an_answer_breaks_a_check(place: str) -> None:
+    for value in ODD:
+        answer = hostile(tuple(place.split(".")), value)
+        for facts in ({}, {"embeddings": True}, {"reranking": True}, {"tokens_only": True}):
+            for check in asyncio.run(each_check(answer, **facts)):
+                assert check.passed or check.detail, (value, check)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "failed"),
+    [
+        (("choices", "0", "message"), None, {"chat", "tool call", "three at once"}),
+        (("choices", "0", "message"), "hello", {"chat", "tool call", "three at once"}),
+        (("choices", "0", "delta"), "hello", {"stream"}),
+        (("choices", "0", "message", "tool_calls", "0", "function"), {"arguments": "{}"}, {"tool call"}),
+        (("usage",), [1], set()),
+    ],
+)
+def test_an_odd_answer_fails_where_it_matters(
+    place: tuple[str, ...], value: object, failed: set[str]
+) -> None:
+    done = asyncio.run(each_check(hostile(place, value)))
+    assert {check.name for check in done if not check.passed} == failed
+
+
+@pytest.mark.parametrize("value", [None, "abc", 7, {"0": 1}, []])
+def test_what_is_no_vector_is_none(value: object) -> None:
+    done = asyncio.run(each_check(hostile(("data", "0", "embedding"), value), embeddings=True))
+    assert "no vector" in done[0].detail
+
+
+def test_an_engine_that_says_nothing_fails_its_check(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "_PATIENCE", 0.3)
+
+    async def silent(engine: Any, body: dict[str, Any], writer: asyncio.StreamWriter) -> None:
+        if body:
+            await engine.go.wait()
+        whole(writer, json.loads(MODELS))
+
+    last = tried(world, silent)[-1]
+    assert (last.name, last.passed) == ("chat", False)
+    assert "no whole answer" in last.detail
 
 
 def test_an_engine_for_vectors_is_asked_for_vectors(world: Any) -> None:
