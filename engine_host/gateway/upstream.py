@@ -106,13 +106,17 @@ class Upstream(asyncio.Protocol):
                 port = parts.port or (80 if tls is None else 443)
                 async with asyncio.timeout(_PATIENCE):
                     _, self = await loop.create_connection(cls, parts.hostname or "", port, ssl=tls)
-        except OSError as error:
+        except (OSError, UnicodeError) as error:
             raise UpstreamLostError(str(error)) from error
         # Nothing that reads the answer, a capture included, sees the key that it may repeat.
         self._key = key_filter(target.key)
         if target.provider is not None:
             self._keep_watch()
-        self._send(method, path, host, body, target.key)
+        try:
+            self._send(method, path, host, body, target.key)
+        except UnicodeError as error:
+            self.abort()
+            raise UpstreamLostError("the request cannot be written") from error
         return self
 
     def _keep_watch(self) -> None:

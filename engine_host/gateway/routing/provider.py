@@ -37,6 +37,12 @@ def address_of(url: str) -> Address:
     host = parts.hostname or ""
     if parts.scheme not in ("https", "http") or not host:
         raise _wrong(url, "it begins with https:// and a host, as SDKs take it: https://HOST/v1")
+    if not url.isascii() or not url.isprintable() or " " in url:
+        raise _wrong(url, "other letters than ASCII stand as xn-- in a host and as %… in a path")
+    try:
+        host.encode("idna")
+    except UnicodeError as error:
+        raise _wrong(url, "no host has such a name") from error
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
         raise _wrong(
             url, "it holds more than a host and a path; a key is named with its variable or its file"

@@ -51,6 +51,17 @@ def test_addresses(url: str, name: str, leaves: bool) -> None:
         "https://example.com:99999/v1",
         "unix:relative.sock",
         "example.com/v1",
+        "https://exa..mple.com",
+        "https://.example.com/v1",
+        f"https://{'a' * 64}.example.com/v1",
+        "https://b\u00fccher.example/v1",
+        "https://\u043f\u0440\u0438\u043c\u0435\u0440.example/v1",
+        "https://example.com/v1/\u00fc",
+        "https://example.com/v1/\u4e2d",
+        "https://example.com/v1 /x",
+        "https://exa mple.com/v1",
+        "http://127.0.0.1:9000/a b",
+        "http://127.0.0.1:9000/\u202ev1",
     ],
 )
 def test_addresses_that_are_not_to_be_trusted(url: str) -> None:

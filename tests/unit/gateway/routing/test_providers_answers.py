@@ -1,6 +1,7 @@
 """Requests to a provider: what it gets, what comes back in each form, and what becomes of its failures."""
 
 import asyncio
+import contextlib
 import json
 import socket
 from collections.abc import Callable
@@ -254,6 +255,29 @@ def test_the_system_probes_connections_to_providers(provider: str | None) -> Non
     probes, count = asyncio.run(go())
     assert bool(probes) is (provider is not None)
     assert provider is None or count == 3
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:{port}/\u4e2d", "http://exa..mple.com:{port}"])
+def test_what_cannot_be_written_leaves_no_connection(url: str) -> None:
+    async def go() -> None:
+        ended: list[bytes] = []
+
+        async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            with contextlib.suppress(OSError):
+                await reader.read()
+            ended.append(b"")
+            writer.close()
+
+        server = await asyncio.start_server(accept, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        target = Target("e", "m", 1, 4096, 1.0, url=url.format(port=port), provider="there")
+        with pytest.raises(upstream.UpstreamLostError):
+            await upstream.Upstream.open(target, "POST", CHAT, b"{}")
+        if "127" in url:
+            await until(lambda: ended)
+        server.close()
+
+    asyncio.run(go())
 
 
 @pytest.mark.parametrize("stream", [False, True])
