@@ -165,7 +165,7 @@ def _own_shell() -> Shell:
 
 
 def _write(out: Output, client: Client, facts: Facts, records: Records, yes: bool) -> Exit | None:
-    proposed = change.propose(client, Machine.here(), facts)
+    proposed = change.propose(client, Machine.here(), facts, records)
     if not proposed.files:
         out.result(proposed.shown(), f"{client.title} is set to {facts.model} at {facts.url} already.")
         return None

@@ -15,7 +15,7 @@ from engine_host.connect.formats.tree import FormatError
 from engine_host.connect.found import unreadable
 from engine_host.connect.machine import Machine
 from engine_host.connect.own_file import OwnFile
-from engine_host.connect.records import Records
+from engine_host.connect.records import Records, base_of, hash_of, written_files
 from engine_host.connect.settings import check_possible
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
@@ -65,11 +65,15 @@ class Change:
         )
 
 
-def propose(client: Client, machine: Machine, facts: Facts) -> Change:
+def propose(client: Client, machine: Machine, facts: Facts, records: Records) -> Change:
     """Return what writing a client's settings would change; nothing is changed.
 
+    A file that is as this program left it is made anew from what was there before, so that it keeps nothing
+    that is not wanted any more.
+
     Raises HostError(unsupported) for a client without files of a documented form, HostError(not_writable)
-    and HostError(setting_invalid) for a file that is better left alone.
+    and HostError(setting_invalid) for a file that is better left alone, HostError(conflict) for a damaged
+    record of what was written.
     """
     check_possible(client)
     if not client.files:
@@ -79,7 +83,8 @@ def propose(client: Client, machine: Machine, facts: Facts) -> Change:
             cause="Its settings are typed into a form of its own, or stand in your own program.",
             fix=Fix(text="Copy them from what is printed.", command=f"sndr connect {client.name}"),
         )
-    proposed = [_proposed(config, machine, facts) for config in client.files]
+    written = written_files(records.read(client.name))
+    proposed = [_proposed(config, machine, facts, written) for config in client.files]
     return Change(client, tuple(one for one in proposed if one is not None))
 
 
@@ -95,7 +100,7 @@ def write(change: Change, records: Records) -> ClientChange:
         if own_file.read(one.path).content != one.file.content:
             raise _changed_meanwhile(one.path, change.client)
     before = records.read(change.client.name)
-    known = {one.path: one for one in before.files} if before else {}
+    known = written_files(before)
     entries = {one.path: _entry(one, known.get(str(one.path))) for one in change.files}
     kept = [one for path, one in known.items() if Path(path) not in entries]
     record = WrittenFiles(client=change.client.name, files=(*kept, *entries.values()))
@@ -143,12 +148,12 @@ def undo(client: Client, records: Records) -> ClientChange:
         (entry, own_file.read(Path(entry.path)), _content_before(entry, client)) for entry in record.files
     ]
     for entry, now, before in found:
-        if _hash(now.content) not in {entry.after, entry.before}:
+        if hash_of(now.content) not in {entry.after, entry.before}:
             raise _changed_since(entry, client, now.content, before)
     shown = []
     for entry, now, before in found:
         path = Path(entry.path)
-        if _hash(now.content) == entry.after:
+        if hash_of(now.content) == entry.after:
             shown.append(
                 FileDifference(
                     path=entry.path,
@@ -160,8 +165,10 @@ def undo(client: Client, records: Records) -> ClientChange:
                 path.unlink(missing_ok=True)
             else:
                 atomic_file.write(path, before, entry.mode)
-        _clear(entry)
+    # Last, so that what fails half-way can be undone again: until here every copy is still there.
     records.remove(client.name)
+    for entry in record.files:
+        _clear(entry)
     return ClientChange(client=client.name, title=client.title, done=True, files=tuple(shown))
 
 
@@ -173,10 +180,13 @@ def difference(path: Path, before: bytes, after: bytes) -> str:
     return text[:_LONGEST_DIFFERENCE]
 
 
-def _proposed(config: ConfigFile, machine: Machine, facts: Facts) -> FileChange | None:
+def _proposed(
+    config: ConfigFile, machine: Machine, facts: Facts, written: Mapping[str, WrittenFile]
+) -> FileChange | None:
     file = own_file.read(config.path(machine))
+    base = base_of(file, written.get(str(file.path)))
     try:
-        after = changed(file.content or b"", config.format, config.wanted(facts), config.unless_set)
+        after = changed(base, config.format, config.wanted(facts), config.unless_set)
     except FormatError as error:
         raise unreadable(file.path, error) from error
     return FileChange(file, after) if after != file.content else None
@@ -185,12 +195,12 @@ def _proposed(config: ConfigFile, machine: Machine, facts: Facts) -> FileChange 
 def _entry(change: FileChange, known: WrittenFile | None) -> WrittenFile:
     """The record of one file; a second time the copy of what was there at first is kept."""
     after = hashlib.sha256(change.after).hexdigest()
-    if known is not None and known.after == _hash(change.file.content):
+    if known is not None and known.after == hash_of(change.file.content):
         return known.model_copy(update={"after": after})
     return WrittenFile(
         path=str(change.path),
         backup=None if change.file.content is None else str(_free_name(change.path)),
-        before=_hash(change.file.content),
+        before=hash_of(change.file.content),
         after=after,
         mode=change.file.mode,
         made_folders=tuple(map(str, _missing_folders(change.path))),
@@ -233,7 +243,7 @@ def _content_before(entry: WrittenFile, client: Client) -> bytes | None:
     if entry.backup is None:
         return None
     copy = own_file.read(Path(entry.backup))
-    if _hash(copy.content) != entry.before:
+    if hash_of(copy.content) != entry.before:
         raise HostError(
             Reason.CONFLICT,
             f"{entry.path} is not put back: the copy of what was there is gone or was changed.",
@@ -256,10 +266,6 @@ def _clear(entry: WrittenFile) -> None:
         except OSError:
             # Something else lies in it now.
             break
-
-
-def _hash(content: bytes | None) -> str | None:
-    return None if content is None else hashlib.sha256(content).hexdigest()
 
 
 def _changed_meanwhile(path: Path, client: Client) -> HostError:

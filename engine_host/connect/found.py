@@ -1,6 +1,7 @@
 """The clients that are on this machine, and what their files say about the endpoint."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from engine_host.connect import own_file
@@ -10,9 +11,9 @@ from engine_host.connect.facts import Facts
 from engine_host.connect.formats.text import value_of
 from engine_host.connect.formats.tree import FormatError, at, merged, same
 from engine_host.connect.machine import Machine
-from engine_host.connect.records import Records
+from engine_host.connect.records import Records, base_of, written_files
 from engine_host.core.errors import HostError
-from engine_host.protocol.connect import ClientEntry, ClientList, ConnectionState
+from engine_host.protocol.connect import ClientEntry, ClientList, ConnectionState, WrittenFile
 from engine_host.protocol.errors import Fix, Problem, Reason
 
 _LONGEST_ADDRESS = 300
@@ -29,7 +30,7 @@ def entry_of(
     client: Client, machine: Machine, records: Records, url: str | None, facts: Facts | None
 ) -> ClientEntry:
     """Return what is known of one client."""
-    state, address, problem = _state(client, machine, url, facts)
+    state, address, problem = _state(client, machine, records, url, facts)
     return ClientEntry(
         name=client.name,
         title=client.title,
@@ -74,25 +75,26 @@ def _matching(client: Client, machine: Machine) -> list[Path]:
 
 
 def _state(
-    client: Client, machine: Machine, url: str | None, facts: Facts | None
+    client: Client, machine: Machine, records: Records, url: str | None, facts: Facts | None
 ) -> tuple[ConnectionState, str | None, Problem | None]:
     if client.impossible:
         return ConnectionState.IMPOSSIBLE, None, None
     if not client.files:
         return ConnectionState.BY_HAND, None, None
     try:
-        trees = [_tree(config, machine) for config in client.files]
+        written = _written(client, records)
+        trees = [_trees(config, machine, written) for config in client.files]
     except HostError as error:
         return ConnectionState.UNREADABLE, None, error.problem
     first = client.files[0]
-    said = at(trees[0], first.address)
+    said = at(trees[0][0], first.address)
     if not isinstance(said, str):
         return ConnectionState.NOT_SET_UP, None, None
     said = said[:_LONGEST_ADDRESS]
     if not _leads_here(said, url):
         return ConnectionState.OTHER, said, None
     current = facts is not None and all(
-        _says_it(config, tree, facts) for config, tree in zip(client.files, trees, strict=True)
+        _says_it(config, *found, facts) for config, found in zip(client.files, trees, strict=True)
     )
     # Without a model nobody can tell; what is set leads here.
     connected = current or facts is None
@@ -107,19 +109,29 @@ def _leads_here(said: str, url: str | None) -> bool:
     return said.rstrip("/") in {root, url, f"{url}/chat/completions"}
 
 
-def _says_it(config: ConfigFile, tree: object, facts: Facts) -> bool:
+def _says_it(config: ConfigFile, tree: object, base: object, facts: Facts) -> bool:
     try:
-        return same(merged(tree, config.wanted(facts), config.unless_set), tree)
+        return same(merged(base, config.wanted(facts), config.unless_set), tree)
     except FormatError:
         return False
 
 
-def _tree(config: ConfigFile, machine: Machine) -> object:
+def _written(client: Client, records: Records) -> dict[str, WrittenFile]:
+    try:
+        return written_files(records.read(client.name))
+    except HostError:
+        # Writing and undoing say that the record is damaged.
+        return {}
+
+
+def _trees(config: ConfigFile, machine: Machine, written: Mapping[str, WrittenFile]) -> tuple[object, object]:
+    """The content of a file, and what settings would be merged into; both are None where there is no file."""
     path = config.path(machine)
     if not os.path.lexists(path):
-        return None
-    content = own_file.read(path).content
+        return None, None
+    file = own_file.read(path)
     try:
-        return None if content is None else value_of(content, config.format)
+        base = value_of(base_of(file, written.get(str(path))), config.format)
+        return None if file.content is None else value_of(file.content, config.format), base
     except FormatError as error:
         raise unreadable(path, error) from error

@@ -1,13 +1,16 @@
 """The records of what was written into clients' files, by which it is undone."""
 
+import hashlib
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from engine_host.connect import own_file
+from engine_host.connect.own_file import OwnFile
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
 from engine_host.core.outside import files
-from engine_host.protocol.connect import WrittenFiles
+from engine_host.protocol.connect import WrittenFile, WrittenFiles
 from engine_host.protocol.errors import Reason
 
 _MOST = 1 << 20
@@ -49,3 +52,28 @@ class Records:
 
     def _path(self, client: str) -> Path:
         return self._folder / f"{client}.json"
+
+
+def written_files(record: WrittenFiles | None) -> dict[str, WrittenFile]:
+    """Return the files of a record by their paths; none of no record."""
+    return {one.path: one for one in record.files} if record else {}
+
+
+def base_of(file: OwnFile, known: WrittenFile | None) -> bytes:
+    """Return what settings are merged into: what was there before, if a file is as this program left it."""
+    content = file.content or b""
+    if known is None or known.after != hash_of(file.content):
+        return content
+    if known.backup is None:
+        return b""
+    try:
+        copy = own_file.read(Path(known.backup)).content
+    except HostError:
+        copy = None
+    # Without its copy the file cannot be put back either, and undoing says so.
+    return copy if copy is not None and hash_of(copy) == known.before else content
+
+
+def hash_of(content: bytes | None) -> str | None:
+    """Return the SHA-256 of a file's content; None for a file that is not there."""
+    return None if content is None else hashlib.sha256(content).hexdigest()

@@ -50,7 +50,7 @@ class Files:
 
     def propose(self, name: str, facts: Facts) -> ClientChange:
         """Work out what writing would change, and keep it. Raises HostError."""
-        self._proposal = propose(client_named(name), self._machine, facts)
+        self._proposal = propose(client_named(name), self._machine, facts, self._records)
         return self._proposal.shown()
 
     def write(self) -> ClientChange | None:

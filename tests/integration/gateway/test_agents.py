@@ -102,8 +102,9 @@ async def carried_out(argv: list[str], folder: Path, variables: dict[str, str]) 
 def set_up(name: str, folder: Path, url: str) -> None:
     """Write an agent's settings into its files, as `sndr connect NAME --write` does."""
     facts = Facts(f"{url}/v1", "scripted", 65_536, key_needed=False)
-    proposal = propose(client_named(name), Machine(folder / "home", "linux", {}), facts)
-    assert write(proposal, Records(folder / "data")).done
+    records = Records(folder / "data")
+    proposal = propose(client_named(name), Machine(folder / "home", "linux", {}), facts, records)
+    assert write(proposal, records).done
 
 
 def finished(

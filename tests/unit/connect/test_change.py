@@ -1,12 +1,15 @@
 """A client's files written and put back: exactly, or not at all."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from engine_host.connect import change
 from engine_host.connect.clients.table import client_named
+from engine_host.connect.facts import Facts
+from engine_host.connect.formats.text import Format
 from engine_host.connect.found import entry_of
 from engine_host.connect.records import Records
 from engine_host.core import atomic_file
@@ -38,14 +41,14 @@ def person(tmp_path: Path) -> Path:
 def refused(person: Path) -> HostError:
     """The refusal of a write; nothing is different afterwards."""
     with pytest.raises(HostError) as caught:
-        change.propose(CODEX, machine(person), FACTS)
+        change.propose(CODEX, machine(person), FACTS, Records(person))
     assert entry_of(CODEX, machine(person), Records(person), URL, FACTS).state is ConnectionState.UNREADABLE
     return caught.value
 
 
 def test_written_and_put_back_byte_for_byte(person: Path, records: Records) -> None:
     file = person / ".codex" / "config.toml"
-    proposed = change.propose(CODEX, machine(person), FACTS)
+    proposed = change.propose(CODEX, machine(person), FACTS, records)
     assert file.read_bytes() == BEFORE.encode(), "a proposal changes nothing"
     done = change.write(proposed, records)
     assert done.files[0].backup == f"{file}.sndr-backup"
@@ -53,7 +56,7 @@ def test_written_and_put_back_byte_for_byte(person: Path, records: Records) -> N
     assert b"# the best" in file.read_bytes()
     assert file.stat().st_mode & 0o777 == 0o640
     assert entry_of(CODEX, machine(person), records, URL, FACTS).state is ConnectionState.CONNECTED
-    assert change.propose(CODEX, machine(person), FACTS).files == ()
+    assert change.propose(CODEX, machine(person), FACTS, records).files == ()
     assert change.undo(CODEX, records).done
     assert file.read_bytes() == BEFORE.encode()
     assert file.stat().st_mode & 0o777 == 0o640
@@ -67,7 +70,7 @@ def test_new_files_and_folders_go_again(tmp_path: Path, records: Records) -> Non
     home = tmp_path / "home"
     home.mkdir()
     for client in (AIDER, client_named("opencode")):
-        change.write(change.propose(client, machine(home), FACTS), records)
+        change.write(change.propose(client, machine(home), FACTS, records), records)
     assert len(list(home.rglob("*"))) == 5
     for client in (AIDER, client_named("opencode")):
         change.undo(client, records)
@@ -76,18 +79,80 @@ def test_new_files_and_folders_go_again(tmp_path: Path, records: Records) -> Non
 
 def test_a_second_write_keeps_the_first_copy(person: Path, records: Records) -> None:
     file = person / ".codex" / "config.toml"
-    change.write(change.propose(CODEX, machine(person), FACTS), records)
+    change.write(change.propose(CODEX, machine(person), FACTS, records), records)
     longer = FACTS.__class__(URL, "other", 9, key_needed=True)
     assert entry_of(CODEX, machine(person), records, URL, longer).state is ConnectionState.OUTDATED
-    change.write(change.propose(CODEX, machine(person), longer), records)
+    change.write(change.propose(CODEX, machine(person), longer, records), records)
     assert sorted(os.listdir(file.parent)) == ["config.toml", "config.toml.sndr-backup"]
     change.undo(CODEX, records)
     assert file.read_bytes() == BEFORE.encode()
 
 
+@pytest.mark.parametrize("name", ["claude", "aider", "codex", "opencode"])
+@pytest.mark.parametrize("own", [b"", b'{"mine": {"b": 1}}'])
+def test_a_second_write_keeps_nothing_of_the_first(
+    tmp_path: Path, records: Records, name: str, own: bytes
+) -> None:
+    client = client_named(name)
+    keyed = replace(FACTS, key_needed=True)
+
+    def written(facts: Facts, *, home: Path, records: Records) -> list[bytes]:
+        change.write(change.propose(client, machine(home), facts, records), records)
+        return [config.path(machine(home)).read_bytes() for config in client.files]
+
+    def fresh(facts: Facts, name: str) -> list[bytes]:
+        return written(facts, home=home(name), records=Records(tmp_path / f"data {name}"))
+
+    def home(name: str) -> Path:
+        made = tmp_path / name
+        for config in client.files if own and client.files[0].format is Format.JSON else ():
+            config.path(machine(made)).parent.mkdir(parents=True, exist_ok=True)
+            config.path(machine(made)).write_bytes(own)
+        return made
+
+    person = home("person")
+    without, with_key = fresh(FACTS, "one"), fresh(keyed, "two")
+    assert without != with_key
+    for facts, wanted in ((FACTS, without), (keyed, with_key), (FACTS, without)):
+        if records.exists(name):
+            entry = entry_of(client, machine(person), records, URL, facts)
+            assert entry.state is ConnectionState.OUTDATED
+        assert written(facts, home=person, records=records) == wanted
+    change.undo(client, records)
+    assert [path.read_bytes() for path in person.rglob("*") if path.is_file()] == (
+        [own] * len(client.files) if own and client.files[0].format is Format.JSON else []
+    )
+
+
+def test_an_undo_that_fails_half_way_is_undone_again(
+    tmp_path: Path, records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [config.path(machine(tmp_path)) for config in AIDER.files]
+    assert len(files) == 2
+    for file, content in zip(files, (b"a: 1\n", b"{}\n"), strict=True):
+        file.write_bytes(content)
+    change.write(change.propose(AIDER, machine(tmp_path), FACTS, records), records)
+    write = atomic_file.write
+
+    def full(path: Path, data: bytes | str, mode: int = 0o600) -> None:
+        """A FAKE disk that is full for the second file."""
+        if path == files[1]:
+            raise HostError(Reason.DISK_FULL, "full")
+        write(path, data, mode)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(atomic_file, "write", full)
+        with pytest.raises(HostError) as caught:
+            change.undo(AIDER, records)
+        assert caught.value.reason is Reason.DISK_FULL
+    assert change.undo(AIDER, records).done
+    assert [file.read_bytes() for file in files] == [b"a: 1\n", b"{}\n"]
+    assert sorted(tmp_path.glob("*.sndr-backup*")) == []
+
+
 def test_a_file_changed_since_is_not_put_back(person: Path, records: Records) -> None:
     file = person / ".codex" / "config.toml"
-    change.write(change.propose(CODEX, machine(person), FACTS), records)
+    change.write(change.propose(CODEX, machine(person), FACTS, records), records)
     file.write_bytes(file.read_bytes() + b"\nmine = 1\n")
     now = file.read_bytes()
     with pytest.raises(HostError) as caught:
@@ -97,13 +162,13 @@ def test_a_file_changed_since_is_not_put_back(person: Path, records: Records) ->
     assert file.read_bytes() == now
     # Written once more, undoing leads back to that.
     longer = FACTS.__class__(URL, "other", 9, key_needed=False)
-    change.write(change.propose(CODEX, machine(person), longer), records)
+    change.write(change.propose(CODEX, machine(person), longer, records), records)
     change.undo(CODEX, records)
     assert file.read_bytes() == now
 
 
 def test_a_copy_that_is_gone_is_said(person: Path, records: Records) -> None:
-    change.write(change.propose(CODEX, machine(person), FACTS), records)
+    change.write(change.propose(CODEX, machine(person), FACTS, records), records)
     (person / ".codex" / "config.toml.sndr-backup").unlink()
     with pytest.raises(HostError) as caught:
         change.undo(CODEX, records)
@@ -111,7 +176,7 @@ def test_a_copy_that_is_gone_is_said(person: Path, records: Records) -> None:
 
 
 def test_a_file_changed_while_one_looks_is_not_written(person: Path, records: Records) -> None:
-    proposed = change.propose(CODEX, machine(person), FACTS)
+    proposed = change.propose(CODEX, machine(person), FACTS, records)
     (person / ".codex" / "config.toml").write_text("x = 1\n")
     with pytest.raises(HostError) as caught:
         change.write(proposed, records)
@@ -123,7 +188,7 @@ def test_a_file_changed_while_one_looks_is_not_written(person: Path, records: Re
 def test_one_file_that_cannot_be_written_puts_the_other_back(
     tmp_path: Path, records: Records, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    proposed = change.propose(AIDER, machine(tmp_path), FACTS)
+    proposed = change.propose(AIDER, machine(tmp_path), FACTS, records)
     write = atomic_file.write
 
     def full(path: Path, data: bytes | str, mode: int = 0o600) -> None:
@@ -175,14 +240,14 @@ def test_what_cannot_be_read_is_left_alone(person: Path, content: bytes) -> None
     assert file.read_bytes() == content
 
 
-def test_a_folder_that_is_a_file_is_said(tmp_path: Path) -> None:
+def test_a_folder_that_is_a_file_is_said(tmp_path: Path, records: Records) -> None:
     (tmp_path / ".codex").write_text("no folder")
     with pytest.raises(HostError, match="left alone"):
-        change.propose(CODEX, machine(tmp_path), FACTS)
+        change.propose(CODEX, machine(tmp_path), FACTS, records)
 
 
 def test_a_damaged_record_undoes_nothing(person: Path, records: Records, tmp_path: Path) -> None:
-    change.write(change.propose(CODEX, machine(person), FACTS), records)
+    change.write(change.propose(CODEX, machine(person), FACTS, records), records)
     (tmp_path / "data" / "connected" / "codex.json").write_text("{")
     with pytest.raises(HostError) as caught:
         change.undo(CODEX, records)
