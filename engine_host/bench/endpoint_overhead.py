@@ -19,6 +19,7 @@ from pathlib import Path
 import psutil
 
 from engine_host.bench.random_model import QWEN3_06B, write_random_model
+from engine_host.core.keys.in_header import key_in_header
 from engine_host.gateway.directory import Target
 from engine_host.gateway.meter import Meter
 from engine_host.gateway.upstream import Upstream, UpstreamLostError
@@ -293,6 +294,10 @@ def main(words: Sequence[str]) -> int:
     if asked.write is not None:
         write_random_model(asked.write, QWEN3_06B, quantization="Q4_0")
         return 0
+    given = os.environ.get("SNDR_API_KEY")
+    key = key_in_header(given) if given else None
+    if given and key is None:
+        parser.error("SNDR_API_KEY holds no key: it is one line of letters, digits and signs")
     measured = run(
         asked.bare,
         asked.endpoint,
@@ -301,7 +306,7 @@ def main(words: Sequence[str]) -> int:
         tokens=asked.tokens,
         repeats=asked.repeats,
         pairs=asked.pairs,
-        key=os.environ.get("SNDR_API_KEY"),
+        key=key,
         endpoint_pid=asked.pid,
         tell=_tell,
     )

@@ -12,7 +12,7 @@ from engine_host.connect import change, found
 from engine_host.connect.clients.definition import Client
 from engine_host.connect.clients.programs import variables
 from engine_host.connect.clients.table import client_named
-from engine_host.connect.facts import ANY_KEY, KEY_VARIABLE, Facts, address, facts_of
+from engine_host.connect.facts import ANY_KEY, KEY_VARIABLE, Facts, address, facts_of, key_from
 from engine_host.connect.machine import Machine
 from engine_host.connect.records import Records
 from engine_host.connect.settings import check_possible, settings_of
@@ -211,8 +211,9 @@ def _undone(out: Output, done: ClientChange) -> None:
 def _probe(out: Output, client: Client, facts: Facts, control: ControlClient) -> Exit | None:
     from engine_host.connect.probe.run import probe as probe_endpoint
 
-    own = os.environ.get(KEY_VARIABLE) or (control.call(ops.OWN_KEY).key if facts.key_needed else None)
-    if facts.key_needed and not os.environ.get(KEY_VARIABLE):
+    key = key_from(os.environ)
+    own = key or (control.call(ops.OWN_KEY).key if facts.key_needed else None)
+    if facts.key_needed and key is None:
         out.note(f"{KEY_VARIABLE} is not set: probing with a key of the host's own. The client needs one.")
     out.note(f"Probing {facts.url} as {client.title} does ({client.dialect.value}), with {facts.model}:\n")
 

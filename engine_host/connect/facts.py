@@ -1,9 +1,11 @@
 """The facts of the endpoint that go into a client's settings, as the running host tells them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from engine_host.core.errors import HostError
+from engine_host.core.keys.in_header import key_in_header
 from engine_host.protocol.connect import EndpointModel, EndpointModelPage
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.host import Endpoint
@@ -51,6 +53,25 @@ class Facts:
     def encrypted(self) -> bool:
         """Tell whether the address is one of https."""
         return self.url.startswith("https:")
+
+
+def key_from(environment: Mapping[str, str]) -> str | None:
+    """Return the key that a client would have; None where the variable is not set.
+
+    Raises HostError(unauthorized) for what is no key; what it is, it does not say.
+    """
+    found = environment.get(KEY_VARIABLE)
+    if not found:
+        return None
+    key = key_in_header(found)
+    if key is None:
+        raise HostError(
+            Reason.UNAUTHORIZED,
+            f"{KEY_VARIABLE} holds no key.",
+            cause="A key is one line of letters, digits and signs.",
+            fix=Fix(text="Put a key that holds into it, or unset it.", command="sndr keys list"),
+        )
+    return key
 
 
 def facts_of(

@@ -103,7 +103,10 @@ def tokens_of(given: argparse.Namespace) -> float | None:
 def opened(given: argparse.Namespace, path: str, body: bytes | None, seconds: float) -> Any:
     """The answer to a request. Raises OSError."""
     headers = {"Content-Type": "application/json"}
-    key = os.environ.get(given.key_variable, "") if given.key_variable else ""
+    key = os.environ.get(given.key_variable, "").strip() if given.key_variable else ""
+    if not (key.isascii() and key.isprintable()):
+        # What puts it into a header would show it in the journal.
+        raise OSError(f"{given.key_variable} holds no key")
     if key:
         headers["Authorization"] = f"Bearer {key}"
     request = urllib.request.Request(given.address + path, body, headers)

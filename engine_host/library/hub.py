@@ -19,6 +19,7 @@ import httpx
 
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
+from engine_host.core.keys.in_header import key_in_header
 from engine_host.core.outside import answers, files, json_text
 from engine_host.protocol.errors import Fix, Reason
 
@@ -126,7 +127,15 @@ class Hub:
         return found
 
     def _client(self) -> httpx.AsyncClient:
-        token = self._environment.get("HF_TOKEN", "").strip()
+        given = self._environment.get("HF_TOKEN", "").strip()
+        token = key_in_header(given)
+        if given and token is None:
+            raise HostError(
+                Reason.DOWNLOAD_FAILED,
+                "HF_TOKEN holds no token, so nothing was asked of the hub.",
+                cause="A token is one line of letters, digits and signs.",
+                fix="Set it as the hub shows it, or unset it.",
+            )
         headers = {"User-Agent": "sndr", **answers.UNCOMPRESSED}
         if token:
             headers["Authorization"] = f"Bearer {token}"

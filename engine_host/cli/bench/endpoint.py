@@ -17,6 +17,7 @@ from engine_host.cli.start.host import HostHold, find_or_start
 from engine_host.cli.start.options import resolved
 from engine_host.cli.start.running import GONE, only_one
 from engine_host.client.sync import ControlClient
+from engine_host.connect.facts import key_from
 from engine_host.core.errors import HostError
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Engine
@@ -48,7 +49,6 @@ _ROOM = 512
 )
 @click.option("--repeats", type=click.IntRange(1), default=3, show_default=True, help="Rounds a side.")
 @click.option("--pairs", type=click.IntRange(2), default=15, show_default=True, help="Questions for TTFT.")
-@click.option("--key", envvar="SNDR_API_KEY", help="A key of the endpoint, where it needs one.")
 @command
 def endpoint(
     out: Output,
@@ -57,14 +57,16 @@ def endpoint(
     tokens: int,
     repeats: int,
     pairs: int,
-    key: str | None,
 ) -> Exit | None:
     """Measure an engine directly and through the endpoint, in turns.
 
     The engine that runs, or MODEL (an id or a path), which is started for it; without either a model of 0.6 B
     random weights, which is as fast as a trained one. Says what the endpoint adds to the time to first token,
-    and its share of the engine's speed; 5 when a goal is missed.
+    and its share of the engine's speed; 5 when a goal is missed. A key of the endpoint, where it needs one,
+    is read from the variable SNDR_API_KEY.
     """
+    # Read by the measurement itself; one that it would refuse starts nothing.
+    key_from(os.environ)
     counts = streams or _STREAMS
     with signals(), find_or_start() as hold, _engine(out, hold, model, max(counts), tokens) as engine:
         host = hold.client.call(ops.HOST)
@@ -83,7 +85,6 @@ def endpoint(
         words += ["--streams", *map(str, counts), *(["--json"] if out.as_json else [])]
         done = subprocess.run(
             [sys.executable, "-m", _SCRIPT, *words],
-            env=os.environ | ({"SNDR_API_KEY": key} if key else {}),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE if out.as_json else None,
             text=True,

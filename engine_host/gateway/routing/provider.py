@@ -8,6 +8,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from engine_host.core.addresses import is_loopback
 from engine_host.core.errors import HostError
+from engine_host.core.keys.in_header import key_in_header
 from engine_host.core.outside import files
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.routes import Provider
@@ -81,8 +82,8 @@ def key_of(provider: Provider) -> str | None:
         found = _key_in(files.expanded(where))
     else:
         return None
-    key = found.strip()
-    if not key or not key.isascii() or not key.isprintable() or " " in key:
+    key = key_in_header(found)
+    if key is None:
         raise _no_key(f"{where} holds no key", "It is one line of letters, digits and signs.")
     return key
 

@@ -15,7 +15,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.connect.facts import ANY_KEY, KEY_VARIABLE, Facts, address, facts_of
+from engine_host.connect.facts import ANY_KEY, Facts, address, facts_of, key_from
 from engine_host.connect.words import STATES
 from engine_host.protocol.connect import (
     ClientChange,
@@ -281,7 +281,7 @@ class ConnectModel(QObject):
 
     async def _key(self, control: AsyncControlClient, facts: Facts) -> str:
         """The key that a client would have, or one of the host's own."""
-        if found := os.environ.get(KEY_VARIABLE):
+        if found := key_from(os.environ):
             return found
         own = (await control.call(ops.OWN_KEY)).key if facts.key_needed else None
         return own or ANY_KEY

@@ -186,3 +186,6 @@ def test_the_key_comes_from_the_environment(watched: Watched) -> None:
     watched.check(VLLM_API_KEY="secret")
     watched.check()
     assert watched.engine.keys == ["Bearer secret", ""]
+    watched.check(VLLM_API_KEY="secret\n")
+    assert watched.engine.keys[2:] == ["Bearer secret"]
+    assert "secret" not in watched.check(VLLM_API_KEY="secret\nx")

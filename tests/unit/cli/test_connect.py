@@ -71,6 +71,16 @@ def test_settings_go_to_the_output_and_the_rest_beside_it(sndr: Sndr, person: Pa
     assert list(person.iterdir()) == []
 
 
+def test_a_key_that_no_header_carries_is_refused_and_not_shown(
+    sndr: Sndr, person: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SNDR_API_KEY", "sk-secret\r\nx")
+    code, out, err = sndr("connect", "claude", "--probe")
+    assert code != 0
+    assert "SNDR_API_KEY holds no key" in err
+    assert "secret" not in out + err
+
+
 def test_the_list_needs_no_host(
     sndr: Sndr, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine_host.connect.facts import address, checked_url, facts_of
+from engine_host.connect.facts import address, checked_url, facts_of, key_from
 from engine_host.core.errors import HostError
 from engine_host.protocol.connect import EndpointModel, EndpointModelPage
 from engine_host.protocol.errors import Reason
@@ -31,6 +31,22 @@ def test_facts_of_the_model_that_runs() -> None:
         facts_of(ENDPOINT, page(CHAT), url="https://box.example.org/llm/").url
         == "https://box.example.org/llm/v1"
     )
+
+
+@pytest.mark.parametrize(
+    ("said", "key"), [("", None), ("sk-a", "sk-a"), ("sk-a\r\n", "sk-a"), (" sk-a\n", "sk-a")]
+)
+def test_a_key_of_the_environment_is_what_a_header_carries(said: str, key: str | None) -> None:
+    assert key_from({"SNDR_API_KEY": said}) == key
+    assert key_from({}) is None
+
+
+@pytest.mark.parametrize("said", ["sk-a\r\nX: 1", "sk-a b", "sk-\x1b[2Ja", "sk-\u0663a", "\n"])
+def test_what_is_no_key_is_refused_and_not_shown(said: str) -> None:
+    with pytest.raises(HostError) as caught:
+        key_from({"SNDR_API_KEY": said})
+    assert caught.value.reason is Reason.UNAUTHORIZED
+    assert "sk-" not in caught.value.problem.sentence()
 
 
 def test_nothing_is_guessed() -> None:

@@ -153,7 +153,11 @@ def test_redirects_in_a_circle_end(served: FakeHub, tmp_path: Path) -> None:
 )
 def test_variables_that_mean_nothing_are_a_clear_error(tmp_path: Path, environment: dict[str, str]) -> None:
     work = Hub(tmp_path, {"HF_ENDPOINT": "http://127.0.0.1:9", **environment})
-    assert refusal(work, "org/name").reason is Reason.DOWNLOAD_FAILED
+    refused = refusal(work, "org/name")
+    assert refused.reason is Reason.DOWNLOAD_FAILED
+    token = environment.get("HF_TOKEN")
+    assert token is None or ascii(token)[1:-1] not in refused.problem.model_dump_json()
+    assert token is None or "Bearer" not in refused.problem.model_dump_json()
 
 
 @pytest.mark.parametrize("name", ["HTTPS_PROXY", "ALL_PROXY", "SSL_CERT_FILE"])
