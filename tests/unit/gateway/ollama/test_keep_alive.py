@@ -22,8 +22,6 @@ from engine_host.gateway.ollama.keep_alive import seconds
         ("-1", -1.0),
         ("-1m", -1.0),
         (1e300, 31_536_000.0),
-        (float("inf"), 31_536_000.0),
-        (float("nan"), 0.0),
         ("999999999h", 31_536_000.0),
     ],
 )
@@ -31,7 +29,11 @@ def test_a_duration(said: object, meant: float | None) -> None:
     assert seconds(said) == meant
 
 
-@pytest.mark.parametrize("said", ["", "m", "5 m", "5x", "1h-5m", "9" * 5000, "5m\n\x1b[2J", True, [], {}])
+NONE = ["", "m", "5 m", "5x", "1h-5m", "9" * 5000, "5m\n\x1b[2J", "NaN", "Infinity", "1e400", True, [], {}]
+NUMBERS = [10**400, -(10**400), float("inf"), float("-inf"), float("nan")]
+
+
+@pytest.mark.parametrize("said", [*NONE, *NUMBERS], ids=lambda said: repr(said)[:20])
 def test_what_is_none_is_refused(said: object) -> None:
     with pytest.raises(EndpointError) as refused:
         seconds(said)
