@@ -17,6 +17,10 @@ class Load(Protocol):
     def done(self) -> "asyncio.Future[None]":
         """Done once the model answers; raises HostError when it will not."""
 
+    @property
+    def overrides(self) -> Overrides | None:
+        """The settings for this load alone; None where the model's own hold."""
+
 
 class Loader(Protocol):
     """The models that a request loads; all calls are cheap and never block."""

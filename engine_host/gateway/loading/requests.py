@@ -121,8 +121,8 @@ class OnDemandRequests:
         `admitted` is told whether the headers of a stream are sent already.
         """
         limit = wait_limit(request.headers.get("prefer"), self._limit())
-        # Lines of JSON have nothing that keeps a connection alive and says nothing.
-        pings = bool(request.body.get("stream")) and request.form is not faults.Form.OLLAMA
+        # Ollama's lines of JSON have nothing that keeps a connection alive and says nothing.
+        pings = request.wants_events
         wait = LoadWait(name, request.request_id, pings=pings, limit=limit, note=self._note)
         owner = request.key.id if request.key else ""
         try:
@@ -168,6 +168,9 @@ class OnDemandRequests:
             target = self._running(wish.name)
             if target is None:
                 raise faults.engine_unreachable(wish.name)
+            # One's own load may have rounded the context; somebody else's has the one that they asked for.
+            if load.overrides != overrides and wish.overrides.context not in (None, target.context):
+                raise loaded_otherwise(target)
         elif wish.overrides.context not in (None, target.context):
             raise loaded_otherwise(target)
         return loaded_by_client(wish, target, time.monotonic() - began)

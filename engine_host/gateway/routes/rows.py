@@ -60,11 +60,12 @@ Look = Callable[[Looked], dict[str, Any]]
 class Post:
     """A route of POST: `check` refuses a body that no engine could read, `call` makes the engine's request.
 
-    Both raise EndpointError.
+    Both raise EndpointError. `events` says that a client may have its answer as a stream of events.
     """
 
     check: Callable[[dict[str, Any]], None]
     call: Callable[[Asked], Call]
+    events: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,11 @@ class ReadRequest:
     key: Key | None
     raw: bytes
     body: dict[str, Any]
+
+    @property
+    def wants_events(self) -> bool:
+        """True if its answer is a stream of events; other paths pass `stream` over."""
+        return isinstance(self.route, Post) and self.route.events and bool(self.body.get("stream"))
 
     @property
     def form(self) -> Form:

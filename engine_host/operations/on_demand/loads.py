@@ -82,6 +82,7 @@ class OnDemandModels:
         self._start = start
         self._at_work = at_work
         self._models: dict[str, _Model] = {}
+        self._removed: dict[str, _Model] = {}
         self._turn = asyncio.Lock()
         self._wake = asyncio.Event()
         self._watch: asyncio.Task[None] | None = None
@@ -94,7 +95,8 @@ class OnDemandModels:
     async def close(self) -> None:
         """Begin nothing any more, and let every waiting request go."""
         self._closing = True
-        tasks = [model.load.task for model in self._models.values() if model.load and model.load.task]
+        models = (*self._models.values(), *self._removed.values())
+        tasks = [model.load.task for model in models if model.load and model.load.task]
         tasks += [self._watch] if self._watch is not None else []
         for task in tasks:
             task.cancel()
@@ -106,8 +108,13 @@ class OnDemandModels:
         """Take in an entry; `shown` is how the endpoint lists it, `problem` why it cannot be planned now."""
         known = self._models.get(entry.name)
         if known is None:
-            self._models[entry.name] = _Model(entry, command, shown, problem=problem)
-            return
+            known = self._removed.pop(entry.name, None)
+            if known is None or not self._is_there(known):
+                self._models[entry.name] = _Model(entry, command, shown, problem=problem)
+                return
+            # What a load of it started before is still its own.
+            self._models[entry.name] = known
+            known.used = time.monotonic()
         known.entry, known.command, known.shown, known.problem = entry, command, shown, problem
         known.keep_alive = None
 
@@ -115,9 +122,11 @@ class OnDemandModels:
         """Forget an entry; an engine of it that runs goes on, and a load that has not begun ends."""
         model = self._found(name)
         shown = self._shown(model)
-        del self._models[name]
         if model.load is not None and not model.load.begun:
             self._call_off(model.load)
+        del self._models[name]
+        self._removed = {old: left for old, left in self._removed.items() if self._is_there(left)}
+        self._removed[name] = model
         self._publish(OnDemandEvent(change=OnDemandChange.REMOVED, model=shown))
 
     def entry(self, name: str) -> Entry:
@@ -292,6 +301,8 @@ class OnDemandModels:
         async with self._turn:
             await self._settled(model)
             if (engine := self._engine_of(model)) is not None and engine.state in _SERVING:
+                # Started by somebody else, with settings of its own.
+                load.overrides = None
                 return
             overrides = model.entry.launch.overrides
             if load.overrides is not None:
@@ -444,6 +455,10 @@ class OnDemandModels:
     def _problem_of(self, engine_id: str) -> Problem | None:
         """The problem of an engine that has ended, as long as it is remembered."""
         return next((one.problem for one in self._engines.all() if one.id == engine_id), None)
+
+    def _is_there(self, model: _Model) -> bool:
+        """Return True while an engine that a load of this model started runs, or is about to."""
+        return model.load is not None or any(one.id == model.engine for one in self._engines.alive())
 
     def _is_serving(self, engine_id: str) -> bool:
         return any(engine.id == engine_id for engine in self._engines.serving())

@@ -177,6 +177,40 @@ def test_an_idle_one_ends_and_one_that_works_or_is_pinned_does_not(home: Path) -
     over(work)
 
 
+def test_one_that_is_removed_and_added_again_keeps_its_engine(home: Path) -> None:
+    async def work(made: Loads) -> None:
+        made.add("one")
+        engine = await made.loaded("one")
+        made.models.remove("one")
+        made.add("one", 0)
+        model = made.models.get("one")
+        assert (model.engine, model.by_hand) == (engine, False)
+        await until(lambda: made.state("one") is OnDemandState.LOADABLE)
+        # The same while it is being loaded.
+        load = made.models.join("one")
+        await until(lambda: load.begun)
+        made.models.remove("one")
+        made.add("one")
+        await load.done
+        made.models.leave(load)
+        assert not made.models.get("one").by_hand
+        # One that had not begun is called off, and what a person starts afterwards stays theirs.
+        made.models.end("one")
+        await until(lambda: made.state("one") is OnDemandState.LOADABLE)
+        await until(lambda: not made.rig.manager.alive())
+        made.go.clear()
+        load = made.models.join("one")
+        made.models.remove("one")
+        made.add("one", 0)
+        started = made.rig.manager.start(made.rig.plan("one"))
+        assert started.job is not None
+        await made.rig.jobs.ended(started.job)
+        assert made.models.get("one").by_hand
+        made.models.leave(load)
+
+    over(work)
+
+
 def test_a_failed_load_is_not_tried_again_at_once(home: Path) -> None:
     async def work(made: Loads) -> None:
         made.add("one")

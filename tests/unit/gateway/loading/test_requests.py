@@ -37,6 +37,7 @@ class FakeLoad:
     """A load that a test ends."""
 
     done: "asyncio.Future[None]"
+    overrides: Overrides | None = None
     waiting: int = 0
 
 
@@ -62,7 +63,7 @@ class FakeLoader:
         self, name: str, keep_alive: float | None = None, overrides: Overrides | None = None
     ) -> FakeLoad:
         self.joins.append((name, keep_alive, overrides))
-        self.load = self.load or FakeLoad(asyncio.get_running_loop().create_future())
+        self.load = self.load or FakeLoad(asyncio.get_running_loop().create_future(), overrides)
         self.load.waiting += 1
         return self.load
 
@@ -144,6 +145,32 @@ def test_a_stream_gets_pings_and_then_its_answer_once(world: Any) -> None:
         assert answer.headers["x-request-id"].startswith("req_")
         assert answer.text.count(": loading\n\n") >= 2
         assert answer.text.endswith("data: [DONE]\n\n")
+
+    cold(world, work)
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/embeddings", {"input": "hi"}),
+        ("/v1/rerank", {"query": "hi", "documents": ["hi"]}),
+        ("/v1/messages/count_tokens", {"messages": HELLO["messages"]}),
+        ("/v1/responses/input_tokens", {"input": "hi"}),
+        ("/v1/chat/completions/input_tokens", {"messages": HELLO["messages"]}),
+        ("/tokenize", {"content": "hi"}),
+        ("/apply-template", {"messages": HELLO["messages"]}),
+        ("/api/embed", {"input": "hi"}),
+    ],
+)
+def test_a_path_without_a_stream_gets_no_pings(world: Any, path: str, body: dict[str, Any]) -> None:
+    async def work(served: Any, loader: FakeLoader, client: httpx.AsyncClient) -> None:
+        asked = asyncio.create_task(client.post(path, json={"model": "m", "stream": True, **body}))
+        load = await waiting(loader)
+        await asyncio.sleep(0.2)
+        loaded(served, load)
+        answer = await asked
+        assert ": loading" not in answer.text
+        assert answer.status_code != 200 or answer.text.strip()
 
     cold(world, work)
 
@@ -317,6 +344,25 @@ def test_lm_studio_loads_and_ends(world: Any) -> None:
         for length in ("x", 1, True):
             wish = {"model": "m", "context_length": length}
             assert code_of(await client.post("/api/v1/models/load", json=wish))[0] == 400
+
+    cold(world, work)
+
+
+def test_lm_studio_is_told_of_another_context_than_it_asked_for(world: Any) -> None:
+    async def work(served: Any, loader: FakeLoader, client: httpx.AsyncClient) -> None:
+        async def load(length: int) -> httpx.Response:
+            wish = {"model": "m", "context_length": length}
+            return await client.post("/api/v1/models/load", json=wish)
+
+        # The engine rounds what the first one asks for.
+        first = asyncio.create_task(load(4000))
+        await waiting(loader)
+        others = [asyncio.create_task(load(length)) for length in (4000, 512)]
+        loaded(served, await waiting(loader, 3))
+        assert (await first).json()["status"] == "loaded"
+        same, other = await asyncio.gather(*others)
+        assert same.json()["status"] == "loaded"
+        assert code_of(other) == (409, "loaded_otherwise")
 
     cold(world, work)
 
