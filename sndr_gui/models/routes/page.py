@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from PySide6.QtCore import QObject, Signal
 
@@ -142,12 +143,26 @@ class RoutesModel(QObject):
         self._send(f"back {route_id}", work)
 
     def remove(self, route_id: str) -> None:
-        """Forget a route."""
+        """Forget a route, with undo."""
+        targets = next((one.route.targets for one in self.routes if one.route.id == route_id), None)
 
         async def work(client: AsyncControlClient) -> None:
             self.page = await client.call(ops.REMOVE_ROUTE, id=route_id)
+            if targets is not None:
+                self.session.notices.info(
+                    "route removed",
+                    f"{route_id} is removed.",
+                    action_text="Undo",
+                    action=partial(self._make_again, route_id, targets),
+                )
 
         self._send(f"remove {route_id}", work)
+
+    def _make_again(self, route_id: str, targets: RouteTargets) -> None:
+        async def work(client: AsyncControlClient) -> None:
+            await client.call(ops.SET_ROUTE, targets, id=route_id)
+
+        self._send(f"undo removal of {route_id}", work)
 
     def cancel(self, job_id: str) -> None:
         """Cancel a cut-over."""

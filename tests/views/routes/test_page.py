@@ -10,6 +10,7 @@ from PySide6.QtTest import QTest
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.jobs import JobKind, JobState
 from engine_host.protocol.routes import CutOver, RouteCheck, RouteTargets, TargetState
+from sndr_gui.host.notices import Notice
 from sndr_gui.models.routes.form import RouteForm
 from sndr_gui.models.routes.page import command_for
 from sndr_gui.views.routes.dialog import RouteDialog
@@ -142,9 +143,18 @@ async def test_a_route_is_moved_taken_back_and_removed(stage: Stage) -> None:
     card.back.click()
     await stage.until(lambda: stage.host.sent("POST", "/v1/routes/coder/back"))
     await stage.until(card.remove.isEnabled)
+    notices: list[Notice] = []
+    stage.session.notices.posted.connect(notices.append)
+    led = stage.host.routes["coder"].route.targets
     card.remove.click()
     await stage.until(lambda: not page.cards)
     assert page._stack.currentIndex() == 1
+    assert [(notice.text, notice.action_text) for notice in notices] == [("coder is removed.", "Undo")]
+    undo = notices[0].action
+    assert undo is not None
+    undo()
+    await stage.until(lambda: page.cards)
+    assert stage.host.routes["coder"].route.targets == led
 
 
 async def test_without_a_host_nothing_can_be_changed(stage: Stage) -> None:
