@@ -92,6 +92,16 @@ class CutOverOperations:
         try:
             return self._gateway.target_of(trial_id)
         except EndpointError as error:
+            if error.reason is Reason.REMOTE_NOT_ALLOWED:
+                # The route itself may lead to another provider, which is not what is to be allowed.
+                raise HostError(
+                    error.reason,
+                    f"The new target of {route.id} is a provider, and requests may not leave this machine "
+                    "for it.",
+                    cause="What was allowed for another address is not allowed for this one.",
+                    fix="Give the cut-over --allow-remote too; in the window, tick that they may leave.",
+                    evidence={"code": error.code},
+                ) from error
             message = error.message.replace(trial_id, route.id)
             raise HostError(
                 error.reason,
