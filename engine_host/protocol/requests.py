@@ -7,6 +7,9 @@ from pydantic import Field
 from engine_host.protocol.base import Command, Page, Query, Seconds, Wire
 from engine_host.protocol.engines import Request
 
+MOST_LISTED_TURNS = 10
+"""Turns of each conversation in a list; all of a hundred conversations are megabytes."""
+
 
 class RequestQuery(Query):
     """The requests of one engine, by its id or public name; of all without one."""
@@ -74,8 +77,14 @@ class PrefixTurn(Wire):
     side: bool = Field(False, description="a request beside the conversation: another system text and start")
 
 
+class ConversationQuery(Query):
+    """The conversations, each with so many of its newest turns."""
+
+    turns: int = Field(0, ge=0, le=MOST_LISTED_TURNS)
+
+
 class Conversation(Wire):
-    """A conversation and its newest turns, oldest first.
+    """A conversation and its newest turns, oldest first; in a list no more of them than were asked for.
 
     `source` is the header or field that names it, or `first message`; `label` the beginning of a random name.
     The sums are of the turns that were measured.
@@ -94,7 +103,7 @@ class Conversation(Wire):
     measured: int = Field(0, description="turns of which prompt and cached tokens are known")
     read_again: int | None = None
     lost_seconds: float | None = None
-    turns: tuple[PrefixTurn, ...]
+    turns: tuple[PrefixTurn, ...] = ()
 
 
 class ConversationPage(Page):

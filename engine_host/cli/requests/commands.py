@@ -20,7 +20,15 @@ from engine_host.protocol.engines import Request
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.events import EngineRequestEvent
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.requests import CapturedRequest, RequestDetail, RequestQuery, StartCapture
+from engine_host.protocol.requests import (
+    MOST_LISTED_TURNS,
+    CapturedRequest,
+    Conversation,
+    ConversationQuery,
+    RequestDetail,
+    RequestQuery,
+    StartCapture,
+)
 
 _NONE = "No requests yet. Every request to the endpoint appears here: from an editor, an agent, curl or Chat."
 _NO_CONVERSATION = (
@@ -164,26 +172,30 @@ def prefix(out: Output, conversation: str | None, last: int) -> Exit | None:
     CONVERSATION is an id, or the beginning of one or of a session's own name. Hashes of a prompt's parts are
     kept for this, never their text.
     """
+    every = conversation is None
+    listed = ConversationQuery(turns=min(last, MOST_LISTED_TURNS) if every else 0)
     with connected() as client:
-        page = client.call(ops.CONVERSATIONS)
-    if conversation is not None:
-        chosen = tuple(
-            one
-            for one in page.conversations
-            if one.id.startswith(conversation) or (one.label and conversation.lower().startswith(one.label))
-        )
-        if not chosen:
+        page = client.call(ops.CONVERSATIONS, listed)
+        chosen = tuple(one for one in page.conversations if every or _is_meant(one, conversation or ""))
+        if not every and not chosen:
             raise HostError(
                 Reason.NOT_FOUND,
                 f"There is no conversation {conversation}.",
                 fix=Fix(text="See which there are.", command="sndr requests prefix"),
             )
-        page = page.model_copy(update={"conversations": chosen})
+        if last > listed.turns:
+            chosen = tuple(client.call(ops.CONVERSATION, id=one.id) for one in chosen)
+    page = page.model_copy(update={"conversations": chosen})
     lines: list[str] = []
     for one in reversed(page.conversations):
         lines += [*([""] if lines else []), *conversation_lines(one, last)]
     out.result(page, lines or _NO_CONVERSATION)
     return None
+
+
+def _is_meant(one: Conversation, beginning: str) -> bool:
+    """Return True for the beginning of a conversation's id, or for a name that begins as its label."""
+    return one.id.startswith(beginning) or bool(one.label and beginning.lower().startswith(one.label))
 
 
 def _captured(detail: RequestDetail) -> CapturedRequest:

@@ -78,9 +78,14 @@ class PrefixLens:
         timer = asyncio.get_running_loop().call_later(_DELAY, self._look, entry, body, size)
         self._due[entry.id] = timer, body, size
 
-    def conversations(self) -> tuple[Conversation, ...]:
-        """Return the conversations, that of the newest turn first."""
-        return tuple(_told(one) for one in reversed(self._known.values()) if one.turns)
+    def conversations(self, turns: int) -> tuple[Conversation, ...]:
+        """Return the conversations, that of the newest turn first, each with so many of its newest turns."""
+        return tuple(_told(one, turns) for one in reversed(self._known.values()) if one.turns)
+
+    def conversation(self, conversation: str) -> Conversation | None:
+        """Return one conversation with all turns that are kept; None where there is none of this id."""
+        one = self._known.get(conversation)
+        return _told(one, _MOST_TURNS) if one is not None and one.turns else None
 
     def turn(self, request_id: str) -> PrefixTurn | None:
         """Return what became of a request's prompt; None for one that is in no conversation."""
@@ -195,7 +200,7 @@ def _marks(body: Mapping[str, Any], salt: bytes) -> tuple[Mark, ...]:
         return ()
 
 
-def _told(one: _Conversation) -> Conversation:
+def _told(one: _Conversation, turns: int) -> Conversation:
     measured = [
         turn for turn in one.turns if turn.prompt_tokens is not None and turn.cached_tokens is not None
     ]
@@ -215,5 +220,5 @@ def _told(one: _Conversation) -> Conversation:
         measured=len(measured),
         read_again=sum(again) if again else None,
         lost_seconds=sum(lost) if lost else None,
-        turns=tuple(one.turns),
+        turns=tuple(one.turns[max(0, len(one.turns) - turns) :]),
     )

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
+from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.gateway.inspection.capture import Captures
 from engine_host.gateway.inspection.inspected import inspected
@@ -10,10 +11,13 @@ from engine_host.gateway.inspection.prefix_lens import PrefixLens
 from engine_host.gateway.request_log import RequestLog
 from engine_host.operations.performs import performs
 from engine_host.protocol.engines import Engine, Request, RequestPage
+from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.requests import (
     CaptureState,
+    Conversation,
     ConversationPage,
+    ConversationQuery,
     RequestDetail,
     RequestQuery,
     StartCapture,
@@ -81,6 +85,19 @@ class RequestOperations:
         return self._captures.state()
 
     @performs(ops.CONVERSATIONS)
-    def conversations(self) -> ConversationPage:
+    def conversations(self, asked: ConversationQuery) -> ConversationPage:
         """Return the conversations, that of the newest turn first."""
-        return ConversationPage(seq=self._events.seq, conversations=self._prefixes.conversations())
+        return ConversationPage(seq=self._events.seq, conversations=self._prefixes.conversations(asked.turns))
+
+    @performs(ops.CONVERSATION)
+    def conversation(self, conversation: str) -> Conversation:
+        """Return one conversation with its turns. Raises HostError(not_found)."""
+        found = self._prefixes.conversation(conversation)
+        if found is None:
+            raise HostError(
+                Reason.NOT_FOUND,
+                f"There is no conversation {conversation}.",
+                cause="The newest conversations of this run of the host are known, 100 at most.",
+                fix=Fix(text="See which there are.", command="sndr requests prefix"),
+            )
+        return found

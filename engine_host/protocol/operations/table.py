@@ -65,7 +65,9 @@ from engine_host.protocol.proofs import ProofPage, ProveKernels
 from engine_host.protocol.quality import MeasureQuality, QualityPage
 from engine_host.protocol.requests import (
     CaptureState,
+    Conversation,
     ConversationPage,
+    ConversationQuery,
     RequestDetail,
     RequestQuery,
     StartCapture,
@@ -343,9 +345,13 @@ CANCEL_REQUEST = Operation(
     "Cancel one request; the engine's work on it ends.",
     reasons=(Reason.NOT_FOUND,), command="requests cancel")
 CONVERSATIONS = Operation(
-    "requests.conversations", "GET", "/v1/conversations", Nothing, ConversationPage,
-    "The prefix lens: how each turn of a conversation reused the prompt before it.",
+    "requests.conversations", "GET", "/v1/conversations", ConversationQuery, ConversationPage,
+    "The prefix lens: how much of their prompts conversations reused, with their newest turns if asked for.",
     command="requests prefix")
+CONVERSATION = Operation(
+    "requests.conversation", "GET", "/v1/conversations/{id}", Nothing, Conversation,
+    "One conversation with its turns: how each reused the prompt before it.",
+    reasons=(Reason.NOT_FOUND,), command="requests prefix")
 CAPTURE_STATE = Operation(
     "captures.show", "GET", "/v1/captures", Nothing, CaptureState,
     "The capture of requests' texts: until when, and what is held in memory.",

@@ -6,12 +6,14 @@ import time
 
 from PySide6.QtCore import QObject, Signal
 
+from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.client.request_words import turn_text
 from engine_host.protocol.engines import Request
+from engine_host.protocol.errors import Reason
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.operations.definition import Nothing
-from engine_host.protocol.requests import Conversation, PrefixReason, PrefixTurn
+from engine_host.protocol.requests import Conversation, ConversationQuery, PrefixReason, PrefixTurn
 from sndr_gui.host.session import Session
 from sndr_gui.host.state import OPEN_REQUESTS
 from sndr_gui.kit import formats
@@ -88,6 +90,7 @@ class LensModel(QObject):
         self.conversations: RowsModel[Conversation] = RowsModel(conversation_columns(), lambda c: c.id, self)
         self.turns: RowsModel[PrefixTurn] = RowsModel(turn_columns(), lambda t: t.request, self)
         self._shown = False
+        self._read: Conversation | None = None
         self._throttle = Throttle(self, 1000, self.load)
         session.state.request_changed.connect(self._on_request)
 
@@ -98,13 +101,14 @@ class LensModel(QObject):
             self.load()
 
     def load(self) -> None:
-        """Read the conversations."""
+        """Read the conversations, and the turns of the one that is shown."""
 
         async def work(client: AsyncControlClient) -> None:
-            page = await client.call(ops.CONVERSATIONS, Nothing())
+            page = await client.call(ops.CONVERSATIONS, ConversationQuery())
             self.loaded = True
             self.conversations.set_rows(page.conversations)
             self._show_turns()
+            await self._read_turns(client)
 
         if self._shown and self.session.connection.connected:
             self.session.command("conversations", work)
@@ -114,6 +118,8 @@ class LensModel(QObject):
         if conversation != self.chosen:
             self.chosen = conversation
             self._show_turns()
+            if self.session.connection.connected:
+                self.session.command("conversation", self._read_turns)
 
     @property
     def conversation(self) -> Conversation | None:
@@ -123,18 +129,37 @@ class LensModel(QObject):
 
     def shares(self) -> tuple[float | None, ...]:
         """Return the reused share of the prompt of the newest turns, oldest first; None is not measured."""
-        one = self.conversation
-        turns = one.turns[-_BARS:] if one is not None else ()
         return tuple(
             formats.share_of(turn.cached_tokens, turn.prompt_tokens)
             if turn.prompt_tokens and turn.cached_tokens is not None
             else None
-            for turn in turns
+            for turn in self._turns[-_BARS:]
         )
 
-    def _show_turns(self) -> None:
+    async def _read_turns(self, client: AsyncControlClient) -> None:
         one = self.conversation
-        self.turns.set_rows(one.turns[::-1] if one is not None else ())
+        if one is None:
+            return
+        try:
+            read = await client.call(ops.CONVERSATION, Nothing(), id=one.id)
+        except HostError as error:
+            # It made room for newer ones; the next list is without it.
+            if error.problem.reason is not Reason.NOT_FOUND:
+                raise
+            return
+        shown = self.conversation
+        if shown is not None and shown.id == read.id:
+            self._read = read
+            self._show_turns()
+
+    @property
+    def _turns(self) -> tuple[PrefixTurn, ...]:
+        """The turns of the conversation that is shown, as far as they are read."""
+        one, read = self.conversation, self._read
+        return read.turns if one is not None and read is not None and read.id == one.id else ()
+
+    def _show_turns(self) -> None:
+        self.turns.set_rows(self._turns[::-1])
         self.changed.emit()
 
     def _on_request(self, request: Request) -> None:

@@ -20,7 +20,7 @@ async def conversations(served: Any, turns: int) -> tuple[Conversation, ...]:
     """The conversations, once so many turns are compared."""
     async with asyncio.timeout(10):
         while True:
-            found: tuple[Conversation, ...] = served.gateway.prefixes.conversations()
+            found: tuple[Conversation, ...] = served.gateway.prefixes.conversations(200)
             if sum(one.count for one in found) >= turns:
                 return found
             await asyncio.sleep(0.01)

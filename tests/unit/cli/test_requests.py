@@ -91,6 +91,12 @@ def test_the_prefix_lens_says_where_prompts_part(host: FakeHost, sndr: Sndr) -> 
         "lost_seconds": 1.5, "turns": [TURN],
     }  # fmt: skip
     host.answers["GET /v1/conversations"] = (200, {"seq": 1, "conversations": [conversation]})
+    older = {**TURN, "request": "req_older"}
+    whole = {**conversation, "turns": [older, TURN]}
+    host.answers["GET /v1/conversations/c0ffee1234"] = (200, whole)
+    assert "req_older" not in sndr("requests", "prefix")[1]
+    for words in (["requests", "prefix", "-n", "50"], ["requests", "prefix", "c0ff"]):
+        assert "req_older" in sndr(*words)[1]
     for words in (["requests", "prefix"], ["requests", "prefix", "0f3a9c1e-1111"]):
         code, out, _ = sndr(*words)
         assert code == 0

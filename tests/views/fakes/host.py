@@ -82,6 +82,7 @@ from engine_host.protocol.requests import (
     CaptureState,
     Conversation,
     ConversationPage,
+    ConversationQuery,
     RequestDetail,
     RequestQuery,
     StartCapture,
@@ -402,8 +403,16 @@ class FakeHost:
         return self.details[request]
 
     @performs(ops.CONVERSATIONS)
-    def _conversations(self) -> ConversationPage:
-        return ConversationPage(seq=self.seq, conversations=tuple(self.conversations))
+    def _conversations(self, asked: ConversationQuery) -> ConversationPage:
+        listed = (
+            one.model_copy(update={"turns": one.turns[max(0, len(one.turns) - asked.turns) :]})
+            for one in self.conversations
+        )
+        return ConversationPage(seq=self.seq, conversations=tuple(listed))
+
+    @performs(ops.CONVERSATION)
+    def _conversation(self, conversation: str) -> Conversation:
+        return next(one for one in self.conversations if one.id == conversation)
 
     @performs(ops.CAPTURE_STATE)
     def _capture(self) -> CaptureState:

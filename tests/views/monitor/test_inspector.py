@@ -157,13 +157,15 @@ async def test_the_prefix_lens_teaches_and_then_shows_conversations(stage: Stage
     )  # fmt: skip
     stage.host.conversations = [one, one.model_copy(update={"id": "other", "label": "", "turns": turns[:1]})]
     stage.host.publish(EngineRequestEvent(request=samples.request(RequestState.DONE, 1)))
-    await stage.until(lambda: page.lens.model.conversations.total == 2)
+    await stage.until(lambda: page.lens.model.turns.total == 3)
+    assert page.lens.model.conversations.total == 2
     assert page.lens.bars.accessibleName().endswith("1: 0 %, 2: —, 3: 25 %")
     assert page.lens.model.turns.row_at(0) == turns[-1]
     shown = page.lens.model.turns
     assert shown.data(shown.index(0, 5)) == "a message was edited at message 2 (user)"
     assert shown.data(shown.index(1, 1)) == "—", "not measured is no 0"
     page.lens.conversations.selectRow(1)
-    assert page.lens.model.turns.total == 1
+    assert page.lens.model.turns.total == 0, "those of the other do not stand under its name"
+    await stage.until(lambda: page.lens.model.turns.total == 1)
     page.panes.buttons[0].click()
     assert page.table.isVisibleTo(page)
