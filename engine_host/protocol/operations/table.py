@@ -359,11 +359,11 @@ CAPTURE_STATE = Operation(
 START_CAPTURE = Operation(
     "captures.start", "PUT", "/v1/captures", StartCapture, CaptureState,
     "Keep the texts of requests in memory for some minutes; never on disk.",
-    command="requests capture --minutes 15")
+    command="requests capture")
 STOP_CAPTURE = Operation(
     "captures.stop", "DELETE", "/v1/captures", Nothing, CaptureState,
     "Keep no more texts, and forget those that are kept.",
-    command="requests capture --off")
+    command="requests capture")
 
 # Models that a request loads
 
