@@ -47,6 +47,8 @@ class _Conversation:
     count: int = 0
     turns: list[PrefixTurn] = field(default_factory=list)
     heads: list[Turn] = field(default_factory=list)
+    told: Conversation | None = None
+    """As it is listed, without its turns."""
 
     @property
     def parts(self) -> int:
@@ -80,12 +82,12 @@ class PrefixLens:
 
     def conversations(self, turns: int) -> tuple[Conversation, ...]:
         """Return the conversations, that of the newest turn first, each with so many of its newest turns."""
-        return tuple(_told(one, turns) for one in reversed(self._known.values()) if one.turns)
+        return tuple(filter(None, (_listed(one, turns) for one in reversed(self._known.values()))))
 
     def conversation(self, conversation: str) -> Conversation | None:
         """Return one conversation with all turns that are kept; None where there is none of this id."""
         one = self._known.get(conversation)
-        return _told(one, _MOST_TURNS) if one is not None and one.turns else None
+        return _listed(one, _MOST_TURNS) if one is not None else None
 
     def turn(self, request_id: str) -> PrefixTurn | None:
         """Return what became of a request's prompt; None for one that is in no conversation."""
@@ -162,6 +164,7 @@ class PrefixLens:
         if len(known.turns) > _MOST_TURNS:
             self._turns.pop(known.turns.pop(0).request, None)
         self._turns[turn.request] = told
+        known.told = _told(known)
         self._parts += known.parts - held
         while len(self._known) > _MOST_CONVERSATIONS or (self._parts > _MOST_PARTS and len(self._known) > 1):
             _, gone = self._known.popitem(last=False)
@@ -200,7 +203,15 @@ def _marks(body: Mapping[str, Any], salt: bytes) -> tuple[Mark, ...]:
         return ()
 
 
-def _told(one: _Conversation, turns: int) -> Conversation:
+def _listed(one: _Conversation, turns: int) -> Conversation | None:
+    """Return a conversation with so many of its newest turns; None before its first."""
+    if one.told is None or turns == 0:
+        return one.told
+    return one.told.model_copy(update={"turns": tuple(one.turns[-turns:])})
+
+
+def _told(one: _Conversation) -> Conversation:
+    """Return a conversation without its turns; made once a turn, for all who list it."""
     measured = [
         turn for turn in one.turns if turn.prompt_tokens is not None and turn.cached_tokens is not None
     ]
@@ -220,5 +231,4 @@ def _told(one: _Conversation, turns: int) -> Conversation:
         measured=len(measured),
         read_again=sum(again) if again else None,
         lost_seconds=sum(lost) if lost else None,
-        turns=tuple(one.turns[max(0, len(one.turns) - turns) :]),
     )

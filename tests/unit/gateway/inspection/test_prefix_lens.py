@@ -118,6 +118,7 @@ def test_a_list_at_its_bounds_is_small_and_one_conversation_whole(world: Any, mo
             bare, few = lens.conversations(0), lens.conversations(2)
             assert [len(one.turns) for one in bare] == [0, 0, 0]
             assert [len(one.turns) for one in few] == [2, 2, 2]
+            assert bare[0] is lens.conversations(0)[0], "made once a turn, not once a look"
             assert [one.model_copy(update={"turns": ()}) for one in few] == list(bare), "the sums are of all"
             whole = lens.conversation(bare[0].id)
             assert whole is not None
