@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import shlex
 from dataclasses import replace
 
 from engine_host.client.asynchronous import AsyncControlClient
@@ -392,6 +393,18 @@ class LaunchModel(PlannedForm):
         """True when the plan may be left to requests: also one for which there is no room now."""
         ready = self.plan is not None and self.subject is not None and not self._old and not self.form_error
         return ready and self.session.connection.connected and not self.actions.pending("add on demand")
+
+    @property
+    def on_demand_command(self) -> str:
+        """The command line that leaves the same to requests: it keeps nothing and ends nothing beforehand."""
+        words = shlex.split(self.equivalent_command)
+        # They stand at its end.
+        while words[-2:-1] == ["--instead-of"]:
+            del words[-2:]
+        for option in ("--replace", "--keep"):
+            if words[-1:] == [option]:
+                del words[-1]
+        return shlex.join([*words, "--on-demand"])
 
     def add_on_demand(self) -> None:
         """Let requests load what is on the page, instead of starting it."""

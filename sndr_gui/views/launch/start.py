@@ -58,7 +58,7 @@ class StartBar(Card):
             tip(
                 "Start nothing now: the first request for it loads it, and it ends when nobody asks",
                 "",
-                f"{model.equivalent_command} --on-demand".strip(),
+                model.on_demand_command if model.equivalent_command else "",
             )
         )
         self.cancel.setVisible(engine is not None)

@@ -146,6 +146,14 @@ async def test_a_plan_that_took_too_long_says_so_and_is_asked_for_again(
     assert not page.plan.problem.isVisible()
 
 
+@pytest.mark.parametrize("ended", ["", "--replace", "--instead-of 'a b' --instead-of --keep"])
+async def test_what_is_left_to_requests_keeps_and_ends_nothing(stage: Stage, ended: str) -> None:
+    plain = "sndr run sndr-demo --gpu 'a b'"
+    stage.host.plan = samples.plan(command=f"{plain} --keep {ended}".strip())
+    page = await planned(stage)
+    assert page.start.on_demand.toolTip().endswith(f"\n{plain} --on-demand")
+
+
 async def test_a_plan_is_left_to_requests(stage: Stage) -> None:
     page = await planned(stage)
     assert page.start.on_demand.toolTip().endswith("--on-demand")
