@@ -36,9 +36,10 @@ from engine_host.gateway.routes import table
 from engine_host.gateway.routes.listed import query_of
 from engine_host.gateway.routes.rows import Ask, Asked, Looked, Post, ReadRequest
 from engine_host.gateway.routing.book import RouteBook
-from engine_host.gateway.routing.failures import check_provider_has
+from engine_host.gateway.routing.failures import check_provider_has, loops
 from engine_host.gateway.routing.renaming import for_engine
 from engine_host.gateway.routing.resolution import Meaning, Resolution
+from engine_host.gateway.upstream import PSEUDONYM
 from engine_host.protocol.events import EngineRequestEvent, EventBase
 from engine_host.protocol.keys import Permission
 
@@ -297,6 +298,8 @@ class Gateway:
         key: Key | None,
     ) -> _Answer:
         """Read and check one request, and return the function that answers it."""
+        if PSEUDONYM in headers.get("via", ""):
+            raise loops()
         raw = await read_body(receive, self._limits.body, held)
         body = parse_body(raw)
         route.check(body)

@@ -8,6 +8,7 @@ socket's bytes go through httptools' parser and on, with no buffering layer, tas
 import asyncio
 import contextlib
 import functools
+import secrets
 import socket
 import ssl
 from collections.abc import Callable
@@ -22,6 +23,8 @@ from engine_host.gateway.directory import Target
 from engine_host.gateway.routing.key_filter import KeyFilter, key_filter
 
 _AGENT = f"User-Agent: sndr/{__version__}"
+PSEUDONYM = f"sndr-{secrets.token_hex(8)}"
+"""This process in the Via header of what it passes on (RFC 9110, 7.6.3): it knows its own requests again."""
 _HIGH_WATER = 1 << 20
 """Bytes that wait for a slow client before reading from the engine pauses."""
 
@@ -113,7 +116,7 @@ class Upstream(asyncio.Protocol):
         if target.provider is not None:
             self._keep_watch()
         try:
-            self._send(method, path, host, body, target.key)
+            self._send(method, path, host, body, target)
         except UnicodeError as error:
             self.abort()
             raise UpstreamLostError("the request cannot be written") from error
@@ -144,11 +147,13 @@ class Upstream(asyncio.Protocol):
             return
         self._listener = loop.call_at(self._heard + _LONGEST_SILENCE, self._listen)
 
-    def _send(self, method: str, path: str, host: str, body: bytes, key: str | None) -> None:
+    def _send(self, method: str, path: str, host: str, body: bytes, target: Target) -> None:
         """Write the request; its headers are ours alone, nothing of the client's is passed on."""
         lines = [f"{method} {path} HTTP/1.1", f"Host: {host}", "Connection: close", _AGENT]
-        if key:
-            lines.append(f"Authorization: Bearer {key}")
+        if target.key:
+            lines.append(f"Authorization: Bearer {target.key}")
+        if target.provider is not None:
+            lines.append(f"Via: 1.1 {PSEUDONYM}")
         if body:
             lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
         if self._transport is not None:

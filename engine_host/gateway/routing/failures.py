@@ -33,6 +33,18 @@ def not_running(route: Route) -> EndpointError:
     )
 
 
+def loops() -> EndpointError:
+    """A request came back that this endpoint itself had sent to a provider."""
+    return EndpointError(
+        400,
+        "route_loops",
+        "This request came from this endpoint itself: a route's provider is its own address. Lead the route "
+        "to an engine, or to another address. See them with: sndr routes list",
+        Reason.CONFLICT,
+        "model",
+    )
+
+
 def not_allowed(route: Route) -> EndpointError:
     """A route leads out of this program, and nobody has allowed that."""
     return EndpointError(

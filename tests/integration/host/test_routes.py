@@ -160,6 +160,16 @@ def test_a_provider_is_asked_where_that_is_allowed_and_said(host: RunningHost, p
     assert not any(KEY.encode() in content for content in kept)
 
 
+def test_a_route_that_leads_to_this_endpoint_is_refused_at_once(host: RunningHost) -> None:
+    own = Provider(url=url(host, "/v1"), model="loop", context=2048, slots=4)
+    host.client.call(ops.SET_ROUTE, RouteTargets(provider=own, allow_remote=True), id="loop")
+    answer = ask(host, "loop")
+    assert answer.is_client_error
+    assert "came from this endpoint itself" in answer.json()["error"]["message"]
+    said = host.client.call(ops.REQUESTS, RequestQuery()).requests
+    assert len(said) == 1, "it went round once"
+
+
 def test_leaving_ends_the_providers_work(host: RunningHost, provider: Provider) -> None:
     host.client.call(ops.SET_ROUTE, RouteTargets(provider=provider, allow_remote=True), id="out")
     body = {"model": "out", "messages": HELLO, "max_tokens": 2000, "stream": True, "ignore_eos": True}
