@@ -6,8 +6,9 @@ import asyncio
 import importlib
 from typing import TYPE_CHECKING
 
+from PySide6.QtCore import QSize
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QSizePolicy, QStackedWidget, QWidget
+from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from sndr_gui.kit import formats, theme
 from sndr_gui.kit.tooltip import plain_tooltip
@@ -45,6 +46,14 @@ class _SeriesDot(Dot):
         painter.end()
 
 
+class _Picture(QStackedWidget):
+    """The graph, or what stands in its place; it takes what the page leaves to it."""
+
+    def sizeHint(self) -> QSize:
+        # A graph would like to be 480 high, and the lists below it would be out of sight.
+        return QSize(super().sizeHint().width(), self.minimumHeight())
+
+
 class GraphCard(Card):
     """One graph with its title, its legend with newest values, and the reading under the pointer."""
 
@@ -57,17 +66,14 @@ class GraphCard(Card):
         self._word = word
         self._reading = text("", "muted")
         self._reading.setMinimumWidth(10)
-        self._stack = QStackedWidget()
+        self._stack = _Picture()
         self._note = EmptyState("activity", "", "Loading the graphs…")
         self._note.sentence.set_width(260)
         self._note.heading.hide()
         self._stack.addWidget(self._note)
         self.body.addWidget(self._stack, 1)
         self.body.setSpacing(4)
-        self._stack.setMinimumHeight(110)
-        self.setMinimumHeight(205)
-        # A graph would like to be 480 high; it takes what the page leaves, and lists stay in sight below it.
-        self._stack.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
+        self._stack.setMinimumHeight(120)
         self.graph: Graph | None = None
         self._names: tuple[str, ...] = ()
         self._values: list[tuple[Line, object]] = []
