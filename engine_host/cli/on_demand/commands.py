@@ -1,5 +1,6 @@
 """`sndr on-demand`: the models that a request loads, and what each does now."""
 
+import shlex
 import time
 
 import click
@@ -9,6 +10,7 @@ from engine_host.cli.output import Exit, Output, command, table
 from engine_host.cli.start.consent import accept_option
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.options import LaunchOptions, launch_options, overrides_of
+from engine_host.cli.start.running import GONE
 from engine_host.client.sync import connected
 from engine_host.core.sizes import duration
 from engine_host.protocol.on_demand import LoadOnDemand, OnDemandDetail, OnDemandModel, OnDemandState
@@ -79,7 +81,11 @@ def remove(out: Output, name: str) -> Exit | None:
     """Let no request load NAME any more; an engine of it that runs goes on."""
     with find_or_start() as hold:
         page = hold.client.call(ops.REMOVE_ON_DEMAND, id=name)
-    out.result(page, f"{name} is not loaded on demand any more.")
+        runs = any(
+            one.name == name and one.state not in GONE for one in hold.client.call(ops.ENGINES).engines
+        )
+    left = f" Its engine goes on until you stop it: sndr stop {shlex.quote(name)}" if runs else ""
+    out.result(page, f"{name} is not loaded on demand any more.{left}")
     return None
 
 

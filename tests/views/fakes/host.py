@@ -27,38 +27,27 @@ from engine_host.api.routes import available
 from engine_host.core.errors import HostError
 from engine_host.operations.performs import functions, performs
 from engine_host.protocol.base import Version
-from engine_host.protocol.connect import EndpointModel, EndpointModelPage
 from engine_host.protocol.engines import (
     Engine,
     EnginePage,
     EngineState,
     InstallationPage,
-    RequestPage,
     ServerBuild,
     ServerPage,
     StopEngine,
 )
-from engine_host.protocol.engines import Request as EngineRequest
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.events import (
     EngineStateEvent,
     EventBase,
     HeartbeatEvent,
     ResetEvent,
-    RoutesChangedEvent,
 )
 from engine_host.protocol.fit import FitReport, FitRequest
 from engine_host.protocol.host import HostInfo
 from engine_host.protocol.jobs import Job, JobKind, JobPage, JobState
 from engine_host.protocol.logs import LogLine, LogPage, LogQuery
 from engine_host.protocol.models import ModelPage
-from engine_host.protocol.on_demand import (
-    AddOnDemand,
-    LoadOnDemand,
-    OnDemandModel,
-    OnDemandPage,
-    OnDemandState,
-)
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.operations.definition import Done
 from engine_host.protocol.operations.table import OPERATIONS
@@ -78,22 +67,12 @@ from engine_host.protocol.presets import (
     PresetVerdicts,
     ResolvePreset,
 )
-from engine_host.protocol.requests import (
-    CaptureState,
-    Conversation,
-    ConversationPage,
-    ConversationQuery,
-    RequestDetail,
-    RequestQuery,
-    StartCapture,
-)
-from engine_host.protocol.routes import RoutePage, RouteStatus, RouteTargets
 from engine_host.protocol.settings import SettingPage, SettingsChange
 from engine_host.protocol.telemetry import TelemetryPage, TelemetryQuery
+from tests.views.fakes.endpoint import FakeEndpoint
 from tests.views.samples import fit as fit_samples
 from tests.views.samples import host as samples
 from tests.views.samples import presets as preset_samples
-from tests.views.samples import routes as route_samples
 from tests.wire_contract import WireContract
 
 
@@ -104,10 +83,11 @@ class _Server(uvicorn.Server):
         yield
 
 
-class FakeHost:
+class FakeHost(FakeEndpoint):
     """Answers like a host; the parts are plain attributes that a test may change."""
 
     def __init__(self, run_folder: Path) -> None:
+        super().__init__()
         self.socket = run_folder / "control.sock"
         self.token_file = run_folder / "token"
         self.run_id = "run-1"
@@ -119,11 +99,6 @@ class FakeHost:
         self.servers: ServerPage = samples.servers()
         self.settings: SettingPage = samples.settings()
         self.installations: InstallationPage = samples.installations()
-        self.requests: list[EngineRequest] = []
-        self.on_demand: dict[str, OnDemandModel] = {}
-        self.details: dict[str, RequestDetail] = {}
-        self.conversations: list[Conversation] = []
-        self.capture = CaptureState(most_requests=200, most_bytes=64 << 20)
         self.patches: PatchPage = samples.patches()
         self.patch: PatchDetail = samples.patch_detail()
         self.applies: EnginePatches = samples.applies()
@@ -135,8 +110,6 @@ class FakeHost:
         self.fit_seconds = 0.0
         self.presets: PresetPage = preset_samples.presets()
         self.verdicts: PresetVerdicts = preset_samples.verdicts()
-        self.endpoint_models: tuple[EndpointModel, ...] = ()
-        self.routes: dict[str, RouteStatus] = {}
         self.refuse: dict[str, Problem] = {}
         self.received: list[tuple[str, str, Any]] = []
         self.faults: list[str] = []
@@ -265,36 +238,9 @@ class FakeHost:
     def _host(self) -> HostInfo:
         return self.host.model_copy(update={"seq": self.seq})
 
-    @performs(ops.ENDPOINT_MODELS)
-    def _endpoint_models(self) -> EndpointModelPage:
-        return EndpointModelPage(seq=self.seq, models=self.endpoint_models)
-
     @performs(ops.QUIT_HOST)
     def _quit(self) -> Done:
         return Done()
-
-    @performs(ops.ROUTES)
-    def _routes(self) -> RoutePage:
-        return RoutePage(seq=self.seq, routes=tuple(self.routes[name] for name in sorted(self.routes)))
-
-    @performs(ops.SET_ROUTE)
-    def _set_route(self, route_id: str, asked: RouteTargets) -> RouteStatus:
-        self.routes[route_id] = route_samples.route(route_id, asked)
-        self.publish(RoutesChangedEvent())
-        return self.routes[route_id]
-
-    @performs(ops.REMOVE_ROUTE)
-    def _remove_route(self, route_id: str) -> RoutePage:
-        del self.routes[route_id]
-        return self._routes()
-
-    @performs(ops.ROUTE_BACK)
-    def _route_back(self, route_id: str) -> RouteStatus:
-        return self.routes[route_id]
-
-    @performs(ops.CUT_OVER)
-    def _cut_over(self, route_id: str, _asked: RouteTargets) -> Job:
-        return samples.job(JobKind.ROUTE_CUTOVER, JobState.RUNNING, touches=f"route {route_id}")
 
     @performs(ops.MODELS)
     def _models(self) -> ModelPage:
@@ -368,65 +314,6 @@ class FakeHost:
         stopping = self.engines[engine].model_copy(update={"state": EngineState.STOPPING})
         self.set_engine(stopping)
         return stopping
-
-    @performs(ops.ON_DEMAND)
-    def _on_demand(self) -> OnDemandPage:
-        return OnDemandPage(seq=self.seq, models=tuple(self.on_demand.values()))
-
-    @performs(ops.ADD_ON_DEMAND)
-    def _add_on_demand(self, _asked: AddOnDemand) -> OnDemandModel:
-        return samples.on_demand()
-
-    @performs(ops.LOAD_ON_DEMAND)
-    def _load_on_demand(self, name: str, _asked: LoadOnDemand) -> OnDemandModel:
-        return self.on_demand[name].model_copy(update={"state": OnDemandState.LOADING})
-
-    @performs(ops.UNLOAD_ON_DEMAND)
-    def _unload_on_demand(self, name: str) -> OnDemandModel:
-        return self.on_demand[name].model_copy(update={"state": OnDemandState.UNLOADING})
-
-    @performs(ops.REMOVE_ON_DEMAND)
-    def _remove_on_demand(self, name: str) -> OnDemandPage:
-        del self.on_demand[name]
-        return self._on_demand()
-
-    @performs(ops.REQUESTS)
-    def _requests(self, _asked: RequestQuery) -> RequestPage:
-        return RequestPage(seq=self.seq, requests=tuple(self.requests))
-
-    @performs(ops.CANCEL_REQUEST)
-    def _cancel_request(self, _request: str) -> EngineRequest:
-        return self.requests[0]
-
-    @performs(ops.REQUEST)
-    def _request(self, request: str) -> RequestDetail:
-        return self.details[request]
-
-    @performs(ops.CONVERSATIONS)
-    def _conversations(self, asked: ConversationQuery) -> ConversationPage:
-        listed = (
-            one.model_copy(update={"turns": one.turns[max(0, len(one.turns) - asked.turns) :]})
-            for one in self.conversations
-        )
-        return ConversationPage(seq=self.seq, conversations=tuple(listed))
-
-    @performs(ops.CONVERSATION)
-    def _conversation(self, conversation: str) -> Conversation:
-        return next(one for one in self.conversations if one.id == conversation)
-
-    @performs(ops.CAPTURE_STATE)
-    def _capture(self) -> CaptureState:
-        return self.capture
-
-    @performs(ops.START_CAPTURE)
-    def _start_capture(self, asked: StartCapture) -> CaptureState:
-        self.capture = self.capture.model_copy(update={"until": time.time() + asked.minutes * 60})
-        return self.capture
-
-    @performs(ops.STOP_CAPTURE)
-    def _stop_capture(self) -> CaptureState:
-        self.capture = CaptureState(most_requests=200, most_bytes=64 << 20)
-        return self.capture
 
     @performs(ops.PATCHES)
     def _patches(self) -> PatchPage:
