@@ -9,9 +9,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 started=$SECONDS
 note() { printf '\n== %s (%d s)\n' "$1" "$((SECONDS - started))"; }
 
-# A worker a processor, up to four: an engine takes some GB. A file of tests that start processes stays with one
-# worker, and the quick files stay first.
-tests=(.venv/bin/python -m pytest -n logical --maxprocesses 4 --dist loadgroup --no-loadscope-reorder)
+# A worker a processor, up to four: an engine takes some GB.
+tests=(.venv/bin/python -m pytest -n logical --maxprocesses 4)
 
 if [ "${1:-}" = fast ]; then
     shift
@@ -42,4 +41,5 @@ note "the llama.cpp engine (compiled once a machine)"
 .venv/bin/sndr engine build llama.cpp --backend cpu
 
 note "hostile input, and tests with hosts, engines and the window on a display"
-"${tests[@]}" --durations 20 tests/hostile tests/integration engine_host/overlay/patches tests/e2e "$@"
+# A file stays with one worker, so that the engine its tests share is started once; the quick files stay first.
+"${tests[@]}" --dist loadfile --no-loadscope-reorder --durations 20 tests/hostile tests/integration engine_host/overlay/patches tests/e2e "$@"

@@ -60,8 +60,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         folder = _folder(item.path)
         if folder in {"hostile", "integration", "e2e"}:
             item.add_marker(folder)
-            # Under several workers a file stays with one of them: its fixtures are started once.
-            item.add_marker(pytest.mark.xdist_group(item.path.as_posix()))
             for marker in sorted(_needs(item)):
                 item.add_marker(marker)
     items.sort(key=lambda item: FOLDERS.index(_folder(item.path)))

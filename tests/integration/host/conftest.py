@@ -134,7 +134,10 @@ def home_left_empty(prefix: str) -> Iterator[Path]:
     """A folder with a short name, for sockets; no process may be at work in it in the end."""
     folder = Path(tempfile.mkdtemp(prefix=prefix))
     yield folder
-    left = processes_of(folder)
+    # The writer of an engine's log ends by itself, after the engine's last line.
+    end = time.monotonic() + PATIENCE
+    while (left := processes_of(folder)) and time.monotonic() < end:
+        time.sleep(0.02)
     shutil.rmtree(folder, ignore_errors=True)
     assert not left
 
