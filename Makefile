@@ -8,7 +8,7 @@ PYTHON := .venv/bin/python
 # A display, if there is one: then `run` opens the window.
 DISPLAY_HERE := $(or $(WAYLAND_DISPLAY),$(DISPLAY))
 
-.PHONY: help run test test-fast fuzz soak lint format shots bench gpu-check setup lock install-desktop clean
+.PHONY: help run test test-fast fuzz soak lint format shots bench package gpu-check setup lock install-desktop clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 26
@@ -48,6 +48,10 @@ shots: ## Take pictures of every page in both themes, into docs/images/
 bench: ## Measure: the endpoint against the bare server, start-up times
 	@packaging/setup.sh test
 	@packaging/bench.sh
+
+package: ## Build the wheel into dist/: all of the program, to install anywhere with pip or uv
+	@packaging/setup.sh run
+	@packaging/package.sh
 
 gpu-check: ## Check the whole product on GPUs with a vLLM that is there: VLLM=PYTHON [GPUS=2] [ARGS="start restart equal prove quality"]
 	@packaging/gpu/check.sh "$(VLLM)" $(if $(GPUS),--gpus $(GPUS)) $(ARGS)

@@ -13,9 +13,14 @@ compile() { # output, inputs and options
 }
 
 compile packaging/locks/bootstrap.lock packaging/locks/bootstrap.in "$@"
-compile packaging/locks/test.lock pyproject.toml --extra engines --extra test "$@"
-# The versions of test.lock bind run.lock, so that the two never disagree.
-compile packaging/locks/run.lock pyproject.toml --extra engines \
+program=(--extra engines --extra window --extra package)
+compile packaging/locks/test.lock pyproject.toml "${program[@]}" --extra test "$@"
+# The versions of test.lock bind the others, so that they never disagree.
+compile packaging/locks/run.lock pyproject.toml "${program[@]}" --constraint packaging/locks/test.lock "$@"
+# What a host on another machine gets: no window, and nothing to build with. It lies in the package, because a copy that
+# was installed from the wheel installs others from it.
+mkdir -p engine_host/remote/install/locks
+compile engine_host/remote/install/locks/host.lock pyproject.toml --extra engines \
     --constraint packaging/locks/test.lock "$@"
 
 # Clients in tests, in an environment of their own.

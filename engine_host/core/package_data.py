@@ -24,7 +24,8 @@ def presets() -> Path:
 @cache
 def _shipped(in_sources: str, installed: str, frozen: str | None) -> Path:
     here = Path(__file__).resolve().parent.parent.parent
-    candidates = [here / in_sources, here / installed]
+    # The installed place first: beside an installed package, a folder called presets may be anybody's.
+    candidates = [here / installed, here / in_sources]
     if frozen:
         candidates.insert(0, Path(frozen) / in_sources)
     for candidate in candidates:

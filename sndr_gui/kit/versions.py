@@ -21,6 +21,13 @@ def refusal(python: tuple[int, ...], pyside: tuple[int, ...]) -> str | None:
 
 def refusal_here() -> str | None:
     """Return the reason why the window cannot run with what is installed here; None when it can."""
-    import PySide6
-
+    try:
+        import PySide6
+    except ModuleNotFoundError as error:
+        if error.name != "PySide6":
+            raise
+        return (
+            "The window's packages are not installed here, only those of the host and the command line. "
+            "Install them with: pip install 'sndr-control-center[window]'"
+        )
     return refusal(sys.version_info[:3], PySide6.__version_info__[:3])

@@ -9,12 +9,15 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
-LOCKS = ("run.lock", "test.lock", "bootstrap.lock")
+FOLDER = ROOT / "packaging/locks"
+HOST = ROOT / "engine_host/remote/install/locks/host.lock"
+RUN, TEST, BOOTSTRAP = (FOLDER / f"{name}.lock" for name in ("run", "test", "bootstrap"))
+PROGRAM = ("engines", "window", "package")
 
 
-def locked(name: str) -> dict[str, list[tuple[str, str]]]:
+def locked(path: Path) -> dict[str, list[tuple[str, str]]]:
     """The packages of a lock file: versions and markers by name."""
-    text = (ROOT / "packaging/locks" / name).read_text(encoding="utf-8").replace("\\\n", " ")
+    text = path.read_text(encoding="utf-8").replace("\\\n", " ")
     found: dict[str, list[tuple[str, str]]] = {}
     for line in filter(str.strip, text.splitlines()):
         pinned = re.match(r"([a-z0-9.-]+)==([^ ;]+)(?: *; *(.+?))?(?= +--hash)", line)
@@ -34,25 +37,40 @@ def wanted(*extras: str) -> list[Requirement]:
 
 
 @pytest.mark.parametrize(
-    ("lock", "extras"), [("run.lock", ("engines",)), ("test.lock", ("engines", "test"))], ids=["run", "test"]
+    ("lock", "extras"),
+    [(RUN, PROGRAM), (TEST, (*PROGRAM, "test")), (HOST, ("engines",))],
+    ids=["run", "test", "host"],
 )
-def test_lock_holds_what_pyproject_asks_for(lock: str, extras: tuple[str, ...]) -> None:
+def test_lock_holds_what_pyproject_asks_for(lock: Path, extras: tuple[str, ...]) -> None:
     packages = locked(lock)
     for requirement in wanted(*extras):
         versions = packages.get(canonicalize_name(requirement.name))
-        assert versions, f"{requirement.name} is not in {lock}: run `make lock`"
+        assert versions, f"{requirement.name} is not in {lock.name}: run `make lock`"
         for version, _ in versions:
-            assert requirement.specifier.contains(version), f"{requirement} but {version} in {lock}"
+            assert requirement.specifier.contains(version), f"{requirement} but {version} in {lock.name}"
 
 
-def test_both_locks_have_the_same_versions() -> None:
-    run, test = locked("run.lock"), locked("test.lock")
-    assert {name: test.get(name) for name in run} == run
+@pytest.mark.parametrize("lock", [RUN, HOST], ids=["run", "host"])
+def test_all_locks_have_the_same_versions(lock: Path) -> None:
+    # Only versions: which system a package is for follows from who else asks for it.
+    own, test = (
+        {name: {version for version, _ in several} for name, several in locked(one).items()}
+        for one in (lock, TEST)
+    )
+    assert {name: test.get(name) for name in own} == own
 
 
-@pytest.mark.parametrize("name", LOCKS)
-def test_lock_has_hashes_and_no_address(name: str) -> None:
-    text = (ROOT / "packaging/locks" / name).read_text(encoding="utf-8")
+def test_a_host_on_another_machine_gets_no_window() -> None:
+    window = {canonicalize_name(one.name) for one in wanted("window")} - {
+        canonicalize_name(one.name) for one in wanted()
+    }
+    assert window
+    assert not window & set(locked(HOST))
+
+
+@pytest.mark.parametrize("lock", [RUN, TEST, BOOTSTRAP, HOST], ids=lambda lock: lock.stem)
+def test_lock_has_hashes_and_no_address(lock: Path) -> None:
+    text = lock.read_text(encoding="utf-8")
     assert "://" not in text
     entries = re.findall(r"^[a-z0-9][^\n]*==", text, re.MULTILINE)
     assert entries

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import socket
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -39,6 +40,11 @@ def test_versions_that_end_the_process_are_refused_in_a_sentence() -> None:
     assert refusal((3, 11, 7), (6, 11, 3)) is None
     assert refusal((3, 12, 0), (6, 12, 0)) is None
     assert refusal_here() is None
+
+
+def test_an_installation_without_the_window_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "PySide6", None)
+    assert "sndr-control-center[window]" in str(refusal_here())
 
 
 class _Source(QObject):
