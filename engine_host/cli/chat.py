@@ -7,9 +7,10 @@ from typing import Any
 import click
 
 from engine_host.cli.output import Exit, Output, command, echo, problem_lines
+from engine_host.cli.start.host import connected
 from engine_host.cli.start.running import only_one
 from engine_host.client.chat_stream import Answer, collect
-from engine_host.client.sync import ControlClient, connected
+from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.operations import table as ops

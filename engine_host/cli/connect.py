@@ -7,7 +7,8 @@ import sys
 import click
 
 from engine_host.cli.output import Exit, Output, command, problem_lines, table
-from engine_host.client.sync import ControlClient, connected
+from engine_host.cli.start.host import connected
+from engine_host.client.sync import ControlClient
 from engine_host.connect import change, found
 from engine_host.connect.clients.definition import Client
 from engine_host.connect.clients.programs import variables

@@ -5,9 +5,9 @@ from typing import Any
 import click
 
 from engine_host.cli.output import Exit, Output, command, size, table
-from engine_host.cli.start.host import find_or_start
+from engine_host.cli.start.host import connected, find_or_start
 from engine_host.cli.text.job_progress import follow
-from engine_host.client.sync import ControlClient, connected
+from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.core.sizes import duration
 from engine_host.protocol.engines import (

@@ -6,6 +6,7 @@ from engine_host.cli.output import Exit, Output, command, size, table
 from engine_host.cli.param_types import counted_hardware
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.options import resolved
+from engine_host.cli.text.chosen_host import chosen_host
 from engine_host.core.outside import files
 from engine_host.protocol.fit import (
     KV_TOKENS,
@@ -153,6 +154,8 @@ def _name(model: str | None) -> str | None:
     if model is None:
         return None
     path = files.expanded(model)
+    if chosen_host():
+        return resolved(model)
     return str(path.absolute()) if path.suffix in {".json", ".gguf"} and path.is_file() else resolved(model)
 
 

@@ -7,13 +7,13 @@ from typing import TypeVar
 import click
 
 from engine_host.cli.output import Exit, Output, command, table
-from engine_host.client.sync import ControlClient, connected
+from engine_host.cli.start.host import connected, may_do_without
+from engine_host.client.sync import ControlClient
 from engine_host.core.addresses import is_loopback
 from engine_host.core.errors import HostError
 from engine_host.core.keys.file import KeyFile
 from engine_host.core.paths import Folders
 from engine_host.core.settings import SettingsFile
-from engine_host.protocol.errors import Reason
 from engine_host.protocol.keys import ApiKey, CreateKey, KeyPage, Permission
 from engine_host.protocol.operations import table as ops
 
@@ -86,7 +86,7 @@ def _asked(host: Callable[[ControlClient], Answer], without: Callable[[KeyFile],
         with connected(folders) as client:
             return host(client)
     except HostError as error:
-        if error.reason is not Reason.HOST_UNREACHABLE:
+        if not may_do_without(error):
             raise
     return without(KeyFile(folders.config))
 

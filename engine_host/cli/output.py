@@ -12,6 +12,7 @@ import click
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError
 
+from engine_host.cli.text.chosen_host import typed, typed_problem
 from engine_host.core.errors import HostError
 from engine_host.core.sizes import size_text
 from engine_host.core.visible import visible, visible_json
@@ -131,7 +132,7 @@ class Output:
             self.record(value)
             return
         for line in [text] if isinstance(text, str) else text:
-            echo(line)
+            echo(typed(line))
 
     def record(self, value: BaseModel | dict[str, Any]) -> None:
         """One JSON value on a line of its own."""
@@ -142,10 +143,11 @@ class Output:
     def note(self, text: str) -> None:
         """Progress for a person; not part of the result."""
         if not self.as_json:
-            echo(text, err=True)
+            echo(typed(text), err=True)
 
     def problem(self, problem: Problem) -> Exit:
         """Say what happened, why and what to do; the exit code that goes with it."""
+        problem = typed_problem(problem)
         if self.as_json:
             self.record({"error": problem.model_dump(mode="json")})
         else:

@@ -6,11 +6,11 @@ import click
 
 from engine_host.cli.output import Exit, Output, command, table
 from engine_host.cli.param_types import counted_hardware
-from engine_host.cli.start.host import find_or_start
+from engine_host.cli.start.host import connected, find_or_start
 from engine_host.cli.start.options import LaunchOptions, launch_options
 from engine_host.cli.start.running import GONE, only_one
 from engine_host.cli.text.job_progress import follow
-from engine_host.client.sync import ControlClient, connected
+from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.core.sizes import duration
 from engine_host.protocol.errors import Fix, Reason

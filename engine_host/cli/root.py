@@ -31,11 +31,20 @@ from engine_host.cli.run import run, stop
 from engine_host.cli.serve import quit_host, serve
 from engine_host.cli.settings import settings
 from engine_host.cli.status import events, logs, models, status
+from engine_host.cli.text.chosen_host import choose_host
 from engine_host.protocol.base import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from engine_host.protocol.errors import Fix, Problem, Reason
 
 _CODES = "\n".join(f"  {code.value:>3}  {meaning}" for code, meaning in MEANINGS.items())
 
+
+_HERE = {
+    "connect": "it sets the editors of this machine. A route leads its endpoint there.",
+    "host": "it says which hosts this machine knows.",
+    "serve": "a host is started on its own machine: sndr host shell NAME.",
+    "version": "it is about this program.",
+}
+"""The commands of this machine alone, and why."""
 
 # By what click's completion in a shell asks.
 _COMPLETE = "_SNDR_COMPLETE"
@@ -46,13 +55,25 @@ _PROTOCOL = f"{PROTOCOL_MAJOR}.{PROTOCOL_MINOR}"
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog=f"\b\nExit codes:\n{_CODES}\n\n\b\nEach command takes --json and --help.",
 )
+@click.option(
+    "--host", metavar="NAME", help="Do it on this host of another machine: `sndr host list` says which."
+)
 @click.version_option(__version__, "--version", message=f"sndr %(version)s (protocol {_PROTOCOL})")
-def root() -> None:
+@click.pass_context
+def root(context: click.Context, host: str | None) -> None:
     """Run language models on this machine and watch them.
 
     `sndr run --demo` needs no GPU and no download: it starts the bundled model, asks it a question and serves
     it to editors until Ctrl+C.
     """
+    if host is None:
+        return
+    if not host:
+        # An unset variable of a shell; what was meant for another machine is not done here.
+        raise click.UsageError("--host names no host: `sndr host list` says which there are.")
+    if (why := _HERE.get(context.invoked_subcommand or "")) is not None:
+        raise click.UsageError(f"`sndr {context.invoked_subcommand}` goes without --host: {why}")
+    choose_host(context, host)
 
 
 @click.command("version")

@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from engine_host.cli.output import Exit, Output, command, echo
-from engine_host.client.sync import connected
+from engine_host.cli.start.host import connected
+from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.protocol.engines import EngineState
 from engine_host.protocol.errors import Reason
@@ -69,12 +70,12 @@ def _announce(report: dict[str, Any]) -> None:
 def quit_host(out: Output, seconds: float) -> Exit | None:
     """End the host, and with it every engine that is not kept."""
     with connected() as client:
-        folders = client.folders
+        name = client.host
         alive = [one for one in client.call(ops.ENGINES).engines if one.state not in _GONE]
         kept = [one for one in alive if one.keep]
         client.call(ops.QUIT_HOST)
     end = time.monotonic() + seconds
-    while folders.socket.exists():
+    while _serves(client):
         if time.monotonic() > end:
             raise HostError(
                 Reason.HOST_GONE,
@@ -83,9 +84,22 @@ def quit_host(out: Output, seconds: float) -> Exit | None:
                 fix="Look again with `sndr status`.",
             )
         time.sleep(0.05)
-    lines = ["The host has ended."]
+    lines = [f"The host{f' on {name}' if name else ''} has ended."]
     if kept:
         names = ", ".join(f"{one.name} (pid {one.pid})" for one in kept)
         lines.append(f"Kept, and still running: {names}. The next host takes them up: `sndr serve`.")
     out.result({"ended": True, "kept": [one.id for one in kept]}, lines)
     return None
+
+
+def _serves(client: ControlClient) -> bool:
+    """Return True while the host that was asked to end is there."""
+    if not client.host:
+        return client.folders.socket.exists()
+    # The forwarded socket of one on another machine stays; whether anybody answers has to be asked.
+    try:
+        with client.again() as fresh:
+            fresh.connect()
+    except HostError:
+        return False
+    return True

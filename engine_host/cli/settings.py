@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from engine_host.cli.output import Exit, Output, command, table
-from engine_host.client.sync import connected
+from engine_host.cli.start.host import connected, may_do_without
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
@@ -87,7 +87,7 @@ def _read() -> SettingPage:
         with connected(folders) as client:
             return client.call(ops.SETTINGS)
     except HostError as error:
-        if error.reason is not Reason.HOST_UNREACHABLE:
+        if not may_do_without(error):
             raise
     file = SettingsFile(folders.settings)
     file.load()
@@ -101,7 +101,7 @@ def _change(out: Output, name: str, value: Any) -> Exit | None:
         with connected(folders) as client:
             page = client.call(ops.CHANGE_SETTINGS, SettingsChange(values={name: value}))
     except HostError as error:
-        if error.reason is not Reason.HOST_UNREACHABLE:
+        if not may_do_without(error):
             raise
         # Not loaded first: a file that holds a wrong value is what somebody may want to mend.
         from engine_host.operations.setting_checks import (  # Reads the patches' catalogue.

@@ -9,11 +9,12 @@ import click
 
 from engine_host.cli.on_demand.commands import lines
 from engine_host.cli.output import Exit, Output, clock, command, echo, size, table
-from engine_host.cli.start.host import find_or_start
+from engine_host.cli.start.host import connected, find_or_start
+from engine_host.cli.text.chosen_host import chosen_host, typed
 from engine_host.cli.text.events import summary
 from engine_host.cli.text.log_files import lines_of_files, log_files
 from engine_host.client.exchange import event_of
-from engine_host.client.sync import ControlClient, connected
+from engine_host.client.sync import ControlClient
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
 from engine_host.core.outside import json_text
@@ -64,7 +65,9 @@ def status(out: Output, everything: bool) -> Exit | None:
         ("host", f"{host.program}, pid {host.pid}, up {duration(time.time() - host.started_at)}"),
         (
             "",
-            f"ends with {host.owner or 'its window'}" if host.ends_with_window else "stays until `sndr quit`",
+            f"ends with {host.owner or 'its window'}"
+            if host.ends_with_window
+            else typed("stays until `sndr quit`"),
         ),
         ("machine", f"{host.cpu_name}, {host.cpu_threads} threads"),
         ("memory", f"{size(host.ram_used)} of {size(host.ram_total)}"),
@@ -75,12 +78,12 @@ def status(out: Output, everything: bool) -> Exit | None:
     echo("\n".join(f"{name.ljust(width)}  {text}" for name, text in rows))
     echo()
     shown = engines if everything else _of_now(engines)
-    echo("\n".join(_engines(shown)) if shown else "No engine runs. `sndr run --demo` starts one.")
+    echo(typed("\n".join(_engines(shown)) if shown else "No engine runs. `sndr run --demo` starts one."))
     if on_demand:
         echo()
-        echo("\n".join(lines(on_demand)))
+        echo(typed("\n".join(lines(on_demand))))
     if ended := len(engines) - len(shown):
-        echo(f"{ended} earlier {'start' if ended == 1 else 'starts'}: sndr status --all")
+        echo(typed(f"{ended} earlier {'start' if ended == 1 else 'starts'}: sndr status --all"))
     return None
 
 
@@ -246,6 +249,8 @@ def logs(out: Output, source: str | None, follow: bool, level: str, count: int) 
     try:
         client = connected()
     except HostError as error:
+        if chosen_host():
+            raise
         files = lines_of_files(Folders.resolve(), source, level, count)
         gone = error.reason in {Reason.HOST_UNREACHABLE, Reason.HOST_GONE}
         if follow or not gone or not files.sources:
@@ -263,9 +268,11 @@ def logs(out: Output, source: str | None, follow: bool, level: str, count: int) 
             source = named
             page = _tail(client, source, level, count)
         if source is not None and not page.lines:
-            files = lines_of_files(client.folders, source, level, count)
+            # The files of another machine are not reached; its host keeps the newest lines.
+            here = not client.host
+            files = lines_of_files(client.folders, source, level, count) if here else page
             _check_source(client, source, {*page.sources, *files.sources})
-            if source not in page.sources and not follow and source in files.sources:
+            if here and source not in page.sources and not follow and source in files.sources:
                 _show_files(out, files)
                 return None
         if out.as_json and not follow:
@@ -274,7 +281,8 @@ def logs(out: Output, source: str | None, follow: bool, level: str, count: int) 
         for line in page.lines:
             _print(out, line)
         if not page.lines and not follow:
-            sources = ", ".join(dict.fromkeys((*page.sources, *log_files(client.folders))))
+            kept = () if client.host else log_files(client.folders)
+            sources = ", ".join(dict.fromkeys((*page.sources, *kept)))
             out.note(f"No lines. Sources: {sources or 'none yet'}.")
         if not follow:
             return None

@@ -36,13 +36,15 @@ _SILENCE = 25.0
 class AsyncControlClient:
     """One client of a host, over its local socket."""
 
-    def __init__(self, socket: str, token: str, user_agent: str, program: str = "this program") -> None:
-        """`program` is who asks, in words."""
+    def __init__(
+        self, socket: str, token: str, user_agent: str, program: str = "this program", host: str = ""
+    ) -> None:
+        """`program` is who asks, in words; `host` is the name of a host on another machine."""
         import httpx  # It costs a tenth of a second, and only who connects pays it.
 
         from engine_host.client.local_http import LocalTransport
 
-        self._socket, self._program = socket, program
+        self._socket, self._program, self._host = socket, program, host
         self._http = httpx.AsyncClient(
             transport=LocalTransport(socket),
             base_url="http://sndr",
@@ -68,7 +70,7 @@ class AsyncControlClient:
 
     async def version(self) -> Version:
         """Return the host's version. Raises HostError(protocol_mismatch) when it speaks another protocol."""
-        return failures.check_version(await self.call(ops.VERSION), self._program)
+        return failures.check_version(await self.call(ops.VERSION), self._program, self._host)
 
     async def send(self, action: Action) -> None:
         """Send the request that mends a problem. Raises HostError."""
@@ -111,7 +113,7 @@ class AsyncControlClient:
                     content = await answers.read(response, failures.MOST)
             except httpx.RequestError as error:
                 if last == sent.tries:
-                    raise failures.of_transport(error, self._socket) from error
+                    raise failures.of_transport(error, self._socket, self._host) from error
             except answers.AnswerError as error:
                 raise failures.unreadable(error) from error
             else:
@@ -145,11 +147,11 @@ class AsyncControlClient:
                     async for message in messages:
                         yield message
         except httpx.RequestError as error:
-            raise failures.of_transport(error, self._socket) from error
+            raise failures.of_transport(error, self._socket, self._host) from error
         except (answers.AnswerError, sse.StreamError) as error:
             raise failures.unreadable(error) from error
 
     def _check_open(self) -> None:
         # A client that lost its host is closed, also between two tries of what is under way.
         if self._http.is_closed:
-            raise failures.gone()
+            raise failures.gone(host=self._host)

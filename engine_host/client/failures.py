@@ -19,8 +19,16 @@ _REASONS = {reason.value: reason for reason in Reason}
 _BY_STATUS = {400: Reason.BAD_REQUEST, 401: Reason.UNAUTHORIZED, 404: Reason.NOT_FOUND}
 
 
-def not_running(socket: str, *, was_there: bool = False) -> HostError:
-    """Nobody listens."""
+def not_running(socket: str, *, was_there: bool = False, host: str = "") -> HostError:
+    """Nobody listens; `host` is the name of a host on another machine."""
+    if host:
+        return HostError(
+            Reason.HOST_UNREACHABLE,
+            f"The engine host on {host} is not connected.",
+            cause="No connection leads there now, or no engine host runs there.",
+            fix=Fix(text="Connect it; that says why it fails.", command=f"sndr host connect {host}"),
+            evidence={"socket": socket, "host": host},
+        )
     return HostError(
         Reason.HOST_UNREACHABLE,
         "No engine host runs.",
@@ -34,21 +42,30 @@ def not_running(socket: str, *, was_there: bool = False) -> HostError:
     )
 
 
-def gone(message: str = "The connection to the engine host ended.", cause: str = "") -> HostError:
-    """The host does not answer any more."""
+def gone(
+    message: str = "The connection to the engine host ended.", cause: str = "", host: str = ""
+) -> HostError:
+    """The host does not answer any more; `host` is the name of one on another machine."""
+    if host:
+        message = message.replace("the engine host", f"the engine host on {host}", 1)
+        message = message.replace("The engine host", f"The engine host on {host}", 1)
+        fix = Fix(text="See how it is connected.", command="sndr host list")
+        return HostError(Reason.HOST_GONE, message, cause=cause, fix=fix, evidence={"host": host})
     fix = Fix(text="Read what it said last.", command="sndr logs host")
     return HostError(Reason.HOST_GONE, message, cause=cause, fix=fix)
 
 
-def of_transport(error: "httpx.RequestError", socket: str) -> HostError:
+def of_transport(error: "httpx.RequestError", socket: str, host: str = "") -> HostError:
     """The connection failed."""
     import httpx
 
     if isinstance(error, httpx.ConnectError):
-        return not_running(socket, was_there=True)
+        return not_running(socket, was_there=True, host=host)
     if isinstance(error, httpx.TimeoutException):
-        return gone("The engine host did not answer in time.", "It hangs, or this machine is overloaded.")
-    return gone(cause=f"It ended ({type(error).__name__}).")
+        slow = "It hangs, or the connection to it does." if host else ""
+        cause = slow or "It hangs, or this machine is overloaded."
+        return gone("The engine host did not answer in time.", cause, host)
+    return gone(cause=f"It ended ({type(error).__name__}).", host=host)
 
 
 def unreadable(error: ValueError) -> HostError:
@@ -87,14 +104,23 @@ def of_openai(said: object, status: int) -> HostError:
     return HostError(reason, message[:_LONGEST_MESSAGE], evidence={"status": status})
 
 
-def check_version(version: Version, program: str = "this program") -> Version:
+def check_version(version: Version, program: str = "this program", host: str = "") -> Version:
     """Raise HostError(protocol_mismatch) when a program cannot speak with the host."""
     if version.major == PROTOCOL_MAJOR:
         return version
-    older = "the engine host" if version.major < PROTOCOL_MAJOR else program
+    where = f" on {host}" if host else ""
+    host_is_older = version.major < PROTOCOL_MAJOR
+    update = f"Update {f'the engine host{where}' if host_is_older else program}"
+    if not host:
+        fix = Fix(text=f"{update}; a host that still runs from before ends with `sndr quit`.")
+    elif host_is_older:
+        fix = Fix(text=f"{update}.", command=f"sndr host update {host}")
+    else:
+        fix = Fix(text=f"{update}: the one on {host} is newer.")
     raise HostError(
         Reason.PROTOCOL_MISMATCH,
-        f"The engine host speaks protocol {version.major}, {program} {PROTOCOL_MAJOR}.",
-        cause=f"The host is {version.program}; one of the two was updated.",
-        fix=f"Update {older}; a host that still runs from before ends with `sndr quit`.",
+        f"The engine host{where} speaks protocol {version.major}, {program} {PROTOCOL_MAJOR}.",
+        cause=f"The host is {version.program[:80]}; one of the two was updated.",
+        fix=fix,
+        evidence={"host": host} if host else {},
     )

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, Self, overload
 
 from engine_host import __version__
 from engine_host.client import failures
+from engine_host.client.address import RemoteAddress
 from engine_host.client.exchange import NOTHING, PAUSE, Sent, answer_of, event_of, query_of, request_of
 from engine_host.core import sse
 from engine_host.core.errors import HostError
 from engine_host.core.outside import answers, json_text
 from engine_host.core.paths import Folders
 from engine_host.protocol.base import CALLER, Command, Query, Version
-from engine_host.protocol.errors import Reason
+from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.events import Event, EventQuery
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.operations.definition import Answer, Asked, Nothing, Operation
@@ -32,10 +33,11 @@ _SILENCE = 35.0
 
 
 class ControlClient:
-    """One connection to the host of this user."""
+    """One connection to a host: this user's here, or one on another machine."""
 
-    def __init__(self, folders: Folders) -> None:
-        self.folders = folders
+    def __init__(self, address: Folders | RemoteAddress) -> None:
+        """`address` is where it listens: the folders of this machine's host, or a forwarded socket."""
+        self.address = address
         self._http: httpx.Client | None = None
         self.version: Version | None = None
 
@@ -47,6 +49,28 @@ class ControlClient:
     ) -> None:
         self.close()
 
+    @property
+    def host(self) -> str:
+        """The name of the other machine; empty for this one."""
+        return self.address.name if isinstance(self.address, RemoteAddress) else ""
+
+    @property
+    def folders(self) -> Folders:
+        """The folders of this machine's host. Raises HostError(unsupported) for one on another machine."""
+        if isinstance(self.address, RemoteAddress):
+            raise HostError(
+                Reason.UNSUPPORTED,
+                f"This works on this machine alone, and {self.host} is another one.",
+                cause="It needs files of the host that are not reached from here.",
+                fix=Fix(text="Do it there.", command=f"sndr host shell {self.host}"),
+                evidence={"host": self.host},
+            )
+        return self.address
+
+    def again(self) -> "ControlClient":
+        """A new connection to the same host: an interrupted one may have half an answer in it."""
+        return ControlClient(self.address)
+
     def connect(self) -> Version:
         """Reach the host and check that it speaks this protocol.
 
@@ -55,20 +79,22 @@ class ControlClient:
         """
         import httpx  # It costs a tenth of a second, which `sndr --help` need not pay.
 
-        self.folders.check_run_folder()
+        self.address.check_run_folder()
         self._check_listener()
         try:
-            token = self.folders.token.read_text(encoding="utf-8").strip()
+            token = self.address.token.read_text(encoding="utf-8").strip()
         except OSError as error:
+            if self.host:
+                raise failures.not_running(str(self.address.socket), host=self.host) from error
             raise HostError(
                 Reason.HOST_UNREACHABLE,
                 f"The token of the engine host cannot be read: {error.strerror}.",
                 cause="The host is starting or ending, or belongs to another user.",
                 fix="Try again in a second.",
-                evidence={"path": str(self.folders.token), "errno": error.errno},
+                evidence={"path": str(self.address.token), "errno": error.errno},
             ) from error
         self._http = httpx.Client(
-            transport=httpx.HTTPTransport(uds=str(self.folders.socket), verify=False, trust_env=False),
+            transport=httpx.HTTPTransport(uds=str(self.address.socket), verify=False, trust_env=False),
             base_url="http://sndr.local",
             headers={
                 "Authorization": f"Bearer {token}",
@@ -80,7 +106,7 @@ class ControlClient:
             verify=False,
         )
         try:
-            self.version = failures.check_version(self.call(ops.VERSION))
+            self.version = failures.check_version(self.call(ops.VERSION), host=self.host)
         except BaseException:
             self.close()
             raise
@@ -93,11 +119,13 @@ class ControlClient:
         with socket.socket(socket.AF_UNIX) as probe:
             probe.settimeout(_CONNECT)
             try:
-                probe.connect(str(self.folders.socket))
+                probe.connect(str(self.address.socket))
             except FileNotFoundError as error:
-                raise failures.not_running(str(self.folders.socket)) from error
+                raise failures.not_running(str(self.address.socket), host=self.host) from error
             except OSError as error:
-                raise failures.not_running(str(self.folders.socket), was_there=True) from error
+                raise failures.not_running(
+                    str(self.address.socket), was_there=True, host=self.host
+                ) from error
 
     def close(self) -> None:
         """Drop the connection."""
@@ -127,7 +155,9 @@ class ControlClient:
             for message in sse.messages(answer.iter_bytes()):
                 if message.data:
                     yield message.data
-        raise HostError(Reason.HOST_GONE, "The engine host has ended.")
+        raise HostError(
+            Reason.HOST_GONE, f"The engine host{f' on {self.host}' if self.host else ''} has ended."
+        )
 
     def events(self, after: int | None = None, run_id: str | None = None) -> Iterator[Event]:
         """The events themselves; a kind that this version does not know is left out."""
@@ -160,7 +190,7 @@ class ControlClient:
                     content = answers.read_now(answer, failures.MOST)
             except httpx.RequestError as error:
                 if last == sent.tries:
-                    raise failures.of_transport(error, str(self.folders.socket)) from error
+                    raise failures.of_transport(error, str(self.address.socket), self.host) from error
             except answers.AnswerError as error:
                 raise failures.unreadable(error) from error
             else:
@@ -190,7 +220,7 @@ class ControlClient:
                 answers.check_plain(answer)
                 yield answer
         except httpx.RequestError as error:
-            raise failures.of_transport(error, str(self.folders.socket)) from error
+            raise failures.of_transport(error, str(self.address.socket), self.host) from error
         except (answers.AnswerError, sse.StreamError) as error:
             raise failures.unreadable(error) from error
 

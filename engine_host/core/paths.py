@@ -141,35 +141,40 @@ class Folders:
 
     def run_folder_problem(self) -> "Problem | None":
         """Return why nothing in the run folder is trusted; None when it is this user's alone or not there."""
-        if sys.platform == "win32":
-            return None
-        try:
-            info = self.run.lstat()
-        except OSError:
-            # Nothing can be read from it either.
-            return None
-        mode = stat.S_IMODE(info.st_mode)
-        own = stat.S_ISDIR(info.st_mode) and info.st_uid == os.getuid()
-        if own and not mode & 0o077:
-            return None
-        # The window looks here before its first picture, for which pydantic would be late.
-        from engine_host.protocol.errors import Fix, Problem, Reason
+        return private_folder_problem(self.run)
 
-        if not own:
-            return Problem(
-                reason=Reason.RUN_FOLDER_UNSAFE,
-                message=f"The run folder {self.run} is not a folder of yours (owner {info.st_uid}).",
-                cause="Another user made it, or it is a link.",
-                fix=Fix(text="Remove it, or set SNDR_HOME to a folder of yours."),
-                evidence={"path": str(self.run), "owner": info.st_uid, "mode": oct(mode)},
-            )
+
+def private_folder_problem(run: Path) -> "Problem | None":
+    """Return why nothing in a run folder is trusted; None when it is this user's alone or not there."""
+    if sys.platform == "win32":
+        return None
+    try:
+        info = run.lstat()
+    except OSError:
+        # Nothing can be read from it either.
+        return None
+    mode = stat.S_IMODE(info.st_mode)
+    own = stat.S_ISDIR(info.st_mode) and info.st_uid == os.getuid()
+    if own and not mode & 0o077:
+        return None
+    # The window looks here before its first picture, for which pydantic would be late.
+    from engine_host.protocol.errors import Fix, Problem, Reason
+
+    if not own:
         return Problem(
             reason=Reason.RUN_FOLDER_UNSAFE,
-            message=f"The run folder {self.run} can be entered by others (mode {mode:04o}).",
-            cause="Its permissions were changed; whoever enters it could talk to your engines.",
-            fix=Fix(text="Make it private again.", command=f"chmod 700 {self.run}"),
-            evidence={"path": str(self.run), "mode": f"{mode:04o}"},
+            message=f"The run folder {run} is not a folder of yours (owner {info.st_uid}).",
+            cause="Another user made it, or it is a link.",
+            fix=Fix(text="Remove it, or set SNDR_HOME to a folder of yours."),
+            evidence={"path": str(run), "owner": info.st_uid, "mode": oct(mode)},
         )
+    return Problem(
+        reason=Reason.RUN_FOLDER_UNSAFE,
+        message=f"The run folder {run} can be entered by others (mode {mode:04o}).",
+        cause="Its permissions were changed; whoever enters it could talk to your engines.",
+        fix=Fix(text="Make it private again.", command=f"chmod 700 {run}"),
+        evidence={"path": str(run), "mode": f"{mode:04o}"},
+    )
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from engine_host.cli.start.follow import signals, stop_engine, until_ready
 from engine_host.cli.start.host import HostHold, find_or_start
 from engine_host.cli.start.options import resolved
 from engine_host.cli.start.running import GONE, only_one
+from engine_host.cli.text.chosen_host import chosen_host
 from engine_host.client.sync import ControlClient
 from engine_host.connect.facts import key_from
 from engine_host.core.errors import HostError
@@ -67,6 +68,8 @@ def endpoint(
     """
     # Read by the measurement itself; one that it would refuse starts nothing.
     key_from(os.environ)
+    if host_name := chosen_host():
+        raise click.UsageError(f"This measures the endpoint of this machine, without --host {host_name}.")
     counts = streams or _STREAMS
     with signals(), find_or_start() as hold, _engine(out, hold, model, max(counts), tokens) as engine:
         host = hold.client.call(ops.HOST)
@@ -122,7 +125,7 @@ def _engine(out: Output, hold: HostHold, model: str | None, streams: int, tokens
             yield engine
         finally:
             # An interrupted connection may have half an answer in it.
-            with ControlClient(client.folders) as fresh:
+            with client.again() as fresh:
                 stop_engine(fresh, engine, now=True)
 
 

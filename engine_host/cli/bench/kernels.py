@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from engine_host.cli.output import Exit, Output, command
+from engine_host.cli.text.chosen_host import chosen_host
 from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
 from engine_host.protocol.errors import Fix, Reason
@@ -40,6 +41,8 @@ def kernels(out: Output, python: Path | None, vllm: Path | None, quick: bool) ->
     Random data, medians with spread, shares of the copy bandwidth measured in the same run, each answer
     compared with float64. It takes a minute and 20 GB of GPU memory: stop engines first.
     """
+    if host := chosen_host():
+        raise click.UsageError(f"This measures the GPU of this machine, without --host {host}.")
     python = python or _installed_python()
     words = [str(python), str(_SCRIPT)]
     if quick:

@@ -8,10 +8,9 @@ import click
 from engine_host.cli.on_demand.adding import add, keep_options, seconds_of, stays
 from engine_host.cli.output import Exit, Output, command, table
 from engine_host.cli.start.consent import accept_option
-from engine_host.cli.start.host import find_or_start
+from engine_host.cli.start.host import connected, find_or_start
 from engine_host.cli.start.options import LaunchOptions, launch_options, overrides_of
 from engine_host.cli.start.running import GONE
-from engine_host.client.sync import connected
 from engine_host.core.sizes import duration
 from engine_host.protocol.on_demand import LoadOnDemand, OnDemandDetail, OnDemandModel, OnDemandState
 from engine_host.protocol.operations import table as ops

@@ -13,8 +13,9 @@ from engine_host.cli.requests.lines import (
     request_lines,
     request_table,
 )
+from engine_host.cli.start.host import connected
 from engine_host.client.request_export import write_requests
-from engine_host.client.sync import ControlClient, connected
+from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.protocol.engines import Request
 from engine_host.protocol.errors import Fix, Reason

@@ -16,6 +16,7 @@ from engine_host.cli.start.options import with_option
 from engine_host.cli.start.running import GONE
 from engine_host.cli.start.suggestions import with_near_names
 from engine_host.cli.status import endpoint_text
+from engine_host.cli.text.chosen_host import chosen_host, typed
 from engine_host.cli.text.plan import exit_of, plan_lines
 from engine_host.client.chat_stream import Answer, ask
 from engine_host.client.sync import ControlClient
@@ -174,7 +175,7 @@ def _detached_host(out: Output, hold: HostHold) -> Iterator[None]:
         yield
     except (HostError, KeyboardInterrupt):
         # The interrupted connection may have half an answer in it.
-        with suppress(HostError), ControlClient(hold.client.folders) as fresh:
+        with suppress(HostError), hold.client.again() as fresh:
             if not _running(fresh):
                 fresh.call(ops.STAY_HOST, HostStay(stays=False))
         raise
@@ -186,7 +187,7 @@ def _with_running_engines(hold: HostHold, error: HostError) -> HostError:
     A host that was started for this alone, and now has no engine, is ended again.
     """
     try:
-        with ControlClient(hold.client.folders) as fresh:
+        with hold.client.again() as fresh:
             names = ", ".join(one.name for one in _running(fresh))
             if error.reason is Reason.CONFLICT:
                 return error  # It says what runs.
@@ -264,7 +265,7 @@ def until_ready(client: ControlClient, engine: Engine, out: Output) -> Engine:
                 raise _failed(engine)
     except KeyboardInterrupt:
         out.note(f"\nStopping {engine.name} …")
-        with ControlClient(client.folders) as fresh:
+        with client.again() as fresh:
             stop_engine(fresh, engine, now=True)
         raise
     raise HostError(Reason.HOST_GONE, "The engine host has ended.")
@@ -288,8 +289,9 @@ def _ask_demo(out: Output, client: ControlClient, host: HostInfo, engine: Engine
     if any(setting.name in _NO_ANSWERS and setting.value for setting in engine.plan.settings):
         out.note("It was started for vectors or ranks, and writes no answer to a question.")
         return None
-    if url.startswith("https:"):
-        # Its certificate is for the name by which others know this machine.
+    if url.startswith("https:") or client.host:
+        # Its certificate is for the name by which others know the machine; another machine's address may be
+        # somebody else's here.
         out.note(f"\nAsk it with: sndr chat {_QUESTION!r}")
         return None
     out.note(f"\n> {_QUESTION}")
@@ -315,14 +317,15 @@ def _announce(out: Output, host: HostInfo, engine: Engine, answer: Answer | None
     name = f" {shlex.quote(engine.name)}" if engine.plan.beside else ""
     if answer is not None:
         echo(f"\n{answer.speed()}")
-    echo(f"Endpoint: {endpoint_text(host.endpoint)}")
+    elsewhere = f", on {chosen_host()}" if chosen_host() else ""
+    echo(f"Endpoint: {endpoint_text(host.endpoint)}{elsewhere}")
     echo(f"Model:    {engine.name}")
     if answer is not None and host.endpoint.url is not None:
         key = '-H "Authorization: Bearer KEY" ' if host.endpoint.key_required else ""
         chat = f"sndr chat --model{name}" if name else "sndr chat"
-        echo(f"Try:      {chat}   or   curl {key}{host.endpoint.url}/models")
+        echo(typed(f"Try:      {chat}   or   curl {key}{host.endpoint.url}/models"))
     if detached:
-        echo(f"Stop:     sndr stop{name}   (sndr quit ends the host too)")
+        echo(typed(f"Stop:     sndr stop{name}   (sndr quit ends the host too)"))
 
 
 def _serve(out: Output, hold: HostHold, engine: Engine) -> Exit | None:
@@ -361,7 +364,7 @@ def _serve(out: Output, hold: HostHold, engine: Engine) -> Exit | None:
     except KeyboardInterrupt:
         if not engine.keep and not lingers:
             out.note(f"\nStopping {engine.name} …")
-            with ControlClient(client.folders) as fresh:
+            with client.again() as fresh:
                 _stop_quickly(out, fresh, engine)
     return None
 
@@ -382,7 +385,7 @@ def _others_left(out: Output, hold: HostHold, own: list[str]) -> Iterator[None]:
     finally:
         if hold.started_here:
             # The interrupted connection may have half an answer in it.
-            with suppress(HostError), ControlClient(hold.client.folders) as fresh:
+            with suppress(HostError), hold.client.again() as fresh:
                 others = [one.name for one in _running(fresh) if one.id not in own and not one.keep]
                 if others:
                     fresh.call(ops.STAY_HOST, HostStay())
@@ -396,7 +399,7 @@ def _stop_quickly(out: Output, client: ControlClient, engine: Engine) -> None:
         try:
             stop_engine(client, engine, now=False)
         except KeyboardInterrupt:
-            with ControlClient(client.folders) as fresh:
+            with client.again() as fresh:
                 stop_engine(fresh, engine, now=True)
     except HostError as error:
         if error.reason not in {Reason.HOST_UNREACHABLE, Reason.HOST_GONE, Reason.NOT_FOUND}:

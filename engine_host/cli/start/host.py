@@ -9,7 +9,10 @@ from typing import IO, Self
 
 from pydantic import ValidationError
 
-from engine_host.client.sync import ControlClient, connected, wait_for_host
+from engine_host.cli.start.remote import remote_client
+from engine_host.cli.text.chosen_host import chosen_host
+from engine_host.client.sync import ControlClient, wait_for_host
+from engine_host.client.sync import connected as connected_here
 from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
 from engine_host.protocol.errors import ErrorAnswer, Fix, Reason
@@ -56,7 +59,7 @@ class HostHold:
         if process is not None and process.poll() is None:
             # The interrupted connection may have half an answer in it; the host is asked on a new one.
             try:
-                with ControlClient(self.client.folders) as fresh:
+                with self.client.again() as fresh:
                     found = fresh.call(ops.HOST)
                     ours = found.pid == process.pid
                     if ours and not found.ends_with_window:
@@ -89,11 +92,28 @@ class HostHold:
         self.end()
 
 
+def connected(folders: Folders | None = None) -> ControlClient:
+    """A client that has reached the host that this command is about, here or on another machine.
+
+    Raises HostError(host_unreachable), HostError(run_folder_unsafe), HostError(protocol_mismatch).
+    """
+    name = chosen_host()
+    return remote_client(name) if name else connected_here(folders)
+
+
+def may_do_without(error: HostError) -> bool:
+    """Return True if no host runs here; what files of this machine say is nothing about another one."""
+    return error.reason is Reason.HOST_UNREACHABLE and not chosen_host()
+
+
 def find_or_start(folders: Folders | None = None, *, daemon: bool = False) -> HostHold:
     """The host that runs, or a new one; as a daemon it outlives this program.
 
-    Raises HostError with the new host's own reason when it does not come up.
+    One on another machine is never started from here. Raises HostError with the new host's own reason when
+    it does not come up.
     """
+    if name := chosen_host():
+        return HostHold(remote_client(name))
     folders = folders or Folders.resolve()
     for _ in range(_ROUNDS):
         try:
@@ -107,7 +127,7 @@ def find_or_start(folders: Folders | None = None, *, daemon: bool = False) -> Ho
 
 def _find_or_start(folders: Folders, daemon: bool) -> HostHold:
     try:
-        return HostHold(connected(folders))
+        return HostHold(connected_here(folders))
     except HostError as error:
         # One that ends just now lets nobody in any more; the new one waits for its end.
         if error.reason not in {Reason.HOST_UNREACHABLE, Reason.HOST_GONE, Reason.UNAUTHORIZED}:

@@ -10,6 +10,7 @@ from typing import Any, cast
 import click
 from pydantic import ValidationError
 
+from engine_host.cli.text.chosen_host import chosen_host
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
 from engine_host.core.outside import files
@@ -229,6 +230,10 @@ def resolved(model: str) -> str:
 
     `organisation/model` is a name of the Hugging Face cache, unless there is such a file here.
     """
+    if (host := chosen_host()) and not os.path.isabs(model):
+        if model.startswith(("~", ".")) or model.endswith(".gguf"):
+            raise click.UsageError(f"{model!r} is a path of this machine: give the whole path on {host}.")
+        return model
     path = files.expanded(model)
     looks_like_one = (
         model.startswith(("~", ".", os.sep)) or model.endswith(".gguf") or model.count(os.sep) > 1

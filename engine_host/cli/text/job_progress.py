@@ -22,7 +22,7 @@ def follow(client: ControlClient, job: Job, out: Output) -> Job:
         ended = job if job.ended else _wait(client, job, steps)
     except KeyboardInterrupt:
         steps.finish()
-        with ControlClient(client.folders) as fresh:
+        with client.again() as fresh:
             ended = fresh.call(ops.CANCEL_JOB, id=job.id)
             if not ended.ended:
                 ended = _wait(fresh, ended, steps)
