@@ -30,6 +30,7 @@ from engine_host.engines.vllm.status import VllmAdapter
 from engine_host.gateway.app import Gateway, Limits
 from engine_host.gateway.directory import Target
 from engine_host.gateway.routing.book import RouteBook
+from engine_host.gateway.routing.resolution import led_by
 from engine_host.launch.dependencies import Environment, PlannerDependencies
 from engine_host.launch.preflight.turboquant import PATCH
 from engine_host.launch.proofs import KernelProofs
@@ -220,6 +221,7 @@ class Host:
             downloads=folders.downloads,
             proof=proofs.of,
             held=self.engines.memory,
+            route=lambda name: led_by(routes, name),
         )
         room, plans = RoomCheck(planner), PlanOperations(planner)
         load_room = LoadRoom(

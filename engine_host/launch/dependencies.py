@@ -91,6 +91,7 @@ class PlannerDependencies:
     `plan_patches` may write files into the cache; it raises HostError for patches that cannot go together,
     and for a required one that is switched off. `find_preset` resolves the preset of a request and finds its
     model; it raises HostError for layers that contradict each other and for a model that is not here.
+    `route` are the names that a route of an id leads to, none where there is no such route.
     """
 
     find_model: Callable[[str, Collection[str]], Awaitable[IndexedModel]]
@@ -110,3 +111,4 @@ class PlannerDependencies:
     downloads: Callable[[], Path] = Path
     proof: Callable[[Circumstances], Proof | None] = lambda _: None
     held: Held = held_by_readings
+    route: Callable[[str], Sequence[str]] = lambda _: ()

@@ -2,12 +2,14 @@
 
 import asyncio
 import secrets
+import shlex
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from engine_host.core.errors import HostError
+from engine_host.core.findings.table import finding
 from engine_host.launch.dependencies import PlannerDependencies
 from engine_host.launch.equivalent_command import equivalent_command
 from engine_host.launch.fingerprints import (
@@ -150,7 +152,11 @@ class PlanOperations:
         gpus, state = found.gpus, found.state
         fingerprints = {**result.fingerprints, **gpus_fingerprint(gpus, state.driver)}
         update: dict[str, Any] = {
-            "findings": (*_of_room(request, result, placement, found), *ports(state)),
+            "findings": (
+                *_of_room(request, result, placement, found),
+                *ports(state),
+                *_hidden(result.plan.name, self._dependencies.route(result.plan.name)),
+            ),
             "changes": () if not placement.ended else result.plan.changes,
             "instead_of": references(placement.ended),
             "beside": references(placement.beside),
@@ -221,14 +227,22 @@ def _of_room(
     return (*findings, lacking, *others)
 
 
-def _with_command(finding: Finding, request: LaunchRequest, instead_of: Sequence[str]) -> Finding:
+def _hidden(name: str, led_to: Sequence[str]) -> tuple[Finding, ...]:
+    """The finding that requests for a start's name would go elsewhere."""
+    if not led_to or name in led_to:
+        return ()
+    word = shlex.quote(name)
+    return (finding("route.takes_name", route=name, targets=list(led_to), route_word=word),)
+
+
+def _with_command(one: Finding, request: LaunchRequest, instead_of: Sequence[str]) -> Finding:
     """The finding with the command of the start that its settings make, where it names none of its own."""
-    fix = finding.fix
+    fix = one.fix
     if fix is None or not fix.settings or fix.command:
-        return finding
+        return one
     given = request.overrides.model_copy(update=fix.settings)
     command = equivalent_command(request.model_copy(update={"overrides": given}), instead_of=instead_of)
-    return finding.model_copy(update={"fix": fix.model_copy(update={"command": command})})
+    return one.model_copy(update={"fix": fix.model_copy(update={"command": command})})
 
 
 def _stale(plan_id: str, message: str, **evidence: object) -> HostError:

@@ -80,6 +80,22 @@ class RouteTargets(Command):
         return self.allow_remote and origin_of(provider.url) == origin_of(self.provider.url)
 
 
+class SetRoute(RouteTargets):
+    """The request to lead a route; `anyway` also to names that nobody knows here."""
+
+    anyway: bool = False
+
+    @classmethod
+    def of(cls, targets: RouteTargets, *, anyway: bool = False) -> Self:
+        """Return the request that leads a route there."""
+        return cls(**{name: getattr(targets, name) for name in RouteTargets.model_fields}, anyway=anyway)
+
+    @property
+    def targets(self) -> RouteTargets:
+        """Return the targets alone, as a route keeps them."""
+        return RouteTargets(**{name: getattr(self, name) for name in RouteTargets.model_fields})
+
+
 class Route(Wire):
     """A public model id and what it stands for; `before` is what it led to before the last change."""
 

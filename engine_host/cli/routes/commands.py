@@ -18,6 +18,7 @@ from engine_host.protocol.routes import (
     RoutePage,
     RouteStatus,
     RouteTargets,
+    SetRoute,
     TargetState,
     TargetStatus,
 )
@@ -52,8 +53,9 @@ def show(out: Output) -> Exit | None:
 @routes.command("set")
 @click.argument("route")
 @where_it_leads
+@click.option("--anyway", is_flag=True, help="Also to a name that nothing here has.")
 @command
-def put(out: Output, route: str, where: dict[str, Any]) -> Exit | None:
+def put(out: Output, route: str, where: dict[str, Any], anyway: bool) -> Exit | None:
     """Lead requests for ROUTE to ENGINE, the name of an engine, a preset or a model, or to a provider.
 
     Several engines share the requests. What is not said stays as it was. A provider is asked only with
@@ -62,7 +64,7 @@ def put(out: Output, route: str, where: dict[str, Any]) -> Exit | None:
     check_id(route)
     with find_or_start() as hold:
         wanted = targets_of(where, _old(hold.client, route))
-        status = hold.client.call(ops.SET_ROUTE, wanted, id=route)
+        status = hold.client.call(ops.SET_ROUTE, SetRoute.of(wanted, anyway=anyway), id=route)
     out.result(status, _told(status))
     return None
 

@@ -10,7 +10,7 @@ from engine_host.core.addresses import is_loopback
 from engine_host.core.errors import HostError
 from engine_host.core.keys.in_header import key_in_header
 from engine_host.core.outside import files
-from engine_host.protocol.errors import Reason
+from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.routes import Provider
 
 _UNIX = "unix:"
@@ -86,6 +86,30 @@ def key_of(provider: Provider) -> str | None:
     if key is None:
         raise _no_key(f"{where} holds no key", "It is one line of letters, digits and signs.")
     return key
+
+
+def check_key_file(provider: Provider) -> None:
+    """Refuse a file that cannot be a provider's key. Raises HostError(setting_invalid)."""
+    if provider.key_file is None:
+        return
+    problem: Problem | None = None
+    path = files.expanded(provider.key_file)
+    if not path.is_absolute():
+        problem = _no_key(
+            f"{provider.key_file} is no whole path", "Name the file from the root of the host's machine."
+        ).problem
+    else:
+        try:
+            key_of(provider)
+        except HostError as error:
+            problem = error.problem
+    if problem is not None:
+        raise HostError(
+            Reason.SETTING_INVALID,
+            problem.message,
+            fix=problem.fix,
+            evidence={"field": "key_file"},
+        )
 
 
 def _key_in(path: Path) -> str:

@@ -192,3 +192,9 @@ def led_to(route: Route) -> tuple[str, ...]:
     provider = route.targets.provider
     there = () if provider is None else (f"{provider.model} at {address_of(provider.url).name}",)
     return (*route.targets.engines, *there)
+
+
+def led_by(routes: RouteBook, route_id: str) -> tuple[str, ...]:
+    """Return what a route leads to, in words; nothing where there is no such route."""
+    route = routes.saved.get(route_id)
+    return led_to(route) if route is not None else ()

@@ -13,6 +13,7 @@ from engine_host.gateway.error_answers import EndpointError
 from engine_host.gateway.routing.book import RouteBook, check_route
 from engine_host.gateway.routing.resolution import led_to
 from engine_host.operations.performs import performs
+from engine_host.operations.routes.kept import check_new_key_file
 from engine_host.operations.routes.trial import Trial, carry_out
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.jobs import Job, JobKind
@@ -40,6 +41,7 @@ class CutOverOperations:
         """
         route = self._book.get(route_id)
         check_route(route_id, asked)
+        check_new_key_file(asked, route.targets)
         if asked == route.targets:
             raise HostError(
                 Reason.CONFLICT,
@@ -57,7 +59,7 @@ class CutOverOperations:
 
     async def _move(self, control: JobControl, route: Route, asked: RouteTargets) -> dict[str, Any]:
         """The work of the job. Raises HostError; the route then leads where it led."""
-        control.undone = f"{route.id} leads where it led."
+        control.undone = f"{route.id} was not changed."
         checks: list[RouteCheck] = []
         parts = _parts(asked)
         names = [f"{route.id}.trial-{secrets.token_hex(4)}" for _ in parts]
@@ -131,7 +133,7 @@ def _failed(route: Route, target: Target, trial_id: str, checks: list[RouteCheck
         Reason.VERIFICATION_FAILED,
         f"{target.engine_name} did not answer the request “{last.name}”: "
         f"{last.detail.replace(trial_id, route.id)}",
-        cause=f"{route.id} leads where it led; nothing was changed.",
+        cause="Nothing was changed.",
         fix=look if target.provider is None else "See what the provider says, mend it, and begin again.",
         evidence={"failed": last.name, "checks": [one.model_dump(mode="json") for one in checks]},
     )

@@ -4,14 +4,15 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from engine_host.core.event_log import EventLog
 from engine_host.gateway.directory import Directory
-from engine_host.gateway.routing.book import RouteBook
+from engine_host.gateway.routing.book import RouteBook, check_route
+from engine_host.gateway.routing.provider import check_key_file
 from engine_host.operations.performs import performs
 from engine_host.operations.presets.catalog import PresetOperations
-from engine_host.operations.routes.states import Known, status_of
+from engine_host.operations.routes.states import Known, refuse_unknown, status_of
 from engine_host.protocol.events import RoutesChangedEvent
 from engine_host.protocol.models import ModelFile
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.routes import Route, RoutePage, RouteStatus, RouteTargets
+from engine_host.protocol.routes import Route, RoutePage, RouteStatus, RouteTargets, SetRoute
 
 
 class RouteOperations:
@@ -47,12 +48,22 @@ class RouteOperations:
         return await self._status(self._book.get(route_id))
 
     @performs(ops.SET_ROUTE)
-    async def put(self, route_id: str, asked: RouteTargets) -> RouteStatus:
+    async def put(self, route_id: str, asked: SetRoute) -> RouteStatus:
         """Make a route or lead it elsewhere at once.
 
-        Raises HostError: setting_invalid for an id or an address, conflict for too many, what saving raises.
+        Raises HostError: not_found for a name that nobody knows, unless `anyway` is said; setting_invalid for
+        an id, an address or the file of a key; conflict for too many; and what saving raises.
         """
-        return await self._changed(self._book.put(route_id, asked))
+        known = await self._known()
+        old = self._book.saved.get(route_id)
+        check_route(route_id, asked.targets)
+        # What the route led to already is no new mistake, though it may be gone since.
+        kept = old.targets if old is not None else None
+        if not asked.anyway:
+            engines = [name for name in asked.engines if kept is None or name not in kept.engines]
+            refuse_unknown(route_id, engines, known)
+        check_new_key_file(asked, kept)
+        return await self._changed(self._book.put(route_id, asked.targets))
 
     @performs(ops.REMOVE_ROUTE)
     async def remove(self, route_id: str) -> RoutePage:
@@ -79,3 +90,10 @@ class RouteOperations:
         catalog = await self._presets.catalog()
         startable |= {*catalog.presets, *catalog.variations}
         return Known(self._directory.targets(), self._directory.starting(), startable, self._is_on_demand)
+
+
+def check_new_key_file(asked: RouteTargets, kept: RouteTargets | None) -> None:
+    """Refuse the file of a key that a route did not name before. Raises HostError(setting_invalid)."""
+    provider, before = asked.provider, kept.provider if kept is not None else None
+    if provider is not None and (before is None or before.key_file != provider.key_file):
+        check_key_file(provider)

@@ -10,8 +10,11 @@ from engine_host.core.findings.table import finding
 from engine_host.gateway.directory import Target
 from engine_host.gateway.routing.provider import address_of, key_of, leaves_machine
 from engine_host.gateway.routing.resolution import asks_provider, engines_of, led_to
+from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.plans import Finding
 from engine_host.protocol.routes import Provider, Route, RouteStatus, TargetState, TargetStatus
+
+_MOST_NEAR = 3
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,16 @@ class Known:
     starting: Collection[str]
     startable: Collection[str]
     on_demand: Callable[[str], bool]
+
+    @property
+    def names(self) -> set[str]:
+        """Return every name that an engine has or could have."""
+        return {*self.startable, *self.starting, *(target.name for target in self.running)}
+
+    def is_asked_by_name(self, name: str) -> bool:
+        """Return True if a request for this name would be for an engine, were there no route."""
+        running = {target.name for target in self.running}
+        return name in running or name in self.starting or self.on_demand(name)
 
 
 def status_of(route: Route, known: Known) -> RouteStatus:
@@ -73,22 +86,52 @@ def _provider(route: Route, provider: Provider) -> TargetStatus:
     return TargetStatus(name=name, provider=True, state=state, detail=detail, command=command)
 
 
+def unknown_names(engines: Sequence[str], known: Known) -> dict[str, list[str]]:
+    """Return the names that no engine, preset or model here has, each with those that are most like it."""
+    names = known.names
+    return {
+        name: near_names(name, names, _MOST_NEAR)
+        for name in engines
+        if name not in names
+        and not known.on_demand(name)
+        and not any(name in target.stands_for for target in known.running)
+    }
+
+
+def refuse_unknown(route_id: str, engines: Sequence[str], known: Known) -> None:
+    """Raise HostError(not_found) for the first name that nobody knows here."""
+    for name, near in unknown_names(engines, known).items():
+        word = shlex.quote(route_id)
+        alike = f" Alike are: {', '.join(near)}." if near else ""
+        raise HostError(
+            Reason.NOT_FOUND,
+            f"No engine, preset or model here is called {name[:200]!r}; {route_id} was not changed.{alike}",
+            cause="A route that leads to nobody answers nothing.",
+            fix=Fix(
+                text=(f"Name {near[0]}, or start" if near else "Start")
+                + " an engine under that name first; --anyway leads it there all the same.",
+                command=f"sndr routes set {word} {shlex.quote(near[0])}" if near else "sndr status",
+            ),
+            evidence={"field": "engines", "unknown": name, "near": near},
+        )
+
+
 def _findings(route: Route, known: Known) -> list[Finding]:
-    names = {*known.startable, *known.starting, *(target.name for target in known.running)}
     word = shlex.quote(route.id)
-    found = []
-    for name in route.targets.engines:
-        if (
-            name not in names
-            and not known.on_demand(name)
-            and not any(name in target.stands_for for target in known.running)
-        ):
-            near = ", ".join(near_names(name, names))
-            found.append(
-                finding("route.target_unknown", route=route.id, target=name, near=near, route_word=word)
-            )
-    if route.id not in route.targets.engines and any(one.name == route.id for one in known.running):
+    found = [
+        finding(
+            "route.target_unknown", route=route.id, target=name, near=", ".join(near[:1]), route_word=word
+        )
+        for name, near in unknown_names(route.targets.engines, known).items()
+    ]
+    if route.id not in route.targets.engines and known.is_asked_by_name(route.id):
+        runs = any(one.name == route.id for one in known.running)
         found.append(
-            finding("route.hides_engine", route=route.id, targets=list(led_to(route)), route_word=word)
+            finding(
+                "route.hides_engine" if runs else "route.hides_engine/later",
+                route=route.id,
+                targets=list(led_to(route)),
+                route_word=word,
+            )
         )
     return found

@@ -72,7 +72,7 @@ from engine_host.protocol.requests import (
     RequestQuery,
     StartCapture,
 )
-from engine_host.protocol.routes import RoutePage, RouteStatus, RouteTargets
+from engine_host.protocol.routes import RoutePage, RouteStatus, RouteTargets, SetRoute
 from engine_host.protocol.settings import SettingPage, SettingsChange
 from engine_host.protocol.telemetry import TelemetryPage, TelemetryQuery
 
@@ -457,9 +457,9 @@ ROUTE = Operation(
     "One of them.",
     reasons=(Reason.NOT_FOUND,), command="routes list")
 SET_ROUTE = Operation(
-    "routes.set", "PUT", "/v1/routes/{id}", RouteTargets, RouteStatus,
-    "Make a route, or lead it elsewhere at once; targets that are unknown are findings.",
-    reasons=_OF_ROUTES, command="routes set")
+    "routes.set", "PUT", "/v1/routes/{id}", SetRoute, RouteStatus,
+    "Make a route, or lead it elsewhere at once; a name that nobody knows is refused but for `anyway`.",
+    reasons=(Reason.NOT_FOUND, *_OF_ROUTES), command="routes set")
 REMOVE_ROUTE = Operation(
     "routes.remove", "DELETE", "/v1/routes/{id}", Nothing, RoutePage,
     "Forget a route.",

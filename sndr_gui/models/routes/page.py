@@ -13,7 +13,7 @@ from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.jobs import Job, JobKind
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.routes import RoutePage, RouteStatus, RouteTargets, TargetState
+from engine_host.protocol.routes import Route, RoutePage, RouteStatus, RouteTargets, SetRoute, TargetState
 from sndr_gui.host.session import Session
 
 _STATES = {
@@ -90,12 +90,15 @@ class RoutesModel(QObject):
         """True while a command is on its way."""
         return what in self._pending
 
-    def job(self, route_id: str) -> Job | None:
-        """Return the newest cut-over of a route."""
-        touches = f"route {route_id}"
+    def job(self, route: Route) -> Job | None:
+        """Return the newest cut-over of a route, unless the route was changed after it."""
+        touches = f"route {route.id}"
         jobs = self.session.state.jobs.values()
         mine = [job for job in jobs if job.kind is JobKind.ROUTE_CUTOVER and job.touches == touches]
-        return max(mine, key=lambda job: job.created_at, default=None)
+        newest = max(mine, key=lambda job: job.created_at, default=None)
+        if newest is None or (newest.ended_at is not None and newest.ended_at < route.changed_at):
+            return None
+        return newest
 
     def read(self) -> None:
         """Read the routes again, while the page is shown."""
@@ -116,11 +119,11 @@ class RoutesModel(QObject):
 
         self.session.command("read the routes", work, done=done, failed=failed)
 
-    def put(self, route_id: str, targets: RouteTargets) -> None:
+    def put(self, route_id: str, targets: RouteTargets, *, anyway: bool = False) -> None:
         """Make a route or lead it elsewhere; `saved` or `refused` follows."""
 
         async def work(client: AsyncControlClient) -> None:
-            await client.call(ops.SET_ROUTE, targets, id=route_id)
+            await client.call(ops.SET_ROUTE, SetRoute.of(targets, anyway=anyway), id=route_id)
             self.saved.emit()
 
         self._send("set", work, self._refuse)
@@ -160,7 +163,7 @@ class RoutesModel(QObject):
 
     def _make_again(self, route_id: str, targets: RouteTargets) -> None:
         async def work(client: AsyncControlClient) -> None:
-            await client.call(ops.SET_ROUTE, targets, id=route_id)
+            await client.call(ops.SET_ROUTE, SetRoute.of(targets, anyway=True), id=route_id)
 
         self._send(f"undo removal of {route_id}", work)
 

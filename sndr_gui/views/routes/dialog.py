@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QCheckBox, QFormLayout, QLineEdit, QVBoxLayout, QWidget
 
-from engine_host.protocol.errors import Problem
+from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.routes import Route, origin_of
 from sndr_gui.models.routes.form import RouteForm
 from sndr_gui.models.routes.page import RoutesModel, command_for
@@ -51,6 +51,7 @@ class RouteDialog(Dialog):
         self.embeddings = self._box("It makes embeddings", form.embeddings)
         self.allow = self._box("Requests may leave for it", form.allow_remote)
         self.fallback = self._box("Only while none of the engines runs", form.fallback)
+        self._anyway = False
         # The provider that the key and the permission were given for.
         self._given_for = form.url
         self.elsewhere = text(_ELSEWHERE, "muted", wrap=True)
@@ -115,6 +116,7 @@ class RouteDialog(Dialog):
 
     def _on_edited(self) -> None:
         self.problem.hide()
+        self._anyway = False
         self._refresh()
 
     def _on_address(self) -> None:
@@ -143,7 +145,10 @@ class RouteDialog(Dialog):
         action = "cutover" if self._moves else "set"
         self.command.setVisible(targets is not None)
         if targets is not None:
-            self.command.set_content(command_for(action, self.name.text().strip(), targets, before))
+            command = command_for(action, self.name.text().strip(), targets, before)
+            self.command.set_content(f"{command} --anyway" if self._anyway else command)
+        if not self._moves:
+            self.save.setText("Save anyway" if self._anyway else "Save")
         sending = self._model.pending("cutover" if self._moves else "set")
         same = self._moves and targets == before
         self.save.setEnabled(targets is not None and not sending and not same and self._model.connected)
@@ -152,8 +157,11 @@ class RouteDialog(Dialog):
         targets, _wrong = self.form.read()
         if targets is None:
             return
-        send = self._model.cut_over if self._moves else self._model.put
-        send(self.name.text().strip(), targets)
+        name = self.name.text().strip()
+        if self._moves:
+            self._model.cut_over(name, targets)
+        else:
+            self._model.put(name, targets, anyway=self._anyway)
 
     def _on_saved(self) -> None:
         self.accept()
@@ -161,3 +169,6 @@ class RouteDialog(Dialog):
     def _on_refused(self, problem: Problem) -> None:
         self.problem.show_problem(problem)
         self.problem.show()
+        # A name that nobody knows may be that of an engine which starts later.
+        self._anyway = problem.reason is Reason.NOT_FOUND and "unknown" in problem.evidence
+        self._refresh()

@@ -95,7 +95,7 @@ class RoutesView(Page):
             for card in self.cards.values():
                 self._list.addWidget(card)
         for status in model.routes:
-            self.cards[status.route.id].show_route(status, model.job(status.route.id))
+            self.cards[status.route.id].show_route(status, model.job(status.route))
         self._stack.setCurrentIndex(0 if ids else 1)
 
 
@@ -183,7 +183,8 @@ class RouteCard(Card):
             self._targets.addWidget(box)
 
     def _on_cancel(self) -> None:
-        if (job := self._model.job(self._id)) is not None:
+        status = self._status
+        if status is not None and (job := self._model.job(status.route)) is not None:
             self._model.cancel(job.id)
 
     def _on_edit(self) -> None:

@@ -18,7 +18,7 @@ from engine_host.protocol.jobs import Job
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import LaunchRequest
 from engine_host.protocol.requests import RequestQuery
-from engine_host.protocol.routes import CutOver, Provider, RouteTargets, TargetState
+from engine_host.protocol.routes import CutOver, Provider, RouteTargets, SetRoute, TargetState
 from tests.integration.host.conftest import DEMO, RunningHost, free_port, wait_for
 
 LARGE = Overrides(context=4096, streams=4)
@@ -83,7 +83,7 @@ def ask(host: RunningHost, model: str, **more: Any) -> httpx.Response:
 def test_an_id_stays_while_the_engine_behind_it_changes(host: RunningHost) -> None:
     start(host, "one")
     start(host, "two")
-    host.client.call(ops.SET_ROUTE, RouteTargets(engines=("one",)), id="coder")
+    host.client.call(ops.SET_ROUTE, SetRoute(engines=("one",)), id="coder")
     with openai.OpenAI(base_url=url(host, "/v1"), api_key="none") as client:
         assert "coder" in [model.id for model in client.models.list()]
         raw = client.chat.completions.with_raw_response.create(model="coder", messages=HELLO, max_tokens=4)
@@ -115,12 +115,12 @@ def test_an_id_stays_while_the_engine_behind_it_changes(host: RunningHost) -> No
 
 
 def test_a_provider_is_asked_where_that_is_allowed_and_said(host: RunningHost, provider: Provider) -> None:
-    out = RouteTargets(provider=provider)
+    out = SetRoute(provider=provider)
     status = host.client.call(ops.SET_ROUTE, out, id="out")
     assert (status.answers, status.targets[0].state) == (False, TargetState.NOT_ALLOWED)
     assert ask(host, "out").json()["error"]["code"] in ("remote_not_allowed", "no_engine_runs")
 
-    out = RouteTargets(provider=provider, allow_remote=True)
+    out = SetRoute(provider=provider, allow_remote=True)
     assert host.client.call(ops.SET_ROUTE, out, id="out").answers
     with openai.OpenAI(base_url=url(host, "/v1"), api_key="none") as client:
         raw = client.chat.completions.with_raw_response.create(model="out", messages=HELLO, max_tokens=4)
@@ -162,7 +162,7 @@ def test_a_provider_is_asked_where_that_is_allowed_and_said(host: RunningHost, p
 
 def test_a_route_that_leads_to_this_endpoint_is_refused_at_once(host: RunningHost) -> None:
     own = Provider(url=url(host, "/v1"), model="loop", context=2048, slots=4)
-    host.client.call(ops.SET_ROUTE, RouteTargets(provider=own, allow_remote=True), id="loop")
+    host.client.call(ops.SET_ROUTE, SetRoute(provider=own, allow_remote=True), id="loop")
     answer = ask(host, "loop")
     assert answer.is_client_error
     assert "came from this endpoint itself" in answer.json()["error"]["message"]
@@ -171,7 +171,7 @@ def test_a_route_that_leads_to_this_endpoint_is_refused_at_once(host: RunningHos
 
 
 def test_leaving_ends_the_providers_work(host: RunningHost, provider: Provider) -> None:
-    host.client.call(ops.SET_ROUTE, RouteTargets(provider=provider, allow_remote=True), id="out")
+    host.client.call(ops.SET_ROUTE, SetRoute(provider=provider, allow_remote=True), id="out")
     body = {"model": "out", "messages": HELLO, "max_tokens": 2000, "stream": True, "ignore_eos": True}
     with httpx.stream(
         "POST", url(host, "/v1/chat/completions"), json=body, trust_env=False, timeout=60
@@ -196,7 +196,7 @@ def test_an_id_moves_to_a_provider_and_back_and_a_wrong_key_moves_nothing(
     host: RunningHost, provider: Provider, home: Path
 ) -> None:
     start(host, "one")
-    host.client.call(ops.SET_ROUTE, RouteTargets(engines=("one",)), id="coder")
+    host.client.call(ops.SET_ROUTE, SetRoute(engines=("one",)), id="coder")
     wrong = home / "wrong"
     wrong.write_text("sk-wrong")
     wrong.chmod(0o600)
@@ -214,4 +214,4 @@ def test_an_id_moves_to_a_provider_and_back_and_a_wrong_key_moves_nothing(
     assert ask(host, "coder").headers["x-sndr-engine"] != "one"
     assert host.client.call(ops.ROUTE_BACK, id="coder").route.targets.engines == ("one",)
     with pytest.raises(HostError):
-        host.client.call(ops.SET_ROUTE, good, id="a.b/c")
+        host.client.call(ops.SET_ROUTE, SetRoute.of(good), id="a.b/c")

@@ -17,7 +17,7 @@ from engine_host.protocol.fit import Measured
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import EngineKind, LaunchRequest
 from engine_host.protocol.requests import RequestQuery
-from engine_host.protocol.routes import RouteTargets
+from engine_host.protocol.routes import SetRoute
 from tests.integration.host.conftest import RunningHost, alive, files_below, home_left_empty, wait_for
 from tests.integration.host.test_demo_model import WEATHER
 from tests.integration.privacy.canary import WORD, ask_everything, found_below
@@ -250,7 +250,7 @@ def test_anthropics_sdk(served: Served) -> None:
 
 def test_another_id_for_it(served: Served) -> None:
     # vLLM answers 404 to a name that is not its own.
-    served.host.client.call(ops.SET_ROUTE, RouteTargets(engines=("sndr-demo",)), id="coder")
+    served.host.client.call(ops.SET_ROUTE, SetRoute(engines=("sndr-demo",)), id="coder")
     question: Any = [{"role": "user", "content": "Hi"}]
     try:
         whole = served.client.chat.completions.create(model="coder", messages=question, max_tokens=4)

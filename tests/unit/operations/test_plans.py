@@ -1,5 +1,6 @@
 """From a request to a frozen plan: layers, streams that fit, and plans that have become stale."""
 
+import dataclasses
 import os
 import shlex
 from collections.abc import Collection
@@ -205,6 +206,20 @@ def test_a_plan_whose_file_is_gone_is_stale(desk: Desk) -> None:
     with pytest.raises(HostError) as raised:
         run(desk.planner.fresh(plan.id))
     assert raised.value.reason is Reason.PLAN_STALE
+
+
+def test_a_route_that_takes_the_name_of_a_start_is_said(home: Path) -> None:
+    routes = {"coder": ("other", "large at api.example.com"), "M": ("M",)}
+    desk = Desk(home)
+    desk.planner._dependencies = dataclasses.replace(
+        desk.planner._dependencies, route=lambda name: routes.get(name, ())
+    )
+    found = [one.id for one in desk.plan(LaunchRequest(model="m", name="coder")).findings]
+    assert "route.takes_name" in found
+    for name in (None, "free"):
+        assert "route.takes_name" not in [
+            one.id for one in desk.plan(LaunchRequest(model="m", name=name)).findings
+        ]
 
 
 def test_an_unknown_plan_is_named_and_only_the_newest_are_kept(desk: Desk) -> None:

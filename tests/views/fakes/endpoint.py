@@ -26,7 +26,7 @@ from engine_host.protocol.requests import (
     RequestQuery,
     StartCapture,
 )
-from engine_host.protocol.routes import RoutePage, RouteStatus, RouteTargets
+from engine_host.protocol.routes import RoutePage, RouteStatus, RouteTargets, SetRoute
 from tests.views.samples import host as samples
 from tests.views.samples import routes as route_samples
 
@@ -61,8 +61,8 @@ class FakeEndpoint(ABC):
         return RoutePage(seq=self.seq, routes=tuple(self.routes[name] for name in sorted(self.routes)))
 
     @performs(ops.SET_ROUTE)
-    def _set_route(self, route_id: str, asked: RouteTargets) -> RouteStatus:
-        self.routes[route_id] = route_samples.route(route_id, asked)
+    def _set_route(self, route_id: str, asked: SetRoute) -> RouteStatus:
+        self.routes[route_id] = route_samples.route(route_id, asked.targets)
         self.publish(RoutesChangedEvent())
         return self.routes[route_id]
 

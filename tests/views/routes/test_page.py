@@ -79,6 +79,41 @@ async def test_a_refusal_is_told_in_the_dialog(stage: Stage) -> None:
     await stage.until(lambda: page.dialog is None)
 
 
+async def test_a_name_that_nobody_knows_is_saved_only_when_that_is_said(stage: Stage) -> None:
+    page = routes(stage)
+    await stage.until(lambda: page.model.page)
+    stage.host.refuse["/v1/routes/coder"] = Problem(
+        reason=Reason.NOT_FOUND, message="Nobody is called so.", evidence={"unknown": "nosuch", "near": []}
+    )
+    page.add()
+    asked = dialog(page)
+    asked.name.setText("coder")
+    asked.engines.setText("nosuch")
+    asked.save.click()
+    await stage.until(lambda: asked.save.text() == "Save anyway")
+    assert asked.command.label.text() == "sndr routes set coder nosuch --anyway"
+    asked.engines.setText("nosuch2")
+    assert asked.save.text() == "Save"
+    asked.save.click()
+    await stage.until(lambda: asked.save.text() == "Save anyway")
+    stage.host.refuse.clear()
+    asked.save.click()
+    await stage.until(lambda: "coder" in page.cards)
+    assert [body.get("anyway") for body in stage.host.sent("PUT", "/v1/routes/coder")] == [False, False, True]
+    await stage.until(lambda: page.dialog is None)
+
+
+async def test_a_cut_over_of_an_earlier_route_is_not_shown(stage: Stage) -> None:
+    stage.host.routes = {"coder": route_samples.route("coder", TO_A)}
+    page = routes(stage)
+    await stage.until(lambda: page.cards)
+    model, route = page.model, stage.host.routes["coder"].route
+    ended = samples.job(JobKind.ROUTE_CUTOVER, JobState.FAILED, touches="route coder")
+    stage.state.set_job(ended.model_copy(update={"ended_at": route.changed_at + 1}))
+    assert model.job(route) is not None
+    assert model.job(route.model_copy(update={"changed_at": route.changed_at + 2})) is None
+
+
 async def test_the_states_of_targets(stage: Stage) -> None:
     stage.host.routes = {
         "gone": route_samples.route("gone", TO_B, TargetState.UNKNOWN),

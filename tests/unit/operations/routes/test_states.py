@@ -2,8 +2,12 @@
 
 from typing import Any
 
+import pytest
+
+from engine_host.core.errors import HostError
 from engine_host.gateway.directory import Target
-from engine_host.operations.routes.states import Known, status_of
+from engine_host.operations.routes.states import Known, refuse_unknown, status_of
+from engine_host.protocol.errors import Reason
 from engine_host.protocol.routes import Provider, Route, RouteTargets, TargetState
 
 PROVIDER = Provider(url="https://api.example.com/v1", model="large", context=4096)
@@ -64,6 +68,26 @@ def test_an_id_that_hides_an_engine_is_said() -> None:
     found = status_of(route("a", engines=("preset",)), known()).findings
     assert [one.id for one in found] == ["route.hides_engine"]
     assert status_of(route("a", engines=("a",)), known()).findings == ()
+
+
+@pytest.mark.parametrize("name", ["soon", "asked"])
+def test_an_id_that_will_hide_an_engine_is_said(name: str) -> None:
+    found = status_of(route(name, engines=("preset",)), known()).findings
+    assert [one.id for one in found] == ["route.hides_engine"]
+    assert "starts, or is loaded on demand" in found[0].message
+
+
+def test_a_name_that_nobody_knows_is_refused_with_those_alike() -> None:
+    refuse_unknown("r", ("a", "qwen", "soon", "asked", "preset"), known())
+    with pytest.raises(HostError) as refused:
+        refuse_unknown("r", ("a", "preseta"), known())
+    problem = refused.value.problem
+    assert (problem.reason, problem.evidence["near"]) == (Reason.NOT_FOUND, ["preset"])
+    assert problem.fix is not None
+    assert problem.fix.command == "sndr routes set r preset"
+    with pytest.raises(HostError) as hostile:
+        refuse_unknown("r", ("$(rm -rf ~)",), known())
+    assert "--anyway" in hostile.value.problem.sentence()
 
 
 def test_a_provider() -> None:
