@@ -271,7 +271,13 @@ class Host:
             ),
             CutOverOperations(routes, self.gateway, self._jobs, lambda: publish(RoutesChangedEvent())),
             RouteOperations(
-                routes, self, self._events, catalogue, self.models.listed, self.on_demand.is_known
+                routes,
+                self,
+                self._events,
+                catalogue,
+                self.models.listed,
+                self.on_demand.is_known,
+                self.gateway.providers.of,
             ),
             EndpointModelOperations(lambda: self.gateway.listed(), self._events),
             SettingOperations(self._settings, self._events, self.endpoint.describe, self._settings_changed),

@@ -39,8 +39,9 @@ from engine_host.gateway.routing.book import RouteBook
 from engine_host.gateway.routing.failures import check_provider_has, loops
 from engine_host.gateway.routing.renaming import for_engine
 from engine_host.gateway.routing.resolution import Meaning, Resolution
+from engine_host.gateway.routing.seen import ProvidersSeen
 from engine_host.gateway.upstream import PSEUDONYM
-from engine_host.protocol.events import EngineRequestEvent, EventBase
+from engine_host.protocol.events import EngineRequestEvent, EventBase, RoutesChangedEvent
 from engine_host.protocol.keys import Permission
 
 _log = logging.getLogger(__name__)
@@ -122,6 +123,7 @@ class Gateway:
         self._publish = publish
         self.prefixes = PrefixLens()
         self.captures = Captures()
+        self.providers = ProvidersSeen(lambda: publish(RoutesChangedEvent()))
         self.request_log = RequestLog(self._count, self._admission.active, self._admission.waiting)
 
     def _count(self, event: EventBase) -> None:
@@ -365,7 +367,10 @@ class Gateway:
                 answer_limit=self._limits.answer,
                 begun=begun,
             )
-            await self._carry_out(exchange)
+            try:
+                await self._carry_out(exchange)
+            finally:
+                self.providers.note(target, entry)
 
         return answer
 

@@ -106,10 +106,15 @@ class Route(Wire):
 
 
 class TargetState(StrEnum):
-    """The state of one target of a route; the first three can be asked."""
+    """The state of one target of a route; the first five can be asked.
+
+    A provider is `answered` or `failed` by its last request, and `allowed` where nobody has asked it yet.
+    """
 
     RUNS = "runs"
     ALLOWED = "allowed"
+    ANSWERED = "answered"
+    FAILED = "failed"
     ON_DEMAND = "on_demand"
     STARTING = "starting"
     NOT_RUNNING = "not_running"
@@ -119,20 +124,32 @@ class TargetState(StrEnum):
 
 
 class TargetStatus(Wire):
-    """A target as it is now; `command` is what would make it answer, where there is such a command."""
+    """A target as it is now; `command` is what would make it answer, where there is such a command.
+
+    `answered_at` and `failed_at` are the last times in this run of the host, of a provider; `failure` is the
+    last failure.
+    """
 
     name: str
     provider: bool = False
     state: TargetState
     detail: str = ""
     command: str = ""
+    answered_at: Seconds | None = None
+    failed_at: Seconds | None = None
+    failure: str = ""
 
 
 class RouteStatus(Wire):
-    """A route with the state of its targets; `answers` says whether a request would be taken now."""
+    """A route with the state of its targets.
+
+    `answers` says whether who is asked now answers: an engine that runs does, a provider if its last request
+    was answered. It is None where that was not seen: of a provider that nobody has asked yet, and of a model
+    that the next request loads.
+    """
 
     route: Route
-    answers: bool
+    answers: bool | None
     targets: tuple[TargetStatus, ...]
     findings: tuple[Finding, ...] = ()
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from engine_host.cli.output import Exit, Output, command, table
+from engine_host.cli.output import Exit, Output, clock, command, table
 from engine_host.cli.routes.options import targets_of, where_it_leads
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.text.job_progress import follow
@@ -25,7 +25,9 @@ from engine_host.protocol.routes import (
 
 _WORDS = {
     TargetState.RUNS: "runs",
-    TargetState.ALLOWED: "asked when needed",
+    TargetState.ALLOWED: "not asked yet",
+    TargetState.ANSWERED: "answered",
+    TargetState.FAILED: "failed",
     TargetState.ON_DEMAND: "loaded when asked",
     TargetState.STARTING: "starts",
     TargetState.NOT_RUNNING: "does not run",
@@ -147,4 +149,9 @@ def _told(status: RouteStatus) -> list[str]:
 
 
 def _note(target: TargetStatus) -> str:
-    return " ".join(part for part in (target.detail, f"$ {target.command}" if target.command else "") if part)
+    parts = [target.detail, f"$ {target.command}" if target.command else ""]
+    if target.answered_at is not None:
+        parts.append(f"Answered last at {clock(target.answered_at)}.")
+    if target.failed_at is not None:
+        parts.append(f"Failed last at {clock(target.failed_at)}: {target.failure}")
+    return " ".join(part for part in parts if part)

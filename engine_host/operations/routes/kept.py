@@ -6,13 +6,14 @@ from engine_host.core.event_log import EventLog
 from engine_host.gateway.directory import Directory
 from engine_host.gateway.routing.book import RouteBook, check_route
 from engine_host.gateway.routing.provider import check_key_file
+from engine_host.gateway.routing.seen import Seen
 from engine_host.operations.performs import performs
 from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.operations.routes.states import Known, refuse_unknown, status_of
 from engine_host.protocol.events import RoutesChangedEvent
 from engine_host.protocol.models import ModelFile
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.routes import Route, RoutePage, RouteStatus, RouteTargets, SetRoute
+from engine_host.protocol.routes import Provider, Route, RoutePage, RouteStatus, RouteTargets, SetRoute
 
 
 class RouteOperations:
@@ -26,8 +27,13 @@ class RouteOperations:
         presets: PresetOperations,
         list_models: Callable[[bool], Awaitable[Sequence[ModelFile]]],
         is_on_demand: Callable[[str], bool],
+        seen: Callable[[Provider], Seen],
     ) -> None:
-        """`is_on_demand` tells whether a request loads the model of a name."""
+        """`is_on_demand` tells whether a request loads the model of a name.
+
+        `seen` is what became of the last requests to a provider.
+        """
+        self._seen = seen
         self._book = book
         self._directory = directory
         self._events = events
@@ -89,7 +95,8 @@ class RouteOperations:
         startable = {name for model in models for name in (model.id, model.name)}
         catalog = await self._presets.catalog()
         startable |= {*catalog.presets, *catalog.variations}
-        return Known(self._directory.targets(), self._directory.starting(), startable, self._is_on_demand)
+        starting = self._directory.starting()
+        return Known(self._directory.targets(), starting, startable, self._is_on_demand, self._seen)
 
 
 def check_new_key_file(asked: RouteTargets, kept: RouteTargets | None) -> None:

@@ -10,6 +10,7 @@ from engine_host.core.findings.table import finding
 from engine_host.gateway.directory import Target
 from engine_host.gateway.routing.provider import address_of, key_of, leaves_machine
 from engine_host.gateway.routing.resolution import asks_provider, engines_of, led_to
+from engine_host.gateway.routing.seen import Seen
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.plans import Finding
 from engine_host.protocol.routes import Provider, Route, RouteStatus, TargetState, TargetStatus
@@ -21,13 +22,14 @@ _MOST_NEAR = 3
 class Known:
     """The engines that run, the names of those that start, and the names of all that could be started.
 
-    `on_demand` tells whether a request starts one.
+    `on_demand` tells whether a request starts one, `seen` what became of the last requests to a provider.
     """
 
     running: Sequence[Target]
     starting: Collection[str]
     startable: Collection[str]
     on_demand: Callable[[str], bool]
+    seen: Callable[[Provider], Seen]
 
     @property
     def names(self) -> set[str]:
@@ -44,12 +46,26 @@ def status_of(route: Route, known: Known) -> RouteStatus:
     """Return a route with its targets as they are now."""
     targets = [_engine(route, name, known) for name in route.targets.engines]
     if route.targets.provider is not None:
-        targets.append(_provider(route, route.targets.provider))
-    running = any(target.state in (TargetState.RUNS, TargetState.ON_DEMAND) for target in targets)
-    asked = asks_provider(route) and targets[-1].state is TargetState.ALLOWED
+        targets.append(_provider(route, route.targets.provider, known.seen(route.targets.provider)))
     return RouteStatus(
-        route=route, answers=running or asked, targets=tuple(targets), findings=tuple(_findings(route, known))
+        route=route,
+        answers=_answers(route, targets),
+        targets=tuple(targets),
+        findings=tuple(_findings(route, known)),
     )
+
+
+def _answers(route: Route, targets: Sequence[TargetStatus]) -> bool | None:
+    """Return what was seen of who is asked now; None where nothing was."""
+    states = [target.state for target in targets if not target.provider]
+    if TargetState.RUNS in states:
+        return True
+    if TargetState.ON_DEMAND in states:
+        return None
+    asked = [target.state for target in targets if target.provider] if asks_provider(route) else []
+    if TargetState.ANSWERED in asked:
+        return True
+    return None if TargetState.ALLOWED in asked else False
 
 
 def _engine(route: Route, name: str, known: Known) -> TargetStatus:
@@ -71,7 +87,7 @@ def _engine(route: Route, name: str, known: Known) -> TargetStatus:
     )
 
 
-def _provider(route: Route, provider: Provider) -> TargetStatus:
+def _provider(route: Route, provider: Provider, seen: Seen) -> TargetStatus:
     name = f"{provider.model} at {address_of(provider.url).name}"
     where = "on another machine" if leaves_machine(provider) else "on this machine"
     state, detail, command = TargetState.ALLOWED, where, ""
@@ -83,7 +99,19 @@ def _provider(route: Route, provider: Provider) -> TargetStatus:
             key_of(provider)
         except HostError as error:
             state, detail = TargetState.KEY_MISSING, error.problem.sentence()
-    return TargetStatus(name=name, provider=True, state=state, detail=detail, command=command)
+        else:
+            if seen.works is not None:
+                state = TargetState.ANSWERED if seen.works else TargetState.FAILED
+    return TargetStatus(
+        name=name,
+        provider=True,
+        state=state,
+        detail=detail,
+        command=command,
+        answered_at=seen.answered_at,
+        failed_at=seen.failed_at,
+        failure=seen.failure,
+    )
 
 
 def unknown_names(engines: Sequence[str], known: Known) -> dict[str, list[str]]:

@@ -18,7 +18,9 @@ from sndr_gui.host.session import Session
 
 _STATES = {
     TargetState.RUNS: ("runs", "good"),
-    TargetState.ALLOWED: ("asked when needed", "good"),
+    TargetState.ALLOWED: ("not asked yet", "muted"),
+    TargetState.ANSWERED: ("answered", "good"),
+    TargetState.FAILED: ("failed", "bad"),
     TargetState.ON_DEMAND: ("loaded when asked", "good"),
     TargetState.STARTING: ("starts", "accent"),
     TargetState.NOT_RUNNING: ("does not run", "warn"),
@@ -79,6 +81,13 @@ class RoutesModel(QObject):
     def state_of(self, state: TargetState) -> tuple[str, str]:
         """Return the word for the state of a target, and its tone."""
         return _STATES[state]
+
+    def answers(self, status: RouteStatus) -> str:
+        """Return what was seen of who is asked now, in words."""
+        if status.answers is not None:
+            return "answers" if status.answers else "does not answer"
+        loads = any(target.state is TargetState.ON_DEMAND for target in status.targets)
+        return "loaded when asked" if loads else "not asked yet"
 
     def set_shown(self, shown: bool) -> None:
         """Read while somebody looks."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from pydantic import ValidationError
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
@@ -148,7 +150,7 @@ class RouteCard(Card):
         """Show a route and its newest cut-over."""
         self._status = status
         model = self._model
-        set_text(self._state, "answers" if status.answers else "does not answer")
+        set_text(self._state, model.answers(status))
         shown = (status.targets, status.findings)
         if shown != self._shown:
             self._shown = shown
@@ -174,6 +176,11 @@ class RouteCard(Card):
             parts: list[QWidget] = [line]
             if target.detail:
                 parts.append(text(target.detail, "muted", wrap=True))
+            if target.answered_at is not None:
+                parts.append(text(f"answered last at {_moment(target.answered_at)}", "muted", wrap=True))
+            if target.failed_at is not None:
+                told = f"failed last at {_moment(target.failed_at)}: {target.failure}"
+                parts.append(text(told, "muted", wrap=True))
             self._targets.addLayout(column(*parts, spacing=2))
             if target.command:
                 self._targets.addWidget(CopyField(target.command, f"the command for {target.name}"))
@@ -194,6 +201,10 @@ class RouteCard(Card):
     def _on_move(self) -> None:
         if self._status is not None:
             self._page.move_route(self._status)
+
+
+def _moment(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
 
 
 def _evidence(job: Job) -> str:

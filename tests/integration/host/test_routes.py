@@ -121,7 +121,7 @@ def test_a_provider_is_asked_where_that_is_allowed_and_said(host: RunningHost, p
     assert ask(host, "out").json()["error"]["code"] in ("remote_not_allowed", "no_engine_runs")
 
     out = SetRoute(provider=provider, allow_remote=True)
-    assert host.client.call(ops.SET_ROUTE, out, id="out").answers
+    assert host.client.call(ops.SET_ROUTE, out, id="out").answers is None, "nobody has asked it yet"
     with openai.OpenAI(base_url=url(host, "/v1"), api_key="none") as client:
         raw = client.chat.completions.with_raw_response.create(model="out", messages=HELLO, max_tokens=4)
         assert raw.parse().model == "out"
@@ -152,6 +152,9 @@ def test_a_provider_is_asked_where_that_is_allowed_and_said(host: RunningHost, p
         timeout=60,
     )
     assert (answer.status_code, answer.json()["model"]) == (200, "out")
+
+    seen = host.client.call(ops.ROUTE, id="out")
+    assert (seen.answers, seen.targets[0].state) == (True, TargetState.ANSWERED)
 
     log = host.client.call(ops.REQUESTS, RequestQuery()).requests
     assert {request.provider for request in log if request.model == "out"} == {provider.url.split("/")[2]}

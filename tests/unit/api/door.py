@@ -238,7 +238,9 @@ async def door() -> AsyncIterator[Door]:
             KeyOperations(KeyFile(built.folders.config), KeyRing(), events, lambda: False),
             EndpointModelOperations(NoEngines().targets, events),
             CutOverOperations(routes, gateway, built.jobs, lambda: None),
-            RouteOperations(routes, NoEngines(), events, catalogue, _listed, lambda _name: False),
+            RouteOperations(
+                routes, NoEngines(), events, catalogue, _listed, lambda _: False, gateway.providers.of
+            ),
             SettingOperations(settings, events, lambda: endpoint, settings_changed),
             RecordOperations(built.jobs, built.log_buffer, History(), events),
             ModelOperations(ModelIndex(lambda: ()), settings, events),

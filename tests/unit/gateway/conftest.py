@@ -21,7 +21,7 @@ from engine_host.gateway import Gateway, Limits, Target, bind_endpoint
 from engine_host.gateway.loading.loader import Loader
 from engine_host.gateway.routing.book import RouteBook
 from engine_host.protocol.engines import RequestState
-from engine_host.protocol.events import EngineRequestEvent, EventBase
+from engine_host.protocol.events import EngineRequestEvent, EventBase, RoutesChangedEvent
 from engine_host.protocol.keys import Permission
 
 Script = Callable[["FakeEngine", dict[str, Any], asyncio.StreamWriter], Awaitable[None]]
@@ -85,6 +85,7 @@ class World:
     hosts: frozenset[str] = frozenset()
     events: list[EngineRequestEvent] = field(default_factory=list)
     activity: list[tuple[str, int]] = field(default_factory=list)
+    routes_changed: int = 0
 
     gateway: Gateway = field(init=False)
     routes: RouteBook = field(init=False)
@@ -121,7 +122,10 @@ class World:
         return self.loading
 
     def publish(self, event: EventBase) -> None:
-        """Keep an event."""
+        """Keep an event of a request."""
+        if isinstance(event, RoutesChangedEvent):
+            self.routes_changed += 1
+            return
         assert isinstance(event, EngineRequestEvent)
         self.events.append(event)
 

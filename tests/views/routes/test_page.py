@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel
 
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.jobs import JobKind, JobState
-from engine_host.protocol.routes import CutOver, RouteCheck, RouteTargets, TargetState
+from engine_host.protocol.routes import CutOver, RouteCheck, RouteStatus, RouteTargets, TargetState
 from sndr_gui.host.notices import Notice
 from sndr_gui.models.routes.form import RouteForm
 from sndr_gui.models.routes.page import command_for
@@ -30,6 +31,13 @@ def routes(stage: Stage) -> RoutesView:
     page = stage.window.page
     assert isinstance(page, RoutesView)
     return page
+
+
+def failed(status: RouteStatus) -> RouteStatus:
+    """The same with a provider whose last request failed."""
+    seen = {"answered_at": 1.0, "failed_at": 2.0, "failure": "It takes no connection."}
+    target = status.targets[0].model_copy(update={"state": TargetState.FAILED} | seen)
+    return status.model_copy(update={"answers": False, "targets": (target,)})
 
 
 def dialog(page: RoutesView) -> RouteDialog:
@@ -119,11 +127,18 @@ async def test_the_states_of_targets(stage: Stage) -> None:
         "gone": route_samples.route("gone", TO_B, TargetState.UNKNOWN),
         "here": route_samples.route("here", TO_A),
         "out": route_samples.route("out", OUT.model_copy(update={"allow_remote": False})),
+        "open": route_samples.route("open", OUT),
+        "failed": failed(route_samples.route("failed", OUT)),
     }
     page = routes(stage)
-    await stage.until(lambda: len(page.cards) == 3)
+    await stage.until(lambda: len(page.cards) == 5)
     assert page.cards["here"]._state.text() == "answers"
     assert page.cards["gone"]._state.text() == "does not answer"
+    assert page.cards["open"]._state.text() == "not asked yet"
+    assert page.cards["failed"]._state.text() == "does not answer"
+    shown = "\n".join(label.text() for label in page.cards["failed"].findChildren(QLabel))
+    assert "answered last at " in shown
+    assert ": It takes no connection." in shown
     assert not page.cards["here"].back.isEnabled()
     page.edit(stage.host.routes["out"])
     asked = dialog(page)

@@ -33,7 +33,14 @@ def route(
     )
     return RouteStatus(
         route=Route(id=name, targets=targets, before=before, changed_at=1.0),
-        answers=state is TargetState.RUNS,
+        answers=_answers(told),
         targets=tuple(told),
         findings=(unknown,) if unknown is not None else (),
     )
+
+
+def _answers(told: list[TargetStatus]) -> bool | None:
+    states = {target.state for target in told}
+    if TargetState.RUNS in states:
+        return True
+    return None if TargetState.ALLOWED in states else False

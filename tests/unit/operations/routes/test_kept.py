@@ -40,7 +40,16 @@ def with_operations(world: Any, work: Callable[[RouteOperations, Any], Any]) -> 
             presets = cast("PresetOperations", NoPresets())
             events = EventLog()
             await work(
-                RouteOperations(served.routes, served, events, presets, no_models, lambda _: False), served
+                RouteOperations(
+                    served.routes,
+                    served,
+                    events,
+                    presets,
+                    no_models,
+                    lambda _: False,
+                    served.gateway.providers.of,
+                ),
+                served,
             )
 
     asyncio.run(go())

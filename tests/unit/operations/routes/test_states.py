@@ -6,6 +6,7 @@ import pytest
 
 from engine_host.core.errors import HostError
 from engine_host.gateway.directory import Target
+from engine_host.gateway.routing.seen import Seen
 from engine_host.operations.routes.states import Known, refuse_unknown, status_of
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.routes import Provider, Route, RouteTargets, TargetState
@@ -24,6 +25,7 @@ def known(**changes: Any) -> Known:
         "starting": ("soon",),
         "startable": {"preset"},
         "on_demand": lambda name: name == "asked",
+        "seen": lambda _: Seen(),
     }
     return Known(**(parts | changes))
 
@@ -49,7 +51,7 @@ def test_an_engine_by_its_model() -> None:
 
 
 def test_a_model_that_a_request_loads_answers() -> None:
-    assert status_of(route(engines=("asked",)), known()).answers
+    assert status_of(route(engines=("asked",)), known()).answers is None
     assert not status_of(route(engines=("preset",)), known()).answers
     assert not status_of(route(engines=("soon",)), known()).answers
 
@@ -95,10 +97,30 @@ def test_a_provider() -> None:
     assert (closed.answers, closed.targets[0].state) == (False, TargetState.NOT_ALLOWED)
     assert closed.targets[0].command == "sndr routes set r --allow-remote"
     allowed = status_of(route(provider=PROVIDER, allow_remote=True), known())
-    assert (allowed.answers, allowed.targets[0].state) == (True, TargetState.ALLOWED)
+    assert (allowed.answers, allowed.targets[0].state) == (None, TargetState.ALLOWED)
     assert allowed.targets[0].name == "large at api.example.com"
     beside = route(engines=("preset",), provider=PROVIDER, allow_remote=True)
-    assert not status_of(beside, known()).answers, "it is asked with fallback alone"
+    assert status_of(beside, known()).answers is False, "it is asked with fallback alone"
     keyed = PROVIDER.model_copy(update={"key_variable": "SNDR_NO_SUCH_VARIABLE"})
     missing = status_of(route(provider=keyed, allow_remote=True), known())
     assert (missing.answers, missing.targets[0].state) == (False, TargetState.KEY_MISSING)
+
+
+@pytest.mark.parametrize(
+    ("seen", "answers", "state"),
+    [
+        (Seen(), None, TargetState.ALLOWED),
+        (Seen(answered_at=2.0), True, TargetState.ANSWERED),
+        (Seen(answered_at=2.0, failed_at=3.0, failure="no connection"), False, TargetState.FAILED),
+        (Seen(answered_at=4.0, failed_at=3.0, failure="no connection"), True, TargetState.ANSWERED),
+    ],
+)
+def test_of_a_provider_only_what_was_seen_is_said(
+    seen: Seen, answers: bool | None, state: TargetState
+) -> None:
+    status = status_of(route(provider=PROVIDER, allow_remote=True), known(seen=lambda _: seen))
+    target = status.targets[0]
+    assert (status.answers, target.state) == (answers, state)
+    assert (target.answered_at, target.failed_at, target.failure) == (
+        seen.answered_at, seen.failed_at, seen.failure,
+    )  # fmt: skip
