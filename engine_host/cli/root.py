@@ -24,6 +24,7 @@ from engine_host.cli.presets.commands import presets
 from engine_host.cli.presets.edit import set_values, vary
 from engine_host.cli.presets.verdicts import verdicts
 from engine_host.cli.presets.verify import verify
+from engine_host.cli.remote.commands import host
 from engine_host.cli.render import render
 from engine_host.cli.requests.commands import requests
 from engine_host.cli.routes.commands import routes
@@ -106,6 +107,7 @@ for _command in (
     settings,
     keys,
     routes,
+    host,
     connect,
     requests,
     quit_host,

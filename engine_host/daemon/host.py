@@ -18,6 +18,7 @@ from engine_host.core.settings import SettingsFile
 from engine_host.core.store import Store
 from engine_host.daemon.endpoint_target import target_of, target_of_plan
 from engine_host.daemon.public_endpoint import PublicEndpoint
+from engine_host.daemon.sources.first_readings import FirstReadings
 from engine_host.daemon.sources.machine import MachineSource
 from engine_host.daemon.sources.models import ModelFolders, demo_model
 from engine_host.engines.llamacpp.choice import LlamaCppServers
@@ -69,6 +70,7 @@ from engine_host.operations.presets.own import OwnPresetOperations
 from engine_host.operations.presets.verdicts import PresetVerdictOperations
 from engine_host.operations.presets.verify import PresetVerifyOperations
 from engine_host.operations.records import RecordOperations
+from engine_host.operations.remote_hosts import RemoteHostOperations
 from engine_host.operations.requests.log import RequestOperations
 from engine_host.operations.routes.cutover import CutOverOperations
 from engine_host.operations.routes.kept import RouteOperations
@@ -77,7 +79,7 @@ from engine_host.operations.settings import SettingOperations
 from engine_host.overlay.bundle import prune
 from engine_host.overlay.patch_catalog import BUILT_IN, PatchCatalog
 from engine_host.overlay.patch_hash import patch_hash
-from engine_host.protocol.engines import Engine, EngineState, Readings
+from engine_host.protocol.engines import EngineState, Readings
 from engine_host.protocol.events import (
     EngineReadingsEvent,
     EventBase,
@@ -86,6 +88,8 @@ from engine_host.protocol.events import (
     SettingsChangedEvent,
 )
 from engine_host.protocol.host import Reach
+from engine_host.remote.book import HostBook
+from engine_host.remote.hosts import RemoteHosts
 from engine_host.telemetry.gpus import Gpus
 from engine_host.telemetry.history import History
 from engine_host.telemetry.machine import MachineMonitor, free_memory
@@ -93,7 +97,6 @@ from engine_host.telemetry.sampler import Sampler
 
 _log = logging.getLogger(__name__)
 _OF_THE_ADDRESS = {"endpoint.host", "endpoint.port", "endpoint.tls_certificate", "endpoint.tls_key"}
-_SERVING = {EngineState.READY, EngineState.BUSY}
 
 
 class Host:
@@ -117,7 +120,6 @@ class Host:
         self._quit = quit_host
         self._closed = False
         self._opened = False
-        self._comparing: set[asyncio.Task[None]] = set()
         self._reading: asyncio.Task[None] | None = None
 
     async def open(self, host: str | None, port: int | None) -> None:
@@ -241,6 +243,7 @@ class Host:
             lambda: self.servers.find(self._settings.current.engine.server),
             self.engines.memory,
         )
+        self._first_readings = FirstReadings(self.fit)
         self._patch_tracker.stage = self.engines.stage
         installations = InstallationOperations(
             self._folders, self._jobs, self._events, self._log_buffer, self.installations, self.engines.alive
@@ -256,7 +259,9 @@ class Host:
             lambda plan: target_of_plan(plan, self.model_index.known(plan.model_path)),
         )
         self._start_on_demand = started.start_planned
+        self.remote = RemoteHosts(HostBook(self._store), self._folders, self._reaper, publish, os.environ)
         self.services: tuple[object, ...] = (
+            RemoteHostOperations(self.remote, self._events, os.environ),
             HostOperations(
                 self._folders,
                 self._events,
@@ -388,10 +393,9 @@ class Host:
             self._reading.cancel()
         await self.on_demand.close()
         await self._jobs.close()
-        for task in self._comparing:
-            task.cancel()
-        await asyncio.gather(*self._comparing, return_exceptions=True)
+        await self._first_readings.close()
         await self.gateway.aclose()
+        await self.remote.close()
         await self.engines.close()
         await self._patch_tracker.close()
         await self._sampler.aclose()
@@ -449,17 +453,7 @@ class Host:
         if not isinstance(event, EngineReadingsEvent):
             return
         self._sampler.add_reading(event.engine, event.readings)
-        engine = self.engines.get(event.engine)
-        if engine.state in _SERVING and self.fit.wants(engine):
-            task = asyncio.create_task(self._compare(engine), name=f"compare {engine.id}")
-            self._comparing.add(task)
-            task.add_done_callback(self._comparing.discard)
-
-    async def _compare(self, engine: Engine) -> None:
-        try:
-            await self.fit.started(engine)
-        except HostError as error:
-            _log.warning("what %s needs was not compared: %s", engine.name, error.problem.sentence())
+        self._first_readings.take(self.engines.get(event.engine))
 
     async def _environment(self, wanted: str | None) -> Environment:
         return await asyncio.to_thread(self.installations.find, wanted)

@@ -13,6 +13,7 @@ from engine_host.protocol.logs import LogLine
 from engine_host.protocol.on_demand import OnDemandChange, OnDemandModel
 from engine_host.protocol.patches import EnginePatches, PatchResult, ProcessRole
 from engine_host.protocol.plans import Finding
+from engine_host.protocol.remote_hosts import RemoteHost, SshQuestion
 from engine_host.protocol.telemetry import Sample
 
 
@@ -141,6 +142,22 @@ class OnDemandEvent(EventBase):
     detail: str = ""
 
 
+class RemoteHostEvent(EventBase):
+    """A remote host was added or removed, or its connection changed; carries it whole."""
+
+    kind: Literal["hosts.changed"] = "hosts.changed"
+    remote: RemoteHost
+    removed: bool = False
+
+
+class SshQuestionEvent(EventBase):
+    """A question of ssh waits for a person, or (`open` false) waits no more."""
+
+    kind: Literal["hosts.question"] = "hosts.question"
+    question: SshQuestion
+    open: bool = True
+
+
 class SettingsChangedEvent(EventBase):
     """Settings changed; read them again."""
 
@@ -212,6 +229,8 @@ Event = Annotated[
     | PatchesChangedEvent
     | PresetsChangedEvent
     | OnDemandEvent
+    | RemoteHostEvent
+    | SshQuestionEvent
     | SettingsChangedEvent
     | LogLineEvent
     | FindingEvent

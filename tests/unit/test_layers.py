@@ -20,6 +20,7 @@ NAMES = [path.relative_to(ROOT).as_posix() for path in SOURCES]
 HOST = ("protocol", "core", "SUBJECTS", "operations", "api", "daemon")
 SUBJECTS = (
     "telemetry", "library", "engines", "overlay", "catalog", "gateway", "fit", "deploy", "launch", "bench",
+    "remote",
 )  # fmt: skip
 CONTROL = ("protocol", "core", "client", "connect", "cli")
 WINDOW = ("host", "models", "views")

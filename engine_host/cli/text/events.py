@@ -52,6 +52,13 @@ def summary(event: dict[str, Any]) -> str:
             model = event["model"]
             detail = f"  {event['detail']}" if event.get("detail") else ""
             return f"{model['name']} {event['change']}: {model['state']}{detail}"
+        case "hosts.changed":
+            remote = event["remote"]
+            return f"{remote['name']} removed" if event.get("removed") else _remote_host(remote)
+        case "hosts.question":
+            question = event["question"]
+            asked = "asks" if event.get("open", True) else "asks no more"
+            return f"{question['host']}: ssh {asked} for {question['kind'].replace('_', ' ')}"
         case "settings.changed":
             return ", ".join(event["names"])
         case "heartbeat":
@@ -66,6 +73,10 @@ def summary(event: dict[str, Any]) -> str:
             return f"{event['first']} to {event['last']} were not sent"
     details = "  ".join(f"{name}={_brief(value)}" for name, value in event.items() if name not in _HIDDEN)
     return details if len(details) <= _LONGEST else f"{details[: _LONGEST - 1]}…"
+
+
+def _remote_host(remote: dict[str, Any]) -> str:
+    return f"{remote['name']} {remote['state']}: {remote['sentence']}"
 
 
 def _job(job: dict[str, Any]) -> str:

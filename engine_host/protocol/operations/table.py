@@ -30,6 +30,7 @@ from engine_host.protocol.on_demand import (
     OnDemandModel,
     OnDemandPage,
 )
+from engine_host.protocol.operations import remote_hosts
 from engine_host.protocol.operations.definition import Done, EventStream, Nothing, Operation
 from engine_host.protocol.patches import (
     CheckPage,
@@ -487,6 +488,7 @@ EVENTS = EventStream(
     "host.events", "/v1/events", EventQuery, "Server-sent events: `id: seq`, `data: Event`.", "events"
 )
 
-OPERATIONS: tuple[Operation[Any, Any], ...] = tuple(
-    value for value in globals().values() if isinstance(value, Operation)
+OPERATIONS: tuple[Operation[Any, Any], ...] = (
+    *(value for value in globals().values() if isinstance(value, Operation)),
+    *remote_hosts.OPERATIONS,
 )

@@ -57,6 +57,7 @@ from engine_host.operations.presets.own import OwnPresetOperations
 from engine_host.operations.presets.verdicts import PresetVerdictOperations
 from engine_host.operations.presets.verify import PresetVerifyOperations
 from engine_host.operations.records import RecordOperations
+from engine_host.operations.remote_hosts import RemoteHostOperations
 from engine_host.operations.requests.log import RequestOperations
 from engine_host.operations.routes.cutover import CutOverOperations
 from engine_host.operations.routes.kept import RouteOperations
@@ -70,6 +71,8 @@ from engine_host.protocol.jobs import Job, JobKind
 from engine_host.protocol.models import ModelFile
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import LaunchPlan, ServerChoice
+from engine_host.remote.book import HostBook
+from engine_host.remote.hosts import RemoteHosts
 from engine_host.telemetry.gpus import GpuReading, Gpus
 from engine_host.telemetry.history import History
 from engine_host.telemetry.machine import MachineMonitor
@@ -225,7 +228,9 @@ async def door() -> AsyncIterator[Door]:
         on_demand = OnDemandModels(
             built.manager, built.jobs, events.publish, plans.plan, started.start_planned, lambda _: 0
         )
+        remote = RemoteHosts(HostBook(built.store), built.folders, built.reaper, events.publish, {})
         services = (
+            RemoteHostOperations(remote, events, {}),
             HostOperations(
                 built.folders,
                 events,

@@ -55,6 +55,7 @@ ON_DEMAND = {
     "keep_alive": 60,
 }
 FINDING = {"id": "f", "severity": "warning", "message": "The disk is nearly full."}
+STATE = {"state": "connected", "sentence": "Connected."}
 EVENTS: dict[str, tuple[dict[str, Any], str]] = {
     "engine.state": ({"engine": ENGINE}, "demo (engine-1) ready"),
     "engine.stage": ({"engine": "engine-1", "stage": {"name": "loading", "started_at": 1}}, "loading"),
@@ -80,6 +81,14 @@ EVENTS: dict[str, tuple[dict[str, Any], str]] = {
     "on_demand.changed": (
         {"change": "evicted", "model": ON_DEMAND, "detail": "for large"},
         "small evicted: loaded  for large",
+    ),
+    "hosts.changed": (
+        {"remote": {"name": "gpu", "destination": "gpu", "mode": "agentless"} | STATE},
+        "gpu connected: Connected.",
+    ),
+    "hosts.question": (
+        {"question": {"id": "q", "host": "gpu", "kind": "host_key", "text": "?", "asked_at": 1}},
+        "gpu: ssh asks for host key",
     ),
     "settings.changed": ({"names": ["endpoint.port"]}, "endpoint.port"),
     "log.line": ({"lines": [LINE, LINE]}, "engine-1: loading (+1)"),

@@ -1,0 +1,1 @@
+"""Other machines: kept, connected, looked at."""

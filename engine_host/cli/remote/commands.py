@@ -1,0 +1,176 @@
+"""The commands of `sndr host`."""
+
+import time
+
+import click
+
+from engine_host.cli.output import Exit, Output, command, table
+from engine_host.cli.remote.connecting import connect as connected
+from engine_host.cli.start.host import find_or_start
+from engine_host.protocol.operations import remote_hosts as ops
+from engine_host.protocol.remote_hosts import (
+    AddRemoteHost,
+    RemoteHost,
+    RemoteHostPage,
+    RemoteHostState,
+    RemoteMode,
+)
+
+STATES = {
+    RemoteHostState.DISCONNECTED: "not connected",
+    RemoteHostState.CONNECTING: "connecting",
+    RemoteHostState.ASKING: "waits for an answer",
+    RemoteHostState.CONNECTED: "connected",
+    RemoteHostState.RECONNECTING: "reconnecting",
+    RemoteHostState.FAILED: "failed",
+}
+_MODES = {RemoteMode.AGENTLESS: "agentless", RemoteMode.ENGINE_HOST: "engine host"}
+
+
+@click.group()
+def host() -> None:
+    """Work with other machines over the system's ssh: its configuration, keys, agent and jump hosts."""
+
+
+@host.command("list")
+@command
+def show(out: Output) -> Exit | None:
+    """Print the hosts that were added, and the state of each connection."""
+    with find_or_start() as hold:
+        page = hold.client.call(ops.HOSTS)
+    out.result(page, _lines(page))
+    return None
+
+
+@host.command("candidates")
+@command
+def candidates(out: Output) -> Exit | None:
+    """Print the hosts that your ssh configuration names."""
+    with find_or_start() as hold:
+        page = hold.client.call(ops.HOST_CANDIDATES)
+    rows = [
+        (
+            one.destination,
+            one.address or "",
+            one.user or "",
+            f"added as {one.kept_as}"
+            if one.kept_as
+            else f"sndr host add {one.suggested_name} {one.destination}",
+        )
+        for one in page.candidates
+    ]
+    lines = table(("host", "address", "user", "add it with"), rows)
+    out.result(page, lines if rows else f"{page.source} names no host: sndr host add NAME USER@HOST")
+    return None
+
+
+@host.command("add")
+@click.argument("name")
+@click.argument("destination", required=False)
+@click.option("--agentless", is_flag=True, help="Install nothing there: facts and engines that run already.")
+@click.option("--model-root", help="The folder of its models.")
+@click.option("--default-pin", help="The vLLM that starts there use.")
+@click.option(
+    "--address-command", help="A command of this machine that prints its address; asked at each connection."
+)
+@click.option("--notes", help="What is to be remembered about it.")
+@command
+def add(
+    out: Output,
+    name: str,
+    destination: str | None,
+    agentless: bool,
+    model_root: str | None,
+    default_pin: str | None,
+    address_command: str | None,
+    notes: str | None,
+) -> Exit | None:
+    """Keep a host as NAME; DESTINATION is what ssh takes, NAME itself where it is left out."""
+    asked = AddRemoteHost(
+        name=name,
+        destination=destination or name,
+        mode=RemoteMode.AGENTLESS if agentless else RemoteMode.ENGINE_HOST,
+        model_root=model_root,
+        default_pin=default_pin,
+        address_command=address_command,
+        notes=notes,
+    )
+    with find_or_start() as hold:
+        added = hold.client.call(ops.ADD_HOST, asked)
+    out.result(added, [f"{added.name} leads to {added.destination}.", f"Connect: sndr host connect {name}"])
+    return None
+
+
+@host.command("remove")
+@click.argument("name")
+@command
+def remove(out: Output, name: str) -> Exit | None:
+    """Disconnect and forget NAME; nothing changes on that machine."""
+    with find_or_start() as hold:
+        page = hold.client.call(ops.REMOVE_HOST, name=name)
+    out.result(page, [f"{name} is forgotten.", *_lines(page)])
+    return None
+
+
+@host.command("connect")
+@click.argument("name")
+@command
+def connect(out: Output, name: str) -> Exit | None:
+    """Connect to NAME and stay connected; what ssh asks is asked here.
+
+    The connection is the engine host's: it stays until `sndr host disconnect`, or until the engine host ends.
+    """
+    with find_or_start(daemon=True) as hold:
+        shown = connected(hold.client, name, out)
+    out.result(shown, shown.sentence)
+    return None
+
+
+@host.command("disconnect")
+@click.argument("name")
+@command
+def disconnect(out: Output, name: str) -> Exit | None:
+    """End the connection to NAME; what runs there goes on."""
+    with find_or_start() as hold:
+        shown = hold.client.call(ops.DISCONNECT_HOST, name=name)
+    out.result(shown, f"{name} is not connected any more.")
+    return None
+
+
+@host.command("probe")
+@click.argument("name")
+@command
+def probe(out: Output, name: str) -> Exit | None:
+    """Read the facts of NAME anew; it is connected for it."""
+    with find_or_start() as hold:
+        connected(hold.client, name, out)
+        facts = hold.client.call(ops.PROBE_HOST, name=name)
+    out.result(facts, facts.model_dump_json(indent=2))
+    return None
+
+
+@host.command("facts")
+@click.argument("name")
+@command
+def facts(out: Output, name: str) -> Exit | None:
+    """Print what was last read of NAME, each part with its age."""
+    with find_or_start() as hold:
+        found = hold.client.call(ops.HOST_FACTS, name=name)
+    out.result(found, found.model_dump_json(indent=2))
+    return None
+
+
+def _lines(page: RemoteHostPage) -> list[str]:
+    if not page.hosts:
+        return ["No host was added. Your ssh configuration may name some: sndr host candidates"]
+    rows = [
+        (one.name, one.destination, _MODES[one.mode], STATES[one.state], _note(one)) for one in page.hosts
+    ]
+    return table(("host", "ssh to", "way", "state", "note"), rows)
+
+
+def _note(one: RemoteHost) -> str:
+    if one.problem is not None:
+        again = f", again in {max(0.0, one.next_try_at - time.time()):.0f} s" if one.next_try_at else ""
+        return f"{one.problem.reason}: {one.problem.message}{again}"
+    return one.sentence if one.state is not RemoteHostState.DISCONNECTED else ""

@@ -1,0 +1,106 @@
+"""Wait for a connection, and answer what ssh asks meanwhile at this terminal."""
+
+import getpass
+import sys
+import time
+from collections.abc import Callable
+
+from engine_host.cli.output import Output, echo
+from engine_host.client.sync import ControlClient
+from engine_host.core.errors import HostError
+from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.operations import remote_hosts as ops
+from engine_host.protocol.remote_hosts import (
+    AnswerSshQuestion,
+    RemoteHost,
+    RemoteHostState,
+    SshQuestion,
+    SshQuestionKind,
+)
+
+_LOOK = 0.1
+_DONE = {RemoteHostState.CONNECTED, RemoteHostState.FAILED, RemoteHostState.DISCONNECTED}
+
+
+def connect(client: ControlClient, name: str, out: Output, seconds: float = 120.0) -> RemoteHost:
+    """Have a host connected and return it; questions of ssh are asked here.
+
+    Raises HostError with the reason why it is not: of what is tried again too, which goes on by itself.
+    """
+    shown = client.call(ops.CONNECT_HOST, name=name)
+    deadline = time.monotonic() + seconds
+    told = ""
+    while shown.state not in _DONE and not _is_tried_again(shown):
+        if time.monotonic() > deadline:
+            raise HostError(
+                Reason.SSH_UNREACHABLE,
+                f"{name} was not connected within {seconds:.0f} seconds.",
+                cause=shown.sentence,
+                fix=Fix(text="It goes on by itself; look again.", command="sndr host list"),
+            )
+        if shown.sentence != told:
+            told = shown.sentence
+            out.note(told)
+        for question in client.call(ops.SSH_QUESTIONS).questions:
+            if question.host == name:
+                _answer(client, question, out)
+                deadline = time.monotonic() + seconds
+        time.sleep(_LOOK)
+        shown = client.call(ops.REMOTE_HOST, name=name)
+    if shown.state is RemoteHostState.CONNECTED:
+        return shown
+    if shown.problem is not None:
+        raise HostError.from_problem(shown.problem)
+    raise HostError(Reason.SSH_LOST, f"{name} is not connected: {shown.sentence}")
+
+
+def _is_tried_again(shown: RemoteHost) -> bool:
+    return shown.state is RemoteHostState.RECONNECTING and shown.next_try_at is not None
+
+
+def _answer(client: ControlClient, question: SshQuestion, out: Output) -> None:
+    try:
+        answer = _asked(question) if not out.as_json and sys.stdin.isatty() else None
+    except (EOFError, KeyboardInterrupt):
+        _tell(client, question, AnswerSshQuestion(accept=False))
+        raise
+    if answer is None:
+        _tell(client, question, AnswerSshQuestion(accept=False))
+        raise HostError(
+            Reason.HOST_KEY_UNKNOWN if question.kind is SshQuestionKind.HOST_KEY else Reason.SSH_AUTH_FAILED,
+            f"ssh asks for an answer ({question.kind.value.replace('_', ' ')}), and nobody is there for it.",
+            cause=question.text.strip(),
+            fix=Fix(text="Run it at a terminal.", command=f"sndr host connect {question.host}"),
+            evidence={"fingerprint": question.fingerprint} if question.fingerprint else {},
+        )
+    _tell(client, question, answer)
+
+
+def _asked(question: SshQuestion) -> AnswerSshQuestion:
+    if question.again:
+        echo("That was not right.", err=True)
+    text = question.text.strip()
+    if question.kind is SshQuestionKind.HOST_KEY:
+        echo(text, err=True)
+        return AnswerSshQuestion(accept=_yes("Is this the fingerprint of that machine? Type yes or no: "))
+    if question.kind is SshQuestionKind.CONFIRM:
+        echo(text, err=True)
+        return AnswerSshQuestion(accept=_yes("Type yes or no: "))
+    ask: Callable[[str], str] = getpass.getpass if question.secret else input
+    echo(f"{question.host}: {text}", err=True)
+    return AnswerSshQuestion(accept=True, answer=ask(""))
+
+
+def _yes(prompt: str) -> bool:
+    while (said := input(prompt).strip().lower()) not in ("yes", "no", "n"):
+        pass
+    return said == "yes"
+
+
+def _tell(client: ControlClient, question: SshQuestion, answer: AnswerSshQuestion) -> None:
+    try:
+        client.call(ops.ANSWER_SSH, answer, id=question.id)
+    except HostError as error:
+        # ssh gave up meanwhile, or somebody answered in the window.
+        if error.reason is not Reason.NOT_FOUND:
+            raise

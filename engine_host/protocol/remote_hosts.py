@@ -1,0 +1,264 @@
+"""Remote hosts: other machines that this host reaches over SSH, their state, facts, and what ssh asks."""
+
+import re
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from engine_host.protocol.base import Command, Page, Seconds, Wire
+from engine_host.protocol.errors import Problem
+from engine_host.protocol.text import Line, Text
+
+HOST_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+THIS_MACHINE = "local"
+"""The name of the host on this machine in events; no other host can have it."""
+# What may stand in a destination is named, not what may not: ssh hands it to ProxyCommand, a shell's line.
+_USER = r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,63}"
+_PLACE = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,252}"
+_V6 = r"[0-9A-Fa-f:.]{2,45}(?:%[A-Za-z0-9._-]{1,32})?"
+_DESTINATION = re.compile(
+    rf"(?:{_USER}@)?(?:{_PLACE}|{_V6})|ssh://(?:{_USER}@)?(?:{_PLACE}|\[{_V6}\])(?::[0-9]{{1,5}})?"
+)
+_ADDRESS = re.compile(rf"{_PLACE}|{_V6}")
+
+
+def _name(name: str) -> str:
+    if not HOST_NAME.fullmatch(name):
+        raise ValueError("it is of small letters, digits and hyphens, and begins with a letter or a digit")
+    if name == THIS_MACHINE:
+        raise ValueError(f"{THIS_MACHINE} is this machine")
+    return name
+
+
+def _destination(text: str) -> str:
+    if not _DESTINATION.fullmatch(text):
+        port = "; with a port it is ssh://HOST:PORT" if text.count(":") == 1 else ""
+        raise ValueError(f"it is HOST or USER@HOST in letters, digits, dots and hyphens{port}")
+    return text
+
+
+def is_address(text: str) -> bool:
+    """Return True for a name or an address that ssh may be told to connect to."""
+    return _ADDRESS.fullmatch(text) is not None
+
+
+HostName = Annotated[str, AfterValidator(_name)]
+Destination = Annotated[str, Field(max_length=400), AfterValidator(_destination)]
+
+
+class RemoteMode(StrEnum):
+    """The way to work with a host: nothing of ours installed there, or our engine host."""
+
+    AGENTLESS = "agentless"
+    ENGINE_HOST = "engine_host"
+
+
+class RemoteHostState(StrEnum):
+    """The state of the connection to a host; `asking` waits for a person, `failed` too."""
+
+    DISCONNECTED = "disconnected"
+    CONNECTING = "connecting"
+    ASKING = "asking"
+    CONNECTED = "connected"
+    RECONNECTING = "reconnecting"
+    FAILED = "failed"
+
+
+class ChangeRemoteHost(Command):
+    """The facts that a person keeps about a host; nothing secret is among them.
+
+    `destination` is what `ssh` takes. `model_root` is the folder of its models. `default_pin` is the vLLM
+    that starts there use. `address_command` is a command of this machine, without a shell, that prints the
+    host's address: it is asked before each connection.
+    """
+
+    destination: Destination
+    mode: RemoteMode = RemoteMode.ENGINE_HOST
+    model_root: Annotated[Line, Field(max_length=4096)] | None = None
+    default_pin: Annotated[Line, Field(max_length=100)] | None = None
+    address_command: Annotated[Line, Field(max_length=1000)] | None = None
+    notes: Annotated[Text, Field(max_length=10_000)] | None = None
+
+
+class AddRemoteHost(ChangeRemoteHost):
+    """A host to keep, by the name by which it is called here."""
+
+    name: HostName
+
+
+class RemoteHost(Wire):
+    """A host and the state of its connection.
+
+    `sentence` says the state in words; `problem` is why it failed or is being tried again, and
+    `next_try_at` when. `address` is where ssh connects to, as far as it is known. `facts_at` is the time of
+    the newest facts, `version` the program's version there. `control_socket` with `control_token` is the
+    file of its control API, and `endpoint_socket` its endpoint: files of this machine, None unless they can
+    be used now.
+    `engine_host_problem` is why its engine host does not answer though the connection stands.
+    """
+
+    name: str
+    destination: str
+    mode: RemoteMode
+    model_root: str | None = None
+    default_pin: str | None = None
+    address_command: str | None = None
+    notes: str | None = None
+    added_at: Seconds = 0.0
+    state: RemoteHostState = RemoteHostState.DISCONNECTED
+    sentence: str = "Not connected."
+    problem: Problem | None = None
+    engine_host_problem: Problem | None = None
+    next_try_at: Seconds | None = None
+    connected_at: Seconds | None = None
+    address: str | None = None
+    facts_at: Seconds | None = None
+    version: str | None = None
+    protocol: str | None = None
+    control_socket: str | None = None
+    control_token: str | None = None
+    endpoint_socket: str | None = None
+
+
+class RemoteHostPage(Page):
+    """All hosts, by name."""
+
+    seq: int
+    hosts: tuple[RemoteHost, ...]
+
+
+class HostCandidate(Wire):
+    """A host of the ssh configuration; `kept_as` is its name here, where it was added."""
+
+    destination: str
+    suggested_name: str
+    address: str | None = None
+    user: str | None = None
+    kept_as: str | None = None
+
+
+class HostCandidatePage(Page):
+    """The hosts that the ssh configuration names; patterns are none."""
+
+    seq: int
+    source: str
+    candidates: tuple[HostCandidate, ...]
+
+
+class SshQuestionKind(StrEnum):
+    """The kind of a question of ssh."""
+
+    HOST_KEY = "host_key"
+    PASSPHRASE = "passphrase"
+    PASSWORD = "password"
+    CONFIRM = "confirm"
+    OTHER = "other"
+
+
+class SshQuestion(Wire):
+    """A question of ssh that waits for a person; `text` is ssh's own, and may hold what a server sent.
+
+    `secret`: what is typed is not shown. `again`: the same was asked and answered before, so the answer was
+    wrong. `fingerprint` and `key_type` are of the key that a server shows.
+    """
+
+    id: str
+    host: str
+    kind: SshQuestionKind
+    text: str
+    fingerprint: str | None = None
+    key_type: str | None = None
+    secret: bool = True
+    again: bool = False
+    asked_at: Seconds
+
+
+class SshQuestionPage(Page):
+    """The questions that wait, oldest first."""
+
+    seq: int
+    questions: tuple[SshQuestion, ...]
+
+
+class AnswerSshQuestion(Command):
+    """The answer of a person: yes or no, and with a yes what ssh is told; it is kept nowhere."""
+
+    accept: bool
+    answer: str = Field("", repr=False)
+
+
+class RemoteGpu(Wire):
+    """A GPU there; bytes, watts and degrees Celsius, None where its driver does not tell."""
+
+    index: int
+    uuid: str
+    name: str
+    memory_total: int | None = None
+    memory_used: int | None = None
+    utilization: float | None = None
+    temperature: float | None = None
+    power: float | None = None
+    power_limit: float | None = None
+    nvlinks: int | None = None
+    capability: str | None = None
+
+
+class MemoryHolder(Wire):
+    """A process that holds memory of a GPU; bytes."""
+
+    gpu: str
+    pid: int
+    name: str
+    memory: int | None = None
+
+
+class RemoteDisk(Wire):
+    """A file system there; bytes. `holds_models` for that of the model root, `is_root` for the root disk."""
+
+    device: str
+    mount: str
+    total: int
+    free: int
+    is_root: bool = False
+    holds_models: bool = False
+
+
+class RemoteEngine(Wire):
+    """A process there that looks like an engine, with the addresses that it listens on."""
+
+    kind: str
+    pid: int
+    user: str
+    arguments: tuple[str, ...]
+    listens: tuple[str, ...] = ()
+
+
+class RemoteFacts(Wire):
+    """The facts of a host. `read_at` says for each part when it was read, `problems` why one was not.
+
+    Bytes; None is "not known". `tools` are the programs of building and running that are there, with their
+    paths. `containers` and `units` are lines as their programs print them.
+    """
+
+    host: str
+    read_at: dict[str, Seconds] = Field(default_factory=dict)
+    problems: dict[str, str] = Field(default_factory=dict)
+    system: str | None = None
+    kernel: str | None = None
+    machine: str | None = None
+    python: str | None = None
+    user: str | None = None
+    home: str | None = None
+    cpu: str | None = None
+    cpus: int | None = None
+    memory_total: int | None = None
+    memory_free: int | None = None
+    disks: tuple[RemoteDisk, ...] = ()
+    driver: str | None = None
+    gpus: tuple[RemoteGpu, ...] = ()
+    holders: tuple[MemoryHolder, ...] = ()
+    engines: tuple[RemoteEngine, ...] = ()
+    containers: tuple[str, ...] = ()
+    units: tuple[str, ...] = ()
+    tools: dict[str, str] = Field(default_factory=dict)

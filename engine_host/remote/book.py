@@ -1,0 +1,105 @@
+"""The hosts that a person added, as they are kept: in the host's database, with nothing secret."""
+
+import logging
+import time
+from collections.abc import Mapping
+
+from pydantic import ValidationError
+
+from engine_host.core.errors import HostError
+from engine_host.core.store import Store
+from engine_host.protocol.base import Seconds
+from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.remote_hosts import AddRemoteHost, ChangeRemoteHost, RemoteFacts
+
+_log = logging.getLogger(__name__)
+_KIND, _FACTS = "remote_host", "remote_facts"
+MOST = 100
+
+
+class KeptHost(AddRemoteHost):
+    """A host with the time when it was added."""
+
+    added_at: Seconds
+
+
+class HostBook:
+    """All hosts by name; every change is saved before it holds."""
+
+    def __init__(self, store: Store) -> None:
+        """Read what was saved; what is no host of this version is left out, and said in the log."""
+        self._store = store
+        self._hosts: dict[str, KeptHost] = {}
+        for body in store.newest(_KIND, MOST):
+            try:
+                host = KeptHost.model_validate_json(body)
+            except ValidationError as error:
+                _log.warning("a host of another version of this program is left out: %s", error)
+                continue
+            self._hosts[host.name] = host
+
+    @property
+    def all(self) -> Mapping[str, KeptHost]:
+        """The hosts by name."""
+        return self._hosts
+
+    def get(self, name: str) -> KeptHost:
+        """Return a host. Raises HostError(not_found)."""
+        found = self._hosts.get(name)
+        if found is None:
+            known = ", ".join(sorted(self._hosts)) or "none"
+            raise HostError(
+                Reason.NOT_FOUND,
+                f"There is no host {name[:80]!r}.",
+                cause=f"There are: {known}.",
+                fix=Fix(text="Add it, or see what can be added.", command="sndr host candidates"),
+            )
+        return found
+
+    def add(self, asked: AddRemoteHost) -> KeptHost:
+        """Keep a host. Raises HostError(conflict) for a name that is taken, and what saving raises."""
+        if asked.name in self._hosts:
+            raise HostError(
+                Reason.CONFLICT,
+                f"There is a host {asked.name} already; it leads to {self._hosts[asked.name].destination}.",
+                fix=Fix(
+                    text="Take another name, or remove that one.", command=f"sndr host remove {asked.name}"
+                ),
+            )
+        if len(self._hosts) >= MOST:
+            raise HostError(
+                Reason.CONFLICT,
+                f"There are {MOST} hosts, as many as there can be.",
+                fix=Fix(text="Remove one.", command="sndr host remove NAME"),
+            )
+        return self._save(KeptHost(**asked.model_dump(), added_at=time.time()))
+
+    def change(self, name: str, asked: ChangeRemoteHost) -> KeptHost:
+        """Keep other facts about a host. Raises HostError(not_found), and what saving raises."""
+        old = self.get(name)
+        return self._save(KeptHost(**asked.model_dump(), name=name, added_at=old.added_at))
+
+    def remove(self, name: str) -> None:
+        """Forget a host and its facts. Raises HostError(not_found), and what saving raises."""
+        self.get(name)
+        self._store.remove(_KIND, name)
+        self._store.remove(_FACTS, name)
+        del self._hosts[name]
+
+    def facts(self, name: str) -> RemoteFacts:
+        """Return what was last read of a host. Raises HostError(not_found)."""
+        self.get(name)
+        body = self._store.get(_FACTS, name)
+        try:
+            return RemoteFacts(host=name) if body is None else RemoteFacts.model_validate_json(body)
+        except ValidationError:
+            return RemoteFacts(host=name)
+
+    def keep_facts(self, facts: RemoteFacts) -> None:
+        """Keep what was read of a host; raises what saving raises."""
+        self._store.put(_FACTS, facts.host, time.time(), facts.model_dump_json())
+
+    def _save(self, host: KeptHost) -> KeptHost:
+        self._store.put(_KIND, host.name, host.added_at, host.model_dump_json())
+        self._hosts[host.name] = host
+        return host

@@ -1,0 +1,256 @@
+"""The reason why ssh ended, from its exit code, what was asked, and OpenSSH's own fixed words."""
+
+import re
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from engine_host.core.errors import HostError
+from engine_host.protocol.errors import Fix, Problem, Reason
+from engine_host.protocol.remote_hosts import SshQuestionKind
+from engine_host.remote.questions import Attempt
+
+_LONGEST = 4_000
+_OFFENDING = re.compile(r"^Offending (?:\S+ )?key (?:for IP )?in (?P<file>.+):(?P<line>\d+)$", re.MULTILINE)
+_NEW_KEY = re.compile(
+    r"^The fingerprint for the (?P<type>\S+) key sent by the remote host is\n(?P<print>\S+?)\.?$",
+    re.MULTILINE,
+)
+_ADD_REMOVE = re.compile(r'^\s*ssh-keygen -f "(?P<file>[^"\n]+)" -R "(?P<name>[^"\n]+)"$', re.MULTILINE)
+_OTHERS_CHANGED = re.compile(r"^Host key for (?P<name>.+) has changed and you have requested", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The end of ssh: exit code (None for one that was ended here), its last words, and what it asked."""
+
+    destination: str
+    code: int | None
+    stderr: str
+    attempt: Attempt
+
+
+@dataclass(frozen=True)
+class _Words:
+    """A kind of failure: words of OpenSSH of which one has to be there, and the problem that they mean."""
+
+    words: re.Pattern[str]
+    problem: Callable[[Ended, re.Match[str]], Problem]
+
+
+RETRIED = {Reason.SSH_UNREACHABLE, Reason.SSH_LOST}
+"""The reasons after which it is tried again; all others wait for a person."""
+
+
+def _changed(ended: Ended, _found: re.Match[str]) -> Problem:
+    place, new = _OFFENDING.search(ended.stderr), _NEW_KEY.search(ended.stderr)
+    name = _OTHERS_CHANGED.search(ended.stderr)
+    told = _ADD_REMOVE.search(ended.stderr)
+    file = told["file"] if told else place["file"] if place else None
+    known = told["name"] if told else name["name"] if name else ended.destination
+    command = shlex.join(["ssh-keygen", *(("-f", file) if file else ()), "-R", known])
+    where = f" It is kept in line {place['line']} of {place['file']}." if place else ""
+    shown = f" It now shows {new['type']} {new['print']}." if new else ""
+    return _problem(
+        ended,
+        Reason.HOST_KEY_CHANGED,
+        f"The host key of {known} is not the one that is known: nothing was sent there.",
+        f"Either the machine was set up anew, or something else answers in its place.{where}{shown}",
+        Fix(
+            text="Ask who looks after the machine for its fingerprint (there: ssh-keygen -lf "
+            "/etc/ssh/ssh_host_ed25519_key.pub). Only if it is the new one, forget the old one and connect.",
+            command=command,
+        ),
+        key_file=place["file"] if place else None,
+        key_line=int(place["line"]) if place else None,
+        fingerprint=new["print"] if new else None,
+    )
+
+
+def _unknown(ended: Ended, _found: re.Match[str]) -> Problem:
+    refused = SshQuestionKind.HOST_KEY in ended.attempt.refused
+    shown = next((one for one in ended.attempt.asked if one.fingerprint), None)
+    return _problem(
+        ended,
+        Reason.HOST_KEY_UNKNOWN,
+        f"The host key of {ended.destination} is not known"
+        + (", and it was not accepted." if refused else ", and ssh is set to take no new one."),
+        "It is the first connection from here, or its key was removed.",
+        Fix(
+            text="Compare its fingerprint with the machine's own and connect again to accept it."
+            if refused
+            else "Add its key to the file of known hosts.",
+            command=f"ssh-keyscan {shlex.quote(ended.destination)}" if not refused else None,
+        ),
+        fingerprint=shown.fingerprint if shown else None,
+    )
+
+
+def _denied(ended: Ended, found: re.Match[str]) -> Problem:
+    refused = ended.attempt.refused & {SshQuestionKind.PASSPHRASE, SshQuestionKind.PASSWORD}
+    wrong = any(one.again for one in ended.attempt.asked)
+    cause = (
+        "A question of ssh was refused or not answered."
+        if refused
+        else "The passphrase or the password was wrong."
+        if wrong
+        else "No key of yours is allowed there, or the agent does not hold it."
+    )
+    methods = found.groupdict().get("methods")
+    return _problem(
+        ended,
+        Reason.SSH_AUTH_FAILED,
+        f"{ended.destination} did not let you in.",
+        cause + (f" It takes: {methods}." if methods else ""),
+        Fix(
+            text="Try it by hand; once that works, connect again.",
+            command=f"ssh {shlex.quote(ended.destination)}",
+        ),
+    )
+
+
+def _revoked(ended: Ended, _found: re.Match[str]) -> Problem:
+    return _problem(
+        ended,
+        Reason.HOST_KEY_CHANGED,
+        f"The host key of {ended.destination} is marked as revoked: nothing was sent there.",
+        "Somebody declared this key lost.",
+        Fix(text="Ask who looks after the machine."),
+    )
+
+
+def _configuration(ended: Ended, _found: re.Match[str]) -> Problem:
+    return _problem(
+        ended,
+        Reason.SSH_FAILED,
+        "ssh cannot use its configuration.",
+        ended.stderr.strip()[-500:],
+        Fix(text="Correct what it names.", command=f"ssh -G {shlex.quote(ended.destination)}"),
+    )
+
+
+def _forward(ended: Ended, _found: re.Match[str]) -> Problem:
+    return _problem(
+        ended,
+        Reason.SSH_FORWARD_REFUSED,
+        f"{ended.destination}, or a jump host before it, forwards no connections.",
+        "Its sshd has AllowTcpForwarding or AllowStreamLocalForwarding switched off.",
+        Fix(text="Allow both in sshd_config there, and restart sshd."),
+    )
+
+
+def _lost(ended: Ended, _found: re.Match[str]) -> Problem:
+    return _problem(
+        ended,
+        Reason.SSH_LOST,
+        f"The connection to {ended.destination} was lost.",
+        "It did not answer any more: the machine hangs, or the network between is gone.",
+        None,
+    )
+
+
+def _unreachable(ended: Ended, _found: re.Match[str]) -> Problem:
+    lines = [line for line in ended.stderr.splitlines() if line.strip()]
+    return _problem(
+        ended,
+        Reason.SSH_UNREACHABLE,
+        f"{ended.destination} cannot be reached.",
+        f"ssh says: {lines[-1][:300]}" if lines else "",
+        Fix(
+            text="Is it on, is the address right, is a VPN needed? It is tried again by itself.",
+            command=f"ssh {shlex.quote(ended.destination)}",
+        ),
+    )
+
+
+# In this order: a jump host's words come together with those of what waited behind it.
+TABLE = tuple(
+    _Words(re.compile("|".join(words), re.MULTILINE), problem)
+    for words, problem in (
+        ((r"REMOTE HOST IDENTIFICATION HAS CHANGED!", r"^Host key for .+ has changed and"), _changed),
+        ((r"REVOKED HOST KEY DETECTED", r"was revoked and you have requested"), _revoked),
+        ((r"^Host key verification failed\.", r"^No \S+ host key is known for"), _unknown),
+        (
+            (
+                r"Permission denied \((?P<methods>[\w,-]+)\)\.",
+                r"Too many authentication failures",
+                r"No supported authentication methods",
+            ),
+            _denied,
+        ),
+        (
+            (r"Bad configuration option", r"bad configuration options", r"Bad owner or permissions on"),
+            _configuration,
+        ),
+        ((r"administratively prohibited", r"^stdio forwarding failed"), _forward),
+        (
+            (
+                r"^Timeout, server .+ not responding",
+                r"client_loop: send disconnect",
+                r"^Connection reset by",
+                r"^Connection to .+ closed by remote host",
+                r"^Connection to .+ timed out",
+            ),
+            _lost,
+        ),
+        (
+            (
+                r"Could not resolve hostname",
+                r"^ssh: connect to host",
+                r"kex_exchange_identification",
+                r"banner exchange",
+                r"^Connection closed by",
+                r"^Connection timed out",
+                r"ssh_dispatch_run_fatal",
+            ),
+            _unreachable,
+        ),
+    )
+)
+
+
+def problem_of(ended: Ended, *, was_connected: bool) -> Problem:
+    """Return the problem that an end of ssh is; `was_connected` says whether the connection had stood."""
+    for one in TABLE:
+        if found := one.words.search(ended.stderr):
+            problem = one.problem(ended, found)
+            if was_connected and problem.reason is Reason.SSH_UNREACHABLE:
+                return _lost(ended, found)
+            return problem
+    if was_connected:
+        return _problem(
+            ended,
+            Reason.SSH_LOST,
+            f"The connection to {ended.destination} ended.",
+            ended.stderr.strip()[-300:] or _exit(ended.code),
+            None,
+        )
+    return _problem(
+        ended,
+        Reason.SSH_FAILED,
+        f"ssh did not connect to {ended.destination}.",
+        ended.stderr.strip()[-500:] or _exit(ended.code),
+        Fix(text="Try it by hand.", command=f"ssh -v {shlex.quote(ended.destination)}"),
+    )
+
+
+def not_connected(name: str) -> HostError:
+    """Return the refusal of what needs a connection that does not stand."""
+    return HostError(
+        Reason.SSH_LOST,
+        f"{name} is not connected.",
+        fix=Fix(text="Connect it first.", command=f"sndr host connect {name}"),
+    )
+
+
+def _exit(code: int | None) -> str:
+    return "It was ended." if code is None or code < 0 else f"ssh ended with code {code}."
+
+
+def _problem(
+    ended: Ended, reason: Reason, message: str, cause: str, fix: Fix | None, **evidence: object
+) -> Problem:
+    told = {name: value for name, value in evidence.items() if value is not None}
+    asked = [one.kind.value for one in ended.attempt.asked]
+    shown = {"exit": ended.code, "stderr": ended.stderr[-_LONGEST:], "asked": asked}
+    return Problem(reason=reason, message=message, cause=cause, fix=fix, evidence={**told, **shown})

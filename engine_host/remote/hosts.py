@@ -1,0 +1,149 @@
+"""All remote hosts: those that are kept, the connection of each, and what can be done over it."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping
+
+from engine_host.core.paths import Folders
+from engine_host.engines.process.reaper import Reaper
+from engine_host.protocol.events import EventBase, RemoteHostEvent, SshQuestionEvent
+from engine_host.protocol.remote_hosts import (
+    AddRemoteHost,
+    ChangeRemoteHost,
+    RemoteHost,
+)
+from engine_host.remote.book import HostBook, KeptHost
+from engine_host.remote.connection import Connection
+from engine_host.remote.failures import not_connected
+from engine_host.remote.folder import folder_of
+from engine_host.remote.openssh import KEEP_ALIVE, OpenSsh
+from engine_host.remote.questions import QuestionDesk
+
+
+class RemoteHosts:
+    """The hosts by name; each has at most one connection."""
+
+    def __init__(
+        self,
+        book: HostBook,
+        folders: Folders,
+        reaper: Reaper,
+        publish: Callable[[EventBase], None],
+        environment: Mapping[str, str],
+        keep_alive: int = KEEP_ALIVE,
+    ) -> None:
+        """`environment` is what ssh gets; `keep_alive` are seconds of silence after which it asks."""
+        self.book = book
+        self._folders = folders
+        self._reaper = reaper
+        self._publish = publish
+        self.ssh = OpenSsh(environment, keep_alive)
+        self._connections: dict[str, Connection] = {}
+        self.desk = QuestionDesk(
+            folders.run / "askpass.sock",
+            folders.data / "askpass",
+            lambda question, is_open: publish(SshQuestionEvent(question=question, open=is_open)),
+        )
+
+    def all(self) -> list[RemoteHost]:
+        """Return all hosts as they are now, by name."""
+        return [self.shown(name) for name in sorted(self.book.all)]
+
+    def shown(self, name: str) -> RemoteHost:
+        """Return a host as it is now. Raises HostError(not_found)."""
+        kept = self.book.get(name)
+        found = self._connections.get(name)
+        shown = RemoteHost(**kept.model_dump())
+        times = self.book.facts(name).read_at.values()
+        shown = shown.model_copy(update={"facts_at": max(times, default=None)})
+        if found is None:
+            return shown
+        status = found.status
+        return shown.model_copy(
+            update={
+                "state": status.state,
+                "sentence": status.sentence,
+                "problem": status.problem,
+                "next_try_at": status.next_try_at,
+                "connected_at": status.connected_at,
+                "address": status.address,
+            }
+        )
+
+    def add(self, asked: AddRemoteHost) -> RemoteHost:
+        """Keep a host. Raises HostError(conflict), and what saving raises."""
+        kept = self.book.add(asked)
+        self._changed(kept.name)
+        return self.shown(kept.name)
+
+    async def change(self, name: str, asked: ChangeRemoteHost) -> RemoteHost:
+        """Keep other facts of a host; one that leads elsewhere now is disconnected."""
+        old = self.book.get(name)
+        kept = self.book.change(name, asked)
+        found = self._connections.get(name)
+        if found is not None:
+            if (old.destination, old.mode) != (kept.destination, kept.mode):
+                await self.disconnect(name)
+                self._connections.pop(name, None)
+            else:
+                found.host = kept
+        self._changed(name)
+        return self.shown(name)
+
+    async def remove(self, name: str) -> None:
+        """Disconnect and forget a host. Raises HostError(not_found), and what saving raises."""
+        shown = self.shown(name)
+        await self.disconnect(name)
+        self.book.remove(name)
+        self._connections.pop(name, None)
+        self._publish(RemoteHostEvent(remote=shown, removed=True))
+
+    def connect(self, name: str) -> RemoteHost:
+        """Connect and stay connected. Raises HostError: not_found, ssh_missing."""
+        kept = self.book.get(name)
+        found = self._connections.get(name)
+        if found is None:
+            found = self._connections[name] = self._connection(kept)
+        found.connect()
+        return self.shown(name)
+
+    async def disconnect(self, name: str) -> RemoteHost:
+        """End the connection. Raises HostError(not_found)."""
+        self.book.get(name)
+        found = self._connections.get(name)
+        if found is not None:
+            await found.disconnect()
+        return self.shown(name)
+
+    def connection(self, name: str) -> Connection:
+        """Return the connection of a host that stands. Raises HostError: not_found, ssh_lost."""
+        self.book.get(name)
+        found = self._connections.get(name)
+        if found is None or not found.connected:
+            raise not_connected(name)
+        return found
+
+    async def close(self) -> None:
+        """End all connections."""
+        await asyncio.gather(*(one.disconnect() for one in self._connections.values()))
+        await self.desk.close()
+        with contextlib.suppress(OSError):
+            (self._folders.run / "hosts").rmdir()
+
+    def _connection(self, kept: KeptHost) -> Connection:
+        return Connection(
+            kept,
+            folder_of(self._folders.run, kept.name),
+            self.ssh,
+            self.desk,
+            self._reaper,
+            lambda: self._changed(kept.name),
+            self._session,
+        )
+
+    async def _session(self, connection: Connection) -> None:
+        """Do what a connection is for, as long as it stands."""
+
+    def _changed(self, name: str) -> None:
+        if name in self.book.all:
+            self._publish(RemoteHostEvent(remote=self.shown(name)))

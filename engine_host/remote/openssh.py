@@ -1,0 +1,183 @@
+"""The command lines of the system's ssh: the one connection of a host, and what shares it.
+
+Nothing in them is made of text from elsewhere but the destination, which was checked when it was added, and
+paths of our own run folder.
+"""
+
+import asyncio
+import contextlib
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine_host.core.errors import HostError
+from engine_host.protocol.errors import Fix, Reason
+from engine_host.remote.candidates import CONFIG_VARIABLE
+
+KEEP_ALIVE = 15
+"""Seconds of silence after which ssh asks the other side for a sign; three without an answer end it."""
+_CONNECT = 20
+_PATIENCE = 15.0
+
+
+@dataclass(frozen=True)
+class Effective:
+    """The settings that ssh takes for a destination, after its whole configuration."""
+
+    host: str
+    port: str
+    user: str
+    strict: str
+    key_alias: str | None
+    jump: str | None
+
+    @property
+    def known_as(self) -> str:
+        """The name of the host in the file of known hosts."""
+        return self.key_alias or (self.host if self.port == "22" else f"[{self.host}]:{self.port}")
+
+
+class OpenSsh:
+    """The ssh of this machine with the configuration of this user."""
+
+    def __init__(self, environment: Mapping[str, str], keep_alive: int = KEEP_ALIVE) -> None:
+        self._environment = environment
+        self._keep_alive = keep_alive
+
+    @property
+    def program(self) -> str:
+        """The program. Raises HostError(ssh_missing)."""
+        found = shutil.which("ssh", path=self._environment.get("PATH"))
+        if found is None:
+            raise HostError(
+                Reason.SSH_MISSING,
+                "There is no `ssh` on this machine.",
+                cause="OpenSSH's client is not installed, or it is not in PATH.",
+                fix=Fix(text="Install it.", command="sudo apt-get install openssh-client"),
+            )
+        return found
+
+    def environment(self, more: Mapping[str, str]) -> dict[str, str]:
+        """Return the environment in which ssh runs: its messages are not translated."""
+        return {**self._environment, "LC_ALL": "C", **more}
+
+    def master(self, destination: str, socket: Path, effective: Effective, address: str | None) -> list[str]:
+        """Return the command that connects and stays; `address` takes the place of the configured one."""
+        options = [
+            *("ControlMaster=yes", f"ControlPath={_literal(socket)}", "ControlPersist=no"),
+            *("ExitOnForwardFailure=yes", "StreamLocalBindUnlink=yes", "StreamLocalBindMask=0177"),
+            *(f"ServerAliveInterval={self._keep_alive}", "ServerAliveCountMax=3", "TCPKeepAlive=yes"),
+            *(f"ConnectTimeout={_CONNECT}", "RemoteCommand=none", "RequestTTY=no", "BatchMode=no"),
+            *("ClearAllForwardings=yes", "ForwardX11=no", "ForwardAgent=no", "LogLevel=INFO"),
+        ]
+        if effective.strict != "true":
+            # Whatever the configuration says: a key is never taken without being asked for.
+            options.append("StrictHostKeyChecking=ask")
+        if address is not None:
+            options += [f"HostName={address}", f"HostKeyAlias={effective.known_as}"]
+        return [*self._configured(), "-N", "-T", *_options(options), "--", destination]
+
+    def over(self, destination: str, socket: Path, *command: str) -> list[str]:
+        """Return the command that runs a fixed command there over a connection that stands."""
+        return [*self._sharing(socket), "-T", "--", destination, *command]
+
+    def shell(self, destination: str, socket: Path) -> list[str]:
+        """Return the command that opens a shell there over a connection that stands."""
+        return [*self._sharing(socket), "--", destination]
+
+    def ask_master(self, destination: str, socket: Path, what: str, *more: str) -> list[str]:
+        """Return the command that asks the connection itself: check, forward, cancel, exit."""
+        return [*self._sharing(socket), "-O", what, *more, "--", destination]
+
+    def copy_options(self, socket: Path) -> list[str]:
+        """Return the options by which sftp uses a connection that stands."""
+        return self._sharing(socket)[1:]
+
+    async def effective(self, destination: str) -> Effective:
+        """Ask ssh which settings it takes. Raises HostError: ssh_missing, ssh_failed."""
+        argv = [*self._configured(), "-G", "--", destination]
+        code, out, err = await communicate(argv, self.environment({}), seconds=_PATIENCE)
+        if code != 0:
+            raise HostError(
+                Reason.SSH_FAILED,
+                "ssh cannot read its configuration.",
+                cause=err[-500:] or f"It ended with code {code}.",
+                fix=Fix(text="Correct what it names.", command=f"ssh -G {destination}"),
+                evidence={"stderr": err, "exit": code},
+            )
+        said = dict(line.partition(" ")[::2] for line in reversed(out.splitlines()))
+        jump = said.get("proxyjump")
+        return Effective(
+            host=said.get("hostname", destination),
+            port=said.get("port", "22"),
+            user=said.get("user", ""),
+            strict=said.get("stricthostkeychecking", "ask"),
+            key_alias=said.get("hostkeyalias"),
+            jump=None if jump in (None, "none") else jump,
+        )
+
+    def _configured(self) -> list[str]:
+        config = self._environment.get(CONFIG_VARIABLE)
+        return [self.program, *(("-F", os.path.expanduser(config)) if config else ())]
+
+    def _sharing(self, socket: Path) -> list[str]:
+        # No configuration: only the connection counts. Were it gone, ssh would make one of its own, unseen.
+        options = [f"ControlPath={_literal(socket)}", "ControlMaster=no", "ProxyCommand=false"]
+        return [self.program, "-F", "none", *_options(options)]
+
+
+def _options(options: list[str]) -> list[str]:
+    return [word for option in options for word in ("-o", option)]
+
+
+def _literal(path: Path) -> str:
+    """Return a path as ssh takes it in an option: % begins a token, and quotes hold spaces together."""
+    return '"' + str(path).replace("%", "%%") + '"'
+
+
+async def communicate(
+    argv: list[str], environment: Mapping[str, str], *, seconds: float, data: bytes = b"", most: int = 1 << 20
+) -> tuple[int | None, str, str]:
+    """Run a command that ends by itself; return exit code, stdout and stderr, None for one that hung.
+
+    Raises HostError(ssh_failed) where it cannot be started.
+    """
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *argv,
+            env=dict(environment),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise HostError(
+            Reason.SSH_FAILED, f"{argv[0]} cannot be run: {error.strerror or error}.", evidence={"argv": argv}
+        ) from error
+    try:
+        async with asyncio.timeout(seconds):
+            out, err = await process.communicate(data)
+    except TimeoutError:
+        return None, "", f"no end within {seconds:.0f} seconds"
+    finally:
+        await end_group(process)
+    return process.returncode, _text(out[:most]), _text(err[-8000:])
+
+
+async def end_group(process: asyncio.subprocess.Process, grace: float = 2.0) -> None:
+    """End a process and its group, first in order."""
+    if process.returncode is None:
+        for number in (15, 9):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(grace):
+                    await process.wait()
+                    return
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")
