@@ -80,7 +80,11 @@ def service_rendering(
     return rendering(
         target,
         deployment,
-        (unit, *watchdog_files(deployment), _install_script(target, deployment)),
+        (
+            unit,
+            *watchdog_files(deployment, native=target is RenderTarget.SYSTEMD),
+            _install_script(target, deployment),
+        ),
         check=check,
         start="./install.sh",
         stop=stop,
