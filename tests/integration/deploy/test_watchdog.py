@@ -244,7 +244,8 @@ def test_what_was_seen_last_can_be_read_and_what_changed(watched: Watched) -> No
 def test_another_model_than_the_expected_one_is_no_health(watched: Watched) -> None:
     watched.engine.models = {"data": [{"id": "somebody-elses"}]}
     assert "it does not list a-model" in watched.check()
-    for hostile in ({"data": [None]}, {"data": 7}, [], "x", {"data": [{"id": ["a-model"]}]}):
+    answers: list[object] = [{"data": [None]}, {"data": 7}, [], "x", {"data": [{"id": ["a-model"]}]}]
+    for hostile in answers:
         watched.engine.models = hostile
         assert "it does not list" in watched.check(failures=99)
 
