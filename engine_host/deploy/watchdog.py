@@ -90,7 +90,7 @@ def watchdog_files(deployment: Deployment, *, native: bool) -> Iterator[Rendered
 
 
 def _of_gpus(deployment: Deployment, *, native: bool) -> Iterator[str]:
-    """What an engine on GPUs has to hold, and what it compiles kernels with at its start."""
+    """Return what an engine on GPUs has to hold, and what it compiles kernels with."""
     if not deployment.gpus.count:
         return
     yield from ("--gpus", str(deployment.gpus.count))
@@ -102,7 +102,7 @@ def _of_gpus(deployment: Deployment, *, native: bool) -> Iterator[str]:
 
 
 def _of_files(deployment: Deployment) -> Iterator[str]:
-    """The files of the model, and the script that fetches them where they come from somewhere."""
+    """Return the files of the model, and the script that fetches them where they come from somewhere."""
     if deployment.local:
         yield from ("--file", unit(deployment.model, {}))
     for one in deployment.downloads:

@@ -159,7 +159,7 @@ def asked(given: argparse.Namespace) -> Iterator[Check]:
 
 
 def metrics_of(given: argparse.Namespace) -> str:
-    """What its counters say; empty where it does not tell."""
+    """Return what its counters say; empty where it does not tell."""
     try:
         with opened(given, "/metrics", None, _QUICK) as answer:
             text: str = answer.read(8 << 20).decode("utf-8", "replace")
@@ -317,7 +317,7 @@ class Unit:
 
 
 class Records:
-    """What was seen, in two files: the newest state, and the changes of it."""
+    """Keeps what was seen, in two files: the newest state, and the changes of it."""
 
     def __init__(self, folder: Path, unit: str) -> None:
         self._state, self._events = folder / "watchdog.json", folder / "watchdog-events.jsonl"
@@ -332,7 +332,7 @@ class Records:
         self.known["restarts"] = [at for at in restarts if isinstance(at, int | float)]
 
     def of_run(self, started: str) -> dict[str, Any]:
-        """What is known of this run of the service; another one begins anew."""
+        """Return what is known of this run of the service; another one begins anew."""
         if self.known.get("run") != started or not isinstance(self.known.get("counted"), dict):
             restarts = self.known["restarts"]
             if restarts and self.known.get("state") not in {"restarted", "stopped"}:
