@@ -17,8 +17,8 @@ from engine_host.connect.facts import ANY_KEY, KEY_VARIABLE, Facts, address, fac
 from engine_host.connect.machine import Machine
 from engine_host.connect.records import Records
 from engine_host.connect.settings import check_possible, settings_of
-from engine_host.connect.shells import Shell, lines
-from engine_host.connect.words import OUTCOMES, STATES
+from engine_host.connect.shells import NAMES, Shell, lines
+from engine_host.connect.words import OUTCOMES, STATES, outcome_of
 from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
 from engine_host.protocol.connect import (
@@ -26,6 +26,7 @@ from engine_host.protocol.connect import (
     ClientEntry,
     ClientList,
     ClientSettings,
+    ConnectionState,
     ProbeStep,
 )
 from engine_host.protocol.engines import Engine, Request, RequestPage
@@ -39,12 +40,15 @@ from engine_host.protocol.requests import RequestQuery
 @click.option("--write", is_flag=True, help="Show what would change in its files, ask, and write it.")
 @click.option("--undo", is_flag=True, help="Put back what was there before --write.")
 @click.option("--probe", is_flag=True, help="Try it as the client would: models, stream, tool call, cancel.")
-@click.option("--yes", is_flag=True, help="Write without asking.")
-@click.option("--model", help="Which running model (default: the one that was started first).")
+@click.option("--yes", is_flag=True, help="Write, or undo, without asking.")
+@click.option(
+    "--model",
+    help="Which model, also one that a request loads (default: the one that was started first).",
+)
 @click.option("--url", help="Another address of the endpoint: behind a proxy, or by a name of its own.")
 @click.option(
     "--shell",
-    type=click.Choice([shell.value for shell in Shell]),
+    type=click.Choice(NAMES),
     help="For env: the shell that the lines are for (default: yours).",
 )
 @command
@@ -73,8 +77,7 @@ def connect(
         return None
     client = client_named(client_name)
     if undo:
-        _undone(out, change.undo(client, records))
-        return None
+        return _undo(out, client, records, yes)
     check_possible(client)
     with connected() as control:
         facts = _facts(control, model, url)
@@ -85,7 +88,7 @@ def connect(
     if client.name == "env":
         _environment(out, facts, shell)
     elif not write:
-        _settings(out, client, facts)
+        _settings(out, client, facts, records)
     return None
 
 
@@ -129,15 +132,22 @@ def _row(entry: ClientEntry) -> tuple[str, str, str, str]:
     return entry.name, entry.title, STATES[entry.state] + (" (--undo)" if entry.undo else ""), place
 
 
-def _settings(out: Output, client: Client, facts: Facts) -> None:
+def _settings(out: Output, client: Client, facts: Facts, records: Records) -> None:
     settings = settings_of(client, Machine.here(), facts)
-    out.note(f"{client.title}: {facts.model} at {facts.url}, context {facts.context:,} tokens\n")
+    entry = found.entry_of(client, Machine.here(), records, facts.url, facts)
+    out.note(f"{client.title}: {facts.model} at {facts.url}, context {facts.context:,} tokens")
+    if client.files:
+        state, where = STATES[entry.state], f" ({entry.address})" if entry.address else ""
+        out.note(f"{state[:1].upper()}{state[1:]}{where}.")
+    for line in problem_lines(entry.problem) if entry.problem is not None else ():
+        out.note(line)
+    out.note("")
     out.result(settings, _settings_lines(settings))
     for warning in settings.warnings:
         out.note(f"\nWarning: {warning}")
     for note in settings.notes:
         out.note(f"\n{note}")
-    if client.files:
+    if client.files and entry.problem is None and entry.state is not ConnectionState.CONNECTED:
         out.note(f"\nWrite it: sndr connect {client.name} --write")
 
 
@@ -154,7 +164,7 @@ def _settings_lines(settings: ClientSettings) -> list[str]:
 
 
 def _environment(out: Output, facts: Facts, shell: str | None) -> None:
-    chosen = Shell(shell) if shell else _own_shell()
+    chosen = Shell.named(shell) if shell else _own_shell()
     found_here = variables(facts)
     out.result({"shell": chosen.value, "variables": found_here}, lines(found_here, chosen))
 
@@ -184,7 +194,7 @@ def _write(out: Output, client: Client, facts: Facts, records: Records, yes: boo
 
 def _agreed(out: Output, client: Client) -> bool:
     """Ask for a yes. Raises HostError(consent_needed) where nobody can be asked."""
-    if out.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if out.as_json or not _can_ask():
         raise HostError(
             Reason.CONSENT_NEEDED,
             f"Nothing was written for {client.title}: nobody can be asked here.",
@@ -204,9 +214,31 @@ def _written_lines(done: ClientChange) -> list[str]:
     return [*result, f"Back: sndr connect {done.client} --undo"]
 
 
-def _undone(out: Output, done: ClientChange) -> None:
-    paths = [f"Put back: {file.path}" for file in done.files]
+def _undo(out: Output, client: Client, records: Records, yes: bool) -> Exit | None:
+    try:
+        done = change.undo(client, records, anyway=yes)
+    except HostError as error:
+        lost = error.problem.evidence.get("difference")
+        if not lost or out.as_json or not _can_ask():
+            raise
+        out.note(f"{error.problem.message} Undoing it all the same changes:\n")
+        for line in str(lost).splitlines():
+            out.note(line)
+        question = "\nUndo it all the same? What stands there now is kept beside it."
+        if not click.confirm(question, default=False, err=True):
+            out.note("Nothing is undone.")
+            return Exit.INTERRUPTED
+        done = change.undo(client, records, anyway=True)
+    paths = [
+        f"Put back: {file.path}" + (f"; what stood there is in {file.backup}" if file.backup else "")
+        for file in done.files
+    ]
     out.result(done, paths or [f"{done.title}: its files were as before already."])
+    return None
+
+
+def _can_ask() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _probe(out: Output, client: Client, facts: Facts, control: ControlClient) -> Exit | None:
@@ -223,7 +255,10 @@ def _probe(out: Output, client: Client, facts: Facts, control: ControlClient) ->
             out.note(line)
 
     report = asyncio.run(probe_endpoint(client, facts, own or ANY_KEY, _Watch(control), tell))
-    out.result(report, "\nAll of it works." if report.passed else "\nNot all of it works.")
+    report = report.model_copy(update={"warnings": settings_of(client, Machine.here(), facts).warnings})
+    for warning in report.warnings:
+        out.note(f"\nWarning: {warning}")
+    out.result(report, "\n" + outcome_of(report))
     return None if report.passed else Exit.FAILED
 
 

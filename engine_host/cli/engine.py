@@ -7,6 +7,7 @@ import click
 from engine_host.cli.output import Exit, Output, command, size, table
 from engine_host.cli.start.host import connected, find_or_start
 from engine_host.cli.text.job_progress import follow
+from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.core.sizes import duration
@@ -22,7 +23,7 @@ from engine_host.protocol.jobs import Job, JobState
 from engine_host.protocol.operations import table as ops
 
 
-@click.group()
+@click.group(cls=WholeHelp)
 def engine() -> None:
     """List, build and compare the servers that run models."""
 
@@ -195,7 +196,7 @@ def _compared(comparison: SpeedComparison) -> list[str]:
     return [head, *table(("server", "version", "streams", "tokens/s", "TTFT"), rows)]
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=WholeHelp, invoke_without_command=True)
 @command
 def jobs(out: Output) -> Exit | None:
     """List long work, newest first."""

@@ -8,6 +8,7 @@ import click
 
 from engine_host.cli.output import Exit, Output, command, table
 from engine_host.cli.start.host import connected, may_do_without
+from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.client.sync import ControlClient
 from engine_host.core.addresses import is_loopback
 from engine_host.core.errors import HostError
@@ -20,7 +21,7 @@ from engine_host.protocol.operations import table as ops
 Answer = TypeVar("Answer")
 
 
-@click.group()
+@click.group(cls=WholeHelp)
 def keys() -> None:
     """Say who may use the endpoint: make, list and revoke API keys."""
 

@@ -10,6 +10,7 @@ from engine_host.cli.start.host import connected, find_or_start
 from engine_host.cli.start.options import LaunchOptions, launch_options
 from engine_host.cli.start.running import GONE, only_one
 from engine_host.cli.text.job_progress import follow
+from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.core.sizes import duration
@@ -33,7 +34,7 @@ from engine_host.protocol.presets import ResolvePreset
 _FINE = {CheckVerdict.APPLIES, CheckVerdict.OUT_OF_RANGE, CheckVerdict.UPSTREAM_MERGED}
 
 
-@click.group()
+@click.group(cls=WholeHelp)
 def patches() -> None:
     """See, check and switch the patches that vLLM is started with."""
 

@@ -33,6 +33,7 @@ from engine_host.cli.serve import quit_host, serve
 from engine_host.cli.settings import settings
 from engine_host.cli.status import events, logs, models, status
 from engine_host.cli.text.chosen_host import choose_host
+from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.protocol.base import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from engine_host.protocol.errors import Fix, Problem, Reason
 
@@ -53,6 +54,7 @@ _PROTOCOL = f"{PROTOCOL_MAJOR}.{PROTOCOL_MINOR}"
 
 
 @click.group(
+    cls=WholeHelp,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog=f"\b\nExit codes:\n{_CODES}\n\n\b\nEach command takes --json and --help.",
 )

@@ -9,6 +9,7 @@ import click
 
 from engine_host.cli.output import Exit, Output, command, table
 from engine_host.cli.start.host import connected, may_do_without
+from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
@@ -30,7 +31,7 @@ class _NumberTaking(click.Command):
         return super().parse_args(ctx, args)
 
 
-@click.group()
+@click.group(cls=WholeHelp)
 def settings() -> None:
     """Read and change settings."""
 

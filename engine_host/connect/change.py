@@ -22,7 +22,7 @@ from engine_host.core.errors import HostError
 from engine_host.protocol.connect import ClientChange, FileDifference, WrittenFile, WrittenFiles
 from engine_host.protocol.errors import Fix, Reason
 
-_BACKUP = ".sndr-backup"
+_BACKUP, _UNDONE = ".sndr-backup", ".sndr-undone"
 _LONGEST_DIFFERENCE = 200_000
 
 
@@ -131,8 +131,10 @@ def write(change: Change, records: Records) -> ClientChange:
     return change.shown(record)
 
 
-def undo(client: Client, records: Records) -> ClientChange:
+def undo(client: Client, records: Records, *, anyway: bool = False) -> ClientChange:
     """Put back what was there before this program wrote, byte for byte, and return what that changed.
+
+    With `anyway` also where a file was changed since; what it held is then kept beside it.
 
     Raises HostError(not_found) where nothing was written, HostError(conflict) when a file was changed since,
     with what would be lost.
@@ -147,18 +149,25 @@ def undo(client: Client, records: Records) -> ClientChange:
     found = [
         (entry, own_file.read(Path(entry.path)), _content_before(entry, client)) for entry in record.files
     ]
-    for entry, now, before in found:
-        if hash_of(now.content) not in {entry.after, entry.before}:
-            raise _changed_since(entry, client, now.content, before)
+    edited = [one for one in found if hash_of(one[1].content) not in {one[0].after, one[0].before}]
+    if edited and not anyway:
+        entry, now, _ = edited[0]
+        lost = [difference(Path(one.path), now.content or b"", old or b"") for one, now, old in edited]
+        raise _changed_since(entry, client, now.content, "\n".join(lost))
     shown = []
     for entry, now, before in found:
         path = Path(entry.path)
-        if hash_of(now.content) == entry.after:
+        if hash_of(now.content) != entry.before:
+            copy = None
+            if now.content is not None and hash_of(now.content) != entry.after:
+                copy = _free_name(path, _UNDONE)
+                atomic_file.write(copy, now.content, now.mode)
             shown.append(
                 FileDifference(
                     path=entry.path,
                     is_new=False,
                     difference=difference(path, now.content or b"", before or b""),
+                    backup=str(copy) if copy is not None else None,
                 )
             )
             if before is None:
@@ -213,12 +222,12 @@ def _is_new(entry: WrittenFile, known: Mapping[str, WrittenFile]) -> bool:
     return before is None or before.backup != entry.backup
 
 
-def _free_name(path: Path) -> Path:
-    place = path.with_name(path.name + _BACKUP)
+def _free_name(path: Path, end: str = _BACKUP) -> Path:
+    place = path.with_name(path.name + end)
     number = 1
     while os.path.lexists(place):
         number += 1
-        place = path.with_name(f"{path.name}{_BACKUP}-{number}")
+        place = path.with_name(f"{path.name}{end}-{number}")
     return place
 
 
@@ -278,8 +287,7 @@ def _changed_meanwhile(path: Path, client: Client) -> HostError:
     )
 
 
-def _changed_since(entry: WrittenFile, client: Client, now: bytes | None, before: bytes | None) -> HostError:
-    lost = difference(Path(entry.path), now or b"", before or b"")
+def _changed_since(entry: WrittenFile, client: Client, now: bytes | None, lost: str) -> HostError:
     copy = f" What was there lies in {entry.backup}." if entry.backup else ""
     return HostError(
         Reason.CONFLICT,
@@ -287,8 +295,9 @@ def _changed_since(entry: WrittenFile, client: Client, now: bytes | None, before
         "nothing is undone.",
         cause=f"Putting the old file back would lose that change.{copy}",
         fix=Fix(
-            text="Take the settings out by hand; the difference shows them.",
-            command=f"sndr connect {client.name}",
+            text="Take the settings out by hand; or undo it all the same, and what stands there now is kept "
+            "beside it.",
+            command=f"sndr connect {client.name} --undo --yes",
         ),
         evidence={"path": entry.path, "difference": lost, "backup": entry.backup},
     )

@@ -23,7 +23,8 @@ class Facts:
     """One model behind one address; `url` ends in `/v1`, `context` and `output` are tokens.
 
     `output` is the part of the context that an answer may take: a quarter, and at most 32,000. `provider` is
-    the host elsewhere that answers, where it is no engine of this program.
+    the host elsewhere that answers, where it is no engine of this program. `on_demand`: the next request
+    loads it.
     """
 
     url: str
@@ -33,6 +34,7 @@ class Facts:
     tools: bool = True
     images: bool = False
     provider: str | None = None
+    on_demand: bool = False
 
     @property
     def root(self) -> str:
@@ -79,7 +81,7 @@ def facts_of(
 ) -> Facts:
     """Return the facts of one model; `url` is an address by which a proxy or a name of one's own reaches it.
 
-    Raises HostError(no_engine_runs), HostError(not_found) for a model that does not run,
+    Raises HostError(no_engine_runs), HostError(not_found) for a model that cannot be asked,
     HostError(bad_request) for an address that is none.
     """
     chosen = _chosen(page, model)
@@ -91,6 +93,7 @@ def facts_of(
         tools=chosen.tools is not False,
         images=chosen.images,
         provider=chosen.provider,
+        on_demand=chosen.on_demand,
     )
 
 
@@ -137,9 +140,9 @@ def _chosen(page: EndpointModelPage, model: str | None) -> EndpointModel:
         if model not in names:
             raise HostError(
                 Reason.NOT_FOUND,
-                f"No model called {model[:200]!r} runs.",
-                cause=f"Running now: {', '.join(names) or 'none'}.",
-                fix=Fix(text="Name one that runs.", command="sndr status"),
+                f"No model called {model[:200]!r} runs, and no request may load one.",
+                cause=f"Those that can be asked: {', '.join(names) or 'none'}.",
+                fix=Fix(text="Name one of them, or start it.", command="sndr status"),
             )
         return page.models[names.index(model)]
     for entry in page.models:
@@ -147,7 +150,8 @@ def _chosen(page: EndpointModelPage, model: str | None) -> EndpointModel:
             return entry
     raise HostError(
         Reason.NO_ENGINE_RUNS,
-        "No model runs that could hold a conversation, so its name and its context are not known.",
+        "No model runs, or may be loaded by a request, that could hold a conversation: there is no name and "
+        "no context to tell.",
         cause="What is written into a client's settings is what the running engine says, never a guess.",
         fix=Fix(text="Start one in another terminal.", command="sndr run --demo"),
     )

@@ -57,6 +57,11 @@ def check_possible(client: Client) -> None:
 
 def _common_notes(facts: Facts) -> list[str]:
     notes = []
+    if facts.on_demand:
+        notes.append(
+            f"{facts.model} does not run now: the first request for it loads it, and waits for that. The "
+            "context is the one that it is loaded with."
+        )
     if facts.key_needed:
         notes.append(
             "The endpoint asks for a key: make one with `sndr keys create NAME`, and put it where it says "

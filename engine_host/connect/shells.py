@@ -11,12 +11,20 @@ class Shell(StrEnum):
     FISH = "fish"
     POWERSHELL = "powershell"
 
+    @classmethod
+    def named(cls, name: str) -> "Shell":
+        """Return the shell of a program's name; raises ValueError for none that is known."""
+        return _ALIASES.get(name) or cls(name)
+
     @property
     def caption(self) -> str:
         """The shells that read it."""
         return _TITLES[self]
 
 
+_ALIASES = {"bash": Shell.SH, "zsh": Shell.SH, "dash": Shell.SH, "pwsh": Shell.POWERSHELL}
+NAMES = tuple(sorted({*_ALIASES, *(shell.value for shell in Shell)}))
+"""The names by which a shell can be asked for."""
 _TITLES = {Shell.SH: "bash, zsh, sh", Shell.FISH: "fish", Shell.POWERSHELL: "PowerShell"}
 
 

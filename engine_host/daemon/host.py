@@ -284,7 +284,7 @@ class Host:
                 self.on_demand.is_known,
                 self.gateway.providers.of,
             ),
-            EndpointModelOperations(lambda: self.gateway.listed(), self._events),
+            EndpointModelOperations(self.gateway.listed, self.gateway.loadable, self._events),
             SettingOperations(self._settings, self._events, self.endpoint.describe, self._settings_changed),
             RecordOperations(self._jobs, self._log_buffer, self._history, self._events),
             self.models,

@@ -139,6 +139,10 @@ class Gateway:
         """Return what can be asked now, as the lists of models show it."""
         return self._resolution.listed()
 
+    def loadable(self) -> list[Target]:
+        """Return what a request would load, by every id that leads there."""
+        return self._resolution.loadable(self._loads.loadable())
+
     def target_of(self, model: str) -> Target:
         """Return who would answer a request for a model now; raises EndpointError where nobody would."""
         return self._resolution.available(self._resolution.resolve(model))
@@ -228,8 +232,7 @@ class Gateway:
         body: Mapping[str, Any] = await self._question(receive) if method == "POST" else {}
         query = query_of(scope.get("query_string", b""))
         targets, starting = self._resolution.listed(), tuple(self._directory.starting())
-        loadable = self._resolution.loadable(self._loads.loadable())
-        looked = Looked(path, query, headers, targets, starting, body, loadable)
+        looked = Looked(path, query, headers, targets, starting, body, self.loadable())
         return partial(send_json, status=200, body=json.dumps(look(looked)).encode(), request_id=request_id)
 
     async def _question(self, receive: Receive) -> dict[str, Any]:

@@ -10,6 +10,7 @@ class EndpointModel(Wire):
     """A model that the endpoint answers for; `context` is what one request may use, in tokens.
 
     `tools` is None where the host does not know it; `provider` is the host that answers instead of an engine.
+    `on_demand`: it does not run, and the next request loads it.
     """
 
     id: str
@@ -18,10 +19,11 @@ class EndpointModel(Wire):
     tools: bool | None = None
     images: bool = False
     provider: str | None = None
+    on_demand: bool = False
 
 
 class EndpointModelPage(Wire):
-    """The models that can be asked now, those that hold a conversation first."""
+    """The models that can be asked, those that hold a conversation first, and of them those that run."""
 
     seq: int
     models: tuple[EndpointModel, ...]
@@ -172,8 +174,14 @@ class ProbeReport(Wire):
     url: str
     model: str
     steps: tuple[ProbeStep, ...]
+    warnings: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
         """Tell whether nothing failed."""
         return all(step.outcome is not ProbeOutcome.FAILED for step in self.steps)
+
+    @property
+    def whole(self) -> bool:
+        """Tell whether all was tried and worked, and nothing stands in a client's way besides."""
+        return not self.warnings and all(step.outcome is ProbeOutcome.PASSED for step in self.steps)

@@ -11,12 +11,13 @@ from engine_host.cli.start.consent import accept_option
 from engine_host.cli.start.host import connected, find_or_start
 from engine_host.cli.start.options import LaunchOptions, launch_options, overrides_of
 from engine_host.cli.start.running import GONE
+from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.core.sizes import duration
 from engine_host.protocol.on_demand import LoadOnDemand, OnDemandDetail, OnDemandModel, OnDemandState
 from engine_host.protocol.operations import table as ops
 
 
-@click.group("on-demand")
+@click.group("on-demand", cls=WholeHelp)
 def on_demand() -> None:
     """Say which models a request may load, and see what each of them does."""
 

@@ -12,6 +12,7 @@ from engine_host.cli.param_types import PresetId, counted_hardware
 from engine_host.cli.start.consent import accept_option, with_consent
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.options import overrides_of
+from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError, consent_needed
 from engine_host.protocol.base import Severity
@@ -34,7 +35,7 @@ from engine_host.protocol.presets import (
 )
 
 
-@click.group()
+@click.group(cls=WholeHelp)
 def presets() -> None:
     """See the presets, what each resolves to and why, and keep your own."""
 

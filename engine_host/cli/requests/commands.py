@@ -14,6 +14,7 @@ from engine_host.cli.requests.lines import (
     request_table,
 )
 from engine_host.cli.start.host import connected
+from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.client.request_export import write_requests
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
@@ -41,7 +42,7 @@ _ENGINE = click.option("--engine", metavar="ENGINE", help="Of one engine, by its
 _LIMIT = click.option("-n", "--last", type=click.IntRange(1, 500), default=20, show_default=True)
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=WholeHelp, invoke_without_command=True)
 @_FOLLOW
 @_ENGINE
 @_LIMIT

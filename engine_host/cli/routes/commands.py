@@ -8,6 +8,7 @@ from engine_host.cli.output import Exit, Output, clock, command, table
 from engine_host.cli.routes.options import targets_of, where_it_leads
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.text.job_progress import follow
+from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.core.outside.model_ids import check_id
@@ -32,12 +33,12 @@ _WORDS = {
     TargetState.STARTING: "starts",
     TargetState.NOT_RUNNING: "does not run",
     TargetState.UNKNOWN: "unknown here",
-    TargetState.NOT_ALLOWED: "not allowed",
+    TargetState.NOT_ALLOWED: "may not be asked",
     TargetState.KEY_MISSING: "no key",
 }
 
 
-@click.group()
+@click.group(cls=WholeHelp)
 def routes() -> None:
     """Say what public model ids stand for: engines here by other names, or a provider elsewhere."""
 
@@ -139,19 +140,22 @@ def _lines(page: RoutePage) -> list[str]:
 def _told(status: RouteStatus) -> list[str]:
     route = status.route
     lines = [f"{route.id} leads to {' and '.join(target.name for target in status.targets)}."]
-    lines += [
-        f"  {target.name}: {_WORDS[target.state]}. {_note(target)}".rstrip() for target in status.targets
-    ]
+    for target in status.targets:
+        where = f" ({target.detail})" if target.detail else ""
+        note = _note(target, where=False)
+        lines.append(f"  {target.name}{where}: {_WORDS[target.state]}. {note}".rstrip())
     lines += [f"{one.severity}: {one.message}" for one in status.findings]
     if route.before is not None:
         lines.append(f"Where it led before: sndr routes back {route.id}")
     return lines
 
 
-def _note(target: TargetStatus) -> str:
-    parts = [target.detail, f"$ {target.command}" if target.command else ""]
+def _note(target: TargetStatus, *, where: bool = True) -> str:
+    parts = [target.detail if where else "", f"$ {target.command}" if target.command else ""]
     if target.answered_at is not None:
         parts.append(f"Answered last at {clock(target.answered_at)}.")
     if target.failed_at is not None:
         parts.append(f"Failed last at {clock(target.failed_at)}: {target.failure}")
+    elif target.failure:
+        parts.append(target.failure)
     return " ".join(part for part in parts if part)

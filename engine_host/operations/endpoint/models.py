@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from engine_host.core.event_log import EventLog
-from engine_host.gateway.directory import Target
+from engine_host.gateway.directory import LOADED, Target
 from engine_host.operations.performs import performs
 from engine_host.protocol.connect import EndpointModel, EndpointModelPage
 from engine_host.protocol.operations import table as ops
@@ -12,14 +12,25 @@ from engine_host.protocol.operations import table as ops
 class EndpointModelOperations:
     """The endpoint's own list, for who writes a client's settings."""
 
-    def __init__(self, listed: Callable[[], Sequence[Target]], events: EventLog) -> None:
-        """`listed` returns what the endpoint's own lists show."""
+    def __init__(
+        self,
+        listed: Callable[[], Sequence[Target]],
+        loadable: Callable[[], Sequence[Target]],
+        events: EventLog,
+    ) -> None:
+        """`listed` returns what the endpoint's own lists show, `loadable` what a request would load."""
         self._listed = listed
+        self._loadable = loadable
         self._events = events
 
     @performs(ops.ENDPOINT_MODELS)
     def page(self) -> EndpointModelPage:
-        """Return what can be asked now, conversations first, and what leaves this machine last."""
+        """Return what can be asked: conversations first, what runs before what has to be loaded.
+
+        What leaves this machine comes last.
+        """
+        listed = self._listed()
+        names = {target.name for target in listed}
         models = [
             EndpointModel(
                 id=target.name,
@@ -28,8 +39,9 @@ class EndpointModelOperations:
                 tools=target.tools,
                 images=target.images,
                 provider=target.provider,
+                on_demand=target.state != LOADED,
             )
-            for target in self._listed()
+            for target in (*listed, *(one for one in self._loadable() if one.name not in names))
         ]
-        models.sort(key=lambda model: (not model.chat, model.provider is not None))
+        models.sort(key=lambda model: (not model.chat, model.provider is not None, model.on_demand))
         return EndpointModelPage(seq=self._events.seq, models=tuple(models))

@@ -90,7 +90,7 @@ def _engine(route: Route, name: str, known: Known) -> TargetStatus:
 def _provider(route: Route, provider: Provider, seen: Seen) -> TargetStatus:
     name = f"{provider.model} at {address_of(provider.url).name}"
     where = "on another machine" if leaves_machine(provider) else "on this machine"
-    state, detail, command = TargetState.ALLOWED, where, ""
+    state, command = TargetState.ALLOWED, ""
     if not route.targets.allow_remote:
         state = TargetState.NOT_ALLOWED
         command = f"sndr routes set {shlex.quote(route.id)} --allow-remote"
@@ -98,7 +98,7 @@ def _provider(route: Route, provider: Provider, seen: Seen) -> TargetStatus:
         try:
             key_of(provider)
         except HostError as error:
-            state, detail = TargetState.KEY_MISSING, error.problem.sentence()
+            state, seen = TargetState.KEY_MISSING, Seen(failure=error.problem.sentence())
         else:
             if seen.works is not None:
                 state = TargetState.ANSWERED if seen.works else TargetState.FAILED
@@ -106,7 +106,7 @@ def _provider(route: Route, provider: Provider, seen: Seen) -> TargetStatus:
         name=name,
         provider=True,
         state=state,
-        detail=detail,
+        detail=where,
         command=command,
         answered_at=seen.answered_at,
         failed_at=seen.failed_at,

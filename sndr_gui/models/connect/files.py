@@ -58,6 +58,9 @@ class Files:
         proposal, self._proposal = self._proposal, None
         return write(proposal, self._records) if proposal is not None else None
 
-    def undo(self, name: str) -> ClientChange:
-        """Put back what was there before. Raises HostError."""
-        return undo(client_named(name), self._records)
+    def undo(self, name: str, *, anyway: bool = False) -> ClientChange:
+        """Put back what was there before; with `anyway` also in a file that was changed since.
+
+        Raises HostError.
+        """
+        return undo(client_named(name), self._records, anyway=anyway)

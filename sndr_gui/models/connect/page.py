@@ -99,6 +99,7 @@ class ConnectModel(QObject):
         self._shown = self._reading = self._again = False
         self._running: tuple[object, ...] = ()
         session.state.engines_changed.connect(self._on_host)
+        session.state.on_demand_changed.connect(self._on_host)
         session.connection.changed.connect(self._on_host)
 
     # What is read.
@@ -112,7 +113,11 @@ class ConnectModel(QObject):
     def _on_host(self) -> None:
         """Read again when other models run, and not with every measurement of those that do."""
         engines = self.session.state.engines.values()
-        running = (self.session.connection.connected, *((one.id, one.state, one.context) for one in engines))
+        running = (
+            self.session.connection.connected,
+            *((one.id, one.state, one.context) for one in engines),
+            *((one.name, one.state) for one in self.session.state.on_demand.values()),
+        )
         if running != self._running:
             self._running = running
             if self._shown:
@@ -142,18 +147,22 @@ class ConnectModel(QObject):
             self.load()
 
     async def _ask(self) -> None:
-        self.url, self.facts, self.missing = None, None, None
+        # What is known stays until more is: a click meanwhile means what is shown.
+        url: str | None = None
+        facts: Facts | None = None
+        missing: Problem | None = None
         try:
             client = self.session.client
             endpoint: Endpoint = (await client.call(ops.HOST)).endpoint
             page: EndpointModelPage = await client.call(ops.ENDPOINT_MODELS)
-            self.url = address(endpoint)
+            url = address(endpoint)
             self._models = tuple(model.id for model in page.models)
             if self._model not in self._models:
                 self._model = None
-            self.facts = facts_of(endpoint, page, self._model)
+            facts = facts_of(endpoint, page, self._model)
         except HostError as error:
-            self.missing = error.problem
+            missing = error.problem
+        self.url, self.facts, self.missing = url, facts, missing
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -213,10 +222,16 @@ class ConnectModel(QObject):
         """Write what was proposed and looked at."""
         self._do("writing", lambda files: files.write(), self._on_done)
 
+    @property
+    def undoing_loses(self) -> bool:
+        """True once it has been shown what undoing would take from the client's files."""
+        problem = self.problems.get(self.chosen)
+        return problem is not None and bool(problem.evidence.get("difference"))
+
     def undo(self) -> None:
-        """Put back what was there before."""
-        name = self.chosen
-        self._do("undoing", lambda files: files.undo(name), self._on_done)
+        """Put back what was there before; what was changed since, once that has been shown."""
+        name, anyway = self.chosen, self.undoing_loses
+        self._do("undoing", lambda files: files.undo(name, anyway=anyway), self._on_done)
 
     def _on_done(self, change: ClientChange | None) -> None:
         self.done = change

@@ -25,7 +25,7 @@ _STATES = {
     TargetState.STARTING: ("starts", "accent"),
     TargetState.NOT_RUNNING: ("does not run", "warn"),
     TargetState.UNKNOWN: ("unknown here", "bad"),
-    TargetState.NOT_ALLOWED: ("not allowed", "warn"),
+    TargetState.NOT_ALLOWED: ("may not be asked", "warn"),
     TargetState.KEY_MISSING: ("no key", "bad"),
 }
 

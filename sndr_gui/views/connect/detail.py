@@ -86,10 +86,14 @@ class ClientDetail(QWidget):
         self.write.setEnabled(idle)
         self.undo.setVisible(entry.undo)
         self.undo.setEnabled(idle)
+        loses = model.undoing_loses
+        self.undo.setText("Undo anyway" if loses else "Undo")
+        yes, kept = (" --yes", "; what stands there now is kept beside it") if loses else ("", "")
         self.probe.setVisible(ready)
         self.probe.setEnabled(idle)
         self.write.setToolTip(tip("Look at the changes, then write", command=model.command("--write")))
-        self.undo.setToolTip(tip("Put the old file back", command=f"sndr connect {entry.name} --undo"))
+        undoing = f"sndr connect {entry.name} --undo{yes}"
+        self.undo.setToolTip(tip(f"Put the old file back{kept}", command=undoing))
         self.probe.setToolTip(tip("Try it as the client does", command=model.command("--probe")))
         self.command.set_content(model.command())
         done = model.done if model.done is not None and model.done.client == entry.name else None
@@ -118,7 +122,10 @@ class ClientDetail(QWidget):
         if not done.files:
             return ["It was as before already." if self.model.undone else "It is set up already."]
         if self.model.undone:
-            return [f"Put back: {file.path}" for file in done.files]
+            return [
+                f"Put back: {file.path}" + (f" (what stood there: {file.backup})" if file.backup else "")
+                for file in done.files
+            ]
         return [
             f"Written: {file.path}" + (f" (before: {file.backup})" if file.backup else "")
             for file in done.files

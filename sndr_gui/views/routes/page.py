@@ -181,6 +181,8 @@ class RouteCard(Card):
             if target.failed_at is not None:
                 told = f"failed last at {_moment(target.failed_at)}: {target.failure}"
                 parts.append(text(told, "muted", wrap=True))
+            elif target.failure:
+                parts.append(text(target.failure, "muted", wrap=True))
             self._targets.addLayout(column(*parts, spacing=2))
             if target.command:
                 self._targets.addWidget(CopyField(target.command, f"the command for {target.name}"))

@@ -241,7 +241,7 @@ async def door() -> AsyncIterator[Door]:
                 lambda: quits.append(True),
             ),
             KeyOperations(KeyFile(built.folders.config), KeyRing(), events, lambda: False),
-            EndpointModelOperations(NoEngines().targets, events),
+            EndpointModelOperations(NoEngines().targets, tuple, events),
             CutOverOperations(routes, gateway, built.jobs, lambda: None),
             RouteOperations(
                 routes, NoEngines(), events, catalogue, _listed, lambda _: False, gateway.providers.of

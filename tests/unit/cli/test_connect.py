@@ -1,5 +1,6 @@
 """`sndr connect` with a host of canned answers: what is printed, written and undone in a home of its own."""
 
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -7,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from engine_host.connect.words import outcome_of
+from engine_host.protocol.connect import ProbeOutcome, ProbeReport, ProbeStep
 from tests.unit.cli.fake_host import FakeHost
 
 Sndr = Callable[..., tuple[int, str, str]]
@@ -20,7 +23,7 @@ HOST: dict[str, Any] = {
     "gpus": [], "gpu_absence": "no_driver", "driver": None, "cuda": None, "run_folder": "/r",
     "data_folder": "/d", "log_folder": "/l", "endpoint": ENDPOINT, "ends_with_window": False,
 }  # fmt: skip
-MODELS = {
+MODELS: dict[str, Any] = {
     "seq": 1,
     "models": [{"id": "qwen", "context": 65536, "chat": True, "tools": True, "images": False}],
 }
@@ -104,3 +107,73 @@ def test_what_makes_no_sense_is_refused(sndr: Sndr, home: Path, words: tuple[str
     code, _, err = sndr("connect", *words)
     assert code in {2, 4}
     assert "Traceback" not in err
+
+
+def test_what_is_set_already_and_what_is_broken_is_said_first(sndr: Sndr, person: Path) -> None:
+    assert sndr("connect", "codex", "--write", "--yes")[0] == 0
+    code, _, err = sndr("connect", "codex")
+    assert code == 0
+    assert err.index("Set to this endpoint (") < len(err) / 2
+    assert "Write it:" not in err
+    (person / ".codex" / "config.toml").write_text("[broken")
+    code, _, err = sndr("connect", "codex")
+    assert (code, "is left alone" in err) == (0, True)
+    assert "Write it:" not in err
+    (person / ".codex" / "config.toml").write_text("")
+    assert "Write it: sndr connect codex --write" in sndr("connect", "codex")[2]
+
+
+def test_an_edited_file_is_undone_when_that_is_said_and_kept(sndr: Sndr, person: Path) -> None:
+    sndr("connect", "codex", "--write", "--yes")
+    file = person / ".codex" / "config.toml"
+    file.write_text(edited := file.read_text() + "mine = 1\n")
+    code, _, err = sndr("connect", "codex", "--undo")
+    assert (code, "--undo --yes" in err) == (6, True), "nobody can be asked in a test"
+    assert file.read_text() == edited
+    code, out, _ = sndr("connect", "codex", "--undo", "--yes")
+    assert (code, "what stood there is in" in out) == (0, True)
+    assert not file.exists()
+    assert file.with_name("config.toml.sndr-undone").read_text() == edited
+
+
+@pytest.mark.parametrize("answer", ["y\n", "n\n"])
+def test_what_undoing_would_lose_is_shown_before_the_question(
+    sndr: Sndr, person: Path, monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
+    sndr("connect", "codex", "--write", "--yes")
+    file = person / ".codex" / "config.toml"
+    file.write_text(file.read_text() + "mine = 1\n")
+    monkeypatch.setattr("engine_host.cli.connect._can_ask", lambda: True)
+    monkeypatch.setattr("sys.stdin", io.StringIO(answer))
+    code, _, err = sndr("connect", "codex", "--undo")
+    assert "-mine = 1" in err
+    assert (code, file.exists()) == ((0, False) if answer == "y\n" else (130, True))
+
+
+def test_a_model_that_a_request_loads_can_be_told(sndr: Sndr, host: FakeHost, person: Path) -> None:
+    asked = {"id": "asked", "context": 16384, "chat": True, "on_demand": True}
+    host.answers["GET /v1/endpoint/models"] = (200, {"seq": 1, "models": [*MODELS["models"], asked]})
+    code, out, err = sndr("connect", "opencode", "--model", "asked")
+    assert (code, "16384" in out) == (0, True)
+    assert "the first request for it loads it" in err
+    host.answers["GET /v1/endpoint/models"] = (200, {"seq": 1, "models": [asked]})
+    assert "asked at http" in sndr("connect", "opencode")[2]
+    code, _, err = sndr("connect", "opencode", "--model", "other")
+    assert (code, "Those that can be asked: asked." in err) == (4, True)
+
+
+def test_a_probe_claims_no_more_than_was_seen() -> None:
+    def report(*outcomes: ProbeOutcome, warnings: tuple[str, ...] = ()) -> ProbeReport:
+        steps = tuple(ProbeStep(name=f"step {one}", outcome=one, detail="") for one in outcomes)
+        return ProbeReport(client="c", dialect="d", url="u", model="m", steps=steps, warnings=warnings)
+
+    passed, failed, unclear = ProbeOutcome.PASSED, ProbeOutcome.FAILED, ProbeOutcome.UNCLEAR
+    assert outcome_of(report(passed, passed)) == "All of it works."
+    assert outcome_of(report(passed, failed)) == "Not all of it works."
+    assert "step unclear" in outcome_of(report(passed, unclear))
+    assert outcome_of(report(passed, warnings=("short",))) == "What was tried works; mind the warning above."
+
+
+def test_help_cuts_no_sentence(sndr: Sndr) -> None:
+    for words in ((), ("routes",), ("on-demand",), ("presets",), ("requests",)):
+        assert "..." not in sndr(*words, "--help")[1].partition("Commands:")[2].partition("Exit codes")[0]

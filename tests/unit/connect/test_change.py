@@ -167,6 +167,34 @@ def test_a_file_changed_since_is_not_put_back(person: Path, records: Records) ->
     assert file.read_bytes() == now
 
 
+def test_what_was_changed_since_is_kept_when_it_is_undone_all_the_same(
+    person: Path, records: Records
+) -> None:
+    file = person / ".codex" / "config.toml"
+    old = file.read_bytes()
+    change.write(change.propose(CODEX, machine(person), FACTS, records), records)
+    file.write_bytes(edited := file.read_bytes() + b"\nmine = 1\n")
+    done = change.undo(CODEX, records, anyway=True)
+    assert file.read_bytes() == old
+    assert done.files[0].backup is not None
+    assert Path(done.files[0].backup).read_bytes() == edited
+    assert "-mine = 1" in done.files[0].difference
+    assert not records.exists("codex")
+
+
+def test_a_file_that_was_removed_since_comes_back_only_when_that_is_said(
+    person: Path, records: Records
+) -> None:
+    file = person / ".codex" / "config.toml"
+    old = file.read_bytes()
+    change.write(change.propose(CODEX, machine(person), FACTS, records), records)
+    file.unlink()
+    with pytest.raises(HostError, match="removed since"):
+        change.undo(CODEX, records)
+    assert change.undo(CODEX, records, anyway=True).files[0].backup is None
+    assert file.read_bytes() == old
+
+
 def test_a_copy_that_is_gone_is_said(person: Path, records: Records) -> None:
     change.write(change.propose(CODEX, machine(person), FACTS, records), records)
     (person / ".codex" / "config.toml.sndr-backup").unlink()

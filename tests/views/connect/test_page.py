@@ -79,6 +79,11 @@ async def test_a_refused_dialog_and_a_changed_file_change_nothing(stage: Stage) 
     page.detail.undo.click()
     await stage.until(lambda: "nothing is undone" in texts(page))
     assert file.read_text().endswith("// mine\n")
+    await stage.until(lambda: page.detail.undo.text() == "Undo anyway" and page.detail.undo.isEnabled())
+    page.detail.undo.click()
+    await stage.until(lambda: "what stood there" in page.detail.done.text())
+    assert not file.exists()
+    assert file.with_name("opencode.json.sndr-undone").read_text().endswith("// mine\n")
 
 
 async def test_a_file_that_cannot_be_read_is_said(stage: Stage) -> None:

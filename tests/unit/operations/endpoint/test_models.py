@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from engine_host.core.event_log import EventLog
-from engine_host.gateway.directory import Target
+from engine_host.gateway.directory import UNLOADED, Target
 from engine_host.operations.endpoint.models import EndpointModelOperations
 
 
@@ -16,9 +16,22 @@ def _listed() -> Sequence[Target]:
 
 
 def test_conversations_first_with_their_own_contexts_and_what_is_elsewhere_last() -> None:
-    page = EndpointModelOperations(_listed, EventLog()).page()
+    page = EndpointModelOperations(_listed, tuple, EventLog()).page()
     assert [(one.id, one.context, one.chat, one.tools, one.images, one.provider) for one in page.models] == [
         ("chat", 4096, True, True, True, None),
         ("far", 9, True, None, False, "far"),
         ("vectors", 512, False, None, False, None),
     ]
+
+
+def test_what_a_request_would_load_is_told_behind_what_runs() -> None:
+    def loadable() -> Sequence[Target]:
+        return (
+            Target("", "asked", 1, 65536, 3.0, socket="/s", tools=True, state=UNLOADED),
+            Target("", "chat", 1, 9, 3.0, socket="/s", state=UNLOADED),
+        )
+
+    page = EndpointModelOperations(_listed, loadable, EventLog()).page()
+    assert [(one.id, one.context, one.on_demand) for one in page.models] == [
+        ("chat", 4096, False), ("asked", 65536, True), ("far", 9, False), ("vectors", 512, False),
+    ]  # fmt: skip
