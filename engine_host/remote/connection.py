@@ -105,8 +105,9 @@ class Connection:
 
     async def forward(self, local: Path, remote: str) -> None:
         """Lead a socket here to `remote` there: HOST:PORT or a socket's path. Raises HostError."""
+        there = _quoted(remote) if remote.startswith("/") else remote
         argv = self._ssh.ask_master(
-            self.host.destination, self.folder.ssh, "forward", "-L", f"{_quoted(local)}:{remote}"
+            self.host.destination, self.folder.ssh, "forward", "-L", f"{_quoted(str(local))}:{there}"
         )
         code, _, err = await communicate(argv, self._ssh.environment({}), seconds=15.0)
         if code != 0:
@@ -296,6 +297,6 @@ class _LastWords:
             self._raw = (self._raw + part)[-_MOST_WORDS:]
 
 
-def _quoted(path: Path) -> str:
+def _quoted(path: str) -> str:
     """Return a path as -L takes it: a colon would end it."""
-    return str(path).replace("\\", "\\\\").replace(":", "\\:")
+    return path.replace("\\", "\\\\").replace(":", "\\:")

@@ -182,7 +182,7 @@ TABLE = tuple(
             (r"Bad configuration option", r"bad configuration options", r"Bad owner or permissions on"),
             _configuration,
         ),
-        ((r"administratively prohibited", r"^stdio forwarding failed"), _forward),
+        ((r"open failed: administratively prohibited",), _forward),
         (
             (
                 r"^Timeout, server .+ not responding",
@@ -196,6 +196,7 @@ TABLE = tuple(
         (
             (
                 r"Could not resolve hostname",
+                r"open failed: connect failed",
                 r"^ssh: connect to host",
                 r"kex_exchange_identification",
                 r"banner exchange",

@@ -11,13 +11,21 @@ from engine_host.protocol.remote_hosts import (
     AddRemoteHost,
     ChangeRemoteHost,
     RemoteHost,
+    RemoteMode,
 )
 from engine_host.remote.book import HostBook, KeptHost
 from engine_host.remote.connection import Connection
+from engine_host.remote.engine_host_there import EngineHostLink, EngineHostThere
 from engine_host.remote.failures import not_connected
 from engine_host.remote.folder import folder_of
 from engine_host.remote.openssh import KEEP_ALIVE, OpenSsh
 from engine_host.remote.questions import QuestionDesk
+from engine_host.remote.run import RemoteOutcome, RemoteScript, run_over
+
+_SSH_ITSELF = 255
+"""The exit code of ssh for its own failures; a program there may have it too."""
+_MOST = 4 << 20
+"""Bytes that are kept of what a program there prints."""
 
 
 class RemoteHosts:
@@ -39,6 +47,8 @@ class RemoteHosts:
         self._publish = publish
         self.ssh = OpenSsh(environment, keep_alive)
         self._connections: dict[str, Connection] = {}
+        self._links: dict[str, EngineHostLink] = {}
+        self._there: dict[str, EngineHostThere] = {}
         self.desk = QuestionDesk(
             folders.run / "askpass.sock",
             folders.data / "askpass",
@@ -58,9 +68,16 @@ class RemoteHosts:
         shown = shown.model_copy(update={"facts_at": max(times, default=None)})
         if found is None:
             return shown
-        status = found.status
+        status, there = found.status, self._there.get(name, EngineHostThere())
+        reachable, folder = there.reachable and found.connected, found.folder
         return shown.model_copy(
             update={
+                "version": there.version,
+                "protocol": there.protocol,
+                "engine_host_problem": there.problem,
+                "control_socket": str(folder.control) if reachable else None,
+                "control_token": str(folder.token) if reachable else None,
+                "endpoint_socket": str(folder.endpoint) if reachable and there.endpoint else None,
                 "state": status.state,
                 "sentence": status.sentence,
                 "problem": status.problem,
@@ -123,6 +140,25 @@ class RemoteHosts:
             raise not_connected(name)
         return found
 
+    async def run(
+        self, name: str, script: RemoteScript, data: bytes = b"", *, seconds: float = 30.0, most: int = _MOST
+    ) -> RemoteOutcome:
+        """Run one of our programs there, with data on its standard input, and return its end.
+
+        Raises HostError: not_found, ssh_lost where no connection stands or it went away meanwhile.
+        """
+        connection = self.connection(name)
+        argv = connection.command(script.interpreter.value)
+        outcome = await run_over(argv, self.ssh.environment({}), script.sent(data), seconds, most)
+        if outcome.exit == _SSH_ITSELF and not connection.connected:
+            raise not_connected(name)
+        return outcome
+
+    def look(self, name: str) -> None:
+        """Look for the engine host there at once: it was installed or started."""
+        if name in self._links:
+            self._links[name].look()
+
     async def close(self) -> None:
         """End all connections."""
         await asyncio.gather(*(one.disconnect() for one in self._connections.values()))
@@ -143,6 +179,22 @@ class RemoteHosts:
 
     async def _session(self, connection: Connection) -> None:
         """Do what a connection is for, as long as it stands."""
+        if connection.host.mode is not RemoteMode.ENGINE_HOST:
+            return
+        name = connection.host.name
+
+        def changed(there: EngineHostThere) -> None:
+            if self._there.get(name) != there:
+                self._there[name] = there
+                self._changed(name)
+
+        link = EngineHostLink(connection, lambda script: self.run(name, script), changed)
+        self._links[name] = link
+        try:
+            await link.keep()
+        finally:
+            self._links.pop(name, None)
+            self._there.pop(name, None)
 
     def _changed(self, name: str) -> None:
         if name in self.book.all:

@@ -1,0 +1,209 @@
+"""The engine host of another machine: found there, its socket forwarded, and looked at while it answers."""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ValidationError
+
+from engine_host.core import atomic_file
+from engine_host.core.errors import HostError
+from engine_host.core.outside import json_text
+from engine_host.gateway.directory import Target
+from engine_host.gateway.upstream import UpstreamLostError, fetch
+from engine_host.protocol.base import PROTOCOL_MAJOR, Version
+from engine_host.protocol.errors import Fix, Problem, Reason
+from engine_host.protocol.host import HostInfo
+from engine_host.protocol.operations import table as ops
+from engine_host.remote.connection import Connection
+from engine_host.remote.run import SCRIPTS, RemoteOutcome, RemoteScript
+
+_FIND = RemoteScript.read(SCRIPTS / "find_engine_host.py")
+_LOOK = 5.0
+"""Seconds between two looks at one that answers."""
+_PAUSES = (1.0, 2.0, 5.0, 10.0, 30.0)
+"""Seconds between two looks for one that is not there; a probe looks at once."""
+_PATIENCE = 15.0
+_Answer = TypeVar("_Answer", bound=BaseModel)
+Run = Callable[[RemoteScript], Awaitable[RemoteOutcome]]
+
+
+@dataclass(frozen=True)
+class EngineHostThere:
+    """The engine host of a connected machine; `reachable` while its forwarded socket answers."""
+
+    reachable: bool = False
+    endpoint: bool = False
+    version: str | None = None
+    protocol: str | None = None
+    problem: Problem | None = None
+
+
+class EngineHostLink:
+    """Forwards one host's sockets as long as its connection stands, and finds it again when it restarts."""
+
+    def __init__(self, connection: Connection, run: Run, changed: Callable[[EngineHostThere], None]) -> None:
+        self._connection = connection
+        self._run = run
+        self._changed = changed
+        self._now = asyncio.Event()
+        self._forwarded: str | None = None
+        self._endpoint: str | None = None
+
+    def look(self) -> None:
+        """Look now and not only after the pause."""
+        self._now.set()
+
+    async def keep(self) -> None:
+        """Find it and stay with it, until this is cancelled."""
+        failed = 0
+        while True:
+            try:
+                await self._once()
+                failed = 0
+            except HostError as error:
+                self._changed(EngineHostThere(problem=error.problem))
+                with contextlib.suppress(OSError):
+                    self._connection.folder.token.unlink()
+            self._now.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_PAUSES[min(failed, len(_PAUSES) - 1)]):
+                    await self._now.wait()
+            failed += 1
+
+    async def _once(self) -> None:
+        """Stay with the one that runs until it does not answer. Raises HostError, also where none runs."""
+        name, folder = self._connection.host.name, self._connection.folder
+        socket, token = await self._find()
+        if self._forwarded != socket:
+            await self._connection.forward(folder.control, socket)
+            self._forwarded = socket
+        await asyncio.to_thread(atomic_file.write, folder.token, token)
+        version = await self._get(token, ops.VERSION.path, Version)
+        _check_version(version, name)
+        info = await self._get(token, ops.HOST.path, HostInfo)
+        endpoint = await self._lead_endpoint(info)
+        there = EngineHostThere(
+            reachable=True,
+            endpoint=endpoint,
+            version=version.program,
+            protocol=f"{version.major}.{version.minor}",
+        )
+        self._changed(there)
+        while True:
+            await asyncio.sleep(_LOOK)
+            now = await self._get(token, ops.VERSION.path, Version)
+            if now.run_id != version.run_id:
+                return
+
+    async def _find(self) -> tuple[str, str]:
+        """Return where it listens there, and its token. Raises HostError where none runs."""
+        name = self._connection.host.name
+        outcome = await self._run(_FIND)
+        try:
+            told = json_text.parse_object(outcome.need_success(f"Looking for the engine host of {name}"))
+            state, run = str(told["state"]), str(told.get("run", ""))[:300]
+            socket, token = str(told.get("socket", "")), str(told.get("token", ""))
+        except (ValueError, KeyError) as error:
+            raise HostError(
+                Reason.SSH_FAILED,
+                f"{name} did not say whether an engine host runs there.",
+                evidence={"stdout": outcome.stdout[:500].decode("utf-8", "replace")},
+            ) from error
+        if state == "running" and _is_plain(token) and _is_path(socket):
+            return socket, token
+        if state == "none":
+            raise HostError(
+                Reason.HOST_UNREACHABLE,
+                f"No engine host is installed on {name}, or it never ran.",
+                fix=Fix(
+                    text="Install it there; nothing of it needs root.", command=f"sndr host install {name}"
+                ),
+            )
+        raise HostError(
+            Reason.RUN_FOLDER_UNSAFE if state == "unsafe" else Reason.HOST_UNREACHABLE,
+            f"The run folder of the engine host on {name} can be entered by others."
+            if state == "unsafe"
+            else f"The engine host on {name} does not run.",
+            fix=Fix(text="Make it private there: chmod 700 and its path.")
+            if state == "unsafe"
+            else Fix(text="Start it there, or install it anew.", command=f"sndr host install {name}"),
+            evidence={"run": run},
+        )
+
+    async def _lead_endpoint(self, info: HostInfo) -> bool:
+        """Forward its endpoint; False where it does not serve one, or only with TLS."""
+        address = info.endpoint.local_url
+        try:
+            parts = urlsplit(address or "")
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            return False
+        if parts.scheme != "http" or not host or not port or not _is_loopback_word(host):
+            return False
+        there = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        if self._endpoint != there:
+            await self._connection.forward(self._connection.folder.endpoint, there)
+            self._endpoint = there
+        return True
+
+    async def _get(self, token: str, path: str, kind: type[_Answer]) -> _Answer:
+        """Ask its control API. Raises HostError(host_gone) for no answer, and for one that is none."""
+        target = control_target(self._connection, token)
+        name = self._connection.host.name
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                status, body = await fetch(target, "GET", path)
+            if status != 200:
+                raise ValueError(f"status {status}")
+            json_text.refuse_huge(body)
+            return kind.model_validate_json(body)
+        except (UpstreamLostError, TimeoutError, ValueError, ValidationError) as error:
+            raise HostError(
+                Reason.HOST_GONE,
+                f"The engine host on {name} does not answer.",
+                cause=str(error)[:300] or "It took too long.",
+                fix=Fix(text="Look at its log there: sndr logs host"),
+            ) from error
+
+
+def control_target(connection: Connection, token: str) -> Target:
+    """Return the control API behind a connection as something that can be asked."""
+    return Target(
+        engine=f"host:{connection.host.name}",
+        name=connection.host.name,
+        slots=1,
+        context=1,
+        created_at=0.0,
+        socket=str(connection.folder.control),
+        key=token,
+    )
+
+
+def _check_version(version: Version, name: str) -> None:
+    if version.major == PROTOCOL_MAJOR:
+        return
+    older = version.major < PROTOCOL_MAJOR
+    raise HostError(
+        Reason.PROTOCOL_MISMATCH,
+        f"The engine host on {name} speaks protocol {version.major}, this one {PROTOCOL_MAJOR}.",
+        cause=f"It is {version.program[:80]}.",
+        fix=Fix(text="Update it.", command=f"sndr host update {name}")
+        if older
+        else Fix(text=f"Update this program: the one on {name} is newer."),
+    )
+
+
+def _is_plain(token: str) -> bool:
+    return 16 <= len(token) <= 512 and token.isascii() and token.replace("-", "").replace("_", "").isalnum()
+
+
+def _is_path(socket: str) -> bool:
+    return socket.startswith("/") and socket.isprintable() and len(socket.encode()) < 108
+
+
+def _is_loopback_word(host: str) -> bool:
+    return host in ("127.0.0.1", "::1", "localhost")

@@ -1,0 +1,154 @@
+"""Run one of our fixed programs on another machine, with what differs as data on its standard input.
+
+The command that ssh sends is the same few words for every program and all data: the far shell, whichever it
+is, sees nothing else. They read the program from standard input, and what follows it there is its data.
+"""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from engine_host.core.errors import HostError
+from engine_host.protocol.errors import Reason
+from engine_host.remote.openssh import end_group
+
+_MOST_ERRORS = 16 << 10
+
+
+class Interpreter(Enum):
+    """The words that start a program there."""
+
+    SHELL = 'exec sh -c \'read -r n && s=$(dd bs=1 count="$n" 2>/dev/null) && eval "$s"\''
+    PYTHON = "exec python3 -I -c 'import sys; b = sys.stdin.buffer; exec(b.read(int(b.readline())))'"
+
+
+@dataclass(frozen=True)
+class RemoteScript:
+    """A program of ours for another machine."""
+
+    name: str
+    interpreter: Interpreter
+    text: str
+
+    @classmethod
+    def read(cls, path: Path) -> "RemoteScript":
+        """Read a program that lies with ours: a shell's `.sh`, or Python's `.py`."""
+        interpreter = Interpreter.SHELL if path.suffix == ".sh" else Interpreter.PYTHON
+        return cls(path.stem, interpreter, path.read_text(encoding="utf-8"))
+
+    def sent(self, data: bytes) -> bytes:
+        """Return what goes to its standard input."""
+        program = self.text.encode()
+        return str(len(program)).encode() + b"\n" + program + data
+
+
+@dataclass(frozen=True)
+class RemoteOutcome:
+    """The end of a program there: `exit` is None for one that took too long.
+
+    `cut` says that more than was asked for came, and the rest was left out.
+    """
+
+    exit: int | None
+    stdout: bytes
+    stderr: str
+    cut: bool = False
+
+    @property
+    def timed_out(self) -> bool:
+        """True if it was ended because it took too long."""
+        return self.exit is None
+
+    def need_success(self, doing: str) -> bytes:
+        """Return what it printed. Raises HostError(ssh_failed) where it did not end well."""
+        if self.exit == 0:
+            return self.stdout
+        last = self.stderr.strip().splitlines()[-1:]
+        raise HostError(
+            Reason.SSH_FAILED,
+            f"{doing} did not work.",
+            cause=last[0][:300]
+            if last
+            else "It took too long."
+            if self.timed_out
+            else f"Exit code {self.exit}.",
+            evidence={"exit": self.exit, "stderr": self.stderr[-2000:]},
+        )
+
+
+async def run_over(
+    argv: Sequence[str], environment: Mapping[str, str], data: bytes, seconds: float, most: int
+) -> RemoteOutcome:
+    """Run ssh over a connection that stands; when this is cancelled, so is what runs there.
+
+    Raises HostError(ssh_failed) where ssh cannot be started.
+    """
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *argv,
+            env=dict(environment),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise HostError(
+            Reason.SSH_FAILED,
+            f"ssh cannot be run: {error.strerror or error}.",
+            evidence={"errno": error.errno},
+        ) from error
+    out, err = _Capped(most), _Capped(_MOST_ERRORS)
+    ended = True
+    try:
+        async with asyncio.timeout(seconds):
+            await asyncio.gather(
+                _feed(process.stdin, data), out.read(process.stdout), err.read(process.stderr)
+            )
+            await process.wait()
+    except TimeoutError:
+        ended = False
+    finally:
+        await asyncio.shield(end_group(process))
+    return RemoteOutcome(
+        process.returncode if ended else None, out.taken, err.taken.decode("utf-8", "replace"), out.cut
+    )
+
+
+class _Capped:
+    """The first bytes of a stream; the rest is read and dropped."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._parts: list[bytes] = []
+        self._size = 0
+        self.cut = False
+
+    @property
+    def taken(self) -> bytes:
+        return b"".join(self._parts)
+
+    async def read(self, stream: asyncio.StreamReader | None) -> None:
+        while stream is not None and (part := await stream.read(1 << 16)):
+            room = self._most - self._size
+            self.cut = self.cut or len(part) > room
+            if room > 0:
+                self._parts.append(part[:room])
+                self._size += len(part[:room])
+
+
+async def _feed(stream: asyncio.StreamWriter | None, data: bytes) -> None:
+    if stream is None:
+        return
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        stream.write(data)
+        await stream.drain()
+    with contextlib.suppress(OSError):
+        stream.close()
+
+
+SCRIPTS = Path(os.path.dirname(__file__)) / "scripts"

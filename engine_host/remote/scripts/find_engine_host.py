@@ -1,0 +1,66 @@
+"""Runs on another machine: tells where this user's engine host listens there, and its token, as JSON.
+
+Standard library only, for any Python from 3.6 on; it changes nothing.
+"""
+
+import json
+import os
+import socket
+import stat
+import sys
+
+_LARGEST = 4096
+
+
+def data_folders() -> "list[str]":
+    """Return the folders in which the engine host keeps its data, as it looks for them itself."""
+    home = os.environ.get("SNDR_HOME")
+    if home:
+        return [os.path.join(os.path.abspath(os.path.expanduser(home)), "data")]
+    base = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
+    return [os.path.join(base, "sndr"), os.path.expanduser("~/Library/Application Support/sndr")]
+
+
+def private(folder: str) -> bool:
+    """Return True for a folder of this user that nobody else may enter."""
+    about = os.lstat(folder)
+    return stat.S_ISDIR(about.st_mode) and about.st_uid == os.getuid() and not about.st_mode & 0o077
+
+
+def listens(path: str) -> bool:
+    """Return True if somebody listens at a socket."""
+    probe = socket.socket(socket.AF_UNIX)
+    probe.settimeout(5.0)
+    try:
+        probe.connect(path)
+    except OSError:
+        return False
+    finally:
+        probe.close()
+    return True
+
+
+def found() -> "dict[str, str]":
+    """Return what there is to tell: `state` is running, ended, unsafe or none."""
+    for data in data_folders():
+        try:
+            with open(os.path.join(data, "host.claim"), encoding="utf-8") as file:
+                run = json.loads(file.read(_LARGEST))["run"]
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        control = os.path.join(run, "control.sock")
+        try:
+            if not private(run):
+                return {"state": "unsafe", "run": run}
+            with open(os.path.join(run, "token"), encoding="utf-8") as file:
+                token = file.read(_LARGEST).strip()
+        except OSError:
+            return {"state": "ended", "run": run}
+        if not listens(control):
+            return {"state": "ended", "run": run}
+        return {"state": "running", "run": run, "socket": control, "token": token}
+    return {"state": "none"}
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(found()) + "\n")

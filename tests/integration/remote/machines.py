@@ -1,0 +1,223 @@
+"""Real sshd on loopback, with keys, known hosts, a configuration and a second home of their own.
+
+`target` is reached as `direct`, or as `gpu` through the jump host. Their home is `far`, which is SNDR_HOME
+there too: an engine host that is started over ssh keeps to it.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+SSHD = "/usr/sbin/sshd"
+_MARK = "SNDR_TEST_SSHD"
+
+
+def free_port() -> int:
+    """A TCP port that nobody uses now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass
+class Sshd:
+    """One sshd; it may be stopped, frozen and started again on the same port."""
+
+    name: str
+    folder: Path
+    far: Path
+    port: int = field(default_factory=free_port)
+    extra: tuple[str, ...] = ()
+    _process: "subprocess.Popen[bytes] | None" = None
+
+    @property
+    def host_key(self) -> Path:
+        """The private key of this machine."""
+        return self.folder / f"{self.name}_host_key"
+
+    @property
+    def log(self) -> Path:
+        """The file that sshd writes to."""
+        return self.folder / f"{self.name}.log"
+
+    def start(self) -> None:
+        """Start it, with a key of its own if it has none yet."""
+        if not self.host_key.exists():
+            make_key(self.host_key)
+        config = self.folder / f"{self.name}_config"
+        lines = [
+            f"Port {self.port}",
+            "ListenAddress 127.0.0.1",
+            f"HostKey {self.host_key}",
+            f"AuthorizedKeysFile {self.folder / 'authorized_keys'}",
+            "PidFile none",
+            "StrictModes no",
+            "UsePAM no",
+            "PermitRootLogin yes",
+            "PasswordAuthentication no",
+            "KbdInteractiveAuthentication no",
+            "Subsystem sftp internal-sftp",
+            f"SetEnv HOME={self.far} SNDR_HOME={self.far} XDG_DATA_HOME={self.far}/share",
+            *self.extra,
+        ]
+        config.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("SNDR_", "SSH_"))}
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [SSHD, "-D", "-e", "-f", str(config)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**kept, _MARK: str(self.folder)},
+                start_new_session=True,
+            )
+        end = time.monotonic() + 10
+        while True:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            if self._process.poll() is not None or time.monotonic() > end:
+                raise AssertionError(f"sshd did not start: {self.log.read_text(errors='replace')[-2000:]}")
+            time.sleep(0.02)
+
+    def processes(self) -> list[psutil.Process]:
+        """It, and those that serve its connections."""
+        if self._process is None or self._process.poll() is not None:
+            return []
+        main = psutil.Process(self._process.pid)
+        return [main, *main.children(recursive=True)]
+
+    def signal(self, number: int) -> None:
+        """Send a signal to all of its processes."""
+        for process in self.processes():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.send_signal(number)
+
+    def stop(self) -> None:
+        """Kill it with all of its connections; what they started goes on."""
+        sessions = [
+            process
+            for process in self.processes()
+            if process.name() == "sshd" or process.pid == (self._process and self._process.pid)
+        ]
+        for process in sessions:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.send_signal(signal.SIGKILL)
+        if self._process is not None:
+            self._process.wait(10)
+        self._process = None
+
+
+@dataclass
+class Machines:
+    """A target and a jump host, and the configuration by which ssh reaches them."""
+
+    folder: Path
+    far: Path
+    target: Sshd
+    jump: Sshd
+
+    @property
+    def config(self) -> Path:
+        """The configuration of ssh."""
+        return self.folder / "ssh_config"
+
+    @property
+    def known_hosts(self) -> Path:
+        """The file of known hosts."""
+        return self.folder / "known_hosts"
+
+    @property
+    def key(self) -> Path:
+        """The key of the person, without a passphrase."""
+        return self.folder / "person_key"
+
+    def environment(self) -> dict[str, str]:
+        """The environment of a program that is to use these machines."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("SSH_")}
+        return {**kept, "SNDR_SSH_CONFIG": str(self.config)}
+
+    def know(self, *machines: Sshd) -> None:
+        """Note the host keys of machines as known."""
+        lines = []
+        for machine in machines:
+            public = Path(f"{machine.host_key}.pub").read_text(encoding="utf-8").split()
+            lines.append(f"[127.0.0.1]:{machine.port} {public[0]} {public[1]}\n")
+        self.known_hosts.write_text("".join(lines), encoding="utf-8")
+
+    def fingerprint(self, machine: Sshd) -> str:
+        """The fingerprint of a machine's host key."""
+        told = subprocess.run(
+            ["ssh-keygen", "-lf", f"{machine.host_key}.pub"], capture_output=True, text=True, check=True
+        )
+        return told.stdout.split()[1]
+
+    def write_config(self, key: Path | None = None, *, more: str = "") -> None:
+        """Write the configuration; `key` is the one that is offered."""
+        common = (
+            "  HostName 127.0.0.1\n  User root\n  IdentitiesOnly yes\n"
+            f"  IdentityFile {key or self.key}\n  UserKnownHostsFile {self.known_hosts}\n"
+            "  GlobalKnownHostsFile /dev/null\n  UpdateHostKeys no\n  PasswordAuthentication no\n"
+        )
+        self.config.write_text(
+            f"Host direct\n  Port {self.target.port}\n{common}"
+            f"Host gpu\n  Port {self.target.port}\n  ProxyJump jump\n{common}"
+            f"Host jump\n  Port {self.jump.port}\n{common}{more}",
+            encoding="utf-8",
+        )
+
+
+def make_key(path: Path, passphrase: str = "") -> None:
+    """Make a key without asking for anything."""
+    path.unlink(missing_ok=True)
+    subprocess.run(
+        ["ssh-keygen", "-q", "-t", "ed25519", "-N", passphrase, "-C", "test", "-f", str(path)],
+        check=True,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+@contextmanager
+def running_machines() -> Iterator[Machines]:
+    """The machines, up and known; at the end nothing of them is left."""
+    Path("/run/sshd").mkdir(exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix="sndr-s-"))
+    far = folder / "far"
+    far.mkdir()
+    target, jump = Sshd("target", folder, far), Sshd("jump", folder, far)
+    machines = Machines(folder, far, target, jump)
+    try:
+        make_key(machines.key)
+        (folder / "authorized_keys").write_bytes(Path(f"{machines.key}.pub").read_bytes())
+        target.start()
+        jump.start()
+        machines.know(target, jump)
+        machines.write_config()
+        yield machines
+    finally:
+        for sshd in (target, jump):
+            sshd.signal(signal.SIGCONT)
+            sshd.stop()
+        _end_marked(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end_marked(folder: Path) -> None:
+    """End what was started over these machines and is still there."""
+    mark = f"{_MARK}={folder}"
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError):
+            environ = Path(f"/proc/{process.pid}/environ").read_bytes().decode(errors="replace").split("\0")
+            if mark in environ or f"SNDR_HOME={folder / 'far'}" in environ:
+                process.kill()

@@ -1,0 +1,286 @@
+"""Connections over the real ssh to real sshd: each kind of end has its reason, and what can recovers."""
+
+import os
+import signal
+import stat
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from engine_host.core.errors import HostError
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.remote_hosts import RemoteHostState, SshQuestionKind
+from engine_host.remote.run import Interpreter, RemoteScript
+from tests.integration.remote.conftest import Fleet
+from tests.integration.remote.machines import Machines, make_key
+from tests.unit.asynchronous import run, until
+
+Open = Callable[..., AbstractAsyncContextManager[Fleet]]
+ECHO = RemoteScript("echo", Interpreter.SHELL, "printf '%s:' \"$(uname)\"; cat; echo problem >&2; exit 3")
+PYTHON = RemoteScript("python", Interpreter.PYTHON, "import sys; print(sys.stdin.read()[::-1])")
+
+
+def exists(path: str) -> bool:
+    """True if there is such a file or folder."""
+    return os.path.exists(path)
+
+
+def is_private(folder: str) -> bool:
+    """True for a folder that nobody else may enter."""
+    return stat.S_IMODE(os.stat(folder).st_mode) == 0o700
+
+
+def ssh_processes() -> list[psutil.Process]:
+    """The ssh that this test started."""
+    return [one for one in psutil.Process().children(recursive=True) if one.name() == "ssh"]
+
+
+def test_through_a_jump_host_programs_run_with_data_of_any_kind(fleet: Open) -> None:
+    async def work() -> None:
+        async with fleet() as found:
+            found.add("gpu", "gpu")
+            assert found.hosts.connect("gpu").state is RemoteHostState.CONNECTING
+            shown = await found.reach("gpu")
+            assert shown.address is not None
+            assert shown.address.startswith("127.0.0.1:")
+            hostile = b'\'; touch /tmp/pwned; "$(id)" \\ \0 \n `id` \xff'
+            outcome = await found.hosts.run("gpu", ECHO, hostile)
+            assert (outcome.exit, outcome.stdout) == (3, b"Linux:" + hostile)
+            assert outcome.stderr == "problem\n"
+            assert (await found.hosts.run("gpu", PYTHON, b"abc")).stdout == b"cba\n"
+            assert not exists("/tmp/pwned")
+            folder = str(found.hosts.connection("gpu").folder.path)
+            assert is_private(folder)
+            await found.hosts.disconnect("gpu")
+            assert not exists(folder)
+            assert not ssh_processes()
+            states = RemoteHostState
+            assert found.states("gpu") == [
+                states.DISCONNECTED, states.CONNECTING, states.CONNECTED, states.DISCONNECTED,
+            ]  # fmt: skip
+
+    run(work())
+
+
+def test_output_is_bounded_and_a_program_that_hangs_is_ended(fleet: Open) -> None:
+    async def work() -> None:
+        async with fleet() as found:
+            found.add("gpu", "direct")
+            found.hosts.connect("gpu")
+            await found.reach("gpu")
+            much = RemoteScript("much", Interpreter.SHELL, "head -c 3000000 /dev/zero")
+            outcome = await found.hosts.run("gpu", much, most=1000)
+            assert (outcome.exit, len(outcome.stdout), outcome.cut) == (0, 1000, True)
+            hangs = RemoteScript("hangs", Interpreter.SHELL, "cat; sleep 600")
+            assert (await found.hosts.run("gpu", hangs, seconds=1.0)).timed_out
+
+    run(work())
+
+
+def test_a_new_host_key_is_asked_for_once_and_kept_by_ssh(fleet: Open, machines: Machines) -> None:
+    machines.known_hosts.unlink()
+
+    async def work() -> None:
+        async with fleet() as found:
+            found.add("gpu", "direct")
+            found.hosts.connect("gpu")
+            question = await found.question()
+            assert question.kind is SshQuestionKind.HOST_KEY
+            assert not question.secret
+            assert question.fingerprint == machines.fingerprint(machines.target)
+            assert found.hosts.shown("gpu").state is RemoteHostState.ASKING
+            await found.answer(question)
+            await found.reach("gpu")
+            await found.hosts.disconnect("gpu")
+            found.hosts.connect("gpu")
+            await found.reach("gpu")
+            assert found.states("gpu").count(RemoteHostState.ASKING) == 1
+        assert str(machines.target.port) in machines.known_hosts.read_text()
+
+    run(work())
+
+
+def test_a_new_host_key_that_is_refused_is_not_kept(fleet: Open, machines: Machines) -> None:
+    machines.known_hosts.unlink()
+
+    async def work() -> None:
+        async with fleet() as found:
+            found.add("gpu", "direct")
+            found.hosts.connect("gpu")
+            await found.answer(await found.question(), accept=False)
+            shown = await found.reach("gpu", RemoteHostState.FAILED)
+            assert shown.problem is not None
+            assert shown.problem.reason is Reason.HOST_KEY_UNKNOWN
+            assert shown.problem.evidence["fingerprint"] == machines.fingerprint(machines.target)
+        assert not machines.known_hosts.exists() or not machines.known_hosts.read_text()
+
+    run(work())
+
+
+def test_a_changed_host_key_stops_and_cannot_be_accepted(fleet: Open, machines: Machines) -> None:
+    machines.target.stop()
+    make_key(machines.target.host_key)
+    machines.target.start()
+
+    async def work() -> None:
+        async with fleet() as found:
+            found.add("gpu", "gpu")
+            found.hosts.connect("gpu")
+            shown = await found.reach("gpu", RemoteHostState.FAILED)
+            problem = shown.problem
+            assert problem is not None
+            assert problem.reason is Reason.HOST_KEY_CHANGED
+            assert (problem.evidence["key_file"], problem.evidence["key_line"]) == (
+                str(machines.known_hosts), 1,
+            )  # fmt: skip
+            assert problem.evidence["fingerprint"] == machines.fingerprint(machines.target)
+            assert problem.fix is not None
+            assert problem.fix.command is not None
+            assert f"[127.0.0.1]:{machines.target.port}" in problem.fix.command
+            assert not found.hosts.desk.waiting
+            assert RemoteHostState.ASKING not in found.states("gpu")
+
+    run(work())
+
+
+def test_a_passphrase_is_asked_for_again_until_it_is_right(fleet: Open, machines: Machines) -> None:
+    locked = machines.folder / "locked_key"
+    make_key(locked, "open sesame")
+    (machines.folder / "authorized_keys").write_bytes(Path(f"{locked}.pub").read_bytes())
+    machines.write_config(locked)
+
+    async def work() -> None:
+        async with fleet() as found:
+            found.add("gpu", "direct")
+            found.hosts.connect("gpu")
+            question = await found.question()
+            assert (question.kind, question.secret) == (SshQuestionKind.PASSPHRASE, True)
+            assert not question.again
+            await found.answer(question, "wrong")
+            question = await found.question()
+            assert question.again
+            await found.answer(question, "open sesame")
+            await found.reach("gpu")
+            assert "sesame" not in "".join(event.model_dump_json() for event in found.events)
+
+    run(work())
+
+
+def test_a_wrong_passphrase_ends_with_a_reason_and_is_not_tried_on(fleet: Open, machines: Machines) -> None:
+    locked = machines.folder / "locked_key"
+    make_key(locked, "open sesame")
+    (machines.folder / "authorized_keys").write_bytes(Path(f"{locked}.pub").read_bytes())
+    machines.write_config(locked)
+
+    async def work() -> None:
+        async with fleet() as found:
+            found.add("gpu", "direct")
+            found.hosts.connect("gpu")
+            for _ in range(3):
+                await found.answer(await found.question(), "wrong")
+            shown = await found.reach("gpu", RemoteHostState.FAILED)
+            assert shown.problem is not None
+            assert shown.problem.reason is Reason.SSH_AUTH_FAILED
+            assert "wrong" in shown.problem.cause
+
+    run(work())
+
+
+def test_a_key_that_is_not_allowed_there(fleet: Open, machines: Machines) -> None:
+    other = machines.folder / "other_key"
+    make_key(other)
+    machines.write_config(other)
+
+    async def work() -> None:
+        async with fleet() as found:
+            found.add("gpu", "direct")
+            found.hosts.connect("gpu")
+            shown = await found.reach("gpu", RemoteHostState.FAILED)
+            assert shown.problem is not None
+            assert shown.problem.reason is Reason.SSH_AUTH_FAILED
+
+    run(work())
+
+
+@pytest.mark.parametrize("destination", ["direct", "gpu"])
+def test_a_killed_sshd_is_noticed_and_connected_again(
+    fleet: Open, machines: Machines, destination: str
+) -> None:
+    async def work() -> None:
+        async with fleet() as found:
+            found.add("gpu", destination)
+            found.hosts.connect("gpu")
+            await found.reach("gpu")
+            machines.target.stop()
+            shown = await found.reach("gpu", RemoteHostState.RECONNECTING)
+            assert shown.problem is not None
+            assert shown.problem.reason is Reason.SSH_LOST
+            with pytest.raises(HostError) as refused:
+                await found.hosts.run("gpu", ECHO)
+            assert refused.value.reason is Reason.SSH_LOST
+            await until(
+                lambda: (p := found.hosts.shown("gpu").problem) and p.reason is Reason.SSH_UNREACHABLE
+            )
+            machines.target.start()
+            await found.reach("gpu")
+            assert found.hosts.shown("gpu").problem is None
+
+    run(work())
+
+
+def test_a_frozen_machine_is_noticed(fleet: Open, machines: Machines) -> None:
+    async def work() -> None:
+        async with fleet() as found:
+            found.add("gpu", "direct")
+            found.hosts.connect("gpu")
+            await found.reach("gpu")
+            machines.target.signal(signal.SIGSTOP)
+            shown = await found.reach("gpu", RemoteHostState.RECONNECTING)
+            assert shown.problem is not None
+            assert shown.problem.reason is Reason.SSH_LOST
+            machines.target.signal(signal.SIGCONT)
+            await found.reach("gpu")
+
+    run(work())
+
+
+def test_nobody_listens_and_a_name_that_does_not_exist(fleet: Open, machines: Machines) -> None:
+    machines.target.stop()
+
+    async def work() -> None:
+        async with fleet() as found:
+            for name, destination in (("gone", "direct"), ("nowhere", "no.such.host.invalid")):
+                found.add(name, destination)
+                found.hosts.connect(name)
+                shown = await found.reach(name, RemoteHostState.RECONNECTING)
+                assert shown.problem is not None
+                assert shown.problem.reason is Reason.SSH_UNREACHABLE
+                assert shown.next_try_at is not None
+
+    run(work())
+
+
+def test_an_address_command_leads_to_where_the_machine_is_now(fleet: Open, machines: Machines) -> None:
+    machines.write_config(
+        more=f"Host moved\n  HostName 127.0.0.99\n  Port {machines.target.port}\n  User root\n"
+        f"  IdentityFile {machines.key}\n  UserKnownHostsFile {machines.known_hosts}\n"
+    )
+    known = machines.known_hosts.read_text().replace("[127.0.0.1]", "[127.0.0.99]")
+    machines.known_hosts.write_text(known)
+
+    async def work() -> None:
+        async with fleet() as found:
+            found.add("bad", "moved", address_command="echo '127.0.0.1; id'")
+            found.hosts.connect("bad")
+            shown = await found.reach("bad", RemoteHostState.RECONNECTING)
+            assert shown.problem is not None
+            assert "its command told none" in shown.problem.message
+            found.add("gpu", "moved", address_command="echo 127.0.0.1")
+            found.hosts.connect("gpu")
+            shown = await found.reach("gpu")
+            assert shown.address == f"127.0.0.1:{machines.target.port}"
+
+    run(work())
