@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import secrets
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -26,12 +27,13 @@ from engine_host.gateway.inspection.prefix_lens import PrefixLens
 from engine_host.gateway.loading.lm_studio import load_wish, unload_wish
 from engine_host.gateway.loading.loader import Loader, NothingToLoad
 from engine_host.gateway.loading.requests import OnDemandRequests
+from engine_host.gateway.meter import Figures
 from engine_host.gateway.metrics.counters import EndpointCounters
 from engine_host.gateway.metrics.engines import EngineMetrics
 from engine_host.gateway.metrics.exposition import CONTENT_TYPE, written
 from engine_host.gateway.metrics.live import live
 from engine_host.gateway.openai.bodies import ClientGoneError, parse_body, read_body
-from engine_host.gateway.request_log import Publish, RequestLog
+from engine_host.gateway.request_log import Entry, Publish, RequestLog
 from engine_host.gateway.routes import table
 from engine_host.gateway.routes.listed import query_of
 from engine_host.gateway.routes.rows import Ask, Asked, Looked, Post, ReadRequest
@@ -318,10 +320,13 @@ class Gateway:
             return partial(self._load_and_answer, request, meaning, name)
         return await self._admitted(request, meaning)
 
-    async def _admitted(self, request: ReadRequest, meaning: Meaning, *, begun: bool = False) -> _Answer:
+    async def _admitted(
+        self, request: ReadRequest, meaning: Meaning, *, begun: bool = False, entry: Entry | None = None
+    ) -> _Answer:
         """Return the function that answers a checked request; raises EndpointError for one that is refused.
 
-        `begun`: the headers of its stream are sent already.
+        `begun`: the headers of its stream are sent already. `entry`: it is written down, as it waited for its
+        model's load.
         """
         route, path, request_id, key = request.route, request.path, request.request_id, request.key
         headers = request.headers
@@ -340,27 +345,27 @@ class Gateway:
         if self._closing:
             raise faults.closing()
         ticket = self._admission.enter(target, key.id if key else "")
-        agent = headers.get("user-agent", "")
-        entry = self.request_log.open(
-            request_id,
-            target,
-            route=path,
-            client=agent,
-            stream=call.stream,
-            key=key.name if key else None,
-            client_name=client_name(headers),
-        )
+        if entry is None:
+            entry = self._written_down(request, target, stream=call.stream)
+        elif entry.ended:
+            # Cancelled just now.
+            self._admission.release(ticket)
+            raise faults.cancelled()
+        else:
+            entry.loaded(target)
         self.prefixes.begin(entry, named, body, len(raw))
         entry.capture = self.captures.begin(request_id, path, headers, request.raw, target.key)
 
+        written = entry
+
         async def answer(send: Send) -> None:
-            if entry.capture is not None:
-                send = entry.capture.sending(send)
+            if written.capture is not None:
+                send = written.capture.sending(send)
             exchange = Exchange(
                 target,
                 call,
                 ticket,
-                entry,
+                written,
                 self._admission,
                 request.receive,
                 send,
@@ -373,19 +378,45 @@ class Gateway:
             try:
                 await self._carry_out(exchange)
             finally:
-                self.providers.note(target, entry)
+                self.providers.note(target, written)
 
         return answer
 
     async def _load_and_answer(self, request: ReadRequest, meaning: Meaning, name: str, send: Send) -> None:
         """Have a model loaded, and answer a request with it."""
+        entry: Entry | None = None
+        if isinstance(request.route, Post):
+            coming = Target("", meaning.name or name, 1, 0, time.time(), socket="")
+            stream = bool(request.body.get("stream"))
+            entry = self._written_down(request, coming, stream=stream, loading=True)
 
         async def admitted(begun: bool) -> _Answer:
-            return await self._admitted(request, meaning, begun=begun)
+            return await self._admitted(request, meaning, begun=begun, entry=entry)
 
-        answer = await self._loads.after_load(request, name, admitted, send)
-        if answer is not None:
-            await answer(send)
+        try:
+            answer = await self._loads.after_load(request, name, admitted, send, entry)
+            if answer is not None:
+                await answer(send)
+                if entry is not None and not entry.ended:
+                    # To be loaded was all that it asked for.
+                    entry.done(Figures())
+        finally:
+            if entry is not None:
+                entry.cancelled()
+
+    def _written_down(
+        self, request: ReadRequest, target: Target, *, stream: bool, loading: bool = False
+    ) -> Entry:
+        return self.request_log.open(
+            request.request_id,
+            target,
+            route=request.path,
+            client=request.headers.get("user-agent", ""),
+            stream=stream,
+            key=request.key.name if request.key else None,
+            client_name=client_name(request.headers),
+            loading=loading,
+        )
 
     async def _carry_out(self, exchange: Exchange) -> None:
         """Run one exchange where `aclose` finds it."""

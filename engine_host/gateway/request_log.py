@@ -70,6 +70,16 @@ class Entry:
             self._told_at, self._told_place = now, place
             self._move(RequestState.WAITING)
 
+    def load(self) -> None:
+        """It waits for its model."""
+        self._move(RequestState.LOADING)
+
+    def loaded(self, target: Target) -> None:
+        """Its model answers now, and this is who does."""
+        self.target = target
+        self.stop = None
+        self._move(RequestState.WAITING)
+
     def admitted(self) -> None:
         """It has a slot; the engine reads its prompt."""
         self.waited = time.monotonic() - self.started
@@ -187,10 +197,16 @@ class RequestLog:
         stream: bool,
         key: str | None = None,
         client_name: str = "",
+        loading: bool = False,
     ) -> Entry:
-        """Write down a new request; the oldest ended one goes when there are too many."""
+        """Write down a new request; the oldest ended one goes when there are too many.
+
+        `loading`: its model has to be loaded first, which is told at once.
+        """
         client = client[:_LONGEST_CLIENT]
         entry = Entry(request_id, target, route, client, stream, self._publish, key, client_name)
+        if loading:
+            entry.load()
         self._entries[request_id] = entry
         if len(self._entries) > self._limit:
             self._shrink()

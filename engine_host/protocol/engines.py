@@ -133,8 +133,9 @@ class EnginePage(Page):
 
 
 class RequestState(StrEnum):
-    """The state of a request."""
+    """The state of a request; `loading` is the wait for a model that this request, or another one, loads."""
 
+    LOADING = "loading"
     WAITING = "waiting"
     PREFILL = "prefill"
     DECODE = "decode"
@@ -147,7 +148,7 @@ class Request(Wire):
     """One request to the endpoint; no text of it is kept. Times in seconds, rates in tokens a second."""
 
     id: str
-    engine: str
+    engine: str = Field(description="the id of who answers; empty while its model is being loaded")
     model: str
     provider: str | None = Field(
         None, description="the host and port outside this program that it was sent to; null for an engine"

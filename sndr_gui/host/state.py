@@ -55,7 +55,9 @@ RECENT_REQUESTS = 200
 RECENT_JOBS = 200
 RECENT_ENGINES = 20
 MOST_SERIES = 500
-OPEN_REQUESTS = frozenset({RequestState.WAITING, RequestState.PREFILL, RequestState.DECODE})
+OPEN_REQUESTS = frozenset(
+    {RequestState.LOADING, RequestState.WAITING, RequestState.PREFILL, RequestState.DECODE}
+)
 
 
 @dataclass(frozen=True)

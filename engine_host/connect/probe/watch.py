@@ -8,7 +8,7 @@ from typing import Protocol
 from engine_host.protocol.connect import ProbeOutcome
 from engine_host.protocol.engines import Engine, Request, RequestState
 
-_LIVE = {RequestState.WAITING, RequestState.PREFILL, RequestState.DECODE}
+_LIVE = {RequestState.LOADING, RequestState.WAITING, RequestState.PREFILL, RequestState.DECODE}
 _PATIENCE = 12.0
 """Seconds for a request to end and for two readings of the engine after that; one comes every second."""
 _LOOK = 0.1

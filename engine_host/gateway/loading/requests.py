@@ -22,6 +22,7 @@ from engine_host.gateway.ollama.keep_alive import seconds
 from engine_host.gateway.ollama.lines import loaded
 from engine_host.gateway.ollama.request import is_load
 from engine_host.gateway.openai.bodies import ClientGoneError
+from engine_host.gateway.request_log import Entry
 from engine_host.gateway.routes.rows import ReadRequest
 from engine_host.gateway.routes.table import OLLAMA_LOADS
 from engine_host.gateway.routing.resolution import Meaning, engines_of
@@ -115,15 +116,19 @@ class OnDemandRequests:
         name: str,
         admitted: Callable[[bool], Awaitable[Answer]],
         send: Send,
+        entry: Entry | None = None,
     ) -> Answer | None:
         """Return what `admitted` makes of a request once its model is loaded; None when it has been answered.
 
-        `admitted` is told whether the headers of a stream are sent already.
+        `admitted` is told whether the headers of a stream are sent already. `entry` is the request in the
+        log, from where it can be cancelled.
         """
         limit = wait_limit(request.headers.get("prefer"), self._limit())
         # Ollama's lines of JSON have nothing that keeps a connection alive and says nothing.
         pings = request.wants_events
         wait = LoadWait(name, request.request_id, pings=pings, limit=limit, note=self._note)
+        if entry is not None:
+            entry.stop = wait.stop
         owner = request.key.id if request.key else ""
         try:
             keep_alive = _keep_alive(request)
@@ -139,6 +144,8 @@ class OnDemandRequests:
             _log.exception("%s could not be answered after its load", request.request_id)
             fault = faults.internal()
         self._refused(fault)
+        if entry is not None:
+            entry.failed(fault.problem())
         if wait.begun:
             await wait.fail(send, fault, request.path, request.body)
         else:

@@ -33,6 +33,11 @@ class LoadWait:
         self._pings = pings
         self._limit = limit
         self._note = note
+        self._stopped = asyncio.Event()
+
+    def stop(self) -> None:
+        """End the wait: somebody cancelled the request."""
+        self._stopped.set()
 
     async def wait(self, load: Load, receive: Receive, send: Send) -> None:
         """Return once the model answers.
@@ -41,20 +46,26 @@ class LoadWait:
         """
         end = time.monotonic() + self._limit
         gone = asyncio.ensure_future(_gone(receive))
+        stopped = asyncio.ensure_future(_set(self._stopped))
         try:
             while not load.done.done():
                 left = end - time.monotonic()
                 if left <= 0:
                     raise loading(self._name)
                 step = min(self._note, left) if self._pings else left
-                await asyncio.wait({load.done, gone}, timeout=step, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait(
+                    {load.done, gone, stopped}, timeout=step, return_when=asyncio.FIRST_COMPLETED
+                )
                 if gone.done():
                     raise ClientGoneError
+                if stopped.done():
+                    raise faults.cancelled()
                 if self._pings and not load.done.done():
                     await self._ping(send)
         finally:
             gone.cancel()
-            await asyncio.gather(gone, return_exceptions=True)
+            stopped.cancel()
+            await asyncio.gather(gone, stopped, return_exceptions=True)
         if load.done.cancelled():
             raise faults.closing()
         error = load.done.exception()
@@ -80,6 +91,10 @@ class LoadWait:
             told = fault.frame(faults.form_of(path), self._request_id)
         await send({"type": "http.response.body", "body": told, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _set(event: asyncio.Event) -> None:
+    await event.wait()
 
 
 async def _gone(receive: Receive) -> None:

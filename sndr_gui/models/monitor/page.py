@@ -33,6 +33,7 @@ _TONES = {
     RequestState.DONE: "good",
     RequestState.FAILED: "bad",
     RequestState.CANCELLED: "warn",
+    RequestState.LOADING: "muted",
     RequestState.WAITING: "muted",
 }
 
