@@ -103,6 +103,10 @@ class Connection:
             raise failures.not_connected(self.host.name)
         return self._ssh.over(self.host.destination, self.folder.ssh, *command)
 
+    async def stands(self) -> bool:
+        """Ask ssh itself: the end of a connection is heard of a moment later."""
+        return self.connected and await self._answers()
+
     async def forward(self, local: Path, remote: str) -> None:
         """Lead a socket here to `remote` there: HOST:PORT or a socket's path. Raises HostError."""
         there = _quoted(remote) if remote.startswith("/") else remote

@@ -20,7 +20,7 @@ from engine_host.remote.failures import not_connected
 from engine_host.remote.folder import folder_of
 from engine_host.remote.openssh import KEEP_ALIVE, OpenSsh
 from engine_host.remote.questions import QuestionDesk
-from engine_host.remote.run import RemoteOutcome, RemoteScript, run_over
+from engine_host.remote.run import Feed, RemoteOutcome, RemoteScript, fed, run_over
 
 _SSH_ITSELF = 255
 """The exit code of ssh for its own failures; a program there may have it too."""
@@ -147,10 +147,19 @@ class RemoteHosts:
 
         Raises HostError: not_found, ssh_lost where no connection stands or it went away meanwhile.
         """
+        return await self.run_fed(name, script, fed(script.sent(data)), seconds, most)
+
+    async def run_fed(
+        self, name: str, script: RemoteScript, feed: Feed, seconds: float | None, most: int = _MOST
+    ) -> RemoteOutcome:
+        """Run one of our programs there with `feed` writing its standard input, the program itself first.
+
+        Raises HostError: not_found, ssh_lost, and what `feed` raises.
+        """
         connection = self.connection(name)
         argv = connection.command(script.interpreter.value)
-        outcome = await run_over(argv, self.ssh.environment({}), script.sent(data), seconds, most)
-        if outcome.exit == _SSH_ITSELF and not connection.connected:
+        outcome = await run_over(argv, self.ssh.environment({}), feed, seconds, most)
+        if outcome.exit == _SSH_ITSELF and not await connection.stands():
             raise not_connected(name)
         return outcome
 

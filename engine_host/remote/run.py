@@ -7,7 +7,7 @@ is, sees nothing else. They read the program from standard input, and what follo
 import asyncio
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -80,12 +80,27 @@ class RemoteOutcome:
         )
 
 
+Feed = Callable[[asyncio.StreamWriter], Awaitable[None]]
+"""Writes what goes to a program's standard input; a program that ends before it is no error of its."""
+
+
+def fed(data: bytes) -> Feed:
+    """Return the feed of some bytes."""
+
+    async def feed(stream: asyncio.StreamWriter) -> None:
+        stream.write(data)
+        await stream.drain()
+
+    return feed
+
+
 async def run_over(
-    argv: Sequence[str], environment: Mapping[str, str], data: bytes, seconds: float, most: int
+    argv: Sequence[str], environment: Mapping[str, str], feed: Feed, seconds: float | None, most: int
 ) -> RemoteOutcome:
     """Run ssh over a connection that stands; when this is cancelled, so is what runs there.
 
-    Raises HostError(ssh_failed) where ssh cannot be started.
+    Without `seconds` it may take as long as it likes. Raises HostError(ssh_failed) where ssh cannot be
+    started, and what `feed` raises.
     """
     try:
         process = await asyncio.create_subprocess_exec(
@@ -107,7 +122,7 @@ async def run_over(
     try:
         async with asyncio.timeout(seconds):
             await asyncio.gather(
-                _feed(process.stdin, data), out.read(process.stdout), err.read(process.stderr)
+                _feed(process.stdin, feed), out.read(process.stdout), err.read(process.stderr)
             )
             await process.wait()
     except TimeoutError:
@@ -141,12 +156,11 @@ class _Capped:
                 self._size += len(part[:room])
 
 
-async def _feed(stream: asyncio.StreamWriter | None, data: bytes) -> None:
+async def _feed(stream: asyncio.StreamWriter | None, feed: Feed) -> None:
     if stream is None:
         return
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        stream.write(data)
-        await stream.drain()
+        await feed(stream)
     with contextlib.suppress(OSError):
         stream.close()
 

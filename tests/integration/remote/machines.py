@@ -6,10 +6,12 @@ there too: an engine host that is started over ssh keeps to it.
 
 import contextlib
 import os
+import resource
 import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -18,6 +20,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
+
+from engine_host.client.sync import wait_for_host
+from engine_host.core.paths import Folders
+from tests.conftest import SHARED_CACHE
 
 SSHD = "/usr/sbin/sshd"
 _MARK = "SNDR_TEST_SSHD"
@@ -51,8 +57,8 @@ class Sshd:
         """The file that sshd writes to."""
         return self.folder / f"{self.name}.log"
 
-    def start(self) -> None:
-        """Start it, with a key of its own if it has none yet."""
+    def start(self, *, file_limit: int | None = None) -> None:
+        """Start it, with a key of its own; no file there grows beyond `file_limit` bytes."""
         if not self.host_key.exists():
             make_key(self.host_key)
         config = self.folder / f"{self.name}_config"
@@ -68,7 +74,7 @@ class Sshd:
             "PasswordAuthentication no",
             "KbdInteractiveAuthentication no",
             "Subsystem sftp internal-sftp",
-            f"SetEnv HOME={self.far} SNDR_HOME={self.far} XDG_DATA_HOME={self.far}/share",
+            f"SetEnv HOME={self.far} SNDR_HOME={self.far} SNDR_CACHE={SHARED_CACHE}",
             *self.extra,
         ]
         config.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -81,6 +87,7 @@ class Sshd:
                 stderr=log,
                 env={**kept, _MARK: str(self.folder)},
                 start_new_session=True,
+                preexec_fn=None if file_limit is None else lambda: _limit(file_limit),
             )
         end = time.monotonic() + 10
         while True:
@@ -163,6 +170,44 @@ class Machines:
         )
         return told.stdout.split()[1]
 
+    @contextmanager
+    def engine_host(self, *arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
+        """An engine host of the target's user, started over ssh; it ends with this."""
+        words = [sys.executable, "-m", "engine_host", "serve", "--port", str(free_port()), *arguments]
+        with (self.folder / "engine_host.log").open("ab") as log:
+            process = subprocess.Popen(
+                ["ssh", "-F", str(self.config), "-T", "direct", "exec", *words],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=self.environment(),
+            )
+        try:
+            client = wait_for_host(self.far_folders, 60.0, lambda: process.poll() is not None)
+            assert client is not None, (self.folder / "engine_host.log").read_text(errors="replace")
+            client.close()
+            yield process
+        finally:
+            self.end_engine_host()
+            process.terminate()
+            process.wait(10)
+
+    @property
+    def far_folders(self) -> Folders:
+        """The folders of the engine host there."""
+        return Folders.resolve({"SNDR_HOME": str(self.far)})
+
+    def end_engine_host(self, number: int = signal.SIGTERM) -> None:
+        """End the engine host there, in order or by force."""
+        owner = self.far_folders.read_lock_owner()
+        if owner is None:
+            return
+        with contextlib.suppress(psutil.Error):
+            found = psutil.Process(owner.pid)
+            if f"SNDR_HOME={self.far}" in Path(f"/proc/{owner.pid}/environ").read_text(errors="replace"):
+                found.send_signal(number)
+                found.wait(30)
+
     def write_config(self, key: Path | None = None, *, more: str = "") -> None:
         """Write the configuration; `key` is the one that is offered."""
         common = (
@@ -176,6 +221,10 @@ class Machines:
             f"Host jump\n  Port {self.jump.port}\n{common}{more}",
             encoding="utf-8",
         )
+
+
+def _limit(size: int) -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
 def make_key(path: Path, passphrase: str = "") -> None:

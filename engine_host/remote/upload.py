@@ -1,0 +1,155 @@
+"""Send a file to another machine: what is there already is not sent again, and the whole is checked."""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine_host.core.errors import HostError
+from engine_host.core.outside import files, json_text
+from engine_host.core.sizes import size_text
+from engine_host.protocol.errors import Fix, Reason
+from engine_host.remote.hosts import RemoteHosts
+from engine_host.remote.run import SCRIPTS, RemoteOutcome, RemoteScript
+
+_RECEIVE = RemoteScript.read(SCRIPTS / "receive_file.py")
+_PIECE = 1 << 18
+_LONGEST_LOOK = 600.0
+"""Seconds for hashing what is there already; a slow disk reads tens of gigabytes in them."""
+
+Progress = Callable[[int, int], None]
+"""Told the bytes that are there, and all."""
+
+
+@dataclass(frozen=True)
+class Uploaded:
+    """A file that lies there whole: its path there, its hash, and how many bytes had to be sent."""
+
+    path: str
+    sha256: str
+    sent: int
+
+
+async def upload(
+    hosts: RemoteHosts,
+    name: str,
+    source: Path,
+    destination: str,
+    *,
+    mode: int = 0o644,
+    progress: Progress = lambda _done, _all: None,
+) -> Uploaded:
+    """Send a file to `destination` there, a path below the home folder or an absolute one.
+
+    A part that an earlier try left is gone on with. Raises HostError: ssh_lost for a connection that went
+    away (the same call goes on), disk_full, not_writable, verification_failed, not_found for the source.
+    """
+    try:
+        size, digest = await asyncio.to_thread(_measured, source)
+    except OSError as error:
+        raise HostError(
+            Reason.NOT_FOUND,
+            f"{source} cannot be read: {error.strerror or error}.",
+            evidence={"path": str(source)},
+        ) from error
+    asked = {"path": destination, "size": size, "sha256": digest, "mode": mode}
+    outcome = await hosts.run(name, _RECEIVE, _line({**asked, "ask": True}), seconds=_LONGEST_LOOK)
+    there = _told(name, destination, outcome)
+    if there.get("done"):
+        progress(size, size)
+        return Uploaded(str(there["path"]), digest, 0)
+    start = await asyncio.to_thread(_goes_on, source, there, size)
+
+    async def feed(stream: asyncio.StreamWriter) -> None:
+        stream.write(_RECEIVE.sent(_line({**asked, "from": start})))
+        with files.open_regular(source) as file:
+            file.seek(start)
+            done = start
+            while piece := await asyncio.to_thread(file.read, _PIECE):
+                stream.write(piece)
+                await stream.drain()
+                done += len(piece)
+                progress(done, size)
+
+    told = _told(name, destination, await hosts.run_fed(name, _RECEIVE, feed, None))
+    return Uploaded(str(told.get("path", destination)), digest, size - start)
+
+
+def _line(asked: dict[str, Any]) -> bytes:
+    return json.dumps(asked).encode() + b"\n"
+
+
+def _measured(source: Path) -> tuple[int, str]:
+    with files.open_regular(source) as file:
+        found = hashlib.sha256()
+        for piece in iter(lambda: file.read(1 << 20), b""):
+            found.update(piece)
+        return file.tell(), found.hexdigest()
+
+
+def _goes_on(source: Path, there: dict[str, Any], size: int) -> int:
+    """Return from where on to send: the end of the part there, if it is the beginning of this file."""
+    have = there.get("size")
+    if not isinstance(have, int) or not 0 < have <= size:
+        return 0
+    found = hashlib.sha256()
+    with files.open_regular(source) as file:
+        left = have
+        while left and (piece := file.read(min(left, 1 << 20))):
+            found.update(piece)
+            left -= len(piece)
+    return have if not left and found.hexdigest() == there.get("sha256") else 0
+
+
+def _told(name: str, destination: str, outcome: RemoteOutcome) -> dict[str, Any]:
+    """Return what the other side says. Raises HostError for a failure that it tells of."""
+    raw = outcome.need_success(f"Sending a file to {name}")
+    try:
+        told = json_text.parse_object(raw)
+    except ValueError as error:
+        raise HostError(
+            Reason.SSH_FAILED,
+            f"{name} did not say what became of the file.",
+            evidence={"stdout": raw[:500].decode("utf-8", "replace")},
+        ) from error
+    failure = told.get("error")
+    if failure is None:
+        return told
+    evidence = {"path": destination, "host": name, **told}
+    if failure == "disk_full":
+        free, needed = told.get("free"), told.get("needed")
+        cause = ""
+        if isinstance(free, int) and isinstance(needed, int):
+            cause = f"{size_text(needed)} are needed there and {size_text(free)} are free."
+        raise HostError(
+            Reason.DISK_FULL,
+            f"The disk of {name} is full: {destination} was not sent.",
+            cause=cause,
+            fix="Free some space there and do it again.",
+            evidence=evidence,
+        )
+    if failure == "damaged":
+        raise HostError(
+            Reason.VERIFICATION_FAILED,
+            f"{destination} came to {name} damaged, and was removed there.",
+            cause="The file changed while it was sent, or the disk there is faulty.",
+            fix="Do it again.",
+            evidence=evidence,
+        )
+    if failure == "interrupted":
+        raise HostError(
+            Reason.SSH_LOST,
+            f"{destination} was sent to {name} in part.",
+            fix=Fix(text="Do it again: it goes on where it stopped."),
+            evidence=evidence,
+        )
+    raise HostError(
+        Reason.NOT_WRITABLE,
+        f"{destination} cannot be written on {name}.",
+        cause=str(told.get("text", ""))[:300],
+        fix="Choose a folder there that is yours.",
+        evidence=evidence,
+    )

@@ -1,0 +1,73 @@
+"""The engine host of another machine behind forwarded sockets: found, asked, lost and found again."""
+
+import asyncio
+import signal
+import stat
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, ExitStack
+from pathlib import Path
+
+from engine_host.client.address import RemoteAddress
+from engine_host.client.sync import ControlClient
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.host import HostInfo
+from engine_host.protocol.operations import table as ops
+from engine_host.protocol.remote_hosts import RemoteHost, RemoteMode
+from tests.integration.remote.conftest import Fleet
+from tests.integration.remote.machines import Machines
+from tests.unit.asynchronous import run, until
+
+Open = Callable[..., AbstractAsyncContextManager[Fleet]]
+
+
+def ask(shown: RemoteHost) -> HostInfo:
+    """Ask the host behind the sockets who it is."""
+    assert shown.control_socket is not None
+    assert shown.control_token is not None
+    address = RemoteAddress(shown.name, Path(shown.control_socket), Path(shown.control_token))
+    assert stat.S_IMODE(address.token.stat().st_mode) == stat.S_IMODE(address.socket.stat().st_mode) == 0o600
+    with ControlClient(address) as client:
+        return client.call(ops.HOST)
+
+
+def test_it_is_found_asked_and_found_again(fleet: Open, machines: Machines) -> None:
+    async def work() -> None:
+        async with fleet() as found:
+            with ExitStack() as stack:
+                found.add("gpu", "gpu", RemoteMode.ENGINE_HOST)
+                found.hosts.connect("gpu")
+                await found.reach("gpu")
+                await until(lambda: found.hosts.shown("gpu").engine_host_problem)
+                shown = found.hosts.shown("gpu")
+                assert shown.engine_host_problem is not None
+                assert shown.engine_host_problem.reason is Reason.HOST_UNREACHABLE
+                assert shown.engine_host_problem.fix is not None
+                assert shown.engine_host_problem.fix.command == "sndr host install gpu"
+                assert shown.control_socket is None
+
+                await asyncio.to_thread(stack.enter_context, machines.engine_host())
+                found.hosts.look("gpu")
+                await until(lambda: found.hosts.shown("gpu").control_socket)
+                shown = found.hosts.shown("gpu")
+                assert shown.endpoint_socket is not None
+                first = await asyncio.to_thread(ask, shown)
+                assert shown.version == first.program
+
+                await asyncio.to_thread(machines.end_engine_host, signal.SIGKILL)
+                await until(lambda: found.hosts.shown("gpu").control_socket is None)
+                assert not exists(shown.control_token)
+                await asyncio.to_thread(stack.enter_context, machines.engine_host())
+                found.hosts.look("gpu")
+                await until(lambda: found.hosts.shown("gpu").control_socket)
+                second = await asyncio.to_thread(ask, found.hosts.shown("gpu"))
+                assert second.run_id != first.run_id
+                await found.hosts.disconnect("gpu")
+                assert found.hosts.shown("gpu").control_socket is None
+                assert not exists(shown.control_token)
+
+    run(work())
+
+
+def exists(path: str | None) -> bool:
+    """True if there is such a file."""
+    return path is not None and Path(path).exists()
