@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from engine_host.gateway.directory import UNLOADED, Target
+from engine_host.launch.plans.llamacpp import CONTEXT_STEP
 from engine_host.library.checkpoint import CheckpointInfo
 from engine_host.library.gguf import GgufInfo
 from engine_host.library.index import IndexedModel
@@ -44,6 +45,7 @@ def target_of(
         images=sees if of_vllm else any(word.partition("=")[0] in _PROJECTORS for word in engine.plan.argv),
         tokens_only="--skip-tokenizer-init" in engine.plan.argv,
         owned_by="vllm" if of_vllm else "llamacpp",
+        context_step=1 if of_vllm else CONTEXT_STEP,
         stands_for=tuple(filter(None, (engine.plan.preset, engine.plan.model))),
         tools=templated and ("--tool-call-parser" if of_vllm else "--jinja") in engine.plan.argv,
     )

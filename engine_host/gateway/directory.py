@@ -28,7 +28,8 @@ class Target:
     names by which a route may mean it: its preset, its model. `route`: what the route leads to, in words.
     `provider` is the host and port of who answers and is no engine of this program; None for an engine.
     `state` is `loaded`, or `loading` or `unloaded` for a model that a request loads; `expires_at` is when it
-    is stopped if no request comes, in seconds since the epoch.
+    is stopped if no request comes, in seconds since the epoch. `context_step`: a context that is asked for at
+    a start becomes a multiple of so many tokens.
     """
 
     engine: str
@@ -61,6 +62,14 @@ class Target:
     provider: str | None = None
     state: str = LOADED
     expires_at: float | None = None
+    context_step: int = 1
+
+    def has_context(self, asked: int) -> bool:
+        """Return True if a start with this context, in tokens, would have what this one has."""
+        rounded = -(-asked // self.context_step) * self.context_step
+        # An engine that was asked for more than the model was trained for gives what it was trained for.
+        most = self.context_trained if self.context_step > 1 else None
+        return self.context in (asked, rounded) or (most is not None and asked >= most == self.context)
 
     @property
     def engine_name(self) -> str:

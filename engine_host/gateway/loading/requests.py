@@ -175,10 +175,10 @@ class OnDemandRequests:
             target = self._running(wish.name)
             if target is None:
                 raise faults.engine_unreachable(wish.name)
-            # One's own load may have rounded the context; somebody else's has the one that they asked for.
-            if load.overrides != overrides and wish.overrides.context not in (None, target.context):
-                raise loaded_otherwise(target)
-        elif wish.overrides.context not in (None, target.context):
+            if load.overrides == overrides:
+                return loaded_by_client(wish, target, time.monotonic() - began)
+        asked = wish.overrides.context
+        if asked is not None and not target.has_context(asked):
             raise loaded_otherwise(target)
         return loaded_by_client(wish, target, time.monotonic() - began)
 

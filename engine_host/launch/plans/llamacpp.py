@@ -53,7 +53,7 @@ from engine_host.protocol.plans import (
 )
 
 # llama_context pads a stream's context to this many tokens (llama-context.cpp).
-_CONTEXT_STEP = 256
+CONTEXT_STEP = 256
 # Of the free memory; other programs need some of it again.
 _MEMORY_SHARE = 0.8
 
@@ -165,8 +165,8 @@ class LlamaCppPlans:
             resolved.set("context", info.context, Layer.MODEL, "the model was trained for no more")
         resolved.set_given("context", user.context, Layer.USER)
         context = int(resolved["context"])
-        if context % _CONTEXT_STEP:
-            rounded = context + _CONTEXT_STEP - context % _CONTEXT_STEP
+        if context % CONTEXT_STEP:
+            rounded = context + CONTEXT_STEP - context % CONTEXT_STEP
             resolved.replace("context", rounded, f"llama.cpp rounds {context} up")
         if self._dependencies.settings.is_set("engine.streams"):
             resolved.set("streams", user.streams, Layer.USER)

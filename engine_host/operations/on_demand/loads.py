@@ -137,6 +137,11 @@ class OnDemandModels:
         """Return one model as it is now. Raises HostError(not_found)."""
         return self._shown(self._found(name))
 
+    def running(self, name: str) -> Engine | None:
+        """Return the engine that answers for a model; None while none does. Raises HostError(not_found)."""
+        engine = self._engine_of(self._found(name))
+        return engine if engine is not None and engine.state in _SERVING else None
+
     def all(self) -> tuple[OnDemandModel, ...]:
         """Return every model as it is now, by name."""
         return tuple(self._shown(self._models[name]) for name in sorted(self._models))

@@ -131,6 +131,8 @@ class OnDemandOperations:
         """
         model = self._models.get(name)
         other = asked.overrides != Overrides()
+        if model.state is OnDemandState.LOADED and other and await self._has(model, asked.overrides):
+            other = False
         if model.state is not OnDemandState.LOADABLE and other:
             raise HostError(
                 Reason.CONFLICT,
@@ -140,9 +142,7 @@ class OnDemandOperations:
                 ),
             )
         if other:
-            given = asked.overrides.model_dump(exclude_none=True)
-            overrides = model.launch.overrides.model_copy(update=given)
-            await self._planned(model.launch.model_copy(update={"overrides": overrides}))
+            await self._planned(_with(model.launch, asked.overrides))
         if model.state is OnDemandState.LOADED:
             if model.engine is not None:
                 self._models.touch(model.engine, asked.keep_alive)
@@ -156,6 +156,22 @@ class OnDemandOperations:
         """Drain and stop one. Raises HostError(not_found), HostError(conflict) for one started by hand."""
         self._models.end(name)
         return self._models.get(name)
+
+    async def _has(self, model: OnDemandModel, overrides: Overrides) -> bool:
+        """Return True if a load with these settings would be as the one that runs."""
+        engine = self._models.running(model.name)
+        if engine is None:
+            return False
+        wanted = await self._planned(_with(model.launch, overrides))
+        given = overrides.model_dump(exclude_none=True)
+        planned, runs = (
+            {setting.name: setting.value for setting in plan.settings if setting.name in given}
+            for plan in (wanted, engine.plan)
+        )
+        # An engine may have got less than was planned for it, and is asked for just that.
+        if planned.get("context") == engine.context:
+            runs["context"] = engine.context
+        return bool(planned) and planned == runs
 
     async def _planned(self, launch: LaunchRequest) -> LaunchPlan:
         """The plan of a load as it would be beside what runs."""
@@ -176,3 +192,9 @@ def command_of(entry: Entry) -> str:
         minutes = entry.keep_alive if entry.keep_alive < 0 else entry.keep_alive / _MINUTE
         words += f" --keep-alive {minutes:g}"
     return f"{words} --pin" if entry.pinned else words
+
+
+def _with(launch: LaunchRequest, overrides: Overrides) -> LaunchRequest:
+    """Return a start with other settings where they are given."""
+    given = overrides.model_dump(exclude_none=True)
+    return launch.model_copy(update={"overrides": launch.overrides.model_copy(update=given)})

@@ -298,6 +298,16 @@ def test_entries_outlive_the_host_and_loads_take_settings_of_their_own(
     assert loaded.engine is not None
     assert host.engine(loaded.engine).plan.context == 512
     assert loaded.launch.overrides.context == 1024, "for this load alone"
+    # 300 becomes 512 as well, so that is what runs.
+    for size in (512, 300):
+        again = LoadOnDemand(overrides=Overrides(context=size))
+        assert host.client.call(ops.LOAD_ON_DEMAND, again, id="one").state is OnDemandState.LOADED
+        told = httpx.post(
+            f"http://127.0.0.1:{host.port}/api/v1/models/load",
+            json={"model": "one", "context_length": size, "echo_load_config": True},
+            trust_env=False,
+        )
+        assert told.json()["load_config"]["context_length"] == 512
     with pytest.raises(HostError) as other:
         host.client.call(ops.LOAD_ON_DEMAND, LoadOnDemand(overrides=Overrides(context=256)), id="one")
     assert other.value.reason is Reason.CONFLICT

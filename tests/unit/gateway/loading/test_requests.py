@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import httpx
@@ -424,6 +424,30 @@ def test_lm_studio_loads_and_ends(world: Any) -> None:
         for length in ("x", 1, True):
             wish = {"model": "m", "context_length": length}
             assert code_of(await client.post("/api/v1/models/load", json=wish))[0] == 400
+
+    cold(world, work)
+
+
+@pytest.mark.parametrize(
+    ("facts", "asked", "same"),
+    [
+        ({"context_step": 256}, 4000, True),
+        ({"context_step": 256}, 4096, True),
+        ({"context_step": 256}, 4097, False),
+        ({"context_step": 256}, 3840, False),
+        ({"context_step": 256, "context_trained": 4096}, 100_000, True),
+        ({"context_step": 256, "context_trained": 8192}, 100_000, False),
+        ({"context_trained": 4096}, 100_000, False),
+        ({}, 4000, False),
+    ],
+)
+def test_a_context_is_compared_with_what_the_engine_made_of_it(
+    world: Any, facts: dict[str, int], asked: int, same: bool
+) -> None:
+    async def work(served: Any, loader: FakeLoader, client: httpx.AsyncClient) -> None:
+        served.running = [replace(served.later[0], context=4096, **facts)]
+        answer = await client.post("/api/v1/models/load", json={"model": "m", "context_length": asked})
+        assert answer.is_success if same else code_of(answer) == (409, "loaded_otherwise")
 
     cold(world, work)
 
