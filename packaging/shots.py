@@ -85,6 +85,7 @@ async def run(folder: Path, names: list[str], fill: bool) -> None:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
         await tasks.close()
+        await pages.fleet.close()
         await connection.close()
         window.deleteLater()
 

@@ -104,7 +104,8 @@ async def _run(app: QApplication, folders: Folders, file: SettingsFile, say_read
     state = HostState()
     connection = HostConnection(state, process)
     session = Session(state, connection, tasks, notices)
-    window.attach(PageContext(session, file, window.go))
+    context = PageContext(session, file, window.go)
+    window.attach(context)
     running = tasks.start(connection.run(), "connection")
     await done.wait()
     save_window_settings(file, notices.warning, geometry=window.geometry_text, page=window.current)
@@ -114,6 +115,7 @@ async def _run(app: QApplication, folders: Folders, file: SettingsFile, say_read
     await asyncio.gather(early, running, return_exceptions=True)
     # What is under way ends before its connection does: a request that is cut off leaves its socket open.
     await tasks.close()
+    await context.fleet.close()
     await connection.close()
     app.removeEventFilter(quit_filter)
     window.deleteLater()

@@ -12,7 +12,10 @@ from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.operations import table as ops
+from engine_host.protocol.operations.remote_hosts import HOSTS, SSH_QUESTIONS
+from engine_host.protocol.remote_hosts import RemoteHost, SshQuestion
 from engine_host.protocol.requests import RequestQuery
+from sndr_gui.host.link import RemoteLink
 from sndr_gui.host.process import HostProcess, HostStartFailed
 from sndr_gui.host.state import HostState, Snapshot
 
@@ -40,15 +43,17 @@ class HostConnection(QObject):
 
     changed = Signal()
 
-    def __init__(self, state: HostState, process: HostProcess) -> None:
+    def __init__(self, state: HostState, process: HostProcess | RemoteLink, name: str = "") -> None:
+        """`name` is that of a host on another machine."""
         super().__init__()
+        self._name = name
         self._state = state
         self._process = process
         self._client: AsyncControlClient | None = None
         self._again = asyncio.Event()
         self._reads: set[asyncio.Task[None]] = set()
         self.phase = Phase.STARTING
-        self.sentence = "Starting the engine host…"
+        self.sentence = f"Connecting to {name}…" if name else "Starting the engine host…"
         self.tail: tuple[str, ...] = ()
         self.lost_at: float | None = None
         self.owned = False
@@ -79,6 +84,8 @@ class HostConnection(QObject):
                 failures = 0
                 self._lost(await self._story())
             except HostStartFailed as error:
+                if self.connected:
+                    self.lost_at = time.time()
                 self.tail = error.tail
                 self._tell(Phase.FAILED, str(error))
                 failures += 1
@@ -92,6 +99,9 @@ class HostConnection(QObject):
             await self._pause(failures)
 
     async def _story(self, error: HostError | None = None) -> str:
+        if isinstance(self._process, RemoteLink):
+            # The way there may stand and the host not understand us: then it says so itself.
+            return f"{error} Reconnecting…" if error is not None and not error.lost else self._process.story()
         # The connection may be lost a moment before the process is known to have ended.
         code = await self._process.ended(0.3) if self.owned else None
         if code is not None:
@@ -104,7 +114,7 @@ class HostConnection(QObject):
     async def _once(self) -> None:
         address = await self._process.find_or_start()
         await self._drop()
-        client = AsyncControlClient(address.socket, address.token, USER_AGENT, "the window")
+        client = AsyncControlClient(address.socket, address.token, USER_AGENT, "the window", self._name)
         self._client = client
         self.owned = address.owned
         version = await client.version()
@@ -112,13 +122,13 @@ class HostConnection(QObject):
         self._state.load(snapshot)
         self.lost_at = None
         self.tail = ()
-        self._tell(Phase.CONNECTED, "engine host connected")
+        where = f" on {self._name}" if self._name else ""
+        self._tell(Phase.CONNECTED, f"engine host{where} connected")
         async with contextlib.aclosing(client.events(snapshot.seq, snapshot.run_id)) as events:  # type: ignore[type-var]
             async for event in events:
                 self._state.apply(event)
 
-    @staticmethod
-    async def _snapshot(client: AsyncControlClient, run_id: str) -> Snapshot:
+    async def _snapshot(self, client: AsyncControlClient, run_id: str) -> Snapshot:
         host, engines, jobs, models, servers, settings = await asyncio.gather(
             client.call(ops.HOST),
             client.call(ops.ENGINES),
@@ -129,6 +139,11 @@ class HostConnection(QObject):
         )
         on_demand = await client.call(ops.ON_DEMAND)
         requests = await client.call(ops.REQUESTS, RequestQuery())
+        hosts: tuple[RemoteHost, ...] = ()
+        questions: tuple[SshQuestion, ...] = ()
+        if not self._name:
+            # The hosts that another machine's host knows are its own affair.
+            hosts, questions = await self._hosts(client)
         # The oldest number wins: an event applied twice is harmless, a missed one is not.
         pages = (host, engines, jobs, models, servers, settings, on_demand, requests)
         seq = min(page.seq for page in pages)
@@ -143,7 +158,23 @@ class HostConnection(QObject):
             settings,
             requests.requests,
             on_demand.models,
+            hosts,
+            questions,
         )
+
+    @staticmethod
+    async def _hosts(
+        client: AsyncControlClient,
+    ) -> tuple[tuple[RemoteHost, ...], tuple[SshQuestion, ...]]:
+        """Read the hosts on other machines and what ssh asks; a host from before them has none."""
+        try:
+            hosts = await client.call(HOSTS)
+            questions = await client.call(SSH_QUESTIONS)
+        except HostError as error:
+            if error.reason is not Reason.NOT_FOUND:
+                raise
+            return (), ()
+        return hosts.hosts, questions.questions
 
     async def _pause(self, failures: int) -> None:
         self._again.clear()

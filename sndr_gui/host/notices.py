@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
+
+from engine_host.client.host_command import for_host
 
 if TYPE_CHECKING:
     from engine_host.protocol.errors import Problem
@@ -59,3 +61,16 @@ class Notices(QObject):
     def withdraw(self, key: str) -> None:
         """Take a notice back."""
         self.withdrawn.emit(key)
+
+
+def relayed(notices: Notices, host: str) -> Notices:
+    """Return notices of a host on another machine: they are shown among the others, with its name."""
+    made = Notices()
+
+    def post(notice: Notice) -> None:
+        text = f"{host}: {for_host(notice.text, host)}"
+        notices.posted.emit(replace(notice, key=f"{host} {notice.key}", text=text))
+
+    made.posted.connect(post)
+    made.withdrawn.connect(lambda key: notices.withdrawn.emit(f"{host} {key}"))
+    return made

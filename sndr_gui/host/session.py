@@ -15,12 +15,13 @@ from sndr_gui.host.tasks import Tasks
 
 @dataclass(frozen=True)
 class Session:
-    """One window's session with one host."""
+    """One window's session with one host; `host` is the name of one on another machine."""
 
     state: HostState
     connection: HostConnection
     tasks: Tasks
     notices: Notices
+    host: str = ""
 
     @property
     def client(self) -> AsyncControlClient:

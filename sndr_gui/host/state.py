@@ -34,10 +34,12 @@ from engine_host.protocol.events import (
     PatchResultEvent,
     PatchSummaryEvent,
     PresetsChangedEvent,
+    RemoteHostEvent,
     ResetEvent,
     RoutesChangedEvent,
     ServersChangedEvent,
     SettingsChangedEvent,
+    SshQuestionEvent,
     TelemetryEvent,
 )
 from engine_host.protocol.host import HostInfo
@@ -46,6 +48,7 @@ from engine_host.protocol.models import ModelPage
 from engine_host.protocol.on_demand import OnDemandChange, OnDemandModel
 from engine_host.protocol.patches import EnginePatches, ProcessPatches
 from engine_host.protocol.plans import Finding, Setting
+from engine_host.protocol.remote_hosts import RemoteHost, SshQuestion
 from engine_host.protocol.settings import SettingPage
 from engine_host.protocol.telemetry import Sample
 from sndr_gui.host.choice import LIVE_STATES, STARTING_STATES, EngineChoice
@@ -74,6 +77,8 @@ class Snapshot:
     settings: SettingPage
     requests: tuple[Request, ...] = ()
     on_demand: tuple[OnDemandModel, ...] = ()
+    remote_hosts: tuple[RemoteHost, ...] = ()
+    questions: tuple[SshQuestion, ...] = ()
 
 
 class HostState(QObject):
@@ -81,8 +86,9 @@ class HostState(QObject):
 
     Signals:
         host_changed, engines_changed, jobs_changed, models_changed, servers_changed, settings_changed,
-        on_demand_changed:
+        on_demand_changed, remote_hosts_changed:
             that part is new; of the engines also which one is chosen
+        asked: ssh asks something else than before
         request_changed: a Request that moved on
         sampled: a Sample
         logged: new LogLines
@@ -100,6 +106,8 @@ class HostState(QObject):
     servers_changed = Signal()
     settings_changed = Signal()
     on_demand_changed = Signal()
+    remote_hosts_changed = Signal()
+    asked = Signal()
     request_changed = Signal(object)
     sampled = Signal(object)
     logged = Signal(object)
@@ -123,6 +131,9 @@ class HostState(QObject):
         self.settings: SettingPage | None = None
         self.requests: dict[str, Request] = {}
         self.on_demand: dict[str, OnDemandModel] = {}
+        self.remote_hosts: dict[str, RemoteHost] = {}
+        self.questions: dict[str, SshQuestion] = {}
+        self.last_event: Event | None = None
         self.sample: Sample | None = None
         self._values: dict[str, tuple[float, float]] = {}
         self.applies: dict[str, EnginePatches] = {}
@@ -219,7 +230,11 @@ class HostState(QObject):
         oldest_first = sorted(snapshot.requests, key=lambda request: request.created_at)
         self.requests = {request.id: request for request in oldest_first[-RECENT_REQUESTS:]}
         self.on_demand = {model.name: model for model in snapshot.on_demand}
+        self.remote_hosts = {host.name: host for host in snapshot.remote_hosts}
+        self.questions = {question.id: question for question in snapshot.questions}
         self.on_demand_changed.emit()
+        self.remote_hosts_changed.emit()
+        self.asked.emit()
         self.host_changed.emit()
         self.settings_changed.emit()
         self.models_changed.emit()
@@ -233,6 +248,8 @@ class HostState(QObject):
             if event.seq <= self.seq:
                 return
             self.seq = event.seq
+        if isinstance(event, EngineStateEvent | JobDoneEvent | NoticeEvent):
+            self.last_event = event
         match event:
             case EngineStateEvent():
                 self.set_engine(event.engine)
@@ -269,6 +286,13 @@ class HostState(QObject):
                 self.outdated.emit("presets")
             case OnDemandEvent():
                 self._on_demand(event)
+            case RemoteHostEvent():
+                self.set_remote_host(event.remote, removed=event.removed)
+            case SshQuestionEvent():
+                self.questions.pop(event.question.id, None)
+                if event.open:
+                    self.questions[event.question.id] = event.question
+                self.asked.emit()
             case PatchSummaryEvent():
                 self.set_applies(event.patches)
             case PatchResultEvent():
@@ -303,6 +327,13 @@ class HostState(QObject):
         else:
             self.on_demand[event.model.name] = event.model
         self.on_demand_changed.emit()
+
+    def set_remote_host(self, remote: RemoteHost, *, removed: bool = False) -> None:
+        """Take over one host on another machine."""
+        self.remote_hosts.pop(remote.name, None)
+        if not removed:
+            self.remote_hosts[remote.name] = remote
+        self.remote_hosts_changed.emit()
 
     def set_job(self, job: Job) -> None:
         """Take over one job."""

@@ -1,5 +1,7 @@
 """Background tasks of the window: strong references, one error report, cancelled together."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -12,6 +14,10 @@ class Tasks:
         self._live: set[asyncio.Task[Any]] = set()
         self._report = report
         self._never: asyncio.Future[Any] | None = None
+
+    def apart(self) -> Tasks:
+        """Return an owner of other tasks with the same error report: they end by themselves."""
+        return Tasks(self._report)
 
     def start(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Future[Any]:
         """Run a coroutine in the background; its exception goes to the one error report.

@@ -71,6 +71,7 @@ class Stage:
         self.running.cancel()
         await asyncio.gather(self.running, return_exceptions=True)
         await self.tasks.close()
+        await self.pages.fleet.close()
         await self.connection.close()
         await self.host.stop()
         self.window.deleteLater()

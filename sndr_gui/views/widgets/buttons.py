@@ -3,11 +3,12 @@
 from collections.abc import Callable
 
 from PySide6.QtCore import QSize, Qt, QUrl
-from PySide6.QtGui import QDesktopServices, QKeySequence
+from PySide6.QtGui import QDesktopServices, QKeySequence, QShowEvent
 from PySide6.QtWidgets import QPushButton
 
 from sndr_gui.kit import theme
 from sndr_gui.kit.tooltip import plain_tooltip
+from sndr_gui.kit.typed_commands import typed_for
 
 
 def tip(sentence: str, shortcut: str = "", command: str = "") -> str:
@@ -37,6 +38,15 @@ class Button(QPushButton):
             super().setText(self._lead + text)
             if not keys.isEmpty():
                 self.setShortcut(keys)
+
+    def setToolTip(self, said: str) -> None:
+        """Say what it does; a command in it is the one for the host that the button is about."""
+        super().setToolTip(typed_for(self, said))
+
+    def showEvent(self, event: QShowEvent) -> None:
+        # What it is about is known once it stands on its page.
+        self.setToolTip(self.toolTip())
+        super().showEvent(event)
 
     def text(self) -> str:
         """Return a label that shows its text literally."""

@@ -1,11 +1,12 @@
 """Texts to copy: command lines, addresses and programs, each with a button that confirms it."""
 
 from PySide6.QtCore import QPointF, QSize, Qt, QTimer
-from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent, QTextLayout, QTextOption
+from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent, QShowEvent, QTextLayout, QTextOption
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QWidget
 
 from sndr_gui.kit import theme
 from sndr_gui.kit.tooltip import plain_tooltip
+from sndr_gui.kit.typed_commands import typed_for
 from sndr_gui.views.widgets.labels import ElidedLabel
 
 
@@ -146,10 +147,21 @@ class CopyField(QFrame):
         """Set the text that a click copies."""
         if content != self._content:
             self._content = content
+            self._show_content()
+
+    def _show_content(self) -> None:
+        content = typed_for(self, self._content)
+        if content != self._label.text():
             self._label.setText(content)
             self._label.updateGeometry()
-            self._label.setToolTip(plain_tooltip(content) if "\n" not in content else "")
-            self._copy.set_content(content)
+        self._label.setToolTip(plain_tooltip(content) if "\n" not in content else "")
+        self._copy.set_content(content)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        # The host that a command is for is known once the field stands on its page.
+        if typed_for(self, self._content) != self._content:
+            self._show_content()
+        super().showEvent(event)
 
 
 class SegmentedControl(QWidget):

@@ -8,6 +8,7 @@ from engine_host.protocol.engines import EngineState
 from engine_host.protocol.presets import EntryOrigin
 from sndr_gui.models.engine.choice import state_word
 from sndr_gui.models.engine.start import SERVING
+from sndr_gui.models.hosts.words import THIS_MACHINE, state_here, state_of
 from sndr_gui.models.window.palette import Entry
 from sndr_gui.views.window.context import PageContext
 
@@ -15,6 +16,7 @@ from sndr_gui.views.window.context import PageContext
 def commands(context: PageContext) -> list[Entry]:
     """Return what can be done now."""
     return [
+        *_hosts(context),
         *_engine(context),
         Entry("New chat", "Ctrl+N", context.open_new_chat, "conversation"),
         *_servers(context),
@@ -41,6 +43,18 @@ def _engine(context: PageContext) -> list[Entry]:
         found.append(Entry(f"Relaunch {chosen.name}", "Ctrl+R", context.home.relaunch, "restart engine"))
         if chosen.state is EngineState.FAILED:
             found.append(Entry("Open the failure log", "action", partial(context.open_log, chosen.id)))
+    return found
+
+
+def _hosts(context: PageContext) -> list[Entry]:
+    """Return the hosts that the pages can be about, where there is more than this machine."""
+    fleet = context.fleet
+    found = []
+    for name in ("", *fleet.names) if fleet.names else ():
+        remote = fleet.remote(name)
+        word, _tone = state_of(remote, fleet.known_session(name)) if remote else state_here(fleet.local)
+        title = f"Host: {name or THIS_MACHINE.lower()}"
+        found.append(Entry(title, f"host, {word}", partial(fleet.choose, name), "machine remote ssh switch"))
     return found
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject
 
+from sndr_gui.host.fleet import Fleet
 from sndr_gui.host.session import Session
 from sndr_gui.kit.settings import SettingsFile
 from sndr_gui.models.chat.page import ChatModel
@@ -29,10 +30,18 @@ from sndr_gui.models.window.host_notices import HostNotices
 class PageContext(QObject):
     """Models that several pages or the palette use; a model of one page alone is made with its view."""
 
-    def __init__(self, session: Session, file: SettingsFile, go: Callable[[str], object]) -> None:
+    def __init__(
+        self,
+        session: Session,
+        file: SettingsFile,
+        go: Callable[[str], object],
+        fleet: Fleet | None = None,
+    ) -> None:
+        """`fleet` is given for the host of another machine; this machine's context makes it."""
         super().__init__()
         self.session = session
-        self.go = go
+        self.fleet = fleet or Fleet(session)
+        self._go = go
         self.actions = Actions(session)
         self.home = HomeModel(session, self.actions)
         self.engine = EngineModel(session, self.actions, self.home)
@@ -43,10 +52,16 @@ class PageContext(QObject):
         self.patches = PatchesModel(session, self.actions, self.installations)
         self.logs = LogsModel(session)
         self.fit = FitModel(session)
-        self.presets = PresetsModel(session, Drafts(file.folder / "preset-drafts.json"))
+        drafts = f"preset-drafts-{session.host}.json" if session.host else "preset-drafts.json"
+        self.presets = PresetsModel(session, Drafts(file.folder / drafts))
         self.settings = SettingsModel(session, file)
         self._patch_summaries = SummaryReader(session)
         self._host_notices = HostNotices(session.state, session.notices, self.show_engine)
+
+    def go(self, page: str) -> None:
+        """Go to a page of this host: what a notice of another one leads to is that one's."""
+        self.fleet.choose(self.session.host)
+        self._go(page)
 
     def open_launch(self) -> None:
         """Go to Launch."""

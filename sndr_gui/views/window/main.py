@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, QEvent, QSize, Qt, Signal
@@ -22,6 +23,7 @@ from sndr_gui.host.notices import Notices
 from sndr_gui.kit import theme
 from sndr_gui.kit.settings import SettingsFile, ThemeChoice
 from sndr_gui.kit.tooltip import plain_tooltip
+from sndr_gui.kit.typed_commands import mark_host
 from sndr_gui.models.window.palette import Entry
 from sndr_gui.views.widgets.buttons import button, tip
 from sndr_gui.views.widgets.labels import Dot, ElidedLabel, set_text, text
@@ -34,6 +36,7 @@ from sndr_gui.views.window.toasts import Toasts
 
 if TYPE_CHECKING:
     from sndr_gui.models.window.close_confirmation import CloseConfirmation
+    from sndr_gui.views.engine.choice import EngineChoice
     from sndr_gui.views.window.context import PageContext
 
 _TONES = {
@@ -77,7 +80,11 @@ class Window(QMainWindow):
         self._notices = notices
         self._close_confirmation: CloseConfirmation | None = None
         self._context: PageContext | None = None
-        self._built: dict[str, Page] = {}
+        self.engine_choice: EngineChoice | None = None
+        # The pages of each host on its own: nothing of one is left on those of another.
+        self._contexts: dict[str, PageContext] = {}
+        self._built: dict[tuple[str, str], Page] = {}
+        self._front: Page | None = None
         self._current = "home"
         self._was_painted = False
         self._stack = QStackedWidget()
@@ -125,7 +132,10 @@ class Window(QMainWindow):
         brand = text("SNDR", name="brand")
         brand.setContentsMargins(12, 0, 0, 0)
         lines.addWidget(brand)
-        lines.addSpacing(18)
+        self._below_brand = QVBoxLayout()
+        self._below_brand.setContentsMargins(0, 10, 0, 0)
+        lines.addLayout(self._below_brand)
+        lines.addSpacing(8)
         group = QButtonGroup(bar)
         for page in PAGES:
             entry = QPushButton(f"  {page.title}")
@@ -177,14 +187,34 @@ class Window(QMainWindow):
 
     def attach(self, context: PageContext) -> None:
         """Show real pages from now on."""
+        from sndr_gui.models.hosts.questions import QuestionsModel
         from sndr_gui.models.window.close_confirmation import (
             CloseConfirmation,  # Knows the host's client, which the first picture does without.
         )
+        from sndr_gui.views.window.host_choice import HostChoice
 
         self._context = context
         self._close_confirmation = CloseConfirmation(context.session)
-        self._add_engine_choice(context)
         placeholder = self._stack.currentWidget()
+        self._join(context)
+        self._add_engine_choice(context)
+        fleet = context.fleet
+        fleet.chosen_changed.connect(self._on_host)
+        fleet.forgotten.connect(self._on_forgotten)
+        self._questions = QuestionsModel(context.session)
+        self._questions.changed.connect(self._on_question)
+        self.host_choice = HostChoice(fleet)
+        self._below_brand.addWidget(self.host_choice)
+        self._shortcut("Ctrl+H", self.host_choice.open)
+        self.go(self._current)
+        if placeholder is not None:
+            self._stack.removeWidget(placeholder)
+            placeholder.deleteLater()
+        self._on_link()
+
+    def _join(self, context: PageContext) -> None:
+        """Listen to what a host's models want of the window; once for each host."""
+        self._contexts[context.session.host] = context
         context.session.connection.changed.connect(self._on_link)
         for changed in (
             context.session.state.host_changed,
@@ -193,28 +223,59 @@ class Window(QMainWindow):
         ):
             changed.connect(self._on_link)
         context.settings.theme_changed.connect(theme.choose)
-        context.actions.consent_wanted.connect(self._on_consent)
+        context.actions.consent_wanted.connect(partial(self._on_consent, context))
         context.launch.presets.rows_changed.connect(self.palette_box.refresh)
+
+    def _on_host(self) -> None:
+        """Show the pages of the host that was chosen; those of the one before stay as they are."""
+        before = self._context
+        if before is None:
+            return
+        fleet = before.fleet
+        self.palette_box.hide()
+        name = fleet.chosen
+        if name not in self._contexts:
+            make = type(before)  # Its module is loaded after the first picture.
+            self._join(make(fleet.session, self._file, self.go, fleet))
+        self._context = self._contexts[name]
+        self._add_engine_choice(self._context)
         self.go(self._current)
-        if placeholder is not None:
-            self._stack.removeWidget(placeholder)
-            placeholder.deleteLater()
         self._on_link()
+
+    def _on_question(self) -> None:
+        """Ask what ssh asks, whichever page is in front."""
+        from sndr_gui.views.hosts.question import QuestionDialog
+
+        if (question := self._questions.question) is not None:
+            QuestionDialog(self, self._questions, question).open()
+
+    def _on_forgotten(self, name: str) -> None:
+        """Take away the pages of a host that was removed."""
+        for key in [key for key in self._built if key[0] == name]:
+            page = self._built.pop(key)
+            page.set_shown(False)
+            self._stack.removeWidget(page)
+            page.deleteLater()
+        self._contexts.pop(name, None)
 
     def _add_engine_choice(self, context: PageContext) -> None:
         from sndr_gui.views.engine.choice import EngineChoice
 
+        if self.engine_choice is not None:
+            self._strip.removeWidget(self.engine_choice)
+            self.engine_choice.hide()
+            self.engine_choice.deleteLater()
         self.engine_choice = EngineChoice(
             context.session.state, label="", name="Engine of all pages", brief=True
         )
         self._strip.insertWidget(self._strip.indexOf(self._commands), self.engine_choice)
 
-    def _on_consent(self) -> None:
+    def _on_consent(self, context: PageContext) -> None:
         """Ask for the consent that a start waits for, wherever it was begun."""
         from sndr_gui.views.window.consent import ConsentDialog
 
-        actions = self._context.actions if self._context is not None else None
-        if actions is not None and actions.pending_consent is not None:
+        actions = context.actions
+        if actions.pending_consent is not None:
             ConsentDialog(self, actions, actions.pending_consent).open()
 
     @property
@@ -225,7 +286,8 @@ class Window(QMainWindow):
     @property
     def page(self) -> Page:
         """The page in front."""
-        return self._built[self._current]
+        assert self._front is not None
+        return self._front
 
     def go(self, name: str) -> None:
         """Bring a page to the front; built when it is first shown."""
@@ -233,13 +295,16 @@ class Window(QMainWindow):
             self._current = name
             self._mark(name)
             return
-        before = self._built.get(self._current)
-        if name not in self._built:
-            page = page_entry(name).build(self._context)
-            self._built[name] = page
+        before, entry = self._front, page_entry(name)
+        context = self._contexts[""] if entry.here else self._context
+        key = (context.session.host, name)
+        if key not in self._built:
+            page = entry.build(context)
+            mark_host(page, context.session.host)
+            self._built[key] = page
             self._stack.addWidget(page)
         self._current = name
-        page = self._built[name]
+        page = self._front = self._built[key]
         if before is not None and before is not page:
             focused = self.focusWidget()
             if focused is not None and before.isAncestorOf(focused):
@@ -298,19 +363,19 @@ class Window(QMainWindow):
     def _on_link(self) -> None:
         if self._context is None:
             return
-        connection = self._context.session.connection
-        host = self._context.session.state.host
+        session = self._context.session
+        connection, host = session.connection, session.state.host
         parts = [connection.sentence]
         if connection.connected and host is not None:
             if host.endpoint.url:
                 parts.append(f"endpoint {host.endpoint.url}")
             else:
                 parts.append("endpoint not served")
-            parts.append(
-                "stays when this window closes"
-                if self._context.session.state.outlives_window
-                else "ends with this window"
-            )
+            if session.host:
+                parts[-1] += f" on {session.host}"
+            else:
+                stays = session.state.outlives_window
+                parts.append("stays when this window closes" if stays else "ends with this window")
         self._dot.set_token(_TONES[connection.phase.value])
         set_text(self._status, "  ·  ".join(parts))
         self._status.setToolTip(plain_tooltip(self._status.text()))
@@ -347,8 +412,8 @@ class Window(QMainWindow):
 
     def deactivate(self) -> None:
         """Tell the page in front that nobody looks any more."""
-        if self._current in self._built:
-            self._built[self._current].set_shown(False)
+        if self._front is not None:
+            self._front.set_shown(False)
         self.hide()
 
     @property

@@ -84,6 +84,13 @@ def _routes(context: PageContext) -> Page:
     return RoutesView(RoutesModel(context.session))
 
 
+def _hosts(context: PageContext) -> Page:
+    from sndr_gui.models.hosts.page import HostsModel
+    from sndr_gui.views.hosts.page import HostsView
+
+    return HostsView(HostsModel(context.fleet))
+
+
 def _logs(context: PageContext) -> Page:
     from sndr_gui.views.logs.page import LogsView
 
@@ -98,13 +105,17 @@ def _settings(context: PageContext) -> Page:
 
 @dataclass(frozen=True)
 class PageEntry:
-    """One page; `build` makes its view, and its model where no other page uses it."""
+    """One page; `build` makes its view, and its model where no other page uses it.
+
+    `here`: it is about this machine, whichever host the other pages are about.
+    """
 
     name: str
     title: str
     icon: str
     shortcut: str
     build: Callable[[PageContext], Page]
+    here: bool = False
 
 
 PAGES = (
@@ -115,9 +126,10 @@ PAGES = (
     PageEntry("engine", "Engine", "gauge", "Ctrl+5", _engine),
     PageEntry("patches", "Patches", "layers", "Ctrl+6", _patches),
     PageEntry("chat", "Chat", "message-square", "Ctrl+7", _chat),
-    PageEntry("connect", "Connect", "plug", "Ctrl+Shift+C", _connect),
+    PageEntry("connect", "Connect", "plug", "Ctrl+Shift+C", _connect, here=True),
     PageEntry("monitor", "Monitor", "activity", "Ctrl+8", _monitor),
     PageEntry("routes", "Routes", "fork", "Ctrl+Shift+R", _routes),
+    PageEntry("hosts", "Hosts", "server", "Ctrl+Shift+H", _hosts, here=True),
     PageEntry("logs", "Logs", "terminal", "Ctrl+9", _logs),
     PageEntry("settings", "Settings", "settings", "Ctrl+0", _settings),
 )

@@ -70,6 +70,7 @@ from engine_host.protocol.presets import (
 from engine_host.protocol.settings import SettingPage, SettingsChange
 from engine_host.protocol.telemetry import TelemetryPage, TelemetryQuery
 from tests.views.fakes.endpoint import FakeEndpoint
+from tests.views.fakes.remote_hosts import FakeRemoteHosts
 from tests.views.samples import fit as fit_samples
 from tests.views.samples import host as samples
 from tests.views.samples import presets as preset_samples
@@ -83,11 +84,12 @@ class _Server(uvicorn.Server):
         yield
 
 
-class FakeHost(FakeEndpoint):
+class FakeHost(FakeEndpoint, FakeRemoteHosts):
     """Answers like a host; the parts are plain attributes that a test may change."""
 
     def __init__(self, run_folder: Path) -> None:
-        super().__init__()
+        FakeEndpoint.__init__(self)
+        FakeRemoteHosts.__init__(self)
         self.socket = run_folder / "control.sock"
         self.token_file = run_folder / "token"
         self.run_id = "run-1"

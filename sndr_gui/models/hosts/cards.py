@@ -1,0 +1,180 @@
+"""A host at one glance: its state, GPUs, models, speed, last event, and how old its facts are."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from engine_host.protocol.errors import Problem
+from engine_host.protocol.events import EngineStateEvent, JobDoneEvent, NoticeEvent
+from engine_host.protocol.host import HostInfo
+from engine_host.protocol.remote_hosts import RemoteFacts, RemoteHost, RemoteHostState, RemoteMode
+from sndr_gui.host.session import Session
+from sndr_gui.kit import formats
+from sndr_gui.models.engine.choice import state_word
+from sndr_gui.models.engine.start import SERVING
+from sndr_gui.models.hosts.words import THIS_MACHINE, state_here, state_of
+
+_JOINED = frozenset(
+    {
+        RemoteHostState.CONNECTING,
+        RemoteHostState.ASKING,
+        RemoteHostState.CONNECTED,
+        RemoteHostState.RECONNECTING,
+    }
+)
+_NO_FIGURES = "not read yet"
+
+
+@dataclass(frozen=True)
+class HostCard:
+    """One host, as shown; this machine has the empty name."""
+
+    name: str
+    title: str
+    about: str
+    word: str
+    tone: str
+    sentence: str
+    gpus: str
+    models: str
+    speed: str
+    last: str
+    age: str
+    problem: Problem | None = None
+    can_connect: bool = False
+    can_disconnect: bool = False
+    can_show: bool = True
+
+
+def card_here(session: Session) -> HostCard:
+    """Return the card of this machine."""
+    word, tone = state_here(session)
+    return HostCard(
+        name="",
+        title=THIS_MACHINE,
+        about="the host of this window",
+        word=word,
+        tone=tone,
+        sentence="" if session.connection.connected else session.connection.sentence,
+        gpus=_gpus_of(session.state.host),
+        models=_models(session),
+        speed=_speed(session),
+        last=_last(session),
+        age=_age_of(session),
+    )
+
+
+def card_of(remote: RemoteHost, session: Session | None, facts: RemoteFacts | None) -> HostCard:
+    """Return the card of a host on another machine; without an engine host its facts are shown."""
+    word, tone = state_of(remote, session)
+    about = [remote.destination]
+    if remote.address and remote.address not in remote.destination:
+        about.append(remote.address)
+    about.append("without an engine host" if remote.mode is RemoteMode.AGENTLESS else "engine host")
+    if remote.version:
+        about.append(remote.version)
+    told = session is not None and session.state.host is not None
+    joined = remote.state in _JOINED
+    return HostCard(
+        name=remote.name,
+        title=remote.name,
+        about="  ·  ".join(about),
+        word=word,
+        tone=tone,
+        sentence=_sentence(remote, session),
+        gpus=_gpus_of(session.state.host) if told and session is not None else _gpus_of_facts(facts),
+        models=_models(session) if told and session is not None else _engines_of_facts(facts),
+        speed=_speed(session) if told and session is not None else formats.UNMEASURED,
+        last=_last(session) if session is not None else "",
+        age=_age_of(session) if told and session is not None else _age_of_facts(remote),
+        problem=None if joined and remote.engine_host_problem is None else _problem(remote),
+        can_connect=not joined,
+        can_disconnect=joined,
+        can_show=remote.mode is RemoteMode.ENGINE_HOST,
+    )
+
+
+def _problem(remote: RemoteHost) -> Problem | None:
+    return remote.engine_host_problem or remote.problem
+
+
+def _sentence(remote: RemoteHost, session: Session | None) -> str:
+    lost = session is not None and remote.control_socket is not None and not session.connection.connected
+    return session.connection.sentence if lost and session is not None else remote.sentence
+
+
+def _gpus_of(host: HostInfo | None) -> str:
+    if host is None:
+        return _NO_FIGURES
+    return _gpus([gpu.name for gpu in host.gpus])
+
+
+def _gpus_of_facts(facts: RemoteFacts | None) -> str:
+    if facts is None or "gpus" not in facts.read_at:
+        return _NO_FIGURES
+    return _gpus([gpu.name for gpu in facts.gpus])
+
+
+def _gpus(names: list[str]) -> str:
+    if not names:
+        return "no GPU"
+    short = [name.removeprefix("NVIDIA ").removeprefix("GeForce ") for name in names]
+    return ", ".join(
+        f"{short.count(name)} × {name}" if short.count(name) > 1 else name for name in dict.fromkeys(short)
+    )
+
+
+def _models(session: Session) -> str:
+    serving = [engine.name for engine in session.state.live if engine.state in SERVING]
+    others = len(session.state.live) - len(serving)
+    starting = f"{others} more not ready" if others else ""
+    if not serving:
+        return starting.replace(" more", "") or "no model runs"
+    return ", ".join(filter(None, (formats.listed(serving), starting)))
+
+
+def _engines_of_facts(facts: RemoteFacts | None) -> str:
+    if facts is None or "engines" not in facts.read_at:
+        return _NO_FIGURES
+    return formats.listed([engine.kind for engine in facts.engines]) if facts.engines else "no engine found"
+
+
+def _speed(session: Session) -> str:
+    """Return the tokens a second of all its engines; a dash where nothing was measured."""
+    state = session.state
+    found = [
+        state.measured(f"engine.{one.id}.decode_rate", one.readings.at if one.readings else 0.0)
+        or (one.readings.decode_rate if one.readings else None)
+        for one in state.live
+    ]
+    told = [rate for rate in found if rate is not None]
+    return formats.rate(sum(told)) if told and session.connection.connected else formats.UNMEASURED
+
+
+def _last(session: Session) -> str:
+    """Return what happened last on a host that is worth a look, with its age."""
+    event = session.state.last_event
+    match event:
+        case EngineStateEvent():
+            what = f"{event.engine.name}: {state_word(event.engine)}"
+        case JobDoneEvent():
+            what = f"{event.job.title}: {event.job.state.value}"
+        case NoticeEvent():
+            what = event.problem.message if event.problem is not None else event.text
+        case _:
+            return ""
+    return f"{formats.shortened(what, 80)}, {formats.age(max(0.0, time.time() - event.at))}"
+
+
+def _age_of(session: Session) -> str:
+    if session.connection.connected:
+        return "live"
+    lost = session.connection.lost_at
+    return f"as of {formats.age(time.time() - lost)}" if lost is not None else ""
+
+
+def _age_of_facts(remote: RemoteHost) -> str:
+    if remote.facts_at is None:
+        return "never read"
+    return f"read {formats.age(max(0.0, time.time() - remote.facts_at))}"

@@ -1,0 +1,61 @@
+"""The fields of a new host on another machine, checked as the host would check them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from engine_host.protocol.remote_hosts import AddRemoteHost, HostCandidate, RemoteMode
+
+_NOT_IN_A_NAME = re.compile(r"[^a-z0-9-]+")
+
+
+@dataclass(frozen=True)
+class HostForm:
+    """The fields of a new host, as they are typed."""
+
+    name: str = ""
+    destination: str = ""
+    agentless: bool = False
+    model_root: str = ""
+    notes: str = ""
+
+    def read(self) -> tuple[AddRemoteHost | None, str]:
+        """Return the host, or what is wrong with the first wrong field."""
+        try:
+            return (
+                AddRemoteHost(
+                    name=self.name.strip(),
+                    destination=self.destination.strip(),
+                    mode=RemoteMode.AGENTLESS if self.agentless else RemoteMode.ENGINE_HOST,
+                    model_root=self.model_root.strip() or None,
+                    notes=self.notes.strip() or None,
+                ),
+                "",
+            )
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            field = {"name": "Name", "destination": "Address", "model_root": "Models in", "notes": "Notes"}
+            why = str(first["msg"]).removeprefix("Value error, ")
+            return None, f"{field.get(str(first['loc'][0]), 'It')}: {why}."
+
+    @property
+    def command(self) -> str:
+        """The command that keeps the same host."""
+        words = ["sndr", "host", "add", self.name.strip() or "NAME", self.destination.strip() or "USER@HOST"]
+        words += ["--agentless"] if self.agentless else []
+        words += ["--model-root", self.model_root.strip()] if self.model_root.strip() else []
+        words += ["--notes", self.notes.strip()] if self.notes.strip() else []
+        return shlex.join(words)
+
+
+def suggested_name(destination: str, candidates: tuple[HostCandidate, ...]) -> str:
+    """Return a name for a destination: what the ssh configuration suggests, or its host's first part."""
+    for one in candidates:
+        if one.destination == destination:
+            return one.suggested_name
+    host = destination.rpartition("@")[2].removeprefix("ssh://").partition(":")[0].partition(".")[0]
+    return _NOT_IN_A_NAME.sub("-", host.lower()).strip("-")[:63]

@@ -1,0 +1,60 @@
+"""The choice of the host that the pages are about; not there while there is only this machine."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize
+from PySide6.QtWidgets import QWidget
+
+from sndr_gui.host.fleet import Fleet
+from sndr_gui.kit import theme
+from sndr_gui.models.hosts.words import THIS_MACHINE, state_here, state_of
+from sndr_gui.views.widgets.buttons import tip
+from sndr_gui.views.widgets.fields import ChoiceBox
+from sndr_gui.views.widgets.layout import row
+
+
+class HostChoice(QWidget):
+    """Offers this machine and the others, each with its state as a colour and as a word."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        super().__init__()
+        self._fleet = fleet
+        self._tones: tuple[str, ...] = ()
+        self.box = ChoiceBox("Host of all pages")
+        self.box.setIconSize(QSize(10, 10))
+        self.box.setToolTip(tip("Show the pages of another host", "Ctrl+H", "sndr --host NAME COMMAND"))
+        self.box.activated.connect(self._on_chosen)
+        self.setLayout(row(self.box))
+        fleet.changed.connect(self.refresh)
+        fleet.chosen_changed.connect(self.refresh)
+        theme.notifier.changed.connect(self._paint)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show the hosts of now."""
+        fleet = self._fleet
+        word, tone = state_here(fleet.local)
+        entries, tones = [(f"{THIS_MACHINE}  ·  {word}", "")], [tone]
+        for name in fleet.names:
+            if (remote := fleet.remote(name)) is not None:
+                word, tone = state_of(remote, fleet.known_session(name))
+                entries.append((f"{name}  ·  {word}", name))
+                tones.append(tone)
+        self.box.fill(entries, fleet.chosen)
+        self._tones = tuple(tones)
+        self._paint()
+        self.setVisible(len(entries) > 1)
+
+    def open(self) -> None:
+        """Offer the hosts, for the keyboard."""
+        if self.isVisible():
+            self.box.setFocus()
+            self.box.showPopup()
+
+    def _paint(self) -> None:
+        for place, tone in enumerate(self._tones):
+            self.box.setItemIcon(place, theme.icon("dot", tone, 10))
+
+    def _on_chosen(self, place: int) -> None:
+        self._fleet.choose(str(self.box.itemData(place)))
+        self.refresh()
