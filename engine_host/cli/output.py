@@ -163,6 +163,12 @@ class Output:
         return CODES[problem.reason]
 
 
+def output_here() -> Output:
+    """Return the output of the command that runs, for what it does on its way."""
+    context = click.get_current_context(silent=True)
+    return Output(as_json=bool(context is not None and context.meta.get(_AS_JSON)))
+
+
 def problem_lines(problem: Problem) -> list[str]:
     """A problem as lines: what, why, what to do."""
     lines = [f"Error: {problem.message}"]

@@ -1,30 +1,82 @@
 """Reach a host on another machine through the connection that this machine's host keeps to it."""
 
-import re
+import time
+from pathlib import Path
 
+from engine_host.cli.output import output_here
+from engine_host.cli.remote.connecting import connect
 from engine_host.client.address import RemoteAddress
-from engine_host.client.sync import ControlClient
+from engine_host.client.sync import ControlClient, connected
 from engine_host.core.errors import HostError
-from engine_host.core.paths import Folders
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.operations import remote_hosts as ops
+from engine_host.protocol.remote_hosts import HOST_NAME, RemoteHost, RemoteHostState, RemoteMode
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+_FOUND = 20.0
+_LOOK = 0.1
 
 
 def remote_client(name: str) -> ControlClient:
-    """A client of the host on another machine.
+    """A client of the host on another machine; it is connected first, and what ssh asks is asked here.
 
-    Raises HostError(not_found) for a name that none can have, HostError(host_unreachable) when no connection
-    leads there, HostError(protocol_mismatch) when it is too old or too new.
+    Raises HostError(not_found) for one that was not added, HostError(host_unreachable) when no host runs here
+    to keep the connection or none over there, HostError(protocol_mismatch) when it is too old or too new, and
+    the reason of ssh when it is not connected.
     """
-    if not _NAME.fullmatch(name):
+    if not HOST_NAME.fullmatch(name):
         raise HostError(
             Reason.NOT_FOUND,
             f"There is no host {name[:80]!r}.",
             cause="The name of a host has small letters, digits and hyphens.",
             fix=Fix(text="See which there are.", command="sndr host list"),
         )
-    folder = Folders.resolve().run / "hosts" / name
-    client = ControlClient(RemoteAddress(name, folder / "control.sock", folder / "control.token"))
+    with _here(name) as here:
+        remote = _with_engine_host(here, name)
+    assert remote.control_socket is not None
+    assert remote.control_token is not None
+    client = ControlClient(RemoteAddress(name, Path(remote.control_socket), Path(remote.control_token)))
     client.connect()
     return client
+
+
+def _here(name: str) -> ControlClient:
+    try:
+        return connected()
+    except HostError as error:
+        if error.reason is not Reason.HOST_UNREACHABLE:
+            raise
+        raise HostError(
+            Reason.HOST_UNREACHABLE,
+            f"{name} is not connected: no engine host runs here that would keep the connection.",
+            fix=Fix(text="Connect it; that starts one.", command=f"sndr host connect {name}"),
+            evidence={"host": name},
+        ) from error
+
+
+def _with_engine_host(here: ControlClient, name: str) -> RemoteHost:
+    remote = here.call(ops.REMOTE_HOST, name=name)
+    if remote.mode is RemoteMode.AGENTLESS:
+        raise HostError(
+            Reason.UNSUPPORTED,
+            f"{name} is used without an engine host, which the command would ask.",
+            fix=Fix(text="See what is there.", command=f"sndr host facts {name}"),
+            evidence={"host": name},
+        )
+    if remote.state is not RemoteHostState.CONNECTED:
+        remote = connect(here, name, output_here())
+    end = time.monotonic() + _FOUND
+    while remote.control_socket is None or remote.control_token is None:
+        if remote.engine_host_problem is not None:
+            raise HostError.from_problem(remote.engine_host_problem)
+        if remote.state is not RemoteHostState.CONNECTED and remote.problem is not None:
+            raise HostError.from_problem(remote.problem)
+        if time.monotonic() > end:
+            raise HostError(
+                Reason.HOST_UNREACHABLE,
+                f"{name} is connected, and its engine host was not found within {_FOUND:.0f} s.",
+                fix=Fix(text="Look again.", command="sndr host list"),
+                evidence={"host": name},
+            )
+        time.sleep(_LOOK)
+        remote = here.call(ops.REMOTE_HOST, name=name)
+    return remote

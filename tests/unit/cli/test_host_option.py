@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,15 +15,18 @@ from tests.unit.cli.test_run import HOST
 from tests.unit.cli.test_status import failed
 
 
+def told(gpu: FakeHost, **more: Any) -> dict[str, Any]:
+    """The other machine as this one's host tells of it."""
+    files = {"control_socket": str(gpu.folders.socket), "control_token": str(gpu.folders.token)}
+    known = {"name": "gpu", "destination": "gpu", "mode": "engine_host", "state": "connected"}
+    return {**known, "sentence": "Connected.", **files, **more}
+
+
 @pytest.fixture
-def gpu(home: Path) -> Iterator[FakeHost]:
-    """A FAKE host that is reached as one on another machine is: a socket and a token in the run folder."""
+def gpu(home: Path, host: FakeHost) -> Iterator[FakeHost]:
+    """A FAKE host of another machine, whose socket and token this machine's FAKE host tells of."""
     with fake_host(home / "elsewhere") as running:
-        Folders.resolve().make_run_folder()
-        folder = Folders.resolve().run / "hosts" / "gpu"
-        folder.mkdir(parents=True, mode=0o700)
-        (folder / "control.sock").symlink_to(running.folders.socket)
-        (folder / "control.token").write_text("the-token\n", encoding="utf-8")
+        host.answers["GET /v1/hosts/gpu"] = (200, told(running))
         running.answers["GET /v1/host"] = (200, HOST)
         running.answers["GET /v1/engines"] = engines()
         yield running
@@ -34,13 +38,13 @@ def test_a_command_is_about_the_other_machine(gpu: FakeHost, sndr: Sndr) -> None
     assert f"pid {HOST['pid']}" in out
 
 
-def test_without_it_the_same_command_is_about_this_one(gpu: FakeHost, sndr: Sndr) -> None:
-    code, _, error = sndr("status")
-    assert code == 3
-    assert "No engine host runs" in error
+def test_without_it_the_same_command_is_about_this_one(host: FakeHost, gpu: FakeHost, sndr: Sndr) -> None:
+    host.answers["GET /v1/host"] = (200, {**HOST, "pid": 77})
+    host.answers["GET /v1/engines"] = engines()
+    assert "pid 77" in sndr("status")[1]
     assert not gpu.received
-    sndr("--host", "gpu", "status")
-    assert sndr("status")[0] == 3, "the choice is of one call"
+    assert "pid 77" not in sndr("--host", "gpu", "status")[1]
+    assert "pid 77" in sndr("status")[1], "the choice is of one call"
 
 
 def test_each_command_that_is_shown_names_the_host(gpu: FakeHost, sndr: Sndr) -> None:
@@ -74,8 +78,36 @@ def test_nothing_of_this_machine_is_taken_for_the_other_one_s(
     code, out, error = sndr("--host", "gpu", *words)
     assert code == 3
     assert not out
-    assert "The engine host on gpu is not connected." in error
+    assert "gpu is not connected: no engine host runs here" in error
     assert "sndr host connect gpu" in error
+
+
+def test_one_that_was_not_added_is_said_to_be_unknown(host: FakeHost, sndr: Sndr) -> None:
+    code, _, _ = sndr("--host", "nas", "status")
+    assert code == 4
+
+
+def test_it_is_connected_first(host: FakeHost, gpu: FakeHost, sndr: Sndr) -> None:
+    states = [told(gpu, state="disconnected", control_socket=None), told(gpu, state="connecting"), told(gpu)]
+    host.answers["GET /v1/hosts/gpu"] = lambda: (200, states.pop(0) if len(states) > 1 else states[0])
+    host.answers["POST /v1/hosts/gpu/connect"] = lambda: (200, states[0])
+    host.answers["GET /v1/hosts/questions"] = (200, {"seq": 0, "questions": []})
+    assert sndr("--host", "gpu", "status")[0] == 0
+    assert [one for one in host.received if one[0] == "POST /v1/hosts/gpu/connect"]
+
+
+def test_without_an_engine_host_there_the_command_says_what_to_do(
+    host: FakeHost, gpu: FakeHost, sndr: Sndr
+) -> None:
+    fix = {"text": "Install it.", "command": "sndr host install gpu"}
+    missing = {"reason": "host_unreachable", "message": "No engine host runs on gpu.", "fix": fix}
+    told_so = told(gpu, control_socket=None, control_token=None, engine_host_problem=missing)
+    host.answers["GET /v1/hosts/gpu"] = (200, told_so)
+    code, _, error = sndr("--host", "gpu", "status")
+    assert code == 3
+    assert "$ sndr host install gpu" in error
+    host.answers["GET /v1/hosts/gpu"] = (200, told(gpu, mode="agentless"))
+    assert "sndr host facts gpu" in sndr("--host", "gpu", "status")[2]
 
 
 def test_a_change_of_a_setting_is_not_made_here_instead(home: Path, sndr: Sndr) -> None:
@@ -140,7 +172,7 @@ def test_its_words_are_shown_and_not_obeyed(gpu: FakeHost, sndr: Sndr) -> None:
 
 
 def test_a_run_folder_that_others_may_enter_is_not_talked_to(gpu: FakeHost, sndr: Sndr) -> None:
-    (Folders.resolve().run / "hosts" / "gpu").chmod(0o755)
+    gpu.folders.run.chmod(0o755)
     code, _, error = sndr("--host", "gpu", "status")
     assert code == 7
     assert "can be entered by others" in error
