@@ -19,7 +19,7 @@ from engine_host.gateway.access.authentication import check_host, check_key, che
 from engine_host.gateway.access.body_allowance import BodyAllowance, BodyPart
 from engine_host.gateway.access.cross_origin import answer_preflight, is_preflight, readable_by
 from engine_host.gateway.directory import ActivityHook, Directory, Target
-from engine_host.gateway.exchange import Exchange, Stop, send_fault, send_json, send_whole
+from engine_host.gateway.exchange import Exchange, Stop
 from engine_host.gateway.inspection.capture import Captures
 from engine_host.gateway.inspection.client_name import client_name
 from engine_host.gateway.inspection.conversation import named_conversation
@@ -42,6 +42,7 @@ from engine_host.gateway.routing.failures import check_provider_has, loops
 from engine_host.gateway.routing.renaming import for_engine
 from engine_host.gateway.routing.resolution import Meaning, Resolution
 from engine_host.gateway.routing.seen import ProvidersSeen
+from engine_host.gateway.sending import send_fault, send_json, send_whole
 from engine_host.gateway.upstream import PSEUDONYM
 from engine_host.protocol.events import EngineRequestEvent, EventBase, RoutesChangedEvent
 from engine_host.protocol.keys import Permission

@@ -8,11 +8,10 @@ from outside has a moment to take the last words, then it is left alone.
 """
 
 import asyncio
-import json
 import logging
 from collections.abc import Callable
 from enum import Enum
-from typing import Any
+from functools import partial
 from urllib.parse import quote
 
 from starlette.types import Receive, Send
@@ -26,7 +25,9 @@ from engine_host.gateway.meter import Figures, Meter, figures_of_answer
 from engine_host.gateway.refusals import explain_crash, refusal
 from engine_host.gateway.request_log import Entry
 from engine_host.gateway.routing import failures
+from engine_host.gateway.routing.delta_filter import DeltaFilter, delta_filter
 from engine_host.gateway.routing.renaming import Renaming
+from engine_host.gateway.sending import send_fault, send_json
 from engine_host.gateway.upstream import AnswerTooLargeError, Upstream, UpstreamLostError
 from engine_host.protocol.errors import Reason
 
@@ -94,6 +95,7 @@ class Exchange:
         self._idle = False
         self._timer: asyncio.TimerHandle | None = None
         self._renaming = Renaming(target.name) if target.route and not self._lines else None
+        self._secrets = delta_filter(target.key)
         self._meter = Meter()
         self._crash: faults.EndpointError | None = None
         entry.stop = lambda: self.stop(Stop.CANCELLED)
@@ -240,6 +242,8 @@ class Exchange:
         upstream = await self._open()
         await upstream.head()
         body = await upstream.rest(self._answer_limit)
+        if self._secrets is not None:
+            body = self._secrets.whole(body)
         if self._entry.capture is not None:
             self._entry.capture.from_engine(body, upstream.status)
         self._check_status(upstream.status)
@@ -296,9 +300,10 @@ class Exchange:
         infill, passage, renaming = self._call.infill, self._call.passage, self._renaming
         capture = self._entry.capture
         feed: Callable[[bytes], bool] = self._meter.feed
+        read = upstream.read if self._secrets is None else partial(_read, upstream, self._secrets)
         clock = asyncio.get_running_loop().time
         began = last = clock()
-        while (piece := await upstream.read()) is not None:
+        while (piece := await read()) is not None:
             if not piece:
                 if self._idle and self._at_frame_end:
                     await self._comment(_PING)
@@ -448,47 +453,7 @@ class Exchange:
         return b"x-sndr-engine", quote(name, safe=_PLAIN).encode()
 
 
-async def send_json(
-    send: Send,
-    status: int,
-    body: bytes | dict[str, Any],
-    request_id: str,
-    headers: tuple[tuple[str, str], ...] = (),
-) -> None:
-    """Send one whole JSON answer."""
-    data = body if isinstance(body, bytes) else json.dumps(body, ensure_ascii=False).encode()
-    await send_whole(send, status, data, request_id, headers)
-
-
-async def send_whole(
-    send: Send,
-    status: int,
-    body: bytes,
-    request_id: str,
-    headers: tuple[tuple[str, str], ...] = (),
-    kind: str = "application/json",
-) -> None:
-    """Send one whole answer of any type."""
-    lines = [
-        ("content-type", kind),
-        ("content-length", str(len(body))),
-        ("x-request-id", request_id),
-        *headers,
-    ]
-    encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in lines]
-    await send({"type": "http.response.start", "status": status, "headers": encoded})
-    await send({"type": "http.response.body", "body": body})
-
-
-async def send_fault(send: Send, fault: faults.EndpointError, request_id: str, form: faults.Form) -> None:
-    """Send an error with its status, and when to try again."""
-    headers = list(fault.headers)
-    if fault.retry_after is not None:
-        headers.append(("retry-after", str(fault.retry_after)))
-    else:
-        # The SDKs of OpenAI and Anthropic send again what met a 500, Claude Code even what met a 401, for
-        # half a minute; nothing says that it would help.
-        headers.append(("x-should-retry", "false"))
-    if form is faults.Form.ANTHROPIC:
-        headers.append(("request-id", request_id))
-    await send_json(send, fault.status, fault.encoded(form, request_id), request_id, tuple(headers))
+async def _read(upstream: Upstream, secrets: DeltaFilter) -> bytes | None:
+    """Return what may pass of the next bytes of a stream; b"" where that is nothing yet, None at the end."""
+    piece = await upstream.read()
+    return secrets.feed(piece) if piece is not None else secrets.end() or None

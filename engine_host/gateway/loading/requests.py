@@ -13,7 +13,6 @@ from engine_host.core.errors import HostError
 from engine_host.gateway import error_answers as faults
 from engine_host.gateway.access.admission import Admission, loading_queue
 from engine_host.gateway.directory import Directory, Target
-from engine_host.gateway.exchange import send_fault
 from engine_host.gateway.loading.lm_studio import LoadWish, loaded_otherwise, not_on_demand
 from engine_host.gateway.loading.lm_studio import loaded as loaded_by_client
 from engine_host.gateway.loading.loader import Load, Loader
@@ -26,6 +25,7 @@ from engine_host.gateway.request_log import Entry
 from engine_host.gateway.routes.rows import ReadRequest
 from engine_host.gateway.routes.table import OLLAMA_LOADS
 from engine_host.gateway.routing.resolution import Meaning, engines_of
+from engine_host.gateway.sending import send_fault
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.errors import Reason
 

@@ -12,6 +12,7 @@ import pytest
 
 from engine_host.gateway import Limits, upstream
 from engine_host.gateway.directory import Target
+from engine_host.gateway.inspection.assembled import assembled
 from engine_host.gateway.inspection.inspected import inspected
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.routes import Provider, RouteTargets
@@ -165,6 +166,40 @@ def test_a_key_in_two_pieces_is_neither_passed_on_nor_captured(
                 assert "a *** b" in answer.text
 
     asyncio.run(go())
+
+
+@pytest.mark.parametrize("path", ["/v1/messages", "/api/chat", CHAT, "/v1/responses"])
+@pytest.mark.parametrize("size", [1, 3, 8])
+def test_a_key_that_comes_word_by_word_is_hidden(world: Any, scripts: Any, path: str, size: int) -> None:
+    words = f"s {KEY} and sk-"
+
+    async def by_words(engine: Any, body: dict[str, Any], writer: asyncio.StreamWriter) -> None:
+        writer.write(scripts.stream_head)
+        for at in range(0, len(words), size):
+            writer.write(scripts.chunk(words[at : at + size]))
+        end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+        writer.write(scripts.chunk("", **end) + scripts.http_chunk(b"data: [DONE]\n\n") + b"0\r\n\r\n")
+
+    async def go() -> None:
+        async with world() as served, httpx.AsyncClient(base_url=served.url) as client:
+            lead_out(by_words)(served)
+            served.gateway.captures.start(60)
+            answer = await client.post(path, json={**HELLO, "input": "hi", "stream": True})
+            assert assembled(answer.content).split("\n")[-1] == "s *** and sk-"
+            (request,) = served.gateway.request_log.requests()
+            shown = inspected(served.gateway.captures.of(request.id), served.url)
+            said = assembled(shown.engine_answer.text.encode())
+            assert said == "s *** and sk-"
+
+    asyncio.run(go())
+
+
+def test_a_key_that_is_written_with_escapes_is_hidden(world: Any, scripts: Any) -> None:
+    written = "".join(f"\\u{ord(letter):04x}" for letter in KEY)
+    told = json.dumps({"choices": [{"message": {"role": "assistant", "content": "a KEY b"}}]})
+    script = scripts.answers(200, told.replace("KEY", written).encode())
+    answer = ask(world, "POST", CHAT, lead_out(script), json=HELLO)
+    assert answer.json()["choices"][0]["message"]["content"] == "a *** b"
 
 
 def test_it_cannot_send_requests_and_the_key_elsewhere(world: Any) -> None:
