@@ -25,6 +25,7 @@ from engine_host.cli.presets.edit import set_values, vary
 from engine_host.cli.presets.verdicts import verdicts
 from engine_host.cli.presets.verify import verify
 from engine_host.cli.remote.commands import host
+from engine_host.cli.remote.sheet import profile, sheet
 from engine_host.cli.render import render
 from engine_host.cli.requests.commands import requests
 from engine_host.cli.routes.commands import routes
@@ -120,6 +121,8 @@ for _command in (vary, set_values, verdicts, verify):
     presets.add_command(_command)
 
 
+host.add_command(sheet)
+host.add_command(profile)
 bench.add_command(quality)
 bench.add_command(endpoint)
 

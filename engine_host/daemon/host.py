@@ -44,6 +44,7 @@ from engine_host.operations.endpoint.models import EndpointModelOperations
 from engine_host.operations.engines import EngineOperations
 from engine_host.operations.fit import FitOperations
 from engine_host.operations.host import HostOperations, Lifetime
+from engine_host.operations.host_sheet import HostSheetOperations
 from engine_host.operations.hub import HubOperations
 from engine_host.operations.installations import InstallationOperations
 from engine_host.operations.keys import KeyOperations
@@ -262,6 +263,7 @@ class Host:
         self.remote = RemoteHosts(HostBook(self._store), self._folders, self._reaper, publish, os.environ)
         self.services: tuple[object, ...] = (
             RemoteHostOperations(self.remote, self._events, os.environ),
+            HostSheetOperations(self.remote),
             HostOperations(
                 self._folders,
                 self._events,

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field
 
 from engine_host.protocol.base import Command, Page, Seconds, Wire
 from engine_host.protocol.errors import Problem
+from engine_host.protocol.plans import Finding
 from engine_host.protocol.text import Line, Text
 
 HOST_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
@@ -262,3 +263,19 @@ class RemoteFacts(Wire):
     containers: tuple[str, ...] = ()
     units: tuple[str, ...] = ()
     tools: dict[str, str] = Field(default_factory=dict)
+
+
+class HostProfile(Wire):
+    """The engines of a host with the command lines that a person kept as right; `kept_at` None for none."""
+
+    host: str
+    kept_at: Seconds | None = None
+    engines: tuple[RemoteEngine, ...] = ()
+
+
+class HostSheet(Wire):
+    """A host on one page of Markdown, and what a look at its facts found."""
+
+    host: str
+    findings: tuple[Finding, ...]
+    markdown: str

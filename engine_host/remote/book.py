@@ -10,10 +10,10 @@ from engine_host.core.errors import HostError
 from engine_host.core.store import Store
 from engine_host.protocol.base import Seconds
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.remote_hosts import AddRemoteHost, ChangeRemoteHost, RemoteFacts
+from engine_host.protocol.remote_hosts import AddRemoteHost, ChangeRemoteHost, HostProfile, RemoteFacts
 
 _log = logging.getLogger(__name__)
-_KIND, _FACTS = "remote_host", "remote_facts"
+_KIND, _FACTS, _PROFILE = "remote_host", "remote_facts", "remote_profile"
 MOST = 100
 
 
@@ -84,6 +84,7 @@ class HostBook:
         self.get(name)
         self._store.remove(_KIND, name)
         self._store.remove(_FACTS, name)
+        self._store.remove(_PROFILE, name)
         del self._hosts[name]
 
     def facts(self, name: str) -> RemoteFacts:
@@ -98,6 +99,32 @@ class HostBook:
     def keep_facts(self, facts: RemoteFacts) -> None:
         """Keep what was read of a host; raises what saving raises."""
         self._store.put(_FACTS, facts.host, time.time(), facts.model_dump_json())
+
+    def profile(self, name: str) -> HostProfile:
+        """Return the engines that were kept as right. Raises HostError(not_found)."""
+        self.get(name)
+        body = self._store.get(_PROFILE, name)
+        try:
+            return HostProfile(host=name) if body is None else HostProfile.model_validate_json(body)
+        except ValidationError:
+            return HostProfile(host=name)
+
+    def keep_profile(self, name: str) -> HostProfile:
+        """Keep the engines of the newest facts as right.
+
+        Raises HostError: not_found, conflict where none were read; and what saving raises.
+        """
+        facts = self.facts(name)
+        if not facts.engines:
+            raise HostError(
+                Reason.CONFLICT,
+                f"No engine is known to run on {name}.",
+                cause="Its facts were not read yet, or nothing ran when they were.",
+                fix=Fix(text="Read its facts anew.", command=f"sndr host probe {name}"),
+            )
+        kept = HostProfile(host=name, kept_at=time.time(), engines=facts.engines)
+        self._store.put(_PROFILE, name, time.time(), kept.model_dump_json())
+        return kept
 
     def _save(self, host: KeptHost) -> KeptHost:
         self._store.put(_KIND, host.name, host.added_at, host.model_dump_json())

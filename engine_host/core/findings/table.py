@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine_host.core.findings.deploy import DEPLOY
+from engine_host.core.findings.hosts import HOSTS
 from engine_host.core.findings.presets import PRESETS
 from engine_host.core.findings.routes import ROUTES
 from engine_host.core.findings.starts import STARTS
@@ -18,7 +19,7 @@ from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.plans import Finding
 
-TEXTS: Mapping[str, Text] = {**STARTS, **PRESETS, **DEPLOY, **ROUTES}
+TEXTS: Mapping[str, Text] = {**STARTS, **PRESETS, **DEPLOY, **ROUTES, **HOSTS}
 
 
 def finding(

@@ -9,6 +9,8 @@ from engine_host.protocol.remote_hosts import (
     AnswerSshQuestion,
     ChangeRemoteHost,
     HostCandidatePage,
+    HostProfile,
+    HostSheet,
     RemoteFacts,
     RemoteHost,
     RemoteHostPage,
@@ -72,6 +74,19 @@ HOST_FACTS = Operation(
     "hosts.facts", "GET", "/v1/hosts/{name}/facts", Nothing, RemoteFacts,
     "What was last read of a host, each part with its time.",
     reasons=(Reason.NOT_FOUND,), command="host facts")
+HOST_SHEET = Operation(
+    "hosts.sheet", "GET", "/v1/hosts/{name}/sheet", Nothing, HostSheet,
+    "One page about a host in Markdown, made of what was last read of it, with what looks wrong.",
+    reasons=(Reason.NOT_FOUND,), command="host sheet")
+HOST_PROFILE = Operation(
+    "hosts.profile", "GET", "/v1/hosts/{name}/profile", Nothing, HostProfile,
+    "The command lines of its engines that were kept as right.",
+    reasons=(Reason.NOT_FOUND,), command="host profile")
+KEEP_PROFILE = Operation(
+    "hosts.profile.keep", "POST", "/v1/hosts/{name}/profile", Nothing, HostProfile,
+    "Keep the command lines of its engines, as last read, as right: others are a finding from then on.",
+    reasons=(Reason.NOT_FOUND, Reason.CONFLICT, Reason.NOT_WRITABLE, Reason.DISK_FULL),
+    command="host profile")
 
 # fmt: on
 
