@@ -44,7 +44,6 @@ from engine_host.operations.endpoint.models import EndpointModelOperations
 from engine_host.operations.engines import EngineOperations
 from engine_host.operations.fit import FitOperations
 from engine_host.operations.host import HostOperations, Lifetime
-from engine_host.operations.host_sheet import HostSheetOperations
 from engine_host.operations.hub import HubOperations
 from engine_host.operations.installations import InstallationOperations
 from engine_host.operations.keys import KeyOperations
@@ -71,7 +70,8 @@ from engine_host.operations.presets.own import OwnPresetOperations
 from engine_host.operations.presets.verdicts import PresetVerdictOperations
 from engine_host.operations.presets.verify import PresetVerifyOperations
 from engine_host.operations.records import RecordOperations
-from engine_host.operations.remote_hosts import RemoteHostOperations
+from engine_host.operations.remote.hosts import RemoteHostOperations
+from engine_host.operations.remote.sheet import HostSheetOperations
 from engine_host.operations.requests.log import RequestOperations
 from engine_host.operations.routes.cutover import CutOverOperations
 from engine_host.operations.routes.kept import RouteOperations
