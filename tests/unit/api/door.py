@@ -57,7 +57,7 @@ from engine_host.operations.presets.own import OwnPresetOperations
 from engine_host.operations.presets.verdicts import PresetVerdictOperations
 from engine_host.operations.presets.verify import PresetVerifyOperations
 from engine_host.operations.records import RecordOperations
-from engine_host.operations.remote_hosts import RemoteHostOperations
+from engine_host.operations.remote.hosts import RemoteHostOperations
 from engine_host.operations.requests.log import RequestOperations
 from engine_host.operations.routes.cutover import CutOverOperations
 from engine_host.operations.routes.kept import RouteOperations
