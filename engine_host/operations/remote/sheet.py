@@ -1,4 +1,4 @@
-"""What a person should know about a remote host: its sheet, its lints, and the profile of its engines."""
+"""Says what to know about a remote host: its sheet with its lints, and the profile of its engines."""
 
 from engine_host.operations.performs import performs
 from engine_host.protocol.operations import remote_hosts as ops

@@ -58,6 +58,7 @@ from engine_host.operations.presets.verdicts import PresetVerdictOperations
 from engine_host.operations.presets.verify import PresetVerifyOperations
 from engine_host.operations.records import RecordOperations
 from engine_host.operations.remote.hosts import RemoteHostOperations
+from engine_host.operations.remote.sheet import HostSheetOperations
 from engine_host.operations.requests.log import RequestOperations
 from engine_host.operations.routes.cutover import CutOverOperations
 from engine_host.operations.routes.kept import RouteOperations
@@ -231,6 +232,7 @@ async def door() -> AsyncIterator[Door]:
         remote = RemoteHosts(HostBook(built.store), built.folders, built.reaper, events.publish, {})
         services = (
             RemoteHostOperations(remote, events, {}),
+            HostSheetOperations(remote),
             HostOperations(
                 built.folders,
                 events,
