@@ -146,13 +146,12 @@ class HostCardView(Card):
         others = (self.connect_it, self.disconnect_it, self.probe, self.sheet, self.remove)
         for made in (self.show_pages, *others):
             made.setAccessibleName(f"{made.text()} {shown}")
-        for made in others:
-            made.setVisible(bool(name))
         self.body.addWidget(self._about)
         self.body.addWidget(self._sentence)
         self.body.addWidget(self._problem)
         self.body.addLayout(facts)
-        self.body.addWidget(Flow(self.show_pages, *others))
+        # This machine is neither connected nor removed.
+        self.body.addWidget(Flow(self.show_pages, *(others if name else ())))
 
     def show_card(self, card: HostCard) -> None:
         """Show a host as it is now."""

@@ -1,0 +1,56 @@
+"""Another machine in the real window: from nothing to a chat that its engine answers, over real ssh."""
+
+from pathlib import Path
+
+import pytest
+
+from engine_host.client.sync import ControlClient
+from engine_host.protocol.operations import table as ops
+from tests.e2e.desktop import ROOT, Desktop, Gui, host_client, running_engine, wait_until, window
+from tests.e2e.test_window import QUESTION, ask
+from tests.integration.remote.machines import Machines, running_machines
+
+pytestmark = pytest.mark.timeout(300)
+
+
+def test_from_nothing_to_a_chat_answered_over_there(
+    screen: Desktop, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running_machines() as machines, machines.engine_host():
+        monkeypatch.setenv("SNDR_SSH_CONFIG", str(machines.config))
+        machines.know(machines.jump)
+        with window(screen, home, ROOT / "build" / "e2e" / "hosts.png") as gui:
+            _from_nothing_to_a_chat(gui, machines)
+            assert gui.close() == 0
+
+
+def _from_nothing_to_a_chat(gui: Gui, machines: Machines) -> None:
+    gui.wait_for("Start the demo model", 40)
+    assert gui.find("Host of all pages") is None, "there is nothing to choose with this machine alone"
+    gui.open("Hosts")
+    gui.wait_for_words("No other machine yet")
+    gui.click("Add host…")
+    gui.wait_until_shown("Address")
+    gui.type("gpu")
+    # The list of hosts of the ssh configuration closes.
+    gui.press("Tab")
+    gui.wait_for_words("sndr host add gpu gpu")
+    gui.click("Add")
+    gui.click("Connect gpu")
+    # The jump host is known, the machine is not: its key is shown, and Enter would refuse it.
+    gui.wait_for("Accept", 40)
+    assert gui.says(machines.fingerprint(machines.target))
+    gui.click("Accept")
+    gui.wait_for("gpu: connected", 60)
+    gui.click("Show gpu", 40)
+    gui.open("Home")
+    gui.click("Start the demo model", 40)
+    with ControlClient(machines.far_folders) as there:
+        there.connect()
+        assert wait_until(lambda: running_engine(there) is not None, 90)
+        ask(gui, QUESTION)
+        assert wait_until(lambda: bool(gui.answers() and gui.answers()[-1]), 60)
+        asked = there.call(ops.ENGINES).engines
+        assert len(asked) == 1
+    with host_client() as here:
+        assert not here.call(ops.ENGINES).engines, "nothing runs on this machine"
