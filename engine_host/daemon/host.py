@@ -90,6 +90,7 @@ from engine_host.protocol.events import (
 )
 from engine_host.protocol.host import Reach
 from engine_host.remote.book import HostBook
+from engine_host.remote.engines import RemoteEngines
 from engine_host.remote.hosts import RemoteHosts
 from engine_host.telemetry.gpus import Gpus
 from engine_host.telemetry.history import History
@@ -162,6 +163,8 @@ class Host:
             room=lambda plan: room(plan),
         )
         routes = RouteBook(self._store)
+        self.remote = RemoteHosts(HostBook(self._store), self._folders, self._reaper, publish, os.environ)
+        others = RemoteEngines(self.remote).others()
         self.on_demand = OnDemandModels(
             self.engines,
             self._jobs,
@@ -183,6 +186,7 @@ class Host:
             base_path=lambda: self._settings.current.endpoint.path,
             loader=self.on_demand,
             load_wait=lambda: self._settings.current.endpoint.load_wait,
+            others=others,
         )
         self._machine = MachineMonitor()
         self._gpus = Gpus()
@@ -260,7 +264,6 @@ class Host:
             lambda plan: target_of_plan(plan, self.model_index.known(plan.model_path)),
         )
         self._start_on_demand = started.start_planned
-        self.remote = RemoteHosts(HostBook(self._store), self._folders, self._reaper, publish, os.environ)
         self.services: tuple[object, ...] = (
             RemoteHostOperations(self.remote, self._events, os.environ),
             HostSheetOperations(self.remote),
@@ -285,6 +288,7 @@ class Host:
                 self.models.listed,
                 self.on_demand.is_known,
                 self.gateway.providers.of,
+                others,
             ),
             EndpointModelOperations(self.gateway.listed, self.gateway.loadable, self._events),
             SettingOperations(self._settings, self._events, self.endpoint.describe, self._settings_changed),

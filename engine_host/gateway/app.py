@@ -38,6 +38,7 @@ from engine_host.gateway.routes import table
 from engine_host.gateway.routes.listed import query_of
 from engine_host.gateway.routes.rows import Ask, Asked, Looked, Post, ReadRequest
 from engine_host.gateway.routing.book import RouteBook
+from engine_host.gateway.routing.elsewhere import NO_OTHERS, OtherMachines
 from engine_host.gateway.routing.failures import check_provider_has, loops
 from engine_host.gateway.routing.renaming import for_engine
 from engine_host.gateway.routing.resolution import Meaning, Resolution
@@ -98,6 +99,7 @@ class Gateway:
         routes: RouteBook | None = None,
         loader: Loader | None = None,
         load_wait: Callable[[], float] | None = None,
+        others: OtherMachines = NO_OTHERS,
     ) -> None:
         self._directory = directory
         self._counters = EndpointCounters()
@@ -106,7 +108,7 @@ class Gateway:
         self._allowed_hosts = allowed_hosts
         self._limits = limits or Limits()
         self._admission = Admission(self._limits.queue, on_activity)
-        self._resolution = Resolution(directory, routes, self._load)
+        self._resolution = Resolution(directory, routes, self._load, others)
         self._loads = OnDemandRequests(
             loader or NothingToLoad(),
             directory,

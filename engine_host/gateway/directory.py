@@ -27,6 +27,8 @@ class Target:
     `known_as` is the engine's own name where `name` is another one, a route's; `stands_for` are the other
     names by which a route may mean it: its preset, its model. `route`: what the route leads to, in words.
     `provider` is the host and port of who answers and is no engine of this program; None for an engine.
+    `machine` is the name of another machine whose engine host answers, and so its own `provider`; `prefix`
+    stands before every path there.
     `state` is `loaded`, or `loading` or `unloaded` for a model that a request loads; `expires_at` is when it
     is stopped if no request comes, in seconds since the epoch. `context_step`: a context that is asked for at
     a start becomes a multiple of so many tokens.
@@ -60,6 +62,8 @@ class Target:
     stands_for: tuple[str, ...] = ()
     route: tuple[str, ...] = ()
     provider: str | None = None
+    machine: str | None = None
+    prefix: str = ""
     state: str = LOADED
     expires_at: float | None = None
     context_step: int = 1

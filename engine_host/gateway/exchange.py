@@ -450,6 +450,8 @@ class Exchange:
     def _answerer(self) -> tuple[bytes, bytes]:
         """The header that says who answers: an engine by its name, or a provider's host."""
         name = self._target.provider or self._target.engine_name
+        if self._target.machine is not None:
+            name = f"{name}/{self._target.engine_name}"
         return b"x-sndr-engine", quote(name, safe=_PLAIN).encode()
 
 

@@ -116,7 +116,7 @@ class Upstream(asyncio.Protocol):
         if target.provider is not None:
             self._keep_watch()
         try:
-            self._send(method, path, host, body, target)
+            self._send(method, target.prefix + path, host, body, target)
         except UnicodeError as error:
             self.abort()
             raise UpstreamLostError("the request cannot be written") from error

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from engine_host.protocol.base import Command, Page, Seconds, Wire
+from engine_host.protocol.connect import EndpointModel
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.plans import Finding
 from engine_host.protocol.text import Line, Text
@@ -95,7 +96,7 @@ class RemoteHost(Wire):
     `next_try_at` when. `address` is where ssh connects to, as far as it is known. `facts_at` is the time of
     the newest facts, `version` the program's version there. `control_socket` with `control_token` is the
     file of its control API, and `endpoint_socket` its endpoint: files of this machine, None unless they can
-    be used now.
+    be used now. `models` are those that its endpoint answers for; a route may lead to one as HOST/MODEL.
     `engine_host_problem` is why its engine host does not answer though the connection stands.
     """
 
@@ -120,6 +121,7 @@ class RemoteHost(Wire):
     control_socket: str | None = None
     control_token: str | None = None
     endpoint_socket: str | None = None
+    models: tuple[EndpointModel, ...] = ()
 
 
 class RemoteHostPage(Page):

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 from urllib.parse import urlsplit
 
@@ -15,6 +15,7 @@ from engine_host.core.outside import json_text
 from engine_host.gateway.directory import Target
 from engine_host.gateway.upstream import UpstreamLostError, fetch
 from engine_host.protocol.base import PROTOCOL_MAJOR, Version
+from engine_host.protocol.connect import EndpointModel, EndpointModelPage
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.host import HostInfo
 from engine_host.protocol.operations import table as ops
@@ -27,19 +28,25 @@ _LOOK = 5.0
 _PAUSES = (1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds between two looks for one that is not there; a probe looks at once."""
 _PATIENCE = 15.0
+_MOST_MODELS = 500
 _Answer = TypeVar("_Answer", bound=BaseModel)
 Run = Callable[[RemoteScript], Awaitable[RemoteOutcome]]
 
 
 @dataclass(frozen=True)
 class EngineHostThere:
-    """The engine host of a connected machine; `reachable` while its forwarded socket answers."""
+    """The engine host of a connected machine; `reachable` while its forwarded socket answers.
+
+    `models` are those that its endpoint answers for, `token` opens its control API.
+    """
 
     reachable: bool = False
     endpoint: bool = False
     version: str | None = None
     protocol: str | None = None
     problem: Problem | None = None
+    models: tuple[EndpointModel, ...] = ()
+    token: str = field(default="", repr=False)
 
 
 class EngineHostLink:
@@ -52,6 +59,7 @@ class EngineHostLink:
         self._now = asyncio.Event()
         self._forwarded: str | None = None
         self._endpoint: str | None = None
+        self._stood = False
 
     def look(self) -> None:
         """Look now and not only after the pause."""
@@ -63,19 +71,23 @@ class EngineHostLink:
         while True:
             try:
                 await self._once()
-                failed = 0
             except HostError as error:
+                failed = 0 if self._stood else failed
+                self._stood = False
                 self._changed(EngineHostThere(problem=error.problem))
                 with contextlib.suppress(OSError):
                     self._connection.folder.token.unlink()
-            self._now.clear()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_PAUSES[min(failed, len(_PAUSES) - 1)]):
-                    await self._now.wait()
+            await self._pause(_PAUSES[min(failed, len(_PAUSES) - 1)])
             failed += 1
 
+    async def _pause(self, seconds: float) -> None:
+        self._now.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._now.wait()
+
     async def _once(self) -> None:
-        """Stay with the one that runs until it does not answer. Raises HostError, also where none runs."""
+        """Stay with the one that runs until it does not answer. Always raises HostError: that is its end."""
         name, folder = self._connection.host.name, self._connection.folder
         socket, token = await self._find()
         if self._forwarded != socket:
@@ -91,13 +103,14 @@ class EngineHostLink:
             endpoint=endpoint,
             version=version.program,
             protocol=f"{version.major}.{version.minor}",
+            token=token,
         )
-        self._changed(there)
         while True:
-            await asyncio.sleep(_LOOK)
-            now = await self._get(token, ops.VERSION.path, Version)
-            if now.run_id != version.run_id:
-                return
+            # One that was started anew takes this token no more.
+            models = (await self._get(token, ops.ENDPOINT_MODELS.path, EndpointModelPage)).models
+            self._stood = True
+            self._changed(replace(there, models=models[:_MOST_MODELS]))
+            await self._pause(_LOOK)
 
     async def _find(self) -> tuple[str, str]:
         """Return where it listens there, and its token. Raises HostError where none runs."""

@@ -75,6 +75,7 @@ class RemoteHosts:
                 "version": there.version,
                 "protocol": there.protocol,
                 "engine_host_problem": there.problem,
+                "models": there.models if reachable else (),
                 "control_socket": str(folder.control) if reachable else None,
                 "control_token": str(folder.token) if reachable else None,
                 "endpoint_socket": str(folder.endpoint) if reachable and there.endpoint else None,
@@ -120,6 +121,7 @@ class RemoteHosts:
         kept = self.book.get(name)
         found = self._connections.get(name)
         if found is None:
+            self._reaper.remove_with_host(self.desk.socket)
             found = self._connections[name] = self._connection(kept)
         found.connect()
         return self.shown(name)
@@ -131,6 +133,18 @@ class RemoteHosts:
         if found is not None:
             await found.disconnect()
         return self.shown(name)
+
+    def there(self, name: str) -> EngineHostThere:
+        """Return the engine host of a machine as far as it is known."""
+        return self._there.get(name, EngineHostThere())
+
+    def reachable(self) -> list[tuple[str, EngineHostThere, Connection]]:
+        """Return the machines whose engine host answers, with the connection to each."""
+        return [
+            (name, there, self._connections[name])
+            for name, there in self._there.items()
+            if there.reachable and name in self._connections and self._connections[name].connected
+        ]
 
     def connection(self, name: str) -> Connection:
         """Return the connection of a host that stands. Raises HostError: not_found, ssh_lost."""

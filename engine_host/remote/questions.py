@@ -57,7 +57,7 @@ class QuestionDesk:
 
     def __init__(self, socket: Path, program: Path, publish: Callable[[SshQuestion, bool], None]) -> None:
         """`program` is the file that ssh starts; `publish` is told of each question, open or not any more."""
-        self._socket = socket
+        self.socket = socket
         self._program = program
         self._publish = publish
         self._attempts: dict[str, Attempt] = {}
@@ -74,15 +74,15 @@ class QuestionDesk:
         if self._server is None:
             await asyncio.to_thread(atomic_file.write, self._program, _PROGRAM, 0o700)
             with contextlib.suppress(OSError):
-                self._socket.unlink()
+                self.socket.unlink()
             # The host's umask makes it this user's alone.
-            self._server = await asyncio.start_unix_server(self._serve, self._socket, limit=_LARGEST)
-            self._socket.chmod(0o600)
+            self._server = await asyncio.start_unix_server(self._serve, self.socket, limit=_LARGEST)
+            self.socket.chmod(0o600)
         self._attempts[attempt.id] = attempt
         return {
             "SSH_ASKPASS": str(self._program),
             "SSH_ASKPASS_REQUIRE": "force",
-            "SNDR_ASKPASS_SOCKET": str(self._socket),
+            "SNDR_ASKPASS_SOCKET": str(self.socket),
             "SNDR_ASKPASS_ATTEMPT": attempt.id,
             "SNDR_ASKPASS_PYTHON": sys.executable,
             "SNDR_ASKPASS_SCRIPT": str(askpass_main.__file__),
@@ -117,7 +117,7 @@ class QuestionDesk:
         if server is not None:
             server.close()
             with contextlib.suppress(OSError):
-                self._socket.unlink()
+                self.socket.unlink()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

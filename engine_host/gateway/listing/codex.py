@@ -25,6 +25,8 @@ def model_list(targets: Sequence[Target]) -> dict[str, Any]:
 
 def described(target: Target) -> str:
     """Say in a line where answers come from."""
+    if target.machine is not None:
+        return f"Runs on {target.machine} in SNDR Control Center."
     if target.provider is not None:
         return f"Answered by {target.provider}, through SNDR Control Center."
     return "Runs on this machine in SNDR Control Center."

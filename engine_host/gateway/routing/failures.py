@@ -6,6 +6,8 @@ from engine_host.core.bounds.cut_text import cut_text
 from engine_host.core.errors import HostError
 from engine_host.gateway.directory import Target
 from engine_host.gateway.error_answers import EndpointError, engine_fault
+from engine_host.gateway.routing import elsewhere
+from engine_host.gateway.routing.elsewhere import NO_OTHERS, OtherMachines
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.routes import Route
 
@@ -19,9 +21,14 @@ _OF_PROVIDERS = {
 """Paths whose requests a provider answers, as they are or as a chat."""
 
 
-def not_running(route: Route) -> EndpointError:
+def not_running(route: Route, others: OtherMachines = NO_OTHERS) -> EndpointError:
     """None of a route's engines runs; nothing else is asked in their place."""
     names = route.targets.engines
+    if all(others.means(name) for name in names):
+        why = " ".join(others.why_not(name) for name in names)
+        return EndpointError(
+            503, "route_target_not_running", f"{route.id}: {why}", Reason.NO_ENGINE_RUNS, "model"
+        )
     also = "" if route.targets.provider is None else " Its provider is asked only with: fallback."
     return EndpointError(
         503,
@@ -73,6 +80,8 @@ def provider_refusal(target: Target, status: int, body: bytes) -> EndpointError:
     A refused key is no fault of the client's own key, so it gets another status than the provider's.
     """
     body = hidden(target, body)
+    if status in _KEY_REFUSED and target.machine is not None:
+        return elsewhere.restarted(target)
     if status in _KEY_REFUSED:
         return EndpointError(
             502,
@@ -83,7 +92,7 @@ def provider_refusal(target: Target, status: int, body: bytes) -> EndpointError:
             extra={"provider_status": status},
         )
     fault = engine_fault(status, body)
-    fault.source = "provider"
+    fault.source = "provider" if target.machine is None else "engine"
     fault.message = f"{target.provider} answered {status}: {cut_text(fault.message, _LONGEST)}"
     fault.extra = {**fault.extra, "provider_status": status}
     if fault.reason is Reason.ENGINE_CRASHED:
@@ -108,6 +117,8 @@ def provider_redirected(target: Target, status: int) -> EndpointError:
 
 def provider_unreachable(target: Target) -> EndpointError:
     """No connection to a provider, or none that can be trusted."""
+    if target.machine is not None:
+        return elsewhere.unreachable(target)
     return EndpointError(
         502,
         "provider_unreachable",
@@ -120,6 +131,8 @@ def provider_unreachable(target: Target) -> EndpointError:
 
 def provider_ended(target: Target) -> EndpointError:
     """A provider's connection broke before its answer was complete."""
+    if target.machine is not None:
+        return elsewhere.ended(target)
     return EndpointError(
         502,
         "provider_ended",
@@ -131,6 +144,8 @@ def provider_ended(target: Target) -> EndpointError:
 
 def provider_silent(target: Target) -> EndpointError:
     """A provider keeps its connection and sends nothing."""
+    if target.machine is not None:
+        return elsewhere.silent(target)
     return EndpointError(
         504,
         "provider_silent",
@@ -151,8 +166,8 @@ def not_there(target: Target, path: str) -> EndpointError:
     return EndpointError(
         404,
         "route_unsupported",
-        f"{target.name} is answered by a provider, which has no {path}: an engine here counts tokens and "
-        "fills gaps.",
+        f"{target.name} is answered by {target.machine or 'a provider'}, which has no {path} for it: an "
+        "engine here counts tokens and fills gaps.",
         Reason.UNSUPPORTED,
     )
 

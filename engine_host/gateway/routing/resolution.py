@@ -10,6 +10,7 @@ from engine_host.gateway.directory import Directory, Target
 from engine_host.gateway.openai.listing import find
 from engine_host.gateway.routing import failures
 from engine_host.gateway.routing.book import RouteBook
+from engine_host.gateway.routing.elsewhere import NO_OTHERS, OtherMachines
 from engine_host.gateway.routing.provider import address_of, key_of
 from engine_host.protocol.routes import Provider, Route
 
@@ -32,8 +33,13 @@ class Resolution:
     """Resolves model ids; `load` tells how busy an engine is, as a share of its slots."""
 
     def __init__(
-        self, directory: Directory, routes: RouteBook | None, load: Callable[[Target], float]
+        self,
+        directory: Directory,
+        routes: RouteBook | None,
+        load: Callable[[Target], float],
+        others: OtherMachines = NO_OTHERS,
     ) -> None:
+        self._others = others
         self._directory = directory
         self._routes = routes
         self._load = load
@@ -63,7 +69,7 @@ class Resolution:
             return list(engines)
         found: list[Target] = []
         for route in self._routes.saved.values():
-            running = engines_of(route, engines)
+            running = engines_of(route, engines, self._others)
             if running:
                 found.append(as_route(running[0], route))
             elif asks_provider(route) and route.targets.provider is not None:
@@ -77,7 +83,7 @@ class Resolution:
         routes = self._routes.saved.values() if self._routes is not None else ()
         found = list(known)
         for route in routes:
-            if engines_of(route, engines):
+            if engines_of(route, engines, self._others):
                 continue
             names = route.targets.engines
             loaded = next((target for name in names for target in known if target.name == name), None)
@@ -89,7 +95,7 @@ class Resolution:
         return any(target.name == name for target in self._directory.targets())
 
     def _of_route(self, route: Route, conversation: str) -> Target:
-        running = engines_of(route, self._directory.targets())
+        running = engines_of(route, self._directory.targets(), self._others)
         if running:
             return as_route(self._least_busy(route, running, conversation), route)
         targets = route.targets
@@ -98,7 +104,7 @@ class Resolution:
             raise faults.engine_starting(starting)
         provider = targets.provider
         if provider is None or (targets.engines and not targets.fallback):
-            raise failures.not_running(route)
+            raise failures.not_running(route, self._others)
         if not targets.allow_remote:
             raise failures.not_allowed(route)
         try:
@@ -142,10 +148,16 @@ class Resolution:
         return find(targets if self._is_engine(name) else self.listed(), name)
 
 
-def engines_of(route: Route, engines: Sequence[Target]) -> list[Target]:
-    """Return the running engines that a route names, by their own name, their preset or their model."""
+def engines_of(route: Route, engines: Sequence[Target], others: OtherMachines = NO_OTHERS) -> list[Target]:
+    """Return the running engines that a route names, by their own name, their preset or their model.
+
+    Those of other machines are named by their machine and their own name.
+    """
     found: dict[str, Target] = {}
     for name in route.targets.engines:
+        if others.means(name):
+            found |= {target.engine: target for target in others.targets() if target.name == name}
+            continue
         own = [target for target in engines if target.name == name]
         for target in own or [target for target in engines if name in target.stands_for]:
             found.setdefault(target.engine, target)
@@ -160,7 +172,7 @@ def asks_provider(route: Route) -> bool:
 
 def as_route(target: Target, route: Route) -> Target:
     """Return an engine under the id of a route."""
-    return replace(target, name=route.id, known_as=target.name, route=led_to(route))
+    return replace(target, name=route.id, known_as=target.engine_name, route=led_to(route))
 
 
 def provider_target(route: Route, provider: Provider) -> Target:

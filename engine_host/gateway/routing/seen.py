@@ -53,7 +53,7 @@ class ProvidersSeen:
 
     def note(self, target: Target, entry: Entry) -> None:
         """Keep how a request to a provider ended; one that was cancelled says nothing."""
-        if target.provider is None:
+        if target.provider is None or target.machine is not None:
             return
         if entry.state is RequestState.DONE:
             self._keep(target, lambda seen: replace(seen, answered_at=time.time()))

@@ -125,16 +125,19 @@ def _parts(asked: RouteTargets) -> list[RouteTargets]:
 def _failed(route: Route, target: Target, trial_id: str, checks: list[RouteCheck]) -> HostError:
     """The error of a target that did not answer the last of these requests."""
     last = checks[-1]
+    there = f"--host {target.machine} " if target.machine else ""
     look = Fix(
         text="See the target's log, mend it, and begin again.",
-        command=f"sndr logs {shlex.quote(target.engine_name)}",
+        command=f"sndr {there}logs {shlex.quote(target.engine_name)}",
     )
     return HostError(
         Reason.VERIFICATION_FAILED,
         f"{target.engine_name} did not answer the request “{last.name}”: "
         f"{last.detail.replace(trial_id, route.id)}",
         cause="Nothing was changed.",
-        fix=look if target.provider is None else "See what the provider says, mend it, and begin again.",
+        fix=look
+        if target.provider is None or target.machine
+        else "See what the provider says, mend it, and begin again.",
         evidence={"failed": last.name, "checks": [one.model_dump(mode="json") for one in checks]},
     )
 

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from engine_host.core.event_log import EventLog
 from engine_host.gateway.directory import Directory
 from engine_host.gateway.routing.book import RouteBook, check_route
+from engine_host.gateway.routing.elsewhere import NO_OTHERS, OtherMachines
 from engine_host.gateway.routing.provider import check_key_file
 from engine_host.gateway.routing.seen import Seen
 from engine_host.operations.performs import performs
@@ -28,12 +29,14 @@ class RouteOperations:
         list_models: Callable[[bool], Awaitable[Sequence[ModelFile]]],
         is_on_demand: Callable[[str], bool],
         seen: Callable[[Provider], Seen],
+        others: OtherMachines = NO_OTHERS,
     ) -> None:
         """`is_on_demand` tells whether a request loads the model of a name.
 
         `seen` is what became of the last requests to a provider.
         """
         self._seen = seen
+        self._others = others
         self._book = book
         self._directory = directory
         self._events = events
@@ -96,7 +99,9 @@ class RouteOperations:
         catalog = await self._presets.catalog()
         startable |= {*catalog.presets, *catalog.variations}
         starting = self._directory.starting()
-        return Known(self._directory.targets(), starting, startable, self._is_on_demand, self._seen)
+        return Known(
+            self._directory.targets(), starting, startable, self._is_on_demand, self._seen, self._others
+        )
 
 
 def check_new_key_file(asked: RouteTargets, kept: RouteTargets | None) -> None:

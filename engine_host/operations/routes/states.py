@@ -8,6 +8,7 @@ from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
 from engine_host.core.findings.table import finding
 from engine_host.gateway.directory import Target
+from engine_host.gateway.routing.elsewhere import NO_OTHERS, OtherMachines
 from engine_host.gateway.routing.provider import address_of, key_of, leaves_machine
 from engine_host.gateway.routing.resolution import asks_provider, engines_of, led_to
 from engine_host.gateway.routing.seen import Seen
@@ -22,7 +23,8 @@ _MOST_NEAR = 3
 class Known:
     """The engines that run, the names of those that start, and the names of all that could be started.
 
-    `on_demand` tells whether a request starts one, `seen` what became of the last requests to a provider.
+    `on_demand` tells whether a request starts one, `seen` what became of the last requests to a provider,
+    `others` which engines other machines have.
     """
 
     running: Sequence[Target]
@@ -30,6 +32,7 @@ class Known:
     startable: Collection[str]
     on_demand: Callable[[str], bool]
     seen: Callable[[Provider], Seen]
+    others: OtherMachines = NO_OTHERS
 
     @property
     def names(self) -> set[str]:
@@ -70,7 +73,9 @@ def _answers(route: Route, targets: Sequence[TargetStatus]) -> bool | None:
 
 def _engine(route: Route, name: str, known: Known) -> TargetStatus:
     alone = route.targets.model_copy(update={"engines": (name,)})
-    running = engines_of(route.model_copy(update={"targets": alone}), known.running)
+    running = engines_of(route.model_copy(update={"targets": alone}), known.running, known.others)
+    if known.others.means(name):
+        return _elsewhere(name, running, known.others)
     if running:
         others = [target.name for target in running if target.name != name]
         detail = f"as {', '.join(others)}" if others else ""
@@ -85,6 +90,13 @@ def _engine(route: Route, name: str, known: Known) -> TargetStatus:
     return TargetStatus(
         name=name, state=TargetState.UNKNOWN, command=f"sndr run MODEL --name {shlex.quote(name)}"
     )
+
+
+def _elsewhere(name: str, running: Sequence[Target], others: OtherMachines) -> TargetStatus:
+    if running:
+        return TargetStatus(name=name, state=TargetState.RUNS, detail=f"on {running[0].machine}")
+    state = TargetState.UNKNOWN if others.known(name) is False else TargetState.NOT_RUNNING
+    return TargetStatus(name=name, state=state, detail=others.why_not(name), command=others.command(name))
 
 
 def _provider(route: Route, provider: Provider, seen: Seen) -> TargetStatus:
@@ -116,11 +128,18 @@ def _provider(route: Route, provider: Provider, seen: Seen) -> TargetStatus:
 
 def unknown_names(engines: Sequence[str], known: Known) -> dict[str, list[str]]:
     """Return the names that no engine, preset or model here has, each with those that are most like it."""
-    names = known.names
-    return {
-        name: near_names(name, names, _MOST_NEAR)
+    names, others = known.names, known.others
+    theirs = [target.name for target in others.targets()]
+    elsewhere = {
+        name: near_names(name, theirs, _MOST_NEAR) or theirs[:_MOST_NEAR]
         for name in engines
-        if name not in names
+        if others.means(name) and others.known(name) is False
+    }
+    return elsewhere | {
+        name: near_names(name, {*names, *theirs}, _MOST_NEAR)
+        for name in engines
+        if not others.means(name)
+        and name not in names
         and not known.on_demand(name)
         and not any(name in target.stands_for for target in known.running)
     }

@@ -1,0 +1,76 @@
+"""Engines of other machines that a person added: asked through their connection, by routes that name them.
+
+A route names one as HOST/ENGINE, which never means an engine here: nothing takes the place of what was meant.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from engine_host.gateway.directory import Target
+from engine_host.gateway.error_answers import EndpointError
+from engine_host.protocol.errors import Reason
+
+
+def _nowhere(name: str) -> str:
+    return f"{name} is on no machine that was added. Add it with: sndr host add NAME USER@HOST"
+
+
+@dataclass(frozen=True)
+class OtherMachines:
+    """The machines as routes see them.
+
+    `targets` are the engines that answer now, each by HOST/ENGINE; `means` tells whether a name is one of a
+    machine that was added, `known` whether its engine is there, None where that cannot be told now; `why_not`
+    says what hinders one that cannot be asked, and `command` what would help.
+    """
+
+    targets: Callable[[], Sequence[Target]] = tuple
+    means: Callable[[str], bool] = lambda _name: False
+    known: Callable[[str], bool | None] = lambda _name: None
+    why_not: Callable[[str], str] = _nowhere
+    command: Callable[[str], str] = lambda _name: "sndr host list"
+
+
+NO_OTHERS = OtherMachines()
+
+
+def unreachable(target: Target) -> EndpointError:
+    """Return the fault of a connection that stands no more, or behind which nobody listens."""
+    return EndpointError(
+        503,
+        "host_not_connected",
+        f"{target.name} is answered by {target.machine}, and there is no connection to it now. See: "
+        "sndr host list",
+        Reason.SSH_LOST,
+    )
+
+
+def ended(target: Target) -> EndpointError:
+    """Return the fault of a connection that broke before the answer was complete."""
+    return EndpointError(
+        502,
+        "host_connection_lost",
+        f"The connection to {target.machine} was lost before its answer for {target.name} was complete. "
+        "See: sndr host list",
+        Reason.SSH_LOST,
+    )
+
+
+def silent(target: Target) -> EndpointError:
+    """Return the fault of a machine that sends nothing for too long."""
+    return EndpointError(
+        504,
+        "host_silent",
+        f"{target.machine} has sent nothing for {target.name} for too long, and was given up.",
+        Reason.SSH_LOST,
+    )
+
+
+def restarted(target: Target) -> EndpointError:
+    """Return the fault of an engine host that is another one than a moment ago."""
+    return EndpointError(
+        503,
+        "host_restarted",
+        f"The engine host of {target.machine} was started anew; it is asked again in a moment.",
+        Reason.HOST_RESTARTED,
+    )

@@ -1,0 +1,95 @@
+"""The engines of connected machines, as routes may lead to them: HOST/ENGINE, asked over the connection."""
+
+from collections.abc import Iterator
+
+from engine_host.gateway.directory import Target
+from engine_host.gateway.routing.elsewhere import OtherMachines
+from engine_host.protocol.connect import EndpointModel
+from engine_host.protocol.remote_hosts import RemoteHostState, RemoteMode
+from engine_host.remote.engine_host_there import control_target
+from engine_host.remote.hosts import RemoteHosts
+
+_PREFIX = "/openai"
+"""The public endpoint on a control socket: no key of its own, and the same whatever its address is."""
+_SLOTS = 64
+"""Requests at a time; the other side has the queue and knows its slots."""
+
+
+class RemoteEngines:
+    """The models that endpoints of connected machines answer for; those of their providers are left out."""
+
+    def __init__(self, hosts: RemoteHosts) -> None:
+        self._hosts = hosts
+
+    def others(self) -> OtherMachines:
+        """Return them as routes see them."""
+        return OtherMachines(self.targets, self.means, self.known, self.why_not, self.command)
+
+    def targets(self) -> list[Target]:
+        """Return the engines that can be asked now."""
+        return list(self._targets())
+
+    def means(self, name: str) -> bool:
+        """Return True for a name that begins with a machine that was added."""
+        host, separator, engine = name.partition("/")
+        return bool(separator and engine) and host in self._hosts.book.all
+
+    def known(self, name: str) -> bool | None:
+        """Return True if its machine has such an engine, None while it cannot be asked."""
+        host, _, engine = name.partition("/")
+        there = self._hosts.there(host)
+        return any(model.id == engine for model in there.models) if there.reachable else None
+
+    def why_not(self, name: str) -> str:
+        """Say what hinders an engine that cannot be asked; it is looked for again at once."""
+        host, _, engine = name.partition("/")
+        self._hosts.look(host)
+        shown = self._hosts.shown(host)
+        if shown.mode is not RemoteMode.ENGINE_HOST:
+            return f"{host} is looked at without an engine host there, which would answer requests."
+        if shown.state is not RemoteHostState.CONNECTED:
+            return f"{host} is not connected. Connect it with: {self.command(name)}"
+        if shown.control_socket is None:
+            problem = shown.engine_host_problem
+            return (
+                problem.message if problem is not None else f"The engine host on {host} is being looked for."
+            )
+        return f"{engine} does not run on {host}. Start it with: {self.command(name)}"
+
+    def command(self, name: str) -> str:
+        """Return the command that would help."""
+        host, _, engine = name.partition("/")
+        there = self._hosts.there(host)
+        if there.reachable:
+            return f"sndr --host {host} run {engine}"
+        fix = there.problem.fix if there.problem is not None else None
+        return (fix.command if fix is not None else None) or f"sndr host connect {host}"
+
+    def _targets(self) -> Iterator[Target]:
+        for name, there, connection in self._hosts.reachable():
+            for model in there.models:
+                if model.provider is None:
+                    yield _target(control_target(connection, there.token), name, model)
+
+
+def _target(asked: Target, host: str, model: EndpointModel) -> Target:
+    return Target(
+        engine=f"host:{host}/{model.id}",
+        name=f"{host}/{model.id}",
+        slots=_SLOTS,
+        context=model.context,
+        created_at=0.0,
+        socket=asked.socket,
+        key=asked.key,
+        owned_by=host,
+        embeddings=not model.chat,
+        fill_in_the_middle=False,
+        tools=model.tools,
+        images=model.images,
+        native_infill=False,
+        usage_on_request=True,
+        known_as=model.id,
+        provider=host,
+        machine=host,
+        prefix=_PREFIX,
+    )

@@ -1,0 +1,128 @@
+"""From nothing to a chat that another machine answers: by command line, real ssh, and a real engine there."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from engine_host.client.address import RemoteAddress
+from engine_host.client.sync import ControlClient, wait_for_host
+from engine_host.core.paths import Folders
+from engine_host.protocol.engines import RequestState
+from engine_host.protocol.operations import remote_hosts as host_ops
+from engine_host.protocol.operations import table as ops
+from engine_host.protocol.remote_hosts import RemoteHostState
+from engine_host.protocol.requests import RequestQuery
+from tests.conftest import processes_of
+from tests.integration.host_process import alive, serving, sndr, started, until
+from tests.integration.remote.machines import Machines, free_port
+
+CHAT = {"model": "coder", "messages": [{"role": "user", "content": "Tell me a story."}], "stream": True}
+
+
+class Here:
+    """The host of this machine, connected to the other one, with a route to its engine."""
+
+    def __init__(self, client: ControlClient, machines: Machines, port: int) -> None:
+        self.client = client
+        self.machines = machines
+        self.url = f"http://127.0.0.1:{port}/v1/chat/completions"
+
+    def sndr(self, *words: str) -> str:
+        """Run a command that has to work; its output."""
+        ended = sndr(*words, SNDR_SSH_CONFIG=str(self.machines.config))
+        assert ended.code == 0, (words, ended.out, ended.err)
+        return ended.out
+
+    def there(self) -> ControlClient:
+        """A client of the host there, through the tunnel."""
+        folder = Folders.resolve().run / "hosts" / "gpu"
+        client = ControlClient(RemoteAddress("gpu", folder / "control.sock", folder / "control.token"))
+        client.connect()
+        return client
+
+    def state(self) -> RemoteHostState:
+        """The state of the connection."""
+        return self.client.call(host_ops.REMOTE_HOST, name="gpu").state
+
+
+@pytest.fixture
+def here(machines: Machines) -> Iterator[Here]:
+    """Everything up to the route, each step by its command."""
+    port = free_port()
+    with (
+        machines.engine_host(),
+        serving("--port", str(port), SNDR_SSH_CONFIG=str(machines.config)) as client,
+    ):
+        found = Here(client, machines, port)
+        found.sndr("host", "add", "gpu", "gpu")
+        assert "connected" in found.sndr("host", "connect", "gpu").lower()
+        assert until(lambda: client.call(host_ops.REMOTE_HOST, name="gpu").control_socket is not None, 30)
+        found.sndr("--host", "gpu", "run", "--demo", "--name", "story", "--detach")
+        assert until(lambda: bool(client.call(host_ops.REMOTE_HOST, name="gpu").models), 30)
+        assert "gpu/story (on gpu): runs." in found.sndr("routes", "set", "coder", "gpu/story")
+        yield found
+
+
+def test_the_local_endpoint_answers_with_the_engine_there(here: Here) -> None:
+    said = json.loads(here.sndr("chat", "Hello", "--model", "coder", "--max-tokens", "8", "--json"))
+    assert said["text"]
+    frames = []
+    with httpx.stream("POST", here.url, json={**CHAT, "max_tokens": 32}, timeout=60) as answer:
+        assert answer.status_code == 200
+        assert answer.headers["x-sndr-engine"] == "gpu/story"
+        frames = [line.removeprefix("data: ") for line in answer.iter_lines() if line.startswith("data: ")]
+    assert frames[-1] == "[DONE]"
+    assert {json.loads(frame)["model"] for frame in frames[:-1]} == {"coder"}
+    assert len(frames) > 10, "it comes piece by piece"
+    assert not here.client.call(ops.ENGINES).engines, "nothing runs here"
+    listed = httpx.get(here.url.replace("chat/completions", "models")).json()["data"]
+    assert [model["id"] for model in listed] == ["coder"]
+    unknown = sndr("routes", "set", "other", "gpu/storx", "--json", SNDR_SSH_CONFIG=str(here.machines.config))
+    assert unknown.problem()["evidence"]["near"] == ["gpu/story"]
+    # A client that leaves cancels the request there.
+    with httpx.stream("POST", here.url, json={**CHAT, "max_tokens": 900}, timeout=60) as answer:
+        next(answer.iter_lines())
+    with here.there() as there:
+        assert until(
+            lambda: there.call(ops.REQUESTS, RequestQuery()).requests[0].state is RequestState.CANCELLED, 20
+        ), there.call(ops.REQUESTS, RequestQuery())
+
+
+def test_a_tunnel_that_breaks_in_mid_stream_is_an_error_and_heals(here: Here) -> None:
+    lines = []
+    with httpx.stream("POST", here.url, json={**CHAT, "max_tokens": 900}, timeout=60) as answer:
+        for line in answer.iter_lines():
+            lines.append(line)
+            if len(lines) == 5:
+                here.machines.target.stop()
+    last = json.loads(next(line for line in reversed(lines) if line.startswith("data: {"))[6:])
+    assert last["error"]["code"] == "host_connection_lost"
+    assert until(lambda: here.state() is RemoteHostState.RECONNECTING)
+    refused = httpx.post(here.url, json={**CHAT, "stream": False})
+    assert refused.status_code == 503
+    assert "sndr host connect gpu" in refused.json()["error"]["message"]
+    here.machines.target.start()
+    here.sndr("host", "connect", "gpu")
+    assert until(lambda: bool(here.client.call(host_ops.REMOTE_HOST, name="gpu").models), 30)
+    assert (
+        httpx.post(here.url, json={**CHAT, "stream": False, "max_tokens": 4}, timeout=60).status_code == 200
+    )
+
+
+def test_a_killed_host_leaves_no_ssh(machines: Machines, home: Path) -> None:
+    with started("serve", SNDR_SSH_CONFIG=str(machines.config)) as process:
+        client = wait_for_host(Folders.resolve(), 20)
+        assert client is not None
+        client.close()
+        assert sndr("host", "add", "gpu", "gpu", "--agentless").code == 0
+        assert sndr("host", "connect", "gpu").code == 0
+        ssh = [pid for pid, command in processes_of(home) if command.startswith("ssh ") or "/ssh " in command]
+        assert len(ssh) >= 2, "one for the jump host"
+        folder = Folders.resolve().run / "hosts" / "gpu"
+        assert (folder / "ssh.sock").exists()
+        process.kill()
+        assert until(lambda: not alive(ssh))
+        assert until(lambda: not (folder / "ssh.sock").exists())
