@@ -14,12 +14,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from engine_host.core.keys.ring import Key, KeyRing
 from engine_host.gateway import error_answers as faults
-from engine_host.gateway.access.admission import Admission
+from engine_host.gateway.access.admission import Admission, Ticket
 from engine_host.gateway.access.authentication import check_host, check_key, check_origin, check_preflight
 from engine_host.gateway.access.body_allowance import BodyAllowance, BodyPart
 from engine_host.gateway.access.cross_origin import answer_preflight, is_preflight, readable_by
+from engine_host.gateway.asgi import EndpointApp
+from engine_host.gateway.call import Call
 from engine_host.gateway.directory import ActivityHook, Directory, Target
-from engine_host.gateway.exchange import Exchange, Stop
+from engine_host.gateway.exchange import Exchange, GaveWayError, Stop
 from engine_host.gateway.inspection.capture import Captures
 from engine_host.gateway.inspection.client_name import client_name
 from engine_host.gateway.inspection.conversation import named_conversation
@@ -39,7 +41,7 @@ from engine_host.gateway.routes.listed import query_of
 from engine_host.gateway.routes.rows import Ask, Asked, Looked, Post, ReadRequest
 from engine_host.gateway.routing.book import RouteBook
 from engine_host.gateway.routing.elsewhere import NO_OTHERS, OtherMachines
-from engine_host.gateway.routing.failures import check_provider_has, loops
+from engine_host.gateway.routing.failures import check_provider_has, loops, may_leave
 from engine_host.gateway.routing.renaming import for_engine
 from engine_host.gateway.routing.resolution import Meaning, Resolution
 from engine_host.gateway.routing.seen import ProvidersSeen
@@ -123,8 +125,8 @@ class Gateway:
         self._asking = asyncio.Semaphore(_QUESTIONS_AT_ONCE)
         self._none_left = asyncio.Event()
         self._none_left.set()
-        self.app: ASGIApp = _App(self._serve, trusted=False, base_path=base_path)
-        self.trusted_app: ASGIApp = _App(self._serve, trusted=True, base_path=str)
+        self.app: ASGIApp = EndpointApp(self._serve, trusted=False, base_path=base_path)
+        self.trusted_app: ASGIApp = EndpointApp(self._serve, trusted=True, base_path=str)
         self._publish = publish
         self.prefixes = PrefixLens()
         self.captures = Captures()
@@ -150,7 +152,7 @@ class Gateway:
 
     def target_of(self, model: str) -> Target:
         """Return who would answer a request for a model now; raises EndpointError where nobody would."""
-        return self._resolution.available(self._resolution.resolve(model))
+        return self._resolution.available(self._resolution.resolve(model))[0]
 
     def set_queue_limit(self, requests: int) -> None:
         """Set the number of requests that may wait for an engine; those that wait already stay."""
@@ -334,7 +336,9 @@ class Gateway:
         route, path, request_id, key = request.route, request.path, request.request_id, request.key
         headers = request.headers
         named = named_conversation(headers, request.body)
-        target = self._resolution.available(meaning, named.value if named is not None else "", request.form)
+        conversation = named.value if named is not None else ""
+        leaves = may_leave(headers)
+        target, *others = self._resolution.available(meaning, conversation, request.form, leaves)
         self._loads.touch(request, target)
         check_provider_has(target, path)
         raw, body = for_engine(request.raw, request.body, target)
@@ -359,16 +363,28 @@ class Gateway:
         self.prefixes.begin(entry, named, body, len(raw))
         entry.capture = self.captures.begin(request_id, path, headers, request.raw, target.key)
 
-        written = entry
+        return partial(self._ask_in_turn, request, entry, target, call, ticket, others, begun)
 
-        async def answer(send: Send) -> None:
-            if written.capture is not None:
-                send = written.capture.sending(send)
+    async def _ask_in_turn(
+        self,
+        request: ReadRequest,
+        entry: Entry,
+        target: Target,
+        call: Call,
+        ticket: Ticket,
+        others: list[Target],
+        begun: bool,
+        send: Send,
+    ) -> None:
+        """Answer a request; a provider that fails before its answer has begun gives way to the next."""
+        if entry.capture is not None:
+            send = entry.capture.sending(send)
+        while True:
             exchange = Exchange(
                 target,
                 call,
                 ticket,
-                written,
+                entry,
                 self._admission,
                 request.receive,
                 send,
@@ -377,13 +393,28 @@ class Gateway:
                 close_grace=self._limits.close_grace,
                 answer_limit=self._limits.answer,
                 begun=begun,
+                gives_way=bool(others),
             )
             try:
                 await self._carry_out(exchange)
-            finally:
-                self.providers.note(target, written)
-
-        return answer
+            except GaveWayError as gave:
+                self.providers.failed(target, gave.fault.problem())
+            else:
+                self.providers.note(target, entry)
+                return
+            target = others.pop(0)
+            entry.loaded(target)
+            if entry.capture is not None:
+                entry.capture.hide(target.key)
+            try:
+                raw, body = for_engine(request.raw, request.body, target)
+                assert isinstance(request.route, Post)
+                call = request.route.call(Asked(request.path, raw, body, target, request.request_id))
+                ticket = self._admission.enter(target, request.key.id if request.key else "")
+            except faults.EndpointError as fault:
+                entry.failed(fault.problem())
+                await send_fault(send, fault, request.request_id, request.form)
+                return
 
     async def _load_and_answer(self, request: ReadRequest, meaning: Meaning, name: str, send: Send) -> None:
         """Have a model loaded, and answer a request with it."""
@@ -436,28 +467,6 @@ class Gateway:
         """Return how busy an engine is: requests at work and in its queue, as a share of its slots."""
         engine = target.engine
         return (self._admission.active(engine) + self._admission.waiting(engine)) / target.slots
-
-
-class _App:
-    """An ASGI application object; uvicorn takes a bound method for something older."""
-
-    def __init__(
-        self,
-        serve: Callable[[Scope, Receive, Send, bool], Awaitable[None]],
-        *,
-        trusted: bool,
-        base_path: Callable[[], str],
-    ) -> None:
-        self._serve = serve
-        self._trusted = trusted
-        self._base_path = base_path
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # Proxies pass a path on as it is, or without the part that led to them; both are answered.
-        base = self._base_path()
-        if base and scope["type"] == "http" and f"{scope['path']}/".startswith(f"{base}/"):
-            scope = {**scope, "path": scope["path"].removeprefix(base) or "/"}
-        await self._serve(scope, receive, send, self._trusted)
 
 
 def _has_key(headers: Mapping[str, str], keys: KeyRing) -> bool:

@@ -52,6 +52,14 @@ class Stop(Enum):
     CLOSING = "closing"
 
 
+class GaveWayError(Exception):
+    """A provider failed before its answer had begun, and another one is to be asked."""
+
+    def __init__(self, fault: faults.EndpointError) -> None:
+        super().__init__(fault.message)
+        self.fault = fault
+
+
 class Exchange:
     """One admitted or waiting request; `run` sends the whole answer."""
 
@@ -70,8 +78,13 @@ class Exchange:
         close_grace: float,
         answer_limit: int,
         begun: bool = False,
+        gives_way: bool = False,
     ) -> None:
-        """`begun`: the headers of a stream are sent already."""
+        """`begun`: the headers of a stream are sent already.
+
+        `gives_way`: there is another provider to ask where this one fails before its answer has begun.
+        """
+        self._gives_way, self._gave_way = gives_way, False
         self._target = target
         self._call = call
         self._form = faults.form_of(entry.route)
@@ -115,7 +128,10 @@ class Exchange:
             self._deadline.reschedule(asyncio.get_running_loop().time() + self._close_grace)
 
     async def run(self) -> None:
-        """Wait, ask, answer; the slot is free and the entry closed when this returns or raises."""
+        """Wait, ask, answer; the slot is free and the entry closed when this returns or raises.
+
+        Raises GaveWayError where another provider is to be asked; the entry is then open, and nothing sent.
+        """
         watcher = asyncio.create_task(self._watch_client())
         try:
             async with asyncio.timeout(None) as self._deadline:
@@ -130,7 +146,8 @@ class Exchange:
             if self._upstream is not None:
                 self._upstream.abort()
             self._admission.release(self._ticket)
-            self._entry.cancelled()
+            if not self._gave_way:
+                self._entry.cancelled()
 
     async def _answer_all(self) -> None:
         """The answer, or the error that takes its place."""
@@ -394,6 +411,7 @@ class Exchange:
 
     async def _refuse(self, fault: faults.EndpointError, figures: Figures | None = None) -> None:
         """Answer with an error, as a status or, when the stream has begun, as its last frame."""
+        self._give_way(fault)
         self._record(fault, figures)
         if self._stopped is Stop.CLIENT_LEFT:
             return
@@ -409,6 +427,13 @@ class Exchange:
         )
         await self._send_piece((b"" if self._at_frame_end or self._lines else FRAME_END) + told)
         await self._close()
+
+    def _give_way(self, fault: faults.EndpointError) -> None:
+        """Raise GaveWayError where another provider can be asked, and the client has nothing yet."""
+        untouched = not (self._begun or self._responded or self._entry.ended) and self._stopped is None
+        if self._gives_way and untouched and failures.gives_way(fault):
+            self._gave_way = True
+            raise GaveWayError(fault)
 
     def _record(self, fault: faults.EndpointError, figures: Figures | None) -> None:
         """Close the entry with an error and free the slot."""

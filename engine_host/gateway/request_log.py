@@ -75,7 +75,7 @@ class Entry:
         self._move(RequestState.LOADING)
 
     def loaded(self, target: Target) -> None:
-        """Its model answers now, and this is who does."""
+        """This is who is asked: its model answers now, or another provider is next."""
         self.target = target
         self.stop = None
         self._move(RequestState.WAITING)

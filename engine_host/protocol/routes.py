@@ -50,18 +50,35 @@ class Provider(Command):
         return self
 
 
+class NextProvider(Command):
+    """A provider that is asked where those before it cannot answer; `allow_remote` is for it alone."""
+
+    provider: Provider
+    allow_remote: bool = False
+
+
 class RouteTargets(Command):
-    """The engines and the provider that a route leads to.
+    """The engines and the providers that a route leads to.
 
     Each of `engines` is the public name of an engine here, a preset or a model; those that run share the
     requests. The provider is asked where no engine is named, and with `fallback` where none of them runs; in
-    both cases only if `allow_remote` says that requests may leave this program.
+    both cases only if `allow_remote` says that requests may leave this program, or the request says so of
+    itself. `further` are asked in their order where the provider takes no connection or fails before its
+    answer has begun.
     """
 
     engines: tuple[EngineName, ...] = Field((), max_length=16)
     provider: Provider | None = None
     allow_remote: bool = False
     fallback: bool = False
+    further: tuple[NextProvider, ...] = Field((), max_length=8)
+
+    @property
+    def providers(self) -> tuple[NextProvider, ...]:
+        """Return all providers in their order, each with its own permission."""
+        if self.provider is None:
+            return ()
+        return (NextProvider(provider=self.provider, allow_remote=self.allow_remote), *self.further)
 
     @model_validator(mode="after")
     def _somewhere(self) -> Self:
@@ -71,6 +88,11 @@ class RouteTargets(Command):
             raise ValueError("engines: one is named twice")
         if self.fallback and (self.provider is None or not self.engines):
             raise ValueError("fallback: it is for a route with engines and a provider")
+        if self.further and self.provider is None:
+            raise ValueError("further: they are for a route with a provider")
+        places = [(one.provider.url, one.provider.model) for one in self.providers]
+        if len(set(places)) < len(places):
+            raise ValueError("further: one model of one provider is named twice")
         return self
 
     def allows(self, provider: Provider | None) -> bool:

@@ -8,7 +8,7 @@ import click
 
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.routes import Provider, RouteTargets
+from engine_host.protocol.routes import NextProvider, Provider, RouteTargets
 
 _OPTIONS = (
     click.argument("engines", nargs=-1, metavar="[ENGINE]..."),
@@ -27,11 +27,14 @@ _OPTIONS = (
     click.option(
         "--fallback/--no-fallback", default=None, help="Ask the provider while no engine runs (no)."
     ),
+    click.option("--next", "as_next", is_flag=True, help="One more provider, asked where those before fail."),
+    click.option("--no-next", is_flag=True, help="Leave all further providers out from now on."),
     click.option("--no-key", is_flag=True, help="Ask without a key from now on."),
     click.option("--no-engines", is_flag=True, help="Leave the engines out from now on."),
     click.option("--no-provider", is_flag=True, help="Leave the provider out from now on."),
 )
 _KEYS = ("key_variable", "key_file")
+_SWITCHES = ("as_next", "no_next", "no_key", "no_engines", "no_provider")
 _OF_PROVIDER = (
     "url",
     "model",
@@ -50,7 +53,7 @@ def where_it_leads(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def run(*args: Any, **given: Any) -> Any:
-        names = ("engines", *_OF_PROVIDER, "allow_remote", "fallback", "no_key", "no_engines", "no_provider")
+        names = ("engines", *_OF_PROVIDER, "allow_remote", "fallback", *_SWITCHES)
         where = {name: given.pop(name) for name in names}
         return function(*args, where=where, **given)
 
@@ -62,6 +65,8 @@ def where_it_leads(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def targets_of(where: dict[str, Any], old: RouteTargets | None) -> RouteTargets:
     """Return what options say, over what a route led to. Raises HostError(bad_request) for half of it."""
+    if where["as_next"]:
+        return _with_next(where, old)
     given = {name: where[name] for name in _OF_PROVIDER if where[name] is not None}
     before = old.provider if old is not None else None
     if where["no_provider"]:
@@ -111,7 +116,37 @@ def targets_of(where: dict[str, Any], old: RouteTargets | None) -> RouteTargets:
         switches["fallback"] = old is not None and old.fallback
     if switches["fallback"] and where["fallback"] is None and (provider is None or not engines):
         switches["fallback"] = False
-    return RouteTargets(engines=engines, provider=provider, **switches)
+    dropped = where["no_next"] or provider is None or old is None
+    further = () if dropped or old is None else old.further
+    return RouteTargets(engines=engines, provider=provider, further=further, **switches)
+
+
+def _with_next(where: dict[str, Any], old: RouteTargets | None) -> RouteTargets:
+    """Return a route's targets with one more provider at the end, or with another permission for one."""
+    if old is None or old.provider is None:
+        raise HostError(
+            Reason.BAD_REQUEST,
+            "--next is for a route that has a provider.",
+            fix=Fix(text="Name its first provider without --next.", command=_EXAMPLE),
+        )
+    alone = {**where, "engines": (), "as_next": False, "no_engines": False, "fallback": None}
+    known = next(
+        (
+            one
+            for one in old.further
+            if (one.provider.url, one.provider.model) == (where["url"], where["model"])
+        ),
+        None,
+    )
+    before = (
+        RouteTargets(provider=known.provider, allow_remote=known.allow_remote) if known is not None else None
+    )
+    made = targets_of(alone, before)
+    assert made.provider is not None
+    added = NextProvider(provider=made.provider, allow_remote=made.allow_remote)
+    others = tuple(added if one is known else one for one in old.further)
+    further = others if known is not None else (*others, added)
+    return old.model_copy(update={"further": further})
 
 
 _EXAMPLE = (

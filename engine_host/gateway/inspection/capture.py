@@ -74,6 +74,10 @@ class Capture:
         self._grew = grew
         self._secrets = secrets_of(headers, key)
 
+    def hide(self, key: str | None) -> None:
+        """Take out another key too: that of who is asked next."""
+        self._secrets = (*self._secrets, *secrets_of({}, key))
+
     def to_engine(self, path: str, body: bytes) -> None:
         """Take the request as the engine gets it; the last of several counts."""
         self.engine_path = path

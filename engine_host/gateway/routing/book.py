@@ -117,5 +117,5 @@ class RouteBook:
 def check_route(route_id: str, targets: RouteTargets) -> None:
     """Refuse an id or an address that cannot be used. Raises HostError(setting_invalid)."""
     check_id(route_id)
-    if targets.provider is not None:
-        address_of(targets.provider.url)
+    for one in targets.providers:
+        address_of(one.provider.url)

@@ -1,16 +1,20 @@
 """The errors of routes and providers: what a request meets that is meant for somebody who cannot answer."""
 
 import shlex
+from collections.abc import Mapping
 
 from engine_host.core.bounds.cut_text import cut_text
 from engine_host.core.errors import HostError
 from engine_host.gateway.directory import Target
-from engine_host.gateway.error_answers import EndpointError, engine_fault
+from engine_host.gateway.error_answers import EndpointError, engine_fault, invalid
 from engine_host.gateway.routing import elsewhere
 from engine_host.gateway.routing.elsewhere import NO_OTHERS, OtherMachines
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.routes import Route
 
+ALLOW_REMOTE = "X-SNDR-Allow-Remote"
+"""The header by which a request says that it may leave this machine, or may not."""
+_SAID = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 _KEY_REFUSED = {401, 403}
 _LONGEST = 500
 _OF_PROVIDERS = {
@@ -19,6 +23,22 @@ _OF_PROVIDERS = {
     "/api/chat", "/api/generate", "/api/embed", "/api/embeddings",
 }  # fmt: skip
 """Paths whose requests a provider answers, as they are or as a chat."""
+
+
+def may_leave(headers: Mapping[str, str]) -> bool | None:
+    """Return what a request says of itself; None where it says nothing. Raises EndpointError 400."""
+    said = headers.get(ALLOW_REMOTE.lower())
+    if said is None:
+        return None
+    found = _SAID.get(said.strip().lower())
+    if found is None:
+        raise invalid(f"{ALLOW_REMOTE} is 1, or 0.", param=ALLOW_REMOTE)
+    return found
+
+
+def gives_way(fault: EndpointError) -> bool:
+    """Return True for a provider's failure after which another one may be asked for the same."""
+    return fault.source == "provider" and (fault.status >= 500 or fault.status == 429)
 
 
 def not_running(route: Route, others: OtherMachines = NO_OTHERS) -> EndpointError:
@@ -52,13 +72,18 @@ def loops() -> EndpointError:
     )
 
 
-def not_allowed(route: Route) -> EndpointError:
-    """A route leads out of this program, and nobody has allowed that."""
+def not_allowed(route: Route, *, by_request: bool = False) -> EndpointError:
+    """A route leads out of this program, and nobody has allowed that; or the request itself forbids it."""
+    why = (
+        f"this request says that it may not leave this machine ({ALLOW_REMOTE})."
+        if by_request
+        else "requests may not leave this machine for it. Allow it with: sndr routes set "
+        f"{shlex.quote(route.id)} --allow-remote; or for one request by its header {ALLOW_REMOTE}: 1"
+    )
     return EndpointError(
         403,
         "remote_not_allowed",
-        f"{route.id} leads to a provider, and requests may not leave this machine for it. Allow it with: "
-        f"sndr routes set {shlex.quote(route.id)} --allow-remote",
+        f"{route.id} leads to a provider, and {why}",
         Reason.REMOTE_NOT_ALLOWED,
         "model",
     )

@@ -55,12 +55,20 @@ class Resolution:
         return Meaning(name, route)
 
     def available(
-        self, meaning: Meaning, conversation: str = "", form: faults.Form = faults.Form.OPENAI
-    ) -> Target:
-        """Return who answers now; raises EndpointError where nobody does, and says what would help."""
+        self,
+        meaning: Meaning,
+        conversation: str = "",
+        form: faults.Form = faults.Form.OPENAI,
+        may_leave: bool | None = None,
+    ) -> list[Target]:
+        """Return who answers now, and of providers who is asked after it.
+
+        `may_leave` is what a request says of itself: that it may leave this machine, or may not; None where
+        it says nothing. Raises EndpointError where nobody answers, and says what would help.
+        """
         if meaning.route is not None:
-            return self._of_route(meaning.route, conversation)
-        return self._of_name(meaning.name, form)
+            return self._of_route(meaning.route, conversation, may_leave)
+        return [self._of_name(meaning.name, form)]
 
     def listed(self) -> list[Target]:
         """Return what can be asked now, for the lists of models: routes first, each by its own id."""
@@ -72,8 +80,9 @@ class Resolution:
             running = engines_of(route, engines, self._others)
             if running:
                 found.append(as_route(running[0], route))
-            elif asks_provider(route) and route.targets.provider is not None:
-                found.append(provider_target(route, route.targets.provider))
+            elif asks_provider(route):
+                allowed = next(one for one in route.targets.providers if one.allow_remote)
+                found.append(provider_target(route, allowed.provider))
         taken = {target.name for target in found}
         return [*found, *(target for target in engines if target.name not in taken)]
 
@@ -94,23 +103,33 @@ class Resolution:
     def _is_engine(self, name: str) -> bool:
         return any(target.name == name for target in self._directory.targets())
 
-    def _of_route(self, route: Route, conversation: str) -> Target:
+    def _of_route(self, route: Route, conversation: str, may_leave: bool | None) -> list[Target]:
         running = engines_of(route, self._directory.targets(), self._others)
         if running:
-            return as_route(self._least_busy(route, running, conversation), route)
+            return [as_route(self._least_busy(route, running, conversation), route)]
         targets = route.targets
         starting = tuple(name for name in targets.engines if name in self._directory.starting())
         if starting:
             raise faults.engine_starting(starting)
-        provider = targets.provider
-        if provider is None or (targets.engines and not targets.fallback):
+        if targets.provider is None or (targets.engines and not targets.fallback):
             raise failures.not_running(route, self._others)
-        if not targets.allow_remote:
-            raise failures.not_allowed(route)
-        try:
-            return replace(provider_target(route, provider), key=key_of(provider))
-        except HostError as error:
-            raise failures.no_key(route, error) from error
+        allowed = [
+            one.provider
+            for one in targets.providers
+            if (one.allow_remote if may_leave is None else may_leave)
+        ]
+        if not allowed:
+            raise failures.not_allowed(route, by_request=may_leave is False)
+        found: list[Target] = []
+        missing: HostError | None = None
+        for provider in allowed:
+            try:
+                found.append(replace(provider_target(route, provider), key=key_of(provider)))
+            except HostError as error:
+                missing = missing or error
+        if not found and missing is not None:
+            raise failures.no_key(route, missing) from missing
+        return found
 
     def _least_busy(self, route: Route, running: Sequence[Target], conversation: str) -> Target:
         """The engine that has the conversation's beginning in its cache, else the one with most room."""
@@ -167,7 +186,7 @@ def engines_of(route: Route, engines: Sequence[Target], others: OtherMachines = 
 def asks_provider(route: Route) -> bool:
     """Return True if a request of the route may go to its provider while none of its engines runs."""
     targets = route.targets
-    return targets.provider is not None and targets.allow_remote and (targets.fallback or not targets.engines)
+    return any(one.allow_remote for one in targets.providers) and (targets.fallback or not targets.engines)
 
 
 def as_route(target: Target, route: Route) -> Target:
@@ -178,8 +197,9 @@ def as_route(target: Target, route: Route) -> Target:
 def provider_target(route: Route, provider: Provider) -> Target:
     """Return a route's provider as what answers, without its key."""
     address = address_of(provider.url)
+    place = [one.provider for one in route.targets.providers].index(provider)
     return Target(
-        engine=f"route:{route.id}",
+        engine=f"route:{route.id}" + (f"#{place + 1}" if place else ""),
         name=route.id,
         slots=provider.slots,
         context=provider.context,
@@ -201,9 +221,8 @@ def provider_target(route: Route, provider: Provider) -> Target:
 
 def led_to(route: Route) -> tuple[str, ...]:
     """Return what a route leads to, in words; of a provider its model and its host."""
-    provider = route.targets.provider
-    there = () if provider is None else (f"{provider.model} at {address_of(provider.url).name}",)
-    return (*route.targets.engines, *there)
+    there = (one.provider for one in route.targets.providers)
+    return (*route.targets.engines, *(f"{one.model} at {address_of(one.url).name}" for one in there))
 
 
 def led_by(routes: RouteBook, route_id: str) -> tuple[str, ...]:

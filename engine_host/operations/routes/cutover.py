@@ -117,8 +117,10 @@ class CutOverOperations:
 def _parts(asked: RouteTargets) -> list[RouteTargets]:
     """Each target of a route by itself: all that may be asked later is tried now."""
     parts = [RouteTargets(engines=(name,)) for name in asked.engines]
-    if asked.provider is not None and (asked.fallback or not parts):
-        parts.append(RouteTargets(provider=asked.provider, allow_remote=asked.allow_remote))
+    if asked.fallback or not parts:
+        parts += [
+            RouteTargets(provider=one.provider, allow_remote=one.allow_remote) for one in asked.providers
+        ]
     return parts
 
 

@@ -106,6 +106,7 @@ class RouteOperations:
 
 def check_new_key_file(asked: RouteTargets, kept: RouteTargets | None) -> None:
     """Refuse the file of a key that a route did not name before. Raises HostError(setting_invalid)."""
-    provider, before = asked.provider, kept.provider if kept is not None else None
-    if provider is not None and (before is None or before.key_file != provider.key_file):
-        check_key_file(provider)
+    before = {one.provider.key_file for one in kept.providers} if kept is not None else set()
+    for one in asked.providers:
+        if one.provider.key_file not in before:
+            check_key_file(one.provider)

@@ -14,7 +14,7 @@ from engine_host.gateway.routing.resolution import asks_provider, engines_of, le
 from engine_host.gateway.routing.seen import Seen
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.plans import Finding
-from engine_host.protocol.routes import Provider, Route, RouteStatus, TargetState, TargetStatus
+from engine_host.protocol.routes import NextProvider, Provider, Route, RouteStatus, TargetState, TargetStatus
 
 _MOST_NEAR = 3
 
@@ -48,8 +48,7 @@ class Known:
 def status_of(route: Route, known: Known) -> RouteStatus:
     """Return a route with its targets as they are now."""
     targets = [_engine(route, name, known) for name in route.targets.engines]
-    if route.targets.provider is not None:
-        targets.append(_provider(route, route.targets.provider, known.seen(route.targets.provider)))
+    targets += [_provider(route, one, known.seen(one.provider)) for one in route.targets.providers]
     return RouteStatus(
         route=route,
         answers=_answers(route, targets),
@@ -99,13 +98,16 @@ def _elsewhere(name: str, running: Sequence[Target], others: OtherMachines) -> T
     return TargetStatus(name=name, state=state, detail=others.why_not(name), command=others.command(name))
 
 
-def _provider(route: Route, provider: Provider, seen: Seen) -> TargetStatus:
+def _provider(route: Route, one: NextProvider, seen: Seen) -> TargetStatus:
+    provider = one.provider
     name = f"{provider.model} at {address_of(provider.url).name}"
     where = "on another machine" if leaves_machine(provider) else "on this machine"
     state, command = TargetState.ALLOWED, ""
-    if not route.targets.allow_remote:
+    if not one.allow_remote:
         state = TargetState.NOT_ALLOWED
-        command = f"sndr routes set {shlex.quote(route.id)} --allow-remote"
+        which = ["--next", "--provider", provider.url, "--model", provider.model]
+        further = which if provider != route.targets.provider else []
+        command = shlex.join(["sndr", "routes", "set", route.id, *further, "--allow-remote"])
     else:
         try:
             key_of(provider)

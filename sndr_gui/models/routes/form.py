@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from engine_host.protocol.model_ids import fault_of_id, suggested_id
-from engine_host.protocol.routes import Provider, RouteTargets
+from engine_host.protocol.routes import NextProvider, Provider, RouteTargets
 
 
 @dataclass
@@ -28,6 +28,7 @@ class RouteForm:
     embeddings: bool = False
     allow_remote: bool = False
     fallback: bool = False
+    further: tuple[NextProvider, ...] = ()
 
     @classmethod
     def of(cls, route_id: str, targets: RouteTargets | None) -> RouteForm:
@@ -37,6 +38,7 @@ class RouteForm:
         provider = targets.provider
         form = cls(route_id, ", ".join(targets.engines), provider is not None)
         form.allow_remote, form.fallback = targets.allows(provider), targets.fallback
+        form.further = targets.further
         if provider is not None:
             form.url, form.model = provider.url, provider.model
             form.key_variable, form.key_file = provider.key_variable or "", provider.key_file or ""
@@ -68,6 +70,7 @@ class RouteForm:
             provider=self._provider() if self.asks_provider else None,
             allow_remote=self.asks_provider and self.allow_remote,
             fallback=self.asks_provider and bool(engines) and self.fallback,
+            further=self.further if self.asks_provider else (),
         )
 
     def _provider(self) -> Provider:

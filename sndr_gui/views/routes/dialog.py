@@ -52,6 +52,8 @@ class RouteDialog(Dialog):
         self.allow = self._box("Requests may leave for it", form.allow_remote)
         self.fallback = self._box("Only while none of the engines runs", form.fallback)
         self._anyway = False
+        # Of them the command line alone has more to say.
+        self._further = form.further
         # The provider that the key and the permission were given for.
         self._given_for = form.url
         self.elsewhere = text(_ELSEWHERE, "muted", wrap=True)
@@ -96,6 +98,7 @@ class RouteDialog(Dialog):
             self.embeddings.isChecked(),
             self.allow.isChecked(),
             self.fallback.isChecked(),
+            self._further,
         )
 
     def _line(self, name: str, value: str, hint: str) -> QLineEdit:

@@ -15,7 +15,7 @@ from engine_host.protocol.routes import Provider, RouteTargets
 NOTHING: dict[str, Any] = {
     "engines": (), "url": None, "model": None, "key_variable": None, "key_file": None, "context": None,
     "slots": None, "tools": None, "images": None, "embeddings": None, "allow_remote": None, "fallback": None,
-    "no_key": False, "no_engines": False, "no_provider": False,
+    "no_key": False, "no_engines": False, "no_provider": False, "as_next": False, "no_next": False,
 }  # fmt: skip
 THERE = Provider(url="https://x/v1", model="m", context=4096, key_variable="A_KEY")
 BOTH = RouteTargets(engines=("a",), provider=THERE, allow_remote=True, fallback=True)
@@ -97,3 +97,20 @@ def test_an_id_is_refused_before_a_host_is_asked(home: object, name: str) -> Non
     problem = json.loads(done.output)["error"]
     assert problem["reason"] == "setting_invalid"
     assert problem["fix"]["text"].startswith("Call it ")
+
+
+def test_a_further_provider_is_added_changed_and_left_out() -> None:
+    more = given(as_next=True, url="https://y/v1", model="n", context=512, key_file="/k")
+    first = targets_of(more, BOTH)
+    assert first.provider == BOTH.provider
+    assert [(one.provider.url, one.provider.key_file, one.allow_remote) for one in first.further] == [
+        ("https://y/v1", "/k", False)
+    ]
+    allowed = targets_of(given(as_next=True, url="https://y/v1", model="n", allow_remote=True), first)
+    assert [(one.provider.context, one.allow_remote) for one in allowed.further] == [(512, True)]
+    assert targets_of(given(engines=("b",)), allowed).further == allowed.further, "what is not said stays"
+    assert targets_of(given(no_next=True), allowed).further == ()
+    assert targets_of(given(no_provider=True), allowed).further == ()
+    for old in (None, RouteTargets(engines=("a",))):
+        with pytest.raises(HostError, match="has a provider"):
+            targets_of(more, old)

@@ -11,7 +11,7 @@ from engine_host.gateway.directory import Target
 from engine_host.gateway.error_answers import EndpointError, Form
 from engine_host.gateway.routing.book import RouteBook
 from engine_host.gateway.routing.resolution import Resolution
-from engine_host.protocol.routes import Provider, RouteTargets
+from engine_host.protocol.routes import NextProvider, Provider, RouteTargets
 
 PROVIDER = Provider(url="https://api.example.com/v1", model="large", context=4096)
 
@@ -37,7 +37,7 @@ class Place:
 
     def answer(self, name: str | None, conversation: str = "", form: Form = Form.OPENAI) -> Target:
         made = Resolution(self, self.routes, lambda target: self.busy.get(target.name, 0.0))
-        return made.available(made.resolve(name, form), conversation, form)
+        return made.available(made.resolve(name, form), conversation, form)[0]
 
     def refused(self, name: str) -> EndpointError:
         with pytest.raises(EndpointError) as refused:
@@ -82,7 +82,7 @@ def test_the_least_busy_answers_and_a_conversation_stays(place: Place) -> None:
     made = Resolution(place, place.routes, lambda target: place.busy.get(target.name, 0.0))
 
     def answer(conversation: str = "") -> str:
-        return made.available(made.resolve("both"), conversation).engine_name
+        return made.available(made.resolve("both"), conversation)[0].engine_name
 
     assert answer("talk") == "a"
     place.busy = {"a": 2.0}
@@ -154,3 +154,56 @@ def test_routes_to_what_a_request_loads_are_listed(place: Place) -> None:
         ("c", "c", "unloaded"),
         ("r", "c", "unloaded"),
     ]
+
+
+OTHER = Provider(url="https://other.example.com/v1", model="small", context=8192)
+
+
+def leads_out(place: Place, first: bool, second: bool) -> None:
+    """Lead `out` to two providers, each allowed or not."""
+    further = (NextProvider(provider=OTHER, allow_remote=second),)
+    place.routes.put("out", RouteTargets(provider=PROVIDER, allow_remote=first, further=further))
+
+
+def names(place: Place, may_leave: bool | None = None) -> list[str]:
+    made = Resolution(place, place.routes, lambda _: 0.0)
+    return [one.engine_name for one in made.available(made.resolve("out"), may_leave=may_leave)]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "may_leave", "asked"),
+    [
+        (True, True, None, ["large", "small"]),
+        (True, False, None, ["large"]),
+        (False, True, None, ["small"]),
+        (False, False, True, ["large", "small"]),
+        (True, True, True, ["large", "small"]),
+    ],
+)
+def test_providers_are_asked_in_order_each_with_its_own_permission(
+    place: Place, first: bool, second: bool, may_leave: bool | None, asked: list[str]
+) -> None:
+    leads_out(place, first, second)
+    assert names(place, may_leave) == asked
+
+
+@pytest.mark.parametrize(("first", "may_leave"), [(False, None), (True, False)])
+def test_nobody_is_asked_without_a_permission(place: Place, first: bool, may_leave: bool | None) -> None:
+    leads_out(place, first, first)
+    with pytest.raises(EndpointError) as refused:
+        names(place, may_leave)
+    assert refused.value.code == "remote_not_allowed"
+    assert "X-SNDR-Allow-Remote" in refused.value.message
+
+
+def test_each_provider_has_slots_of_its_own(place: Place) -> None:
+    leads_out(place, True, True)
+    made = Resolution(place, place.routes, lambda _: 0.0)
+    assert [one.engine for one in made.available(made.resolve("out"))] == ["route:out", "route:out#2"]
+
+
+def test_a_provider_without_its_key_is_left_out_while_another_has_one(place: Place) -> None:
+    keyed = PROVIDER.model_copy(update={"key_variable": "SNDR_NO_SUCH_VARIABLE"})
+    further = (NextProvider(provider=OTHER, allow_remote=True),)
+    place.routes.put("out", RouteTargets(provider=keyed, allow_remote=True, further=further))
+    assert names(place) == ["small"]
