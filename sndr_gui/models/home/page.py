@@ -164,6 +164,8 @@ class HomeModel(LiveModel):
             return ""
         if endpoint.url is None:
             return f"Not served: port {endpoint.wanted_port} could not be used."
+        if where := self.session.host:
+            return f"On {where}: what asks this address must run there. From here its engines are asked so:"
         who = "Reachable from this machine only."
         if endpoint.reach is Reach.NETWORK:
             who = "Reachable from your network."

@@ -57,5 +57,8 @@ def suggested_name(destination: str, candidates: tuple[HostCandidate, ...]) -> s
     for one in candidates:
         if one.destination == destination:
             return one.suggested_name
-    host = destination.rpartition("@")[2].removeprefix("ssh://").partition(":")[0].partition(".")[0]
+    host = destination.removeprefix("ssh://").rpartition("@")[2].partition(":")[0]
+    first = host.partition(".")[0]
+    # Of an address of numbers the first alone says nothing.
+    host = host if first.isdigit() else first
     return _NOT_IN_A_NAME.sub("-", host.lower()).strip("-")[:63]

@@ -15,7 +15,6 @@ from sndr_gui.host.fleet import Fleet
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.models.hosts.cards import HostCard, card_here, card_of
-from sndr_gui.models.hosts.sheet import sheet_of
 from sndr_gui.models.window.live_model import LiveModel
 
 
@@ -25,10 +24,12 @@ class HostsModel(LiveModel):
     Signals:
         saved: a host that a dialog sent was taken
         refused: the Problem of what a dialog sent
+        sheet_read: a HostSheet
     """
 
     saved = Signal()
     refused = Signal(object)
+    sheet_read = Signal(object)
 
     def __init__(self, fleet: Fleet) -> None:
         super().__init__()
@@ -185,10 +186,13 @@ class HostsModel(LiveModel):
 
         self._send(f"undo removal of {remote.name}", work)
 
-    def sheet(self, name: str) -> str:
-        """Return the host sheet, in Markdown."""
-        remote = self.fleet.remote(name)
-        return sheet_of(remote, self.facts.get(name)) if remote is not None else ""
+    def read_sheet(self, name: str) -> None:
+        """Read the sheet of a host; `sheet_read` follows."""
+
+        async def work(client: AsyncControlClient) -> None:
+            self.sheet_read.emit(await client.call(ops.HOST_SHEET, name=name))
+
+        self._send(f"sheet {name}", work)
 
     def _send(
         self,

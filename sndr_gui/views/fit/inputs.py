@@ -21,7 +21,7 @@ from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.fit.form import HardwareSource, ModelSource
 from sndr_gui.models.fit.page import FitModel
 from sndr_gui.models.window.throttle import Throttle
-from sndr_gui.views.widgets.buttons import button, tip
+from sndr_gui.views.widgets.buttons import button, keep_to_paths, tip
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.fields import ChoiceBox, NumberField
 from sndr_gui.views.widgets.labels import set_text, text
@@ -151,6 +151,8 @@ class FitInputs(QWidget):
         )
         browse = button("Browse…", self._on_browse, hint="Select a GGUF file or a config.json")
         folder = button("Folder…", self._on_folder, hint="Choose a folder with weights")
+        for made in (browse, folder):
+            keep_to_paths(made, self._model.session.host)
         self.repository = self._line("repository", "Model on Hugging Face", "organisation/model")
         self.hub_note = text("", "muted", wrap=True)
         self.read = button("Read config.json from Hugging Face", self._model.read_from_hub)

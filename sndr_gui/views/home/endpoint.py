@@ -39,4 +39,8 @@ class EndpointCard(Card):
         set_text(self._reach, self._model.reach())
         open_to_all = endpoint is not None and endpoint.reach == "network" and not endpoint.key_required
         set_tone(self._reach, "warn" if open_to_all else "muted")
-        self._snippet.set_content(self._model.snippet(("curl", "python")[self._switch.place]))
+        elsewhere = bool(self._model.session.host)
+        self._switch.setVisible(not elsewhere)
+        # The address is another program's on this machine, or nobody's.
+        form = ("curl", "python")[self._switch.place]
+        self._snippet.set_content("sndr chat" if elsewhere else self._model.snippet(form))

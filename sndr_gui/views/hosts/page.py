@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QFormLayout, QVBoxLayout, QWidget
 
+from engine_host.protocol.remote_hosts import HostSheet
 from sndr_gui.models.hosts.cards import HostCard
 from sndr_gui.models.hosts.page import HostsModel
 from sndr_gui.views.hosts.adding import AddHostDialog
@@ -51,6 +52,7 @@ class HostsView(Page):
         self.cards: dict[str, HostCardView] = {}
         self.dialog: AddHostDialog | None = None
         model.changed.connect(self.refresh)
+        model.sheet_read.connect(self._on_sheet)
         self.refresh()
 
     def set_shown(self, shown: bool) -> None:
@@ -61,6 +63,9 @@ class HostsView(Page):
         self.dialog = AddHostDialog(self, self.model)
         self.dialog.finished.connect(self._on_closed)
         self.dialog.open()
+
+    def _on_sheet(self, sheet: HostSheet) -> None:
+        SheetDialog(self, sheet).open()
 
     def _on_closed(self) -> None:
         self.dialog = None
@@ -130,10 +135,10 @@ class HostCardView(Card):
         )
         self.sheet = button(
             "Sheet",
-            self._on_sheet,
+            lambda: model.read_sheet(name),
             icon="bookmark",
             hint="What is known of this machine, as Markdown",
-            command=f"sndr host facts {name}",
+            command=f"sndr host sheet {name}",
         )
         self.remove = button(
             "Remove",
@@ -176,11 +181,9 @@ class HostCardView(Card):
         self.disconnect_it.setVisible(card.can_disconnect)
         self.connect_it.setEnabled(model.connected)
         self.disconnect_it.setEnabled(model.connected and not model.pending(f"disconnect {name}"))
+        self.sheet.setEnabled(model.connected and not model.pending(f"sheet {name}"))
         self.probe.setEnabled(model.connected and card.can_disconnect and not model.pending(f"probe {name}"))
         self.remove.setEnabled(model.connected and not model.pending(f"remove {name}"))
 
     def _on_show(self) -> None:
         self._model.fleet.choose(self._name)
-
-    def _on_sheet(self) -> None:
-        SheetDialog(self, self._name, self._model.sheet(self._name)).open()

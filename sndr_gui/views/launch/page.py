@@ -28,7 +28,7 @@ from sndr_gui.views.launch.plan import PlanCard
 from sndr_gui.views.launch.preset_card import PresetFacts, PresetHead
 from sndr_gui.views.launch.preset_list import PresetList
 from sndr_gui.views.launch.start import OutcomeCard, StartBar
-from sndr_gui.views.widgets.buttons import button
+from sndr_gui.views.widgets.buttons import button, keep_to_paths
 from sndr_gui.views.widgets.cards import EmptyState
 from sndr_gui.views.widgets.copying import SegmentedControl
 from sndr_gui.views.widgets.labels import set_text
@@ -151,6 +151,7 @@ class LaunchView(Page):
             hint="Add a folder with GGUF files or checkpoints",
             command="sndr settings set models.folders PATH",
         )
+        keep_to_paths(self.add, self.model.session.host)
         return row(self.switcher, None, self.presets.filters, self.add)
 
     def _canvas(self) -> QWidget:

@@ -9,7 +9,7 @@ from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.start import SERVER_NAMES
 from sndr_gui.models.settings.entries import Entry
 from sndr_gui.models.settings.page import SettingsModel
-from sndr_gui.views.widgets.buttons import button, icon_button
+from sndr_gui.views.widgets.buttons import button, icon_button, keep_to_paths
 from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.labels import badge, set_text, set_tone, text
 from sndr_gui.views.widgets.layout import column, row
@@ -75,6 +75,7 @@ class SettingRow(QWidget):
             return control, control
         browse = button("Add…" if entry.kind == "folders" else "Browse…", self._on_browse)
         browse.setAccessibleName(f"{browse.text()} {entry.label}")
+        keep_to_paths(browse, self._model.session.host)
         field = QWidget()
         field.setFixedWidth(_CONTROL_WIDTH)
         field.setLayout(row(control, browse))

@@ -80,6 +80,15 @@ def button(
     return made
 
 
+def keep_to_paths(chooser: Button, host: str) -> None:
+    """Let a button that chooses a file of this machine rest on the pages of another one, and say why."""
+    if host:
+        chooser.setEnabled(False)
+        said = f"Only files of this machine can be chosen: name the path on {host}."
+        command = chooser.toolTip().partition("\n")[2]
+        chooser.setToolTip(plain_tooltip(f"{said}\n{command}" if command else said))
+
+
 def link_button(address: str, label: str) -> Button:
     """Return a flat button that opens an address in the browser when it is clicked."""
     made = button(label, kind="flat", hint=f"Open {address} in the browser")

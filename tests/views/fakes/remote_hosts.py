@@ -12,6 +12,7 @@ from engine_host.protocol.remote_hosts import (
     AnswerSshQuestion,
     HostCandidate,
     HostCandidatePage,
+    HostSheet,
     RemoteFacts,
     RemoteHost,
     RemoteHostPage,
@@ -27,6 +28,7 @@ class FakeRemoteHosts(ABC):
     def __init__(self) -> None:
         self.remote_hosts: dict[str, RemoteHost] = {}
         self.remote_facts: dict[str, RemoteFacts] = {}
+        self.sheet = HostSheet(host="gpu", findings=(), markdown="# gpu\n")
         self.questions: dict[str, SshQuestion] = {}
         self.candidates: tuple[HostCandidate, ...] = ()
         self.becomes: dict[str, Any] = {"state": RemoteHostState.CONNECTING, "sentence": "Connecting."}
@@ -80,6 +82,10 @@ class FakeRemoteHosts(ABC):
     @performs(ops.HOST_FACTS)
     def _host_facts(self, name: str) -> RemoteFacts:
         return self.remote_facts.get(name) or RemoteFacts(host=name)
+
+    @performs(ops.HOST_SHEET)
+    def _host_sheet(self, _name: str) -> HostSheet:
+        return self.sheet
 
     @performs(ops.HOST_CANDIDATES)
     def _host_candidates(self) -> HostCandidatePage:

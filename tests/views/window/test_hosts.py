@@ -158,6 +158,30 @@ async def test_commands_on_the_pages_name_the_host(stage: SeveralHosts, gpu: Fak
     await stage.quiet()
 
 
+async def test_files_of_this_machine_are_not_offered_for_another(stage: SeveralHosts, gpu: FakeHost) -> None:
+    stage.window.go("launch")
+    chooser = "Add model folder…"
+    here = next(one for one in stage.window.page.findChildren(Button) if one.accessibleName() == chooser)
+    assert here.isEnabled()
+    stage.pages.fleet.choose("gpu")
+    there = next(one for one in stage.window.page.findChildren(Button) if one.accessibleName() == chooser)
+    assert not there.isEnabled()
+    assert "name the path on gpu" in there.toolTip()
+    assert "settings set models.folders PATH" in there.toolTip()
+    await stage.quiet()
+
+
+async def test_the_address_of_another_endpoint_is_not_given_out_as_one_of_here(
+    stage: SeveralHosts, gpu: FakeHost
+) -> None:
+    stage.pages.fleet.choose("gpu")
+    stage.window.go("home")
+    fields = [one.label.text() for one in stage.window.page.findChildren(CopyField)]
+    assert "sndr --host gpu chat" in fields
+    assert not [one for one in fields if "curl" in one]
+    await stage.quiet()
+
+
 async def test_a_lost_connection_is_of_that_host_alone(stage: SeveralHosts, gpu: FakeHost) -> None:
     gpu.set_engine(samples.engine(EngineState.READY, name="there-model"))
     await stage.until(lambda: stage.there.state.running)
