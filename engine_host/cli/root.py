@@ -25,6 +25,7 @@ from engine_host.cli.presets.edit import set_values, vary
 from engine_host.cli.presets.verdicts import verdicts
 from engine_host.cli.presets.verify import verify
 from engine_host.cli.remote.commands import host
+from engine_host.cli.remote.install import install, uninstall, update
 from engine_host.cli.remote.sheet import profile, sheet
 from engine_host.cli.render import render
 from engine_host.cli.requests.commands import requests
@@ -123,6 +124,8 @@ for _command in (vary, set_values, verdicts, verify):
 
 host.add_command(sheet)
 host.add_command(profile)
+for _command in (install, update, uninstall):
+    host.add_command(_command)
 bench.add_command(quality)
 bench.add_command(endpoint)
 

@@ -71,6 +71,7 @@ from engine_host.operations.presets.verdicts import PresetVerdictOperations
 from engine_host.operations.presets.verify import PresetVerifyOperations
 from engine_host.operations.records import RecordOperations
 from engine_host.operations.remote.hosts import RemoteHostOperations
+from engine_host.operations.remote.install import RemoteInstallOperations
 from engine_host.operations.remote.sheet import HostSheetOperations
 from engine_host.operations.requests.log import RequestOperations
 from engine_host.operations.routes.cutover import CutOverOperations
@@ -267,6 +268,7 @@ class Host:
         self.services: tuple[object, ...] = (
             RemoteHostOperations(self.remote, self._events, os.environ),
             HostSheetOperations(self.remote),
+            RemoteInstallOperations(self.remote, self._jobs, self._folders),
             HostOperations(
                 self._folders,
                 self._events,

@@ -21,6 +21,7 @@ from engine_host.remote.folder import folder_of
 from engine_host.remote.openssh import KEEP_ALIVE, OpenSsh
 from engine_host.remote.questions import QuestionDesk
 from engine_host.remote.run import Feed, RemoteOutcome, RemoteScript, fed, run_over
+from engine_host.remote.versions import standing
 
 _SSH_ITSELF = 255
 """The exit code of ssh for its own failures; a program there may have it too."""
@@ -76,6 +77,7 @@ class RemoteHosts:
                 "protocol": there.protocol,
                 "engine_host_problem": there.problem,
                 "models": there.models if reachable else (),
+                "findings": standing(name, there.version, there.protocol),
                 "control_socket": str(folder.control) if reachable else None,
                 "control_token": str(folder.token) if reachable else None,
                 "endpoint_socket": str(folder.endpoint) if reachable and there.endpoint else None,

@@ -135,6 +135,16 @@ def test_what_enters_vllm_imports_the_standard_library_alone() -> None:
             assert tops <= sys.stdlib_module_names | {"vllm"}, f"{name} imports {tops}"
 
 
+def test_what_runs_on_another_machine_imports_the_standard_library_alone() -> None:
+    own = "engine_host.remote.install.there"
+    for name in NAMES:
+        if name.startswith("engine_host/remote/install/there/"):
+            for module in imports(name):
+                assert module.startswith(own) or module.split(".")[0] in sys.stdlib_module_names, (
+                    f"{name} imports {module}"
+                )
+
+
 @pytest.mark.parametrize("library", MAY_IMPORT)
 def test_window_keeps_a_library_in_one_place(library: str) -> None:
     for name in NAMES:

@@ -7,6 +7,7 @@ import click
 from engine_host.cli.output import Exit, Output, command, table
 from engine_host.cli.remote.connecting import connect as connected
 from engine_host.cli.start.host import find_or_start
+from engine_host.cli.text.plan import finding_lines
 from engine_host.protocol.operations import remote_hosts as ops
 from engine_host.protocol.remote_hosts import (
     AddRemoteHost,
@@ -166,7 +167,10 @@ def _lines(page: RemoteHostPage) -> list[str]:
     rows = [
         (one.name, one.destination, _MODES[one.mode], STATES[one.state], _note(one)) for one in page.hosts
     ]
-    return table(("host", "ssh to", "way", "state", "note"), rows)
+    lines = table(("host", "ssh to", "way", "state", "note"), rows)
+    for said in (said for one in page.hosts for said in one.findings):
+        lines += finding_lines(said)
+    return lines
 
 
 def _note(one: RemoteHost) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from engine_host.core.findings.deploy import DEPLOY
 from engine_host.core.findings.hosts import HOSTS
 from engine_host.core.findings.presets import PRESETS
+from engine_host.core.findings.remote import REMOTE
 from engine_host.core.findings.routes import ROUTES
 from engine_host.core.findings.starts import STARTS
 from engine_host.core.findings.text import Text
@@ -19,7 +20,7 @@ from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.plans import Finding
 
-TEXTS: Mapping[str, Text] = {**STARTS, **PRESETS, **DEPLOY, **ROUTES, **HOSTS}
+TEXTS: Mapping[str, Text] = {**STARTS, **PRESETS, **DEPLOY, **ROUTES, **HOSTS, **REMOTE}
 
 
 def finding(

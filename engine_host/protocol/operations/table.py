@@ -30,7 +30,7 @@ from engine_host.protocol.on_demand import (
     OnDemandModel,
     OnDemandPage,
 )
-from engine_host.protocol.operations import remote_hosts
+from engine_host.protocol.operations import remote_hosts, remote_install
 from engine_host.protocol.operations.definition import Done, EventStream, Nothing, Operation
 from engine_host.protocol.patches import (
     CheckPage,
@@ -491,4 +491,5 @@ EVENTS = EventStream(
 OPERATIONS: tuple[Operation[Any, Any], ...] = (
     *(value for value in globals().values() if isinstance(value, Operation)),
     *remote_hosts.OPERATIONS,
+    *remote_install.OPERATIONS,
 )

@@ -58,6 +58,7 @@ from engine_host.operations.presets.verdicts import PresetVerdictOperations
 from engine_host.operations.presets.verify import PresetVerifyOperations
 from engine_host.operations.records import RecordOperations
 from engine_host.operations.remote.hosts import RemoteHostOperations
+from engine_host.operations.remote.install import RemoteInstallOperations
 from engine_host.operations.remote.sheet import HostSheetOperations
 from engine_host.operations.requests.log import RequestOperations
 from engine_host.operations.routes.cutover import CutOverOperations
@@ -233,6 +234,7 @@ async def door() -> AsyncIterator[Door]:
         services = (
             RemoteHostOperations(remote, events, {}),
             HostSheetOperations(remote),
+            RemoteInstallOperations(remote, built.jobs, built.folders),
             HostOperations(
                 built.folders,
                 events,

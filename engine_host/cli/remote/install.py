@@ -1,0 +1,135 @@
+"""`sndr host install|update|uninstall`: our host on another machine."""
+
+import click
+
+from engine_host.cli.output import Exit, Output, command, echo, size
+from engine_host.cli.remote.connecting import connect
+from engine_host.cli.start.host import find_or_start
+from engine_host.cli.text.job_progress import follow
+from engine_host.cli.text.plan import finding_lines
+from engine_host.protocol.base import Severity
+from engine_host.protocol.operations import remote_install as ops
+from engine_host.protocol.remote_install import (
+    InstallOnHost,
+    RemoteChange,
+    RemoteInstalled,
+    RemoteInstallPlan,
+)
+
+_SIGNS = {
+    RemoteChange.ADD: "+",
+    RemoteChange.CHANGE: "~",
+    RemoteChange.REMOVE: "-",
+    RemoteChange.KEEP: " ",
+    RemoteChange.RUN: "$",
+}
+_offline = click.option(
+    "--offline", is_flag=True, help="Send the packages from here, for a machine without internet."
+)
+_demo = click.option("--demo", is_flag=True, help="Let the bundled model answer a question there in the end.")
+_dry_run = click.option("--dry-run", is_flag=True, help="Print what would change there, and change nothing.")
+
+
+@click.command("install")
+@click.argument("name")
+@_offline
+@_demo
+@_dry_run
+@command
+def install(out: Output, name: str, offline: bool, demo: bool, dry_run: bool) -> Exit | None:
+    """Install this program's host on NAME, for the user that ssh logs in as; nothing of it needs root.
+
+    It runs as a service of that user where services may stay after a logout, else as a plain process.
+    """
+    asked = InstallOnHost(offline=offline, demo=demo)
+    with find_or_start() as hold:
+        connect(hold.client, name, out)
+        if dry_run:
+            return _planned(out, hold.client.call(ops.PLAN_HOST_INSTALL, asked, name=name))
+        job = hold.client.call(ops.INSTALL_HOST, asked, name=name)
+        done = RemoteInstalled.model_validate(follow(hold.client, job, out).result)
+    out.result(done, _lines(done))
+    return None
+
+
+@click.command("update")
+@click.argument("name")
+@_offline
+@_demo
+@_dry_run
+@click.option("--back", is_flag=True, help="Let the version run again that ran before the last update.")
+@command
+def update(out: Output, name: str, offline: bool, demo: bool, dry_run: bool, back: bool) -> Exit | None:
+    """Put this version in the place of the one on NAME; the old one stays until the new one works."""
+    if back and (offline or demo or dry_run):
+        raise click.UsageError("--back takes no other option.")
+    asked = InstallOnHost(offline=offline, demo=demo)
+    with find_or_start() as hold:
+        connect(hold.client, name, out)
+        if dry_run:
+            return _planned(out, hold.client.call(ops.PLAN_HOST_INSTALL, asked, name=name))
+        if back:
+            job = hold.client.call(ops.HOST_BACK, name=name)
+        else:
+            job = hold.client.call(ops.UPDATE_HOST, asked, name=name)
+        done = RemoteInstalled.model_validate(follow(hold.client, job, out).result)
+    out.result(done, _lines(done))
+    return None
+
+
+@click.command("uninstall")
+@click.argument("name")
+@_dry_run
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@command
+def uninstall(out: Output, name: str, dry_run: bool, yes: bool) -> Exit | None:
+    """End our host on NAME and remove what came with it, its settings and data too; what was there stays."""
+    with find_or_start() as hold:
+        connect(hold.client, name, out)
+        if dry_run or not yes:
+            plan = hold.client.call(ops.PLAN_HOST_UNINSTALL, name=name)
+            if dry_run:
+                return _planned(out, plan)
+            echo("\n".join(plan_lines(plan)), err=True)
+            if out.as_json or not click.confirm("Remove it?", err=True):
+                raise click.UsageError("Nothing was removed; --yes does not ask.")
+        done = RemoteInstalled.model_validate(
+            follow(hold.client, hold.client.call(ops.UNINSTALL_HOST, name=name), out).result
+        )
+    lines = [f"removed  {path}" for path in done.removed] + [f"kept     {path}" for path in done.kept]
+    out.result(done, [*lines, f"{name} stays in the list: sndr host remove {name}"])
+    return None
+
+
+def plan_lines(plan: RemoteInstallPlan) -> list[str]:
+    """A plan as a diff of that machine: `+` new, `~` changed, `-` removed, `$` run there."""
+    lines = []
+    for one in plan.changes:
+        notes = [size(one.size)] if one.size is not None else []
+        notes += [one.note] if one.note else []
+        lines.append(f"{_SIGNS[one.kind]} {one.what}" + (f"  ({', '.join(notes)})" if notes else ""))
+        lines += [f"  {_SIGNS[one.kind]} {line}" for line in one.text.splitlines()]
+    return [*lines, *(line for one in plan.findings for line in finding_lines(one))]
+
+
+def _planned(out: Output, plan: RemoteInstallPlan) -> Exit:
+    out.result(plan, plan_lines(plan))
+    stopped = any(one.severity is Severity.ERROR for one in plan.findings)
+    return Exit.CONFLICT if stopped else Exit.OK
+
+
+def _lines(done: RemoteInstalled) -> list[str]:
+    if done.unchanged:
+        lines = [f"{done.host} runs {done.release} already."]
+    else:
+        lines = [f"{done.host} runs {done.release}, as {_service(done)}."]
+    if done.demo_answer is not None:
+        lines.append(f"The bundled model said there: {done.demo_answer}")
+    if done.back_to is not None and not done.unchanged:
+        lines.append(f"Back to {done.back_to} with one command: sndr host update {done.host} --back")
+    lines += [line for one in done.findings for line in finding_lines(one)]
+    return [*lines, f"Any command there: sndr --host {done.host} status"]
+
+
+def _service(done: RemoteInstalled) -> str:
+    return "a service of its user" if done.service == "systemd" else "a plain process"

@@ -1,0 +1,65 @@
+"""Findings about our host on another machine."""
+
+from engine_host.core.findings.text import ERROR, INFO, WARNING, Text
+from engine_host.protocol.errors import Reason
+
+REMOTE = {
+    "remote.demo-failed": Text(
+        WARNING,
+        "The host runs there, but the bundled model did not answer: {why}",
+        fix="Start it there and read its log.",
+        command="sndr --host {host} run --demo --detach",
+    ),
+    "remote.disk": Text(
+        ERROR,
+        "{host} has {free:gib} GiB free where it would be installed ({path}); it needs {needed:gib} GiB.",
+        reason=Reason.DISK_FULL,
+        fix="Free some space there, or let XDG_DATA_HOME of that user lead to a larger disk.",
+    ),
+    "remote.engines-end": Text(
+        WARNING,
+        "The host there restarts, and with it end: {names}. Kept ones go on.",
+        fix="Wait until they are not needed, or keep them.",
+    ),
+    "remote.no-gpu": Text(INFO, "{host} shows no NVIDIA GPU: engines there run on the processor."),
+    "remote.no-platform": Text(
+        ERROR,
+        "No packages are made for {machine} with {libc}.",
+        reason=Reason.UNSUPPORTED,
+        fix="The engine host runs on Linux with glibc 2.17 or newer, on x86-64 and on ARM64.",
+    ),
+    "remote.no-python": Text(
+        ERROR,
+        "{host} has no Python that the host runs on; found: {found}.",
+        reason=Reason.INSTALL_FAILED,
+        fix="Have Python 3.11, 3.12 or 3.13 installed there.",
+        command="sudo apt-get install -y python3.12 python3.12-venv",
+    ),
+    "remote.other-host": Text(
+        ERROR,
+        "A host of another installation runs there (pid {pid}: {program}), with the same data.",
+        reason=Reason.CONFLICT,
+        fix="End it there first; its settings and models are taken over.",
+        command="sndr --host {host} quit",
+    ),
+    "remote.packages-from-here": Text(INFO, "The packages are sent from here: {why}."),
+    "remote.plain": Text(
+        WARNING,
+        "The host is started as a plain process, because {why}: it does not come back by itself after a "
+        "restart of that machine.",
+        fix="Let its administrator permit it, then update.",
+        command="sudo loginctl enable-linger {user}",
+    ),
+    "remote.older": Text(
+        INFO,
+        "{host} runs {program}, which is older than this program ({here}); all that it knows works.",
+        fix="Update it; the old version stays until the new one works.",
+        command="sndr host update {host}",
+    ),
+    "remote.newer": Text(
+        INFO,
+        "{host} runs {program}, which is newer than this program ({here}); what is new there is not "
+        "shown here.",
+        fix="Update this program.",
+    ),
+}

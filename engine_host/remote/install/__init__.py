@@ -1,0 +1,1 @@
+"""Our host on another machine: installed, updated, taken back, removed."""

@@ -1,0 +1,242 @@
+"""Install, update, take back and remove our host on a machine that is connected."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine_host.core.errors import HostError
+from engine_host.core.findings.table import finding
+from engine_host.protocol.base import Severity
+from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.plans import Finding
+from engine_host.protocol.remote_install import InstallOnHost, RemoteInstalled, RemoteInstallPlan
+from engine_host.remote.install.machine import Machine, do, upload
+from engine_host.remote.install.own_wheel import LOCK, LocalFile, own_wheel, small_package
+from engine_host.remote.install.packages import packages_for
+from engine_host.remote.install.plan import Decided, decide, removal
+from engine_host.remote.install.unit import unit_of
+
+Tell = Callable[[str, str, float | None], None]
+"""Says the name of the step, a detail, and the share of it that is done."""
+
+STEPS = (
+    "Look at the machine",
+    "Make the wheel",
+    "Fetch the packages",
+    "Upload",
+    "Make the environment there",
+    "Switch and start",
+    "Ask the demo model",
+)
+_DEMO = STEPS[-1]
+REMOVAL_STEPS = ("Look at the machine", "Stop and remove")
+BACK_STEPS = ("Look at the machine", "Switch and start")
+_INTERPRETERS = ("python3.12", "python3.13", "python3.11", "python3", "/usr/bin/python3")
+_QUESTION = "Who are you?"
+# What is uploaded is of no use after these; after others, above all a lost connection, the next try uses it.
+_START_ANEW = {Reason.DISK_FULL, Reason.VERIFICATION_FAILED, Reason.CONFLICT, Reason.NOT_WRITABLE}
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """The folders here in which wheels and archives of packages are made; archives are kept."""
+
+    wheels: Path
+    packages: Path
+
+
+def steps_of(asked: InstallOnHost) -> tuple[str, ...]:
+    """Return the names of the steps of an install, in their order."""
+    return STEPS if asked.demo else STEPS[:-1]
+
+
+async def planned(machine: Machine, asked: InstallOnHost, workplace: Workplace) -> RemoteInstallPlan:
+    """Return what an install or an update would do; nothing is changed there."""
+    said = await _probe(machine)
+    return decide(machine.name, asked, said, await own_wheel(workplace.wheels)).plan
+
+
+async def install(
+    machine: Machine, asked: InstallOnHost, workplace: Workplace, tell: Tell, *, update: bool = False
+) -> RemoteInstalled:
+    """Install this program's host there, or put it in the place of the release that runs.
+
+    The old release stays until the new one answers, and comes back where that does not. Raises HostError with
+    what stopped it; then nothing of a first install is left, but an upload that can be resumed.
+    """
+    tell(STEPS[0], "", None)
+    said = await _probe(machine)
+    if update and said["current"] is None:
+        raise not_installed(machine.name)
+    tell(STEPS[1], "", None)
+    wheel = await own_wheel(workplace.wheels)
+    decided = decide(machine.name, asked, said, wheel)
+    refuse(decided.plan)
+    findings = [one for one in decided.plan.findings if one.id not in {"remote.plain", "remote.engines-end"}]
+    unchanged = said["current"] == wheel.release and (said["running"] or {}).get("ours") is True
+    told: dict[str, Any] = {"service": (said["record"] or {}).get("service"), "before": said["previous"]}
+    if not unchanged:
+        told = await _brought(machine, decided, wheel, workplace, said, tell)
+        if told["service"] == "plain":
+            findings.append(finding("remote.plain", why=str(told["why_plain"]), user=str(said["user"])))
+    answer = None
+    if asked.demo:
+        tell(_DEMO, "", None)
+        answer = await _demo(machine, findings)
+    version = told.get("version") or {}
+    return RemoteInstalled(
+        host=machine.name,
+        release=wheel.release,
+        program=version.get("program"),
+        protocol=version.get("protocol"),
+        service=told["service"],
+        back_to=told["before"],
+        unchanged=unchanged,
+        demo_answer=answer,
+        findings=tuple(findings),
+    )
+
+
+async def back(machine: Machine, tell: Tell) -> RemoteInstalled:
+    """Let the release before run again. Raises HostError(not_found) where none was kept."""
+    tell(BACK_STEPS[0], "", None)
+    said = await _probe(machine)
+    release = said["previous"]
+    if said["current"] is None:
+        raise not_installed(machine.name)
+    if release is None:
+        raise HostError(
+            Reason.NOT_FOUND,
+            f"There is no release before {said['current']} on {machine.name}.",
+            cause="It was installed once, and not updated since.",
+            fix=Fix(text="See what runs there.", command="sndr host list"),
+        )
+    tell(BACK_STEPS[1], str(release), None)
+    told = await do(machine, "switch", release=release, unit=_unit(said))
+    version = told["version"]
+    return RemoteInstalled(
+        host=machine.name,
+        release=str(release),
+        program=str(version["program"]),
+        protocol=str(version["protocol"]),
+        service=str(told["service"]),
+        back_to=told["before"],
+    )
+
+
+async def planned_removal(machine: Machine) -> RemoteInstallPlan:
+    """Return what an uninstall would remove. Raises HostError(not_found) where nothing of ours is."""
+    said = await _probe(machine)
+    if said["record"] is None:
+        raise not_installed(machine.name)
+    return removal(machine.name, said)
+
+
+async def uninstall(machine: Machine, tell: Tell) -> RemoteInstalled:
+    """Stop our host there and remove what came with it; what was there before stays."""
+    tell(REMOVAL_STEPS[0], "", None)
+    said = await _probe(machine)
+    if said["record"] is None:
+        raise not_installed(machine.name)
+    tell(REMOVAL_STEPS[1], "", None)
+    done = await do(machine, "uninstall")
+    return RemoteInstalled(
+        host=machine.name, removed=tuple(map(str, done["removed"])), kept=tuple(map(str, done["kept"]))
+    )
+
+
+def refuse(plan: RemoteInstallPlan) -> None:
+    """Raise HostError for the first finding that stops what is planned."""
+    for one in plan.findings:
+        if one.severity is Severity.ERROR:
+            raise HostError(
+                one.reason or Reason.INSTALL_FAILED, one.message, fix=one.fix, evidence=one.evidence
+            )
+
+
+def not_installed(name: str) -> HostError:
+    """Return the error of a machine on which nothing of ours is installed."""
+    return HostError(
+        Reason.NOT_FOUND,
+        f"Our engine host is not installed on {name}.",
+        fix=Fix(text="Install it; --dry-run shows what that changes.", command=f"sndr host install {name}"),
+    )
+
+
+async def _probe(machine: Machine) -> dict[str, Any]:
+    return await do(machine, "probe", interpreters=list(_INTERPRETERS), small_package=small_package())
+
+
+async def _brought(
+    machine: Machine,
+    decided: Decided,
+    wheel: LocalFile,
+    workplace: Workplace,
+    said: dict[str, Any],
+    tell: Tell,
+) -> dict[str, Any]:
+    """Bring the release there and start it; what a failure leaves is told or taken away."""
+    bundle = None
+    there = wheel.release in said["releases"]
+    if decided.from_here and decided.platform is not None and not there:
+        tell(STEPS[2], f"for Python {decided.platform.version}", None)
+        bundle = await packages_for(
+            decided.platform, workplace.packages, lambda line: tell(STEPS[2], line, None)
+        )
+    try:
+        if not there:
+            await _uploaded(machine, decided, wheel, bundle, tell)
+        tell(STEPS[5], wheel.release, None)
+        return await do(machine, "switch", release=wheel.release, unit=decided.unit)
+    except HostError as error:
+        # Without a connection nothing can be taken away; the next try finds it and goes on.
+        with contextlib.suppress(HostError):
+            await do(machine, "abandon", drop_uploads=error.reason in _START_ANEW)
+        raise
+    except asyncio.CancelledError:
+        with contextlib.suppress(HostError):
+            await asyncio.shield(do(machine, "abandon", drop_uploads=True))
+        raise
+
+
+async def _uploaded(
+    machine: Machine, decided: Decided, wheel: LocalFile, bundle: LocalFile | None, tell: Tell
+) -> None:
+    files = [one for one in (wheel, bundle) if one is not None]
+    needs = decided.needs + (bundle.size if bundle else 0)
+    begun = await do(machine, "begin", files=[one.path.name for one in files], needs=needs)
+    total, done = sum(one.size for one in files), 0
+
+    def share(at: int) -> None:
+        tell(STEPS[3], f"{done + at >> 20} of {total >> 20} MiB", (done + at) / total)
+
+    for one in files:
+        await upload(machine, one, int(begun["there"].get(one.path.name, 0)), share)
+        done += one.size
+    where = "from what was sent" if bundle else "packages from the index there"
+    tell(STEPS[4], where, None)
+    await do(
+        machine,
+        "environment",
+        release=wheel.release,
+        python=decided.python,
+        wheel=wheel.path.name,
+        bundle=bundle.path.name if bundle else None,
+        lock=LOCK.read_text(encoding="utf-8"),
+    )
+
+
+async def _demo(machine: Machine, findings: list[Finding]) -> str | None:
+    try:
+        done = await do(machine, "demo", question=_QUESTION)
+    except HostError as error:
+        findings.append(finding("remote.demo-failed", host=machine.name, why=error.problem.sentence()))
+        return None
+    return str(done["answer"].get("text") or done["answer"])
+
+
+def _unit(said: dict[str, Any]) -> str:
+    return unit_of(str(said["root"]), {str(name): str(value) for name, value in said["environment"].items()})

@@ -1,0 +1,1 @@
+"""The modules that run on the other machine: standard library only, sent there for each step."""

@@ -1,0 +1,113 @@
+"""The look at a machine before an install; nothing is changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import tempfile
+from typing import Any
+
+from engine_host.remote.install.there.places import (
+    RECORD,
+    Places,
+    existing,
+    is_complete,
+    names,
+    read,
+    release_of,
+)
+from engine_host.remote.install.there.programs import NO_PROGRAMS, QUICK, attempt, own_variables, pip, user
+from engine_host.remote.install.there.service import engines, has_services, lingers, running_host
+
+_ASK_PYTHON = (
+    "import importlib.util as u, json, sys; print(json.dumps([list(sys.version_info[:3]), sys.executable, "
+    "u.find_spec('ensurepip') is not None, u.find_spec('pip') is not None, u.find_spec('venv') is not None]))"
+)
+
+
+def probe(asked: dict[str, Any]) -> dict[str, Any]:
+    """Tell what an install needs to know; nothing is changed."""
+    places = Places()
+    found = _interpreters(asked["interpreters"])
+    return {
+        "home": places.home,
+        "user": user(),
+        "node": platform.node(),
+        "system": platform.system(),
+        "machine": platform.machine(),
+        "libc": list(platform.libc_ver()),
+        "pythons": found,
+        "root": places.root,
+        "unit": places.unit,
+        "environment": own_variables(),
+        "free": shutil.disk_usage(existing(places.root)).free,
+        "gpus": _gpus(),
+        "index": _index(found, asked.get("small_package")),
+        "systemd": has_services(),
+        "lingers": lingers(),
+        "record": read(os.path.join(places.root, RECORD)),
+        "current": release_of(places.current),
+        "previous": release_of(places.previous),
+        "releases": [name for name in names(places.root) if is_complete(os.path.join(places.root, name))],
+        "incoming": {
+            name: os.path.getsize(os.path.join(places.incoming, name)) for name in names(places.incoming)
+        },
+        "running": running_host(places),
+        "engines": engines(places),
+        "own_data": [path for path in (places.config, places.data, places.cache) if os.path.isdir(path)],
+    }
+
+
+def _interpreters(names: list[str]) -> list[dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for name in names:
+        path = shutil.which(name)
+        if path is None:
+            continue
+        said = attempt([path, "-I", "-c", _ASK_PYTHON], QUICK)
+        if said is None or said.returncode != 0:
+            continue
+        version, executable, ensurepip, pip, venv = json.loads(said.stdout)
+        found.setdefault(
+            executable,
+            {"path": executable, "version": version, "ensurepip": ensurepip, "pip": pip, "venv": venv},
+        )
+    return list(found.values())
+
+
+def _index(pythons: list[dict[str, Any]], small: str | None) -> dict[str, Any]:
+    """Try whether packages can be had there: one small package of the lock is downloaded, by its hash."""
+    with_pip = [one for one in pythons if one["pip"]]
+    if small is None or not with_pip:
+        return {"reachable": None, "said": ""}
+    folder = tempfile.mkdtemp(prefix="sndr-index-")
+    try:
+        lock = os.path.join(folder, "one.lock")
+        with open(lock, "w", encoding="utf-8") as file:
+            file.write(small)
+        said = attempt(
+            [
+                *pip(with_pip[0]["path"], "download", "--no-deps", "--retries", "0", "--timeout", "8"),
+                *("-d", folder, "-r", lock),
+            ],
+            60.0,
+            NO_PROGRAMS,
+        )
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    if said is None:
+        return {"reachable": False, "said": "pip did not end in a minute"}
+    lines = said.stderr.strip().splitlines()
+    return {"reachable": said.returncode == 0, "said": lines[-1] if lines else ""}
+
+
+def _gpus() -> list[dict[str, str]]:
+    program = shutil.which("nvidia-smi")
+    query = "--query-gpu=name,driver_version,memory.total"
+    said = attempt([program, query, "--format=csv,noheader,nounits"], QUICK) if program else None
+    if said is None or said.returncode != 0:
+        return []
+    rows = [[cell.strip() for cell in line.split(",")] for line in said.stdout.splitlines()]
+    return [dict(zip(("name", "driver", "mebibytes"), row)) for row in rows if len(row) == 3]

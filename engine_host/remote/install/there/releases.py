@@ -1,0 +1,156 @@
+"""Releases there: made from what was uploaded, and switched to."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tarfile
+import time
+import zipfile
+from typing import Any
+
+from engine_host.remote.install.there.places import (
+    COMPLETE,
+    RECORD,
+    Failed,
+    Places,
+    is_complete,
+    lead,
+    missing,
+    names,
+    read,
+    release_of,
+    size,
+    tail,
+    write,
+)
+from engine_host.remote.install.there.programs import LONG, NO_PROGRAMS, QUICK, pip, run, sndr
+from engine_host.remote.install.there.service import answering, running_host, start, stop
+
+
+def begin(asked: dict[str, Any]) -> dict[str, Any]:
+    """Make the folders, remember what was not there before, and clear what an install that broke off left."""
+    places = Places()
+    record = read(os.path.join(places.root, RECORD))
+    if record is None:
+        wanted = [places.config, places.data, places.cache, os.path.dirname(places.unit)]
+        made = [path for one in wanted for path in missing(one)]
+        record = {"made": sorted(set(made), key=len), "service": None, "set_lingering": False}
+    os.makedirs(places.incoming, mode=0o700, exist_ok=True)
+    write(os.path.join(places.root, RECORD), record)
+    wanted_now = set(asked["files"])
+    for name in names(places.incoming):
+        if name not in wanted_now:
+            os.remove(os.path.join(places.incoming, name))
+    free = shutil.disk_usage(places.root).free
+    if free < asked["needs"]:
+        raise Failed(
+            "disk_full",
+            "The disk there has too little room.",
+            free=free,
+            needed=asked["needs"],
+            path=places.root,
+        )
+    return {
+        "there": {
+            name: os.path.getsize(os.path.join(places.incoming, name)) for name in names(places.incoming)
+        }
+    }
+
+
+def environment(asked: dict[str, Any]) -> dict[str, Any]:
+    """Make the release's own Python environment out of what was uploaded."""
+    places = Places()
+    target = places.release(asked["release"])
+    if is_complete(target):
+        return {"was_there": True}
+    wheel = os.path.join(places.incoming, os.path.basename(asked["wheel"]))
+    bundle = os.path.join(places.incoming, os.path.basename(asked["bundle"])) if asked["bundle"] else None
+    shutil.rmtree(target, ignore_errors=True)
+    try:
+        without = ["--without-pip"] if bundle else []
+        run([asked["python"], "-m", "venv", *without, target], LONG, "install_failed")
+        own = os.path.join(target, "bin", "python")
+        packages = run(
+            [own, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], QUICK, "install_failed"
+        )
+        if bundle:
+            _unpack(bundle, packages.strip())
+        else:
+            lock = os.path.join(target, "host.lock")
+            with open(lock, "w", encoding="utf-8") as file:
+                file.write(asked["lock"])
+            run([*pip(own, "install"), "-r", lock], LONG, "download_failed", NO_PROGRAMS)
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(packages.strip())
+        program = os.path.join(target, "bin", "sndr")
+        with open(program, "w", encoding="utf-8") as file:
+            file.write('#!/bin/sh\nexec "$(dirname "$(readlink -f "$0")")/python" -m engine_host "$@"\n')
+        os.chmod(program, 0o755)
+        said = sndr(target, ["version", "--json"])
+        write(os.path.join(target, COMPLETE), {"at": time.time(), "version": said, "python": asked["python"]})
+    except BaseException:
+        # Half an environment is of no use to anybody, and may be what fills the disk.
+        shutil.rmtree(target, ignore_errors=True)
+        raise
+    return {"was_there": False, "version": said, "size": size(target)}
+
+
+def switch(asked: dict[str, Any]) -> dict[str, Any]:
+    """Lead `current` to a release and start it; where it does not answer, the one before comes back."""
+    places = Places()
+    target = places.release(asked["release"])
+    if not is_complete(target):
+        raise Failed("not_found", "That release is not installed there.", release=asked["release"])
+    running = running_host(places)
+    if running is not None and not running["ours"]:
+        raise Failed("conflict", "A host of another installation runs there.", **running)
+    before = release_of(places.current)
+    record = read(os.path.join(places.root, RECORD)) or {}
+    stop(places, record)
+    lead(places.current, asked["release"])
+    try:
+        told = start(places, record, asked["unit"])
+        version = answering(target, told.get("pid"))
+    except Failed as failure:
+        stop(places, record)
+        failure.evidence["log"] = tail(os.path.join(places.root, "host.log"))
+        failure.evidence["back_on"] = None
+        if before is not None and before != asked["release"]:
+            lead(places.current, before)
+            old = start(places, record, asked["unit"])
+            answering(places.release(before), old.get("pid"))
+            failure.evidence["back_on"] = before
+        elif before is None:
+            os.remove(places.current)
+        raise
+    if before is not None and before != asked["release"]:
+        lead(places.previous, before)
+    kept = {asked["release"], release_of(places.previous)}
+    for name in names(places.root):
+        if is_complete(os.path.join(places.root, name)) and name not in kept:
+            shutil.rmtree(os.path.join(places.root, name))
+    shutil.rmtree(places.incoming, ignore_errors=True)
+    return {"before": before, "version": version, **told}
+
+
+def demo(asked: dict[str, Any]) -> dict[str, Any]:
+    """Let the bundled model answer a question there, and stop it again."""
+    target = os.path.realpath(Places().current)
+    sndr(target, ["run", "--demo", "--detach", "--json"], seconds=180.0, reason="verification_failed")
+    try:
+        answer = sndr(target, ["chat", "--json", asked["question"]], reason="verification_failed")
+    finally:
+        sndr(target, ["stop", "sndr-demo", "--json"], reason="verification_failed")
+    return {"answer": answer}
+
+
+def _unpack(bundle: str, folder: str) -> None:
+    with tarfile.open(bundle) as archive:
+        for member in archive:
+            inside = os.path.normpath(os.path.join(folder, member.name))
+            if not (member.isreg() or member.isdir()) or not inside.startswith(folder + os.sep):
+                raise Failed(
+                    "verification_failed", "The packages hold a file that leads elsewhere.", name=member.name
+                )
+            archive.extract(member, folder, set_attrs=member.isreg())

@@ -1,0 +1,60 @@
+"""Remove what an install and the runs of its host left; what was there before stays."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import Any
+
+from engine_host.remote.install.there.places import RECORD, UNIT, Failed, Places, names, read, release_of
+from engine_host.remote.install.there.programs import QUICK, attempt
+from engine_host.remote.install.there.service import running_host, stop
+
+
+def abandon(asked: dict[str, Any]) -> dict[str, Any]:
+    """Leave nothing of a first install that failed, but an upload that can be resumed."""
+    places = Places()
+    if asked["drop_uploads"]:
+        shutil.rmtree(places.incoming, ignore_errors=True)
+    if release_of(places.current) is None and not names(places.incoming):
+        return remove(places)
+    return {"removed": [], "kept": []}
+
+
+def uninstall(asked: dict[str, Any]) -> dict[str, Any]:
+    """Stop our host and remove what its install and its runs left; what was there before stays."""
+    places = Places()
+    record = read(os.path.join(places.root, RECORD))
+    if record is None:
+        raise Failed("not_found", "Nothing of this program's installer is there.", root=places.root)
+    running = running_host(places)
+    if running is not None and running["ours"]:
+        stop(places, record)
+    return remove(places)
+
+
+def remove(places: Places) -> dict[str, Any]:
+    record = read(os.path.join(places.root, RECORD)) or {"made": []}
+    if os.path.exists(places.unit):
+        attempt(["systemctl", "--user", "disable", UNIT], QUICK)
+        os.remove(places.unit)
+        attempt(["systemctl", "--user", "daemon-reload"], QUICK)
+        wants = os.path.join(os.path.dirname(places.unit), "default.target.wants")
+        if os.path.isdir(wants) and not names(wants):
+            os.rmdir(wants)
+    if record.get("set_lingering"):
+        attempt(["loginctl", "disable-linger"], QUICK)
+    removed, kept = [], []
+    made = set(record["made"])
+    shutil.rmtree(places.root)
+    for path in (places.config, places.data, places.cache):
+        if path in made and os.path.isdir(path):
+            shutil.rmtree(path)
+            removed.append(path)
+        elif os.path.isdir(path):
+            kept.append(path)
+    for path in sorted(made, key=len, reverse=True):
+        if os.path.isdir(path) and not names(path):
+            os.rmdir(path)
+            removed.append(path)
+    return {"removed": [places.root, *removed], "kept": kept}

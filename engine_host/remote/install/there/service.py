@@ -1,0 +1,132 @@
+"""The host as a process there: found, started, stopped, and waited for."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import signal
+import subprocess
+import time
+from typing import Any
+
+from engine_host.remote.install.there.places import RECORD, UNIT, Failed, Places, read, write
+from engine_host.remote.install.there.programs import QUICK, attempt, run, sndr, user
+
+_UP, _DOWN = 90.0, 60.0
+
+
+def running_host(places: Places) -> dict[str, Any] | None:
+    """The host that holds this user's data, if one runs."""
+    claim = read(os.path.join(places.data, "host.claim"))
+    if claim is None or claim.get("machine") != platform.node():
+        return None
+    try:
+        with open("/proc/%d/cmdline" % int(claim["pid"]), "rb") as file:
+            argv = [os.fsdecode(word) for word in file.read().split(b"\0") if word]
+    except (OSError, ValueError, KeyError):
+        return None
+    if "engine_host" not in " ".join(argv):
+        return None
+    return {"pid": int(claim["pid"]), "argv": argv, "ours": argv[0].startswith(places.root + os.sep)}
+
+
+def engines(places: Places) -> list[dict[str, Any]]:
+    running = running_host(places)
+    if running is None or not running["ours"]:
+        return []
+    try:
+        engines = sndr(places.current, ["status", "--json"])["engines"]
+    except Failed:
+        return []
+    live = [one for one in engines if one["state"] not in ("unloaded", "failed")]
+    return [{"name": one["name"], "keep": one["keep"]} for one in live]
+
+
+def has_services() -> bool:
+    """Tell whether this user has a service manager that can be talked to."""
+    said = attempt(["systemctl", "--user", "show-environment"], QUICK)
+    return said is not None and said.returncode == 0
+
+
+def lingers() -> bool | None:
+    said = attempt(["loginctl", "show-user", user(), "--property=Linger", "--value"], QUICK)
+    return said.stdout.strip() == "yes" if said is not None and said.returncode == 0 else None
+
+
+def start(places: Places, record: dict[str, Any], unit: str) -> dict[str, Any]:
+    """Start the current release: as a service where it stays after a logout, else as a plain process."""
+    service, why = "systemd", ""
+    if not has_services():
+        service, why = "plain", "this user has no service manager there"
+    elif lingers() is not True:
+        said = attempt(["loginctl", "enable-linger"], QUICK)
+        if said is not None and said.returncode == 0 and lingers():
+            record["set_lingering"] = True
+        else:
+            service, why = (
+                "plain",
+                "services of this user end with its last session, and lingering is not permitted",
+            )
+    record["service"] = service
+    write(os.path.join(places.root, RECORD), record)
+    if service == "systemd":
+        os.makedirs(os.path.dirname(places.unit), exist_ok=True)
+        with open(places.unit, "w", encoding="utf-8") as file:
+            file.write(unit)
+        for words in (["daemon-reload"], ["enable", UNIT], ["restart", UNIT]):
+            run(["systemctl", "--user", *words], _DOWN, "install_failed")
+        return {"service": service, "why_plain": why}
+    with open(os.path.join(places.root, "host.log"), "ab") as log:
+        started = subprocess.Popen(
+            [os.path.join(places.current, "bin", "python"), "-m", "engine_host", "serve"],
+            cwd=places.home,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    with open(os.path.join(places.root, "host.pid"), "w", encoding="utf-8") as file:
+        file.write("%d\n" % started.pid)
+    return {"service": service, "why_plain": why, "pid": started.pid}
+
+
+def stop(places: Places, record: dict[str, Any]) -> None:
+    if record.get("service") == "systemd" and os.path.exists(places.unit):
+        attempt(["systemctl", "--user", "stop", UNIT], _DOWN)
+    end = time.monotonic() + _DOWN
+    running = running_host(places)
+    while running is not None and running["ours"]:
+        try:
+            # Its reaper ends what it leaves.
+            os.kill(running["pid"], signal.SIGTERM if time.monotonic() < end else signal.SIGKILL)
+        except ProcessLookupError:
+            break
+        for _ in range(50):
+            if not _alive(running["pid"]):
+                break
+            time.sleep(0.1)
+        running = running_host(places)
+
+
+def answering(target: str, pid: int | None) -> dict[str, Any]:
+    """Wait until the started host answers, and is of this release; `pid` is its process if known."""
+    wanted = sndr(target, ["version", "--json"])
+    end = time.monotonic() + _UP
+    while True:
+        try:
+            host = sndr(target, ["status", "--json"])["host"]
+            break
+        except Failed as failure:
+            if time.monotonic() > end or (pid is not None and not _alive(pid)):
+                raise Failed(
+                    "verification_failed", "The new host did not answer.", **failure.evidence
+                ) from failure
+            time.sleep(0.5)
+    return {"program": wanted["program"], "protocol": wanted["protocol"], "pid": host["pid"]}
+
+
+def _alive(pid: int) -> bool:
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)
+    return os.path.exists("/proc/%d" % pid)

@@ -1,0 +1,54 @@
+"""The steps of an install there; the one that standard input names is done.
+
+These modules are sent to the other machine and need Python 3.8 and its standard library alone. What is to be
+done comes as JSON; the answer is the last line that begins with a mark, because a shell may print things of
+its own before it.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import sys
+from typing import Any, Callable
+
+from engine_host.remote.install.there.arrivals import receive, received
+from engine_host.remote.install.there.places import Alone, Failed
+from engine_host.remote.install.there.probing import probe
+from engine_host.remote.install.there.releases import begin, demo, environment, switch
+from engine_host.remote.install.there.removal import abandon, uninstall
+
+MARK = "sndr-answer "
+
+
+STEPS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    one.__name__: one
+    for one in (probe, begin, receive, received, environment, switch, demo, abandon, uninstall)
+}
+
+
+_CHANGING = STEPS.keys() - {"probe", "demo"}
+
+
+def main() -> int:
+    """Do the step that standard input names; 0 also when it failed, as the answer says it."""
+    stream = sys.stdin.buffer
+    asked = json.loads(stream.read(int(stream.readline())))
+    os.umask(0o077)
+    try:
+        with Alone(asked["step"] in _CHANGING):
+            answer: dict[str, Any] = {"done": STEPS[asked["step"]](asked)}
+    except Failed as failure:
+        answer = {"failed": failure.reason, "message": failure.message, "evidence": failure.evidence}
+    except OSError as error:
+        reason = {errno.ENOSPC: "disk_full", errno.EDQUOT: "disk_full"}.get(error.errno or 0, "not_writable")
+        where = {
+            "path": str(error.filename or ""),
+            "errno": error.errno,
+            "error": str(error.strerror or error),
+        }
+        answer = {"failed": reason, "message": "A file there could not be written.", "evidence": where}
+    sys.stdout.write("\n" + MARK + json.dumps(answer) + "\n")
+    sys.stdout.flush()
+    return 0
