@@ -96,9 +96,10 @@ class RemoteHost(Wire):
     `next_try_at` when. `address` is where ssh connects to, as far as it is known. `facts_at` is the time of
     the newest facts, `version` the program's version there. `control_socket` with `control_token` is the
     file of its control API, and `endpoint_socket` its endpoint: files of this machine, None unless they can
-    be used now. `models` are those that its endpoint answers for; a route may lead to one as HOST/MODEL.
-    `engine_host_problem` is why its engine host does not answer though the connection stands; `findings` say
-    what is to be said of one that does.
+    be used now. `shell` is the command that opens a shell there over this connection. `models` are those
+    that its endpoint answers for; a route may lead to one as HOST/MODEL. `engine_host_problem` is why its
+    engine host does not answer though the connection stands; `findings` say what is to be said of one that
+    does.
     """
 
     name: str
@@ -122,6 +123,7 @@ class RemoteHost(Wire):
     control_socket: str | None = None
     control_token: str | None = None
     endpoint_socket: str | None = None
+    shell: tuple[str, ...] = ()
     models: tuple[EndpointModel, ...] = ()
     findings: tuple[Finding, ...] = ()
 

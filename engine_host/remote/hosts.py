@@ -10,6 +10,7 @@ from engine_host.protocol.events import EventBase, RemoteHostEvent, SshQuestionE
 from engine_host.protocol.remote_hosts import (
     AddRemoteHost,
     ChangeRemoteHost,
+    RemoteFacts,
     RemoteHost,
     RemoteMode,
 )
@@ -76,6 +77,7 @@ class RemoteHosts:
                 "version": there.version,
                 "protocol": there.protocol,
                 "engine_host_problem": there.problem,
+                "shell": tuple(self.ssh.shell(kept.destination, folder.ssh)) if found.connected else (),
                 "models": there.models if reachable else (),
                 "findings": standing(name, there.version, there.protocol),
                 "control_socket": str(folder.control) if reachable else None,
@@ -178,6 +180,12 @@ class RemoteHosts:
         if outcome.exit == _SSH_ITSELF and not await connection.stands():
             raise not_connected(name)
         return outcome
+
+    def keep_facts(self, facts: RemoteFacts) -> None:
+        """Keep what was read of a host, and tell of it. Raises HostError: not_found, what saving raises."""
+        self.book.get(facts.host)
+        self.book.keep_facts(facts)
+        self._changed(facts.host)
 
     def look(self, name: str) -> None:
         """Look for the engine host there at once: it was installed or started."""

@@ -1,11 +1,13 @@
 """The commands of `sndr host`."""
 
+import os
 import time
 
 import click
 
 from engine_host.cli.output import Exit, Output, command, table
 from engine_host.cli.remote.connecting import connect as connected
+from engine_host.cli.remote.fact_lines import fact_lines
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.text.plan import finding_lines
 from engine_host.protocol.operations import remote_hosts as ops
@@ -146,8 +148,22 @@ def probe(out: Output, name: str) -> Exit | None:
     with find_or_start() as hold:
         connected(hold.client, name, out)
         facts = hold.client.call(ops.PROBE_HOST, name=name)
-    out.result(facts, facts.model_dump_json(indent=2))
+    out.result(facts, fact_lines(facts, time.time()))
     return None
+
+
+@host.command("shell")
+@click.argument("name")
+@command
+def shell(out: Output, name: str) -> Exit | None:
+    """Open a shell on NAME over the connection that stands; nothing is asked again."""
+    with find_or_start(daemon=True) as hold:
+        shown = connected(hold.client, name, out)
+    if out.as_json:
+        out.result({"command": list(shown.shell)}, "")
+        return None
+    # This program becomes ssh: keys, size and signals of the terminal are its own from here on.
+    os.execv(shown.shell[0], shown.shell)
 
 
 @host.command("facts")
@@ -157,7 +173,7 @@ def facts(out: Output, name: str) -> Exit | None:
     """Print what was last read of NAME, each part with its age."""
     with find_or_start() as hold:
         found = hold.client.call(ops.HOST_FACTS, name=name)
-    out.result(found, found.model_dump_json(indent=2))
+    out.result(found, fact_lines(found, time.time()))
     return None
 
 
