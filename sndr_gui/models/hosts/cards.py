@@ -100,6 +100,8 @@ def _problem(remote: RemoteHost) -> Problem | None:
 
 
 def _sentence(remote: RemoteHost, session: Session | None) -> str:
+    if state_of(remote, session) == ("connected", "good"):
+        return ""
     lost = session is not None and remote.control_socket is not None and not session.connection.connected
     return session.connection.sentence if lost and session is not None else remote.sentence
 

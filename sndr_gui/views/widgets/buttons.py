@@ -45,7 +45,7 @@ class Button(QPushButton):
 
     def showEvent(self, event: QShowEvent) -> None:
         # What it is about is known once it stands on its page.
-        self.setToolTip(self.toolTip())
+        super().setToolTip(typed_for(self, self.toolTip()))
         super().showEvent(event)
 
     def text(self) -> str:

@@ -10,7 +10,34 @@ from sndr_gui.kit import theme
 from sndr_gui.models.hosts.words import THIS_MACHINE, state_here, state_of
 from sndr_gui.views.widgets.buttons import tip
 from sndr_gui.views.widgets.fields import ChoiceBox
-from sndr_gui.views.widgets.layout import row
+from sndr_gui.views.widgets.labels import set_text, set_tone, text
+from sndr_gui.views.widgets.layout import column
+
+_DOT = "  ·  "
+
+
+class _HostBox(ChoiceBox):
+    """A choice whose list says name and state, and which itself shows the name: the sidebar is narrow."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.listed: list[str] = []
+        self._open = False
+
+    def show_names(self) -> None:
+        """Show the names, and in the open list the states beside them."""
+        for place, title in enumerate(self.listed):
+            self.setItemText(place, title if self._open else title.partition(_DOT)[0])
+
+    def showPopup(self) -> None:
+        self._open = True
+        self.show_names()
+        super().showPopup()
+
+    def hidePopup(self) -> None:
+        self._open = False
+        self.show_names()
+        super().hidePopup()
 
 
 class HostChoice(QWidget):
@@ -20,11 +47,13 @@ class HostChoice(QWidget):
         super().__init__()
         self._fleet = fleet
         self._tones: tuple[str, ...] = ()
-        self.box = ChoiceBox("Host of all pages")
+        self.box = _HostBox("Host of all pages")
         self.box.setIconSize(QSize(10, 10))
         self.box.setToolTip(tip("Show the pages of another host", "Ctrl+H", "sndr --host NAME COMMAND"))
         self.box.activated.connect(self._on_chosen)
-        self.setLayout(row(self.box))
+        self.word = text()
+        self.word.setIndent(12)
+        self.setLayout(column(self.box, self.word, spacing=2))
         fleet.changed.connect(self.refresh)
         fleet.chosen_changed.connect(self.refresh)
         theme.notifier.changed.connect(self._paint)
@@ -34,13 +63,18 @@ class HostChoice(QWidget):
         """Show the hosts of now."""
         fleet = self._fleet
         word, tone = state_here(fleet.local)
-        entries, tones = [(f"{THIS_MACHINE}  ·  {word}", "")], [tone]
+        entries, tones = [(f"{THIS_MACHINE}{_DOT}{word}", "")], [tone]
         for name in fleet.names:
             if (remote := fleet.remote(name)) is not None:
                 word, tone = state_of(remote, fleet.known_session(name))
-                entries.append((f"{name}  ·  {word}", name))
+                entries.append((f"{name}{_DOT}{word}", name))
                 tones.append(tone)
         self.box.fill(entries, fleet.chosen)
+        self.box.listed = [title for title, _name in entries]
+        self.box.show_names()
+        chosen = self.box.currentIndex()
+        set_text(self.word, entries[chosen][0].rpartition(_DOT)[2])
+        set_tone(self.word, tones[chosen])
         self._tones = tuple(tones)
         self._paint()
         self.setVisible(len(entries) > 1)

@@ -35,11 +35,14 @@ def read(tip: str) -> str:
 
 
 def is_plain(text: ast.expr) -> bool:
-    """Return True for a literal, and for what was made by one of the two functions that format nothing."""
+    """Return True for a literal, and for what was made by a function that formats nothing.
+
+    `typed_for` adds the name of a host to a tooltip that was made so.
+    """
     if isinstance(text, ast.IfExp):
         return is_plain(text.body) and is_plain(text.orelse)
     if isinstance(text, ast.Call):
-        return isinstance(text.func, ast.Name) and text.func.id in {"tip", "plain_tooltip"}
+        return isinstance(text.func, ast.Name) and text.func.id in {"tip", "plain_tooltip", "typed_for"}
     return isinstance(text, ast.Constant)
 
 
