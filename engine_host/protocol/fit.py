@@ -39,11 +39,11 @@ class FitGpu(Command):
     """One GPU to compute for; `taken` is held by other processes and stays held."""
 
     name: str = ""
-    total: int = Field(gt=0)
-    taken: int = Field(0, ge=0)
+    total: int = Field(gt=0, le=1 << 50)
+    taken: int = Field(0, ge=0, le=1 << 50)
     sm: str | None = Field(None, description="compute capability, such as 8.6")
-    bandwidth: float | None = Field(None, gt=0, description="bytes a second")
-    flops: float | None = Field(None, gt=0, description="dense 16-bit operations a second")
+    bandwidth: float | None = Field(None, gt=0, le=1e18, description="bytes a second")
+    flops: float | None = Field(None, gt=0, le=1e24, description="dense 16-bit operations a second")
     pcie_lanes: int | None = Field(None, gt=0, le=16)
     power_share: float | None = Field(None, gt=0, le=2, description="power limit over the usual one")
 
@@ -71,14 +71,16 @@ class FitRequest(Command):
     hardware: str | None = None
     gpus: tuple[FitGpu, ...] | None = None
     cpu: bool = Field(False, description="the processor alone, in main memory")
-    context: int | None = Field(None, gt=0)
+    context: int | None = Field(None, gt=0, le=1 << 30)
     streams: int = Field(1, gt=0, le=4096)
     kv: str | None = Field(None, description="KV type: auto, fp8, turboquant_k8v4; f16, q8_0, q4_0 …")
     kv_v: str | None = Field(None, description="llama.cpp: type of the values where it is another")
     tensor_parallel: int | None = Field(None, gt=0, le=64)
     gpu_memory: float = Field(0.9, gt=0, le=1)
-    kv_cache_gib: float | None = Field(None, gt=0, description="vLLM on the processor: size of the KV cache")
-    batched_tokens: int | None = Field(None, gt=0)
+    kv_cache_gib: float | None = Field(
+        None, gt=0, le=1 << 20, description="vLLM on the processor: size of the KV cache"
+    )
+    batched_tokens: int | None = Field(None, gt=0, le=1 << 30)
     speculation: bool = Field(False, description="the model's own drafting layers run")
     draft_tokens: int = Field(3, gt=0, le=64)
     prefix_caching: bool = True
@@ -99,7 +101,7 @@ class FitRequest(Command):
     bits: float | None = Field(None, gt=0, le=32, description="of a weight, for a shape without files")
     min_p: float | None = Field(None, ge=0, le=1, description="of the sampler that will be used")
     acceptance_length: float | None = Field(
-        None, ge=1, description="tokens that a step of speculation yields; the most without it"
+        None, ge=1, le=1000, description="tokens that a step of speculation yields; the most without it"
     )
     grid: bool = Field(False, description="also compute the grid of contexts and streams")
     instead_of: tuple[str, ...] | None = Field(

@@ -1,5 +1,7 @@
 """Log lines of the host and of the engines."""
 
+from pydantic import Field
+
 from engine_host.protocol.base import Page, Query, Seconds, Severity, Wire
 
 
@@ -26,5 +28,5 @@ class LogQuery(Query):
 
     source: str | None = None
     severity: Severity = Severity.INFO
-    after: int = 0
-    limit: int = 1000
+    after: int = Field(0, ge=-(1 << 62), le=1 << 62)
+    limit: int = Field(1000, ge=-(1 << 31), le=1 << 31)

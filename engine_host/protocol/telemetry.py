@@ -42,5 +42,5 @@ class TelemetryQuery(Query):
     """Series by name (`a,b`; none are all) from a time on, in steps of at least so many seconds."""
 
     names: Annotated[tuple[str, ...], BeforeValidator(_split), PlainSerializer(",".join)] = ()
-    since: float | None = Field(None, allow_inf_nan=False)
-    step: float | None = Field(None, allow_inf_nan=False)
+    since: float | None = Field(None, ge=-1e12, le=1e12, allow_inf_nan=False)
+    step: float | None = Field(None, le=1e9, allow_inf_nan=False)

@@ -157,7 +157,10 @@ class History:
 
 def _together(ring: Ring, first: int, many: int) -> float | None:
     """The highest value of some steps, or their mean, in which each counts as often as it was measured."""
-    found = [step for slot in range(first, first + many) if (step := ring.value(slot)) is not None]
+    # A step may be wider than all that is kept.
+    newest = -1 if ring.newest is None else ring.newest
+    kept = range(max(first, newest - ring.size + 1), min(first + many, newest + 1))
+    found = [step for slot in kept if (step := ring.value(slot)) is not None]
     if not found:
         return None
     if ring.peaks:

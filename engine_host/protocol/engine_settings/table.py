@@ -31,7 +31,7 @@ class Overrides(Command):
 
     context: Annotated[
         int | None,
-        Field(ge=128),
+        Field(ge=128, le=1 << 30),
         EngineSetting(
             "Context",
             "tokens for one stream",
@@ -182,7 +182,7 @@ class Overrides(Command):
     ] = None
     kv_cache_gib: Annotated[
         float | None,
-        Field(gt=0),
+        Field(gt=0, le=1 << 20),
         EngineSetting(
             "KV cache, GiB",
             "size of the KV cache in GiB",
@@ -212,7 +212,7 @@ class Overrides(Command):
     ] = None
     batched_tokens: Annotated[
         int | None,
-        Field(ge=16),
+        Field(ge=16, le=1 << 30),
         EngineSetting(
             "Tokens a step",
             "tokens of one step",
@@ -317,7 +317,7 @@ class Overrides(Command):
     ] = None
     gpu_layers: Annotated[
         int | None,
-        Field(ge=-1),
+        Field(ge=-1, le=100_000),
         EngineSetting(
             "GPU layers",
             "layers on the GPU; -1 is all of them",

@@ -98,6 +98,17 @@ def test_a_prompt_of_one_second_is_as_high_in_every_graph(step: float) -> None:
     assert max(value or 0.0 for value in mean.values) == pytest.approx(1 / step, rel=0.5)
 
 
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("step", [1e9, 2.0**31, 1e-300])
+def test_a_step_of_any_width_looks_at_what_is_kept_alone(step: float) -> None:
+    history = History()
+    for second in range(100):
+        history.add(START + second, {RATE: float(second), MEAN: 0.5})
+    rate, mean = history.page((RATE, MEAN), START, step).series
+    assert max(value or 0.0 for value in rate.values) == 99.0
+    assert max(value or 0.0 for value in mean.values) == 0.5
+
+
 def test_older_than_the_fine_ring_comes_from_the_coarse_one() -> None:
     history = History()
     for second in range(2000):

@@ -1,10 +1,13 @@
 """The operations are defined soundly, and docs/CONTROL_API.md and the command line follow them."""
 
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
+from pydantic import TypeAdapter
 
 from engine_host.cli.root import root
 from engine_host.core.findings.starts import STARTS
@@ -40,6 +43,33 @@ def test_the_command_that_does_the_same_exists(command: str) -> None:
         assert isinstance(found, click.Group)
         found = found.get_command(click.Context(found), word)
     assert found is not None
+
+
+def test_every_number_that_a_client_sends_has_an_upper_bound() -> None:
+    """What is counted up to must end: a step of telemetry of 2^31 seconds held up everybody for minutes."""
+    unbounded: set[str] = set()
+    for operation in OPERATIONS:
+        schema = TypeAdapter(operation.request).json_schema()
+        unbounded |= set(_unbounded(schema, operation.request.__name__, schema.get("$defs", {}), ()))
+    assert not unbounded
+
+
+def _unbounded(
+    schema: dict[str, Any], place: str, named: dict[str, Any], above: tuple[str, ...]
+) -> Iterator[str]:
+    """Each number without a largest value; `above` are the names that lead here."""
+    reference = schema.get("$ref", "").rpartition("/")[2]
+    if reference and reference not in above:
+        yield from _unbounded(named[reference], reference, named, (*above, reference))
+    bounds = schema.keys() & {"maximum", "exclusiveMaximum", "enum", "const"}
+    if schema.get("type") in {"integer", "number"} and not bounds:
+        yield place
+    for name, inner in schema.get("properties", {}).items():
+        yield from _unbounded(inner, f"{place}.{name}", named, above)
+    several = [one for key in ("anyOf", "oneOf", "allOf", "prefixItems") for one in schema.get(key, ())]
+    for inner in (*several, schema.get("items"), schema.get("additionalProperties")):
+        if isinstance(inner, dict):
+            yield from _unbounded(inner, place, named, above)
 
 
 def test_names_in_a_path_are_filled_in_and_quoted() -> None:
