@@ -13,8 +13,9 @@ class Call:
     """A request to the engine, path and body as it expects them, and how to translate the answer.
 
     `reader` is a path of the engine that reads the same request and computes nothing: a request that fails
-    there too is itself at fault. `otherwise` is what to ask when the engine refuses this request with a 400,
-    and `tentative` says that its answer may turn out to be none, so that another is asked for.
+    there too is itself at fault. `otherwise` is what to ask when the engine refuses this request with one of
+    the statuses `otherwise_at`, and `tentative` says that its answer may turn out to be none, so that another
+    is asked for.
     `ready`: the answer, where no engine has to be asked.
     """
 
@@ -25,6 +26,7 @@ class Call:
     passage: Passage | None = None
     reader: str | None = None
     otherwise: Call | None = None
+    otherwise_at: tuple[int, ...] = (400,)
     tentative: bool = False
     ready: bytes | None = None
 

@@ -240,7 +240,7 @@ class Exchange:
     async def _refused(self, status: int, body: bytes) -> faults.EndpointError:
         """The engine's refusal. Raises AskAgainError where another request may fare better."""
         call = self._call
-        if status == 400 and call.otherwise is not None:
+        if call.otherwise is not None and status in call.otherwise_at:
             raise AskAgainError(call.otherwise)
         return await refusal(self._target, call.path, call.body, status, body, call.reader)
 

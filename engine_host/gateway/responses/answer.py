@@ -58,7 +58,8 @@ class Frame:
         usage = answer.get("usage")
         usage = _whole_usage(usage, items) if isinstance(usage, dict) else None
         whole = {**self.begun(), **answer, "output": items, "usage": usage, "status": "completed"}
-        if usage is not None and self._is_cut_off(usage):
+        cut_off = answer.get("status") == "incomplete" or (usage is not None and self._is_cut_off(usage))
+        if cut_off:
             whole |= {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
         return whole
 

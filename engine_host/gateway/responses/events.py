@@ -34,7 +34,9 @@ class _Item:
 class ResponseEvents(Passage):
     """Completes one answer, whole or streamed."""
 
-    def __init__(self, frame: Frame) -> None:
+    def __init__(self, frame: Frame, *, hides_progress: bool = False) -> None:
+        """`hides_progress`: events that only tell how much of the prompt is read are kept from the client."""
+        self._hides_progress = hides_progress
         self._frame = frame
         self._frames = WholeFrames()
         self._number = 0
@@ -86,9 +88,9 @@ class ResponseEvents(Passage):
         """The event with all that belongs to it, and those that the engine leaves out before it."""
         if kind in ("response.created", "response.in_progress"):
             opened = self._opening(event["response"])
-            return opened or (
-                b"" if kind == "response.created" else self._told(kind, {"response": self._base})
-            )
+            if kind == "response.created" or (self._hides_progress and "prompt_progress" in event):
+                return opened
+            return opened or self._told(kind, {"response": self._base} | _progress(event))
         before = self._opening({})
         if kind in _LAST:
             whole = self._frame.ended(event["response"])
@@ -168,6 +170,11 @@ class ResponseEvents(Passage):
         """An event with its number."""
         number, self._number = self._number, self._number + 1
         return numbered_event(kind, number, fields)
+
+
+def _progress(event: dict[str, Any]) -> dict[str, Any]:
+    """The progress with the prompt that an event tells, for a client that asked for it."""
+    return {name: event[name] for name in ("prompt_progress",) if name in event}
 
 
 def _object(content: bytes) -> dict[str, Any]:

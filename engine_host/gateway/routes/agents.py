@@ -13,10 +13,13 @@ from engine_host.gateway.messages.events import MessageEvents
 from engine_host.gateway.messages.from_chat import ChatAsMessage
 from engine_host.gateway.messages.request import repaired as repaired_message
 from engine_host.gateway.messages.to_chat import as_chat, wanted_format
-from engine_host.gateway.passage import Passage
+from engine_host.gateway.openai import progress
+from engine_host.gateway.passage import Passage, Two
+from engine_host.gateway.responses import to_chat as responses_to_chat
 from engine_host.gateway.responses.answer import Frame
 from engine_host.gateway.responses.events import ResponseEvents
 from engine_host.gateway.responses.failures import FailureTold
+from engine_host.gateway.responses.from_chat import ChatAsResponse
 from engine_host.gateway.responses.request import repaired as repaired_response
 from engine_host.gateway.routes.calls import READER, check_writes
 from engine_host.gateway.routes.rows import Asked
@@ -25,6 +28,8 @@ from engine_host.protocol.errors import Reason
 # Of llama.cpp: each reads a request as the route that answers it does, and computes nothing.
 COUNT_MESSAGES = "/v1/messages/count_tokens"
 COUNT_RESPONSES = "/v1/responses/input_tokens"
+_HAS_NOT = (404, 405, 501)
+"""The statuses of a provider that has no such path."""
 _OF_TOKENS = ("model", "messages", "tools", "chat_template_kwargs")
 """Fields of a chat that its tokens depend on."""
 
@@ -37,10 +42,28 @@ def responses(asked: Asked) -> Call:
     name = "resp_" + asked.request_id.removeprefix("req_")
     frame = Frame(name, target.name, int(time.time()), asked.body, target.context)
     raw = _written(asked, body)
+    if target.provider is not None:
+        otherwise = _response_as_chat(asked, frame)
+        passed = FailureTold(frame)
+        return Call(asked.path, raw, asked.stream, passage=passed, otherwise=otherwise, otherwise_at=_HAS_NOT)
     if not target.native_infill:
         return Call(asked.path, raw, asked.stream, passage=FailureTold(frame))
-    call = Call(asked.path, raw, asked.stream, passage=ResponseEvents(frame), reader=COUNT_RESPONSES)
+    long = progress.is_long(raw, body)
+    told = ResponseEvents(frame, hides_progress=long)
+    raw = progress.with_progress(raw) if long else raw
+    call = Call(asked.path, raw, asked.stream, passage=told, reader=COUNT_RESPONSES)
     return both(body, call)
+
+
+def _response_as_chat(asked: Asked, frame: Frame) -> Call | None:
+    """Ask a provider without Responses for a chat; None for what no chat can say."""
+    try:
+        chat = responses_to_chat.as_chat(repaired_response(asked.body, for_llamacpp=True))
+    except faults.EndpointError:
+        return None
+    passage = Two(ChatAsResponse(asked.request_id.removeprefix("req_")), ResponseEvents(frame))
+    raw = json.dumps(chat, ensure_ascii=False).encode()
+    return Call("/v1/chat/completions", raw, asked.stream, passage=passage)
 
 
 def messages(asked: Asked) -> Call:

@@ -65,6 +65,23 @@ def test_every_event_says_which_it_is_and_where_it_belongs(name: str, size: int)
     assert told[-1]["timings"]["predicted_n"] == last["usage"]["output_tokens"]
 
 
+@pytest.mark.parametrize("hides", [True, False])
+def test_progress_is_kept_from_a_client_that_did_not_ask(hides: bool) -> None:
+    repair = ResponseEvents(Frame("resp_own", "demo", 1000, REQUEST, 8192), hides_progress=hides)
+    response = {"id": "r", "object": "response", "status": "in_progress"}
+    progress = {"total": 4010, "cache": 0, "processed": 2048, "time_ms": 5}
+    created = {"type": "response.created", "response": response}
+    told = {"type": "response.in_progress", "response": response, "prompt_progress": progress}
+    stream = b"".join(
+        sse.frame_of(json.dumps(one).encode(), str(one["type"])) for one in (created, told, told)
+    )
+    found = events(repair.feed(stream))
+    assert [event["type"] for event in found] == [
+        "response.created", *([] if hides else ["response.in_progress"] * 2),
+    ]  # fmt: skip
+    assert [event.get("prompt_progress") for event in found[1:]] == ([] if hides else [progress] * 2)
+
+
 def test_the_text_is_whole_and_each_piece_goes_on_at_once() -> None:
     repair, frames = repairing(), sse.split(recorded("text"))
     text = ""
