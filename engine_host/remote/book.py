@@ -30,6 +30,7 @@ class HostBook:
         """Read what was saved; what is no host of this version is left out, and said in the log."""
         self._store = store
         self._hosts: dict[str, KeptHost] = {}
+        self._facts: dict[str, RemoteFacts] = {}
         for body in store.newest(_KIND, MOST):
             try:
                 host = KeptHost.model_validate_json(body)
@@ -84,21 +85,26 @@ class HostBook:
         self.get(name)
         self._store.remove(_KIND, name)
         self._store.remove(_FACTS, name)
+        self._facts.pop(name, None)
         self._store.remove(_PROFILE, name)
         del self._hosts[name]
 
     def facts(self, name: str) -> RemoteFacts:
         """Return what was last read of a host. Raises HostError(not_found)."""
         self.get(name)
-        body = self._store.get(_FACTS, name)
-        try:
-            return RemoteFacts(host=name) if body is None else RemoteFacts.model_validate_json(body)
-        except ValidationError:
-            return RemoteFacts(host=name)
+        if name not in self._facts:
+            body = self._store.get(_FACTS, name)
+            try:
+                found = RemoteFacts(host=name) if body is None else RemoteFacts.model_validate_json(body)
+            except ValidationError:
+                found = RemoteFacts(host=name)
+            self._facts[name] = found
+        return self._facts[name]
 
     def keep_facts(self, facts: RemoteFacts) -> None:
         """Keep what was read of a host; raises what saving raises."""
         self._store.put(_FACTS, facts.host, time.time(), facts.model_dump_json())
+        self._facts[facts.host] = facts
 
     def profile(self, name: str) -> HostProfile:
         """Return the engines that were kept as right. Raises HostError(not_found)."""

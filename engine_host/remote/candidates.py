@@ -18,6 +18,7 @@ CONFIG_VARIABLE = "SNDR_SSH_CONFIG"
 _LARGEST = 1 << 20
 _DEEPEST = 8
 _MOST = 1000
+_EQUALS = re.compile(r"^(\w+)\s*=")
 _DESTINATION: TypeAdapter[str] = TypeAdapter(Destination)
 
 
@@ -80,7 +81,7 @@ def _lines(path: Path, below: Path, depth: int) -> Iterator[tuple[str, list[str]
     for line in text.splitlines():
         # `Host=a`, `Host = a` and `Host a` are the same.
         try:
-            words = shlex.split(line.strip().replace("=", " ", 1), comments=True)
+            words = shlex.split(_EQUALS.sub(r"\1 ", line.strip()), comments=True)
         except ValueError:
             continue
         if not words:

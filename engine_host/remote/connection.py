@@ -66,6 +66,7 @@ class Connection:
         self._session = session
         self._task: asyncio.Task[None] | None = None
         self._now = asyncio.Event()
+        self._told_reaper = False
 
     @property
     def connected(self) -> bool:
@@ -83,6 +84,10 @@ class Connection:
         if self.wanted:
             self._now.set()
             return
+        if not self._told_reaper:
+            self._told_reaper = True
+            for file in self.folder.files():
+                self._reaper.remove_with_host(file)
         self._tell(RemoteHostState.CONNECTING, f"Connecting to {self.host.destination}.")
         self._task = asyncio.create_task(self._keep(), name=f"ssh to {self.host.name}")
 
@@ -179,8 +184,6 @@ class Connection:
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
         )
-        for file in self.folder.files():
-            self._reaper.remove_with_host(file)
         self._reaper.watch(process.pid, self.folder.ssh)
         words = _LastWords()
         reading = asyncio.create_task(words.read(process.stderr))

@@ -1,0 +1,67 @@
+"""The hosts that are kept, and what no host may be called."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from engine_host.core.errors import HostError
+from engine_host.core.store import Store
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.remote_hosts import AddRemoteHost, ChangeRemoteHost, RemoteFacts, is_address
+from engine_host.remote.book import HostBook
+
+
+def test_a_host_is_kept_changed_and_forgotten(home: Path) -> None:
+    store = Store(home / "db")
+    book = HostBook(store)
+    book.add(AddRemoteHost(name="gpu", destination="me@gpu"))
+    with pytest.raises(HostError) as taken:
+        book.add(AddRemoteHost(name="gpu", destination="other"))
+    assert taken.value.reason is Reason.CONFLICT
+    book.change("gpu", ChangeRemoteHost(destination="me@gpu2", notes="two\nlines"))
+    book.keep_facts(RemoteFacts(host="gpu", kernel="Linux"))
+    store.put("remote_host", "odd", 1.0, '{"name": "Odd Name"}')
+    again = HostBook(store)
+    assert list(again.all) == ["gpu"]
+    assert again.get("gpu").destination == "me@gpu2"
+    assert again.facts("gpu").kernel == "Linux"
+    again.remove("gpu")
+    with pytest.raises(HostError) as gone:
+        HostBook(store).facts("gpu")
+    assert gone.value.reason is Reason.NOT_FOUND
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "destination",
+    [
+        "gpu", "me@gpu", "gpu.example.org", "10.0.0.4", "me@::1", "fe80::1%eth0", "ssh://me@gpu:2222",
+        "ssh://[::1]:22", "user_1@host-2", "first.last+x@h",
+    ],
+)  # fmt: skip
+def test_what_ssh_takes(destination: str) -> None:
+    assert AddRemoteHost(name="a", destination=destination).destination == destination
+
+
+@pytest.mark.parametrize(
+    "destination",
+    [
+        "", "-oProxyCommand=id", "me@-l", "a b", "a;id", "$(id)", "`id`", "a\nb", "a\0", "gpu:22", "ssh://a/b",
+        "a'b", 'a"b', "a|b", "a&b", "../x", "@a", "a@", "ssh://-x", "me;id@gpu", "\u202egpu", "x" * 500,
+    ],
+)  # fmt: skip
+def test_what_no_destination_may_be(destination: str) -> None:
+    with pytest.raises(ValidationError):
+        AddRemoteHost(name="a", destination=destination)
+
+
+@pytest.mark.parametrize("name", ["", "-a", "A", "a b", "a/b", "..", "local", "a" * 64, "a\n", "gpu:1"])
+def test_what_no_name_may_be(name: str) -> None:
+    with pytest.raises(ValidationError):
+        AddRemoteHost(name=name, destination="gpu")
+
+
+@pytest.mark.parametrize("address", ["", "a b", "-x", "1.2.3.4; id", "1.2.3.4\n5.6.7.8"])
+def test_what_no_command_may_say_is_an_address(address: str) -> None:
+    assert not is_address(address)

@@ -1,0 +1,94 @@
+"""The words of OpenSSH for each kind of end; tests/integration/remote meets most of them in the real one."""
+
+import pytest
+
+from engine_host.protocol.errors import Reason
+from engine_host.remote.failures import RETRIED, Ended, problem_of
+from engine_host.remote.questions import Attempt, question_of
+
+CHANGED = """\
+@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@
+@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @
+@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@
+The fingerprint for the ED25519 key sent by the remote host is
+SHA256:abc.
+Add correct host key in /home/me/.ssh/known_hosts to get rid of this message.
+Offending ED25519 key in /home/me/.ssh/known_hosts:7
+  remove with:
+  ssh-keygen -f "/home/me/.ssh/known_hosts" -R "gpu; id"
+Host key for gpu; id has changed and you have requested strict checking.
+Host key verification failed.
+"""
+
+
+def reason(stderr: str, *, was_connected: bool = False, code: int | None = 255) -> Reason:
+    """The reason of an end with these last words."""
+    ended = Ended("gpu", code, stderr, Attempt("gpu"))
+    return problem_of(ended, was_connected=was_connected).reason
+
+
+@pytest.mark.parametrize(
+    ("stderr", "wanted"),
+    [
+        (CHANGED, Reason.HOST_KEY_CHANGED),
+        ("No ED25519 host key is known for gpu and you have requested strict checking.\n"
+         "Host key verification failed.", Reason.HOST_KEY_UNKNOWN),
+        ("me@gpu: Permission denied (publickey,password).", Reason.SSH_AUTH_FAILED),
+        ("Received disconnect from 1.2.3.4: Too many authentication failures", Reason.SSH_AUTH_FAILED),
+        ("ssh: Could not resolve hostname gpu: Name or service not known", Reason.SSH_UNREACHABLE),
+        ("ssh: connect to host gpu port 22: Connection refused", Reason.SSH_UNREACHABLE),
+        ("channel 0: open failed: connect failed: Connection refused\nstdio forwarding failed\n"
+         "kex_exchange_identification: Connection closed by remote host", Reason.SSH_UNREACHABLE),
+        ("channel 0: open failed: administratively prohibited: open failed\nstdio forwarding failed\n"
+         "kex_exchange_identification: Connection closed by remote host", Reason.SSH_FORWARD_REFUSED),
+        ("jump: Permission denied (publickey).\r\nkex_exchange_identification: Connection closed",
+         Reason.SSH_AUTH_FAILED),
+        ("/home/me/.ssh/config: line 3: Bad configuration option: portt", Reason.SSH_FAILED),
+        ("Timeout, server gpu not responding.", Reason.SSH_LOST),
+        ("something new", Reason.SSH_FAILED),
+        ("", Reason.SSH_FAILED),
+    ],
+)  # fmt: skip
+def test_reasons(stderr: str, wanted: Reason) -> None:
+    assert reason(stderr) is wanted
+
+
+def test_one_that_stood_was_lost_and_is_tried_again() -> None:
+    assert reason("", was_connected=True, code=-9) is Reason.SSH_LOST
+    assert reason("Connection to gpu closed by remote host.", was_connected=True) is Reason.SSH_LOST
+    assert reason("Connection closed by 1.2.3.4 port 22", was_connected=True) is Reason.SSH_LOST
+    assert Reason.SSH_LOST in RETRIED
+    assert Reason.SSH_AUTH_FAILED not in RETRIED
+    assert Reason.HOST_KEY_CHANGED not in RETRIED
+
+
+def test_a_changed_key_says_where_the_old_one_is_and_its_command_is_quoted() -> None:
+    problem = problem_of(Ended("gpu", 255, CHANGED, Attempt("gpu")), was_connected=False)
+    assert "line 7 of /home/me/.ssh/known_hosts" in problem.cause
+    assert "SHA256:abc" in problem.cause
+    assert problem.fix is not None
+    assert problem.fix.command == "ssh-keygen -f /home/me/.ssh/known_hosts -R 'gpu; id'"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "hint", "kind", "secret"),
+    [
+        ("The authenticity of host '[127.0.0.1]:2 ([127.0.0.1]:2)' can't be established.\n"
+         "ED25519 key fingerprint is SHA256:abc+/.\nAre you sure you want to go", "", "host_key", False),
+        ("Please type 'yes', 'no' or the fingerprint: ", "", "host_key", False),
+        ("Enter passphrase for key '/k': ", "", "passphrase", True),
+        ("Enter PIN for ED25519-SK key /k: ", "", "passphrase", True),
+        ("me@gpu's password: ", "", "password", True),
+        ("(me@gpu) Password: ", "", "password", True),
+        ("Allow use of key x?", "confirm", "confirm", False),
+        ("Confirm user presence for key ED25519-SK", "none", "confirm", False),
+        ("(me@gpu) One-time code: ", "", "other", True),
+        ("\x1b[2J" * 9000, "", "other", True),
+    ],
+)  # fmt: skip
+def test_questions(prompt: str, hint: str, kind: str, secret: bool) -> None:
+    question = question_of(Attempt("gpu"), prompt, hint)
+    assert (question.kind.value, question.secret) == (kind, secret)
+    assert len(question.text) < 5000
+    if "SHA256" in prompt:
+        assert (question.key_type, question.fingerprint) == ("ED25519", "SHA256:abc+/")
