@@ -80,10 +80,11 @@ def not_allowed(route: Route, *, by_request: bool = False) -> EndpointError:
         else "requests may not leave this machine for it. Allow it with: sndr routes set "
         f"{shlex.quote(route.id)} --allow-remote; or for one request by its header {ALLOW_REMOTE}: 1"
     )
+    whither = "another machine" if route.targets.provider is None else "a provider"
     return EndpointError(
         403,
         "remote_not_allowed",
-        f"{route.id} leads to a provider, and {why}",
+        f"{route.id} leads to {whither}, and {why}",
         Reason.REMOTE_NOT_ALLOWED,
         "model",
     )

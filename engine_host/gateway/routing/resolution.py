@@ -105,6 +105,10 @@ class Resolution:
 
     def _of_route(self, route: Route, conversation: str, may_leave: bool | None) -> list[Target]:
         running = engines_of(route, self._directory.targets(), self._others)
+        if may_leave is False and any(target.machine for target in running):
+            running = [target for target in running if target.machine is None]
+            if not running:
+                raise failures.not_allowed(route, by_request=True)
         if running:
             return [as_route(self._least_busy(route, running, conversation), route)]
         targets = route.targets

@@ -12,10 +12,10 @@ CHANGED = """\
 @@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@
 The fingerprint for the ED25519 key sent by the remote host is
 SHA256:abc.
-Add correct host key in /home/me/.ssh/known_hosts to get rid of this message.
-Offending ED25519 key in /home/me/.ssh/known_hosts:7
+Add correct host key in /far/.ssh/known_hosts to get rid of this message.
+Offending ED25519 key in /far/.ssh/known_hosts:7
   remove with:
-  ssh-keygen -f "/home/me/.ssh/known_hosts" -R "gpu; id"
+  ssh-keygen -f "/far/.ssh/known_hosts" -R "gpu; id"
 Host key for gpu; id has changed and you have requested strict checking.
 Host key verification failed.
 """
@@ -43,7 +43,7 @@ def reason(stderr: str, *, was_connected: bool = False, code: int | None = 255) 
          "kex_exchange_identification: Connection closed by remote host", Reason.SSH_FORWARD_REFUSED),
         ("jump: Permission denied (publickey).\r\nkex_exchange_identification: Connection closed",
          Reason.SSH_AUTH_FAILED),
-        ("/home/me/.ssh/config: line 3: Bad configuration option: portt", Reason.SSH_FAILED),
+        ("/far/.ssh/config: line 3: Bad configuration option: portt", Reason.SSH_FAILED),
         ("Timeout, server gpu not responding.", Reason.SSH_LOST),
         ("something new", Reason.SSH_FAILED),
         ("", Reason.SSH_FAILED),
@@ -64,10 +64,10 @@ def test_one_that_stood_was_lost_and_is_tried_again() -> None:
 
 def test_a_changed_key_says_where_the_old_one_is_and_its_command_is_quoted() -> None:
     problem = problem_of(Ended("gpu", 255, CHANGED, Attempt("gpu")), was_connected=False)
-    assert "line 7 of /home/me/.ssh/known_hosts" in problem.cause
+    assert "line 7 of /far/.ssh/known_hosts" in problem.cause
     assert "SHA256:abc" in problem.cause
     assert problem.fix is not None
-    assert problem.fix.command == "ssh-keygen -f /home/me/.ssh/known_hosts -R 'gpu; id'"
+    assert problem.fix.command == "ssh-keygen -f /far/.ssh/known_hosts -R 'gpu; id'"
 
 
 @pytest.mark.parametrize(
