@@ -43,7 +43,7 @@ def test_a_right_catalogue_has_no_faults(small: Small) -> None:
             "  context: many",
             14,
             "settings.context",
-            "a whole number, at least 128",
+            "a whole number from 128 to",
             "Correct",
         ),
         (
@@ -51,7 +51,7 @@ def test_a_right_catalogue_has_no_faults(small: Small) -> None:
             "  context: '16384'",
             14,
             "settings.context",
-            "a whole number, at least 128",
+            "a whole number from 128 to",
             "Correct",
         ),
         (
@@ -59,7 +59,7 @@ def test_a_right_catalogue_has_no_faults(small: Small) -> None:
             "  context: 8",
             14,
             "settings.context",
-            "at least 128",
+            "from 128 to",
             "Correct",
         ),
         ("profile: latency\n", "", None, "profile", "missing", "Add it"),

@@ -29,7 +29,7 @@ def test_an_open_quote_is_a_wrong_option() -> None:
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ("context=abc", "context cannot be 'abc': it takes a whole number, at least 128."),
+        ("context=abc", "context cannot be 'abc': it takes a whole number from 128 to 1073741824."),
         ("gpu_memory=2", "gpu_memory cannot be '2': it takes a number, above 0 and at most 1."),
         ("eager=perhaps", "eager cannot be 'perhaps': it takes true or false."),
         ("flash_attention=x", "flash_attention cannot be 'x': it takes auto, on or off."),
