@@ -45,6 +45,9 @@ class HostCard:
     can_connect: bool = False
     can_disconnect: bool = False
     can_show: bool = True
+    can_install: bool = False
+    can_update: bool = False
+    can_uninstall: bool = False
 
 
 def card_here(session: Session) -> HostCard:
@@ -65,8 +68,13 @@ def card_here(session: Session) -> HostCard:
     )
 
 
-def card_of(remote: RemoteHost, session: Session | None, facts: RemoteFacts | None) -> HostCard:
-    """Return the card of a host on another machine; without an engine host its facts are shown."""
+def card_of(
+    remote: RemoteHost, session: Session | None, facts: RemoteFacts | None, program: str = ""
+) -> HostCard:
+    """Return the card of a host on another machine; without an engine host its facts are shown.
+
+    `program` is this machine's version, which may be another one.
+    """
     word, tone = state_of(remote, session)
     about = [remote.destination]
     if remote.address and remote.address not in remote.destination:
@@ -76,6 +84,9 @@ def card_of(remote: RemoteHost, session: Session | None, facts: RemoteFacts | No
         about.append(remote.version)
     told = session is not None and session.state.host is not None
     joined = remote.state in _JOINED
+    connected = remote.state is RemoteHostState.CONNECTED
+    answers = connected and remote.control_socket is not None
+    ours = remote.mode is RemoteMode.ENGINE_HOST
     return HostCard(
         name=remote.name,
         title=remote.name,
@@ -91,7 +102,10 @@ def card_of(remote: RemoteHost, session: Session | None, facts: RemoteFacts | No
         problem=None if joined and remote.engine_host_problem is None else _problem(remote),
         can_connect=not joined,
         can_disconnect=joined,
-        can_show=remote.mode is RemoteMode.ENGINE_HOST,
+        can_show=ours,
+        can_install=connected and ours and not answers and remote.engine_host_problem is not None,
+        can_update=answers and bool(program) and remote.version not in {None, program},
+        can_uninstall=answers,
     )
 
 

@@ -9,12 +9,15 @@ from PySide6.QtCore import Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.protocol.jobs import Job
 from engine_host.protocol.operations import remote_hosts as ops
+from engine_host.protocol.operations.table import CANCEL_JOB
 from engine_host.protocol.remote_hosts import AddRemoteHost, HostCandidate, RemoteFacts, RemoteHost
 from sndr_gui.host.fleet import Fleet
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.models.hosts.cards import HostCard, card_here, card_of
+from sndr_gui.models.hosts.installing import job_of
 from sndr_gui.models.window.live_model import LiveModel
 
 
@@ -41,6 +44,7 @@ class HostsModel(LiveModel):
         self._pending: set[str] = set()
         self._shown = False
         fleet.changed.connect(self._on_fleet)
+        fleet.local.state.jobs_changed.connect(self.throttle.trigger)
         # The figures of hosts that nobody looks at elsewhere move on with their own events.
         self._watched: set[str] = set()
 
@@ -71,9 +75,11 @@ class HostsModel(LiveModel):
         """This machine and the others, by name."""
         fleet = self.fleet
         found = [card_here(fleet.local)]
+        here = fleet.local.state.host
+        program = here.program if here is not None else ""
         for name in fleet.names:
             if (remote := fleet.remote(name)) is not None:
-                found.append(card_of(remote, fleet.known_session(name), self.facts.get(name)))
+                found.append(card_of(remote, fleet.known_session(name), self.facts.get(name), program))
         return tuple(found)
 
     def pending(self, what: str) -> bool:
@@ -185,6 +191,18 @@ class HostsModel(LiveModel):
             self.session.state.set_remote_host(await client.call(ops.ADD_HOST, asked))
 
         self._send(f"undo removal of {remote.name}", work)
+
+    def job(self, name: str) -> Job | None:
+        """Return the newest job that changes the engine host on another machine."""
+        return job_of(self.session, name)
+
+    def cancel(self, job_id: str) -> None:
+        """Cancel such a job."""
+
+        async def work(client: AsyncControlClient) -> None:
+            self.session.state.set_job(await client.call(CANCEL_JOB, id=job_id))
+
+        self._send(f"cancel {job_id}", work)
 
     def read_sheet(self, name: str) -> None:
         """Read the sheet of a host; `sheet_read` follows."""

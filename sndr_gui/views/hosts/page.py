@@ -6,10 +6,13 @@ from PySide6.QtWidgets import QFormLayout, QVBoxLayout, QWidget
 
 from engine_host.protocol.remote_hosts import HostSheet
 from sndr_gui.models.hosts.cards import HostCard
+from sndr_gui.models.hosts.installing import InstallModel, Verb
 from sndr_gui.models.hosts.page import HostsModel
+from sndr_gui.views.engine.stages import JobView
 from sndr_gui.views.hosts.adding import AddHostDialog
+from sndr_gui.views.hosts.installing import InstallDialog
 from sndr_gui.views.hosts.sheet import SheetDialog
-from sndr_gui.views.widgets.buttons import button
+from sndr_gui.views.widgets.buttons import button, tip
 from sndr_gui.views.widgets.cards import Card, EmptyState
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.flow import Flow
@@ -97,6 +100,7 @@ class HostCardView(Card):
         self._sentence = text("", "muted", wrap=True)
         self._problem = ProblemBox()
         self._values: dict[str, ElidedLabel] = {}
+        self._verb = Verb.INSTALL
         facts = QFormLayout()
         facts.setHorizontalSpacing(18)
         facts.setVerticalSpacing(4)
@@ -148,13 +152,32 @@ class HostCardView(Card):
             hint="Forget it here; nothing changes there. Can be undone",
             command=f"sndr host remove {name}",
         )
-        others = (self.connect_it, self.disconnect_it, self.probe, self.sheet, self.remove)
+        self.install = button("Install…", self._on_install, icon="download")
+        self.uninstall = button(
+            "Uninstall…",
+            lambda: self._change(Verb.UNINSTALL),
+            hint="Remove the engine host over there; its plan is shown first",
+            command=f"sndr host uninstall {name}",
+        )
+        self._job = JobView("change of the host")
+        self._job.cancel.clicked.connect(self._on_cancel)
+        self._job.hide()
+        others = (
+            self.connect_it,
+            self.disconnect_it,
+            self.install,
+            self.probe,
+            self.sheet,
+            self.uninstall,
+            self.remove,
+        )
         for made in (self.show_pages, *others):
             made.setAccessibleName(f"{made.text()} {shown}")
         self.body.addWidget(self._about)
         self.body.addWidget(self._sentence)
         self.body.addWidget(self._problem)
         self.body.addLayout(facts)
+        self.body.addWidget(self._job)
         # This machine is neither connected nor removed.
         self.body.addWidget(Flow(self.show_pages, *(others if name else ())))
 
@@ -177,6 +200,20 @@ class HostCardView(Card):
         self.show_pages.setEnabled(card.can_show and model.fleet.chosen != name)
         if not name:
             return
+        job = model.job(name)
+        changing = job is not None and not job.ended
+        self._job.setVisible(job is not None)
+        if job is not None:
+            self._job.show_job(job, model.pending(f"cancel {job.id}"))
+        self._verb = Verb.UPDATE if card.can_update else Verb.INSTALL
+        self.install.setVisible(card.can_install or card.can_update)
+        self.install.setEnabled(model.connected and not changing)
+        self.install.setText("Update…" if card.can_update else "Install…")
+        self.install.setAccessibleName(f"{self._verb.value.capitalize()} on {name}")
+        said = f"{self._verb.value.capitalize()} the engine host over there; its plan is shown first"
+        self.install.setToolTip(tip(said, command=f"sndr host {self._verb.value} {name}"))
+        self.uninstall.setVisible(card.can_uninstall)
+        self.uninstall.setEnabled(model.connected and not changing)
         self.connect_it.setVisible(card.can_connect)
         self.disconnect_it.setVisible(card.can_disconnect)
         self.connect_it.setEnabled(model.connected)
@@ -184,6 +221,16 @@ class HostCardView(Card):
         self.sheet.setEnabled(model.connected and not model.pending(f"sheet {name}"))
         self.probe.setEnabled(model.connected and card.can_disconnect and not model.pending(f"probe {name}"))
         self.remove.setEnabled(model.connected and not model.pending(f"remove {name}"))
+
+    def _on_install(self) -> None:
+        self._change(self._verb)
+
+    def _change(self, verb: Verb) -> None:
+        InstallDialog(self, InstallModel(self._model.session, self._name, verb)).open()
+
+    def _on_cancel(self) -> None:
+        if (job := self._model.job(self._name)) is not None:
+            self._model.cancel(job.id)
 
     def _on_show(self) -> None:
         self._model.fleet.choose(self._name)

@@ -5,7 +5,9 @@ from typing import Any
 
 from engine_host.operations.performs import performs
 from engine_host.protocol.events import EventBase, RemoteHostEvent, SshQuestionEvent
+from engine_host.protocol.jobs import Job, JobKind, JobState
 from engine_host.protocol.operations import remote_hosts as ops
+from engine_host.protocol.operations import remote_install as install
 from engine_host.protocol.operations.definition import Done
 from engine_host.protocol.remote_hosts import (
     AddRemoteHost,
@@ -20,6 +22,8 @@ from engine_host.protocol.remote_hosts import (
     SshQuestion,
     SshQuestionPage,
 )
+from engine_host.protocol.remote_install import InstallOnHost, RemoteInstallPlan
+from tests.views.samples import host as samples
 
 
 class FakeRemoteHosts(ABC):
@@ -29,6 +33,7 @@ class FakeRemoteHosts(ABC):
         self.remote_hosts: dict[str, RemoteHost] = {}
         self.remote_facts: dict[str, RemoteFacts] = {}
         self.sheet = HostSheet(host="gpu", findings=(), markdown="# gpu\n")
+        self.install_plan = RemoteInstallPlan(host="gpu")
         self.questions: dict[str, SshQuestion] = {}
         self.candidates: tuple[HostCandidate, ...] = ()
         self.becomes: dict[str, Any] = {"state": RemoteHostState.CONNECTING, "sentence": "Connecting."}
@@ -99,3 +104,23 @@ class FakeRemoteHosts(ABC):
     def _answer_ssh(self, question_id: str, _asked: AnswerSshQuestion) -> Done:
         self.publish(SshQuestionEvent(question=self.questions.pop(question_id), open=False))
         return Done()
+
+    @performs(install.PLAN_HOST_INSTALL)
+    def _plan_host_install(self, _name: str, _asked: InstallOnHost) -> RemoteInstallPlan:
+        return self.install_plan
+
+    @performs(install.PLAN_HOST_UNINSTALL)
+    def _plan_host_uninstall(self, _name: str) -> RemoteInstallPlan:
+        return self.install_plan
+
+    @performs(install.INSTALL_HOST)
+    def _install_host(self, name: str, _asked: InstallOnHost) -> Job:
+        return samples.job(JobKind.HOST_INSTALL, JobState.RUNNING, touches=f"host {name}")
+
+    @performs(install.UPDATE_HOST)
+    def _update_host(self, name: str, _asked: InstallOnHost) -> Job:
+        return samples.job(JobKind.HOST_UPDATE, JobState.RUNNING, touches=f"host {name}")
+
+    @performs(install.UNINSTALL_HOST)
+    def _uninstall_host(self, name: str) -> Job:
+        return samples.job(JobKind.HOST_UNINSTALL, JobState.RUNNING, touches=f"host {name}")
