@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import Protocol
 
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
@@ -163,6 +164,20 @@ async def _feed(stream: asyncio.StreamWriter | None, feed: Feed) -> None:
         await feed(stream)
     with contextlib.suppress(OSError):
         stream.close()
+
+
+class Runner(Protocol):
+    """Whatever runs our programs on other machines, by their names here."""
+
+    async def run(
+        self, name: str, script: RemoteScript, data: bytes = b"", *, seconds: float = 30.0, most: int = ...
+    ) -> RemoteOutcome:
+        """Run one with data on its standard input. Raises HostError of the connection."""
+
+    async def run_fed(
+        self, name: str, script: RemoteScript, feed: Feed, seconds: float | None, most: int = ...
+    ) -> RemoteOutcome:
+        """Run one with `feed` writing its standard input. Raises HostError of the connection."""
 
 
 SCRIPTS = Path(os.path.dirname(__file__)) / "scripts"

@@ -12,8 +12,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.outside import files, json_text
 from engine_host.core.sizes import size_text
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.remote.hosts import RemoteHosts
-from engine_host.remote.run import SCRIPTS, RemoteOutcome, RemoteScript
+from engine_host.remote.run import SCRIPTS, RemoteOutcome, RemoteScript, Runner
 
 _RECEIVE = RemoteScript.read(SCRIPTS / "receive_file.py")
 _PIECE = 1 << 18
@@ -34,7 +33,7 @@ class Uploaded:
 
 
 async def upload(
-    hosts: RemoteHosts,
+    hosts: Runner,
     name: str,
     source: Path,
     destination: str,

@@ -13,21 +13,9 @@ from engine_host.protocol.remote_install import InstallOnHost, RemoteInstalled, 
 from engine_host.remote.hosts import RemoteHosts
 from engine_host.remote.install import installing
 from engine_host.remote.install.installing import Tell, Workplace
-from engine_host.remote.run import RemoteOutcome, RemoteScript
+from engine_host.remote.install.machine import Machine
 
 _KEPT = "What was uploaded stays there; the next try goes on from it."
-
-
-class ConnectedMachine:
-    """A host of the list, as an install sees it."""
-
-    def __init__(self, hosts: RemoteHosts, name: str) -> None:
-        self.name = name
-        self._hosts = hosts
-
-    async def run(self, script: RemoteScript, data: bytes, seconds: float) -> RemoteOutcome:
-        """Run a program of ours there. Raises HostError: not_found, ssh_lost."""
-        return await self._hosts.run(self.name, script, data, seconds=seconds)
 
 
 class RemoteInstallOperations:
@@ -101,9 +89,9 @@ class RemoteInstallOperations:
             lambda tell: installing.uninstall(machine, tell),
         )
 
-    def _machine(self, name: str) -> ConnectedMachine:
+    def _machine(self, name: str) -> Machine:
         self._hosts.connection(name)
-        return ConnectedMachine(self._hosts, name)
+        return Machine(name, self._hosts)
 
     def _start(
         self,

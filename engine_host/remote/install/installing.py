@@ -13,11 +13,12 @@ from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.plans import Finding
 from engine_host.protocol.remote_install import InstallOnHost, RemoteInstalled, RemoteInstallPlan
-from engine_host.remote.install.machine import Machine, do, upload
+from engine_host.remote.install.machine import Machine, do
 from engine_host.remote.install.own_wheel import LOCK, LocalFile, own_wheel, small_package
 from engine_host.remote.install.packages import packages_for
 from engine_host.remote.install.plan import Decided, decide, removal
 from engine_host.remote.install.unit import unit_of
+from engine_host.remote.upload import upload
 
 Tell = Callable[[str, str, float | None], None]
 """Says the name of the step, a detail, and the share of it that is done."""
@@ -210,11 +211,12 @@ async def _uploaded(
     begun = await do(machine, "begin", files=[one.path.name for one in files], needs=needs)
     total, done = sum(one.size for one in files), 0
 
-    def share(at: int) -> None:
+    def share(at: int, _all: int) -> None:
         tell(STEPS[3], f"{done + at >> 20} of {total >> 20} MiB", (done + at) / total)
 
     for one in files:
-        await upload(machine, one, int(begun["there"].get(one.path.name, 0)), share)
+        target = f"{begun['incoming']}/{one.path.name}"
+        await upload(machine.runner, machine.name, one.path, target, mode=0o600, progress=share)
         done += one.size
     where = "from what was sent" if bundle else "packages from the index there"
     tell(STEPS[4], where, None)

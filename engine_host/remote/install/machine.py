@@ -1,22 +1,20 @@
-"""The other machine as an install sees it: the step that it is to do, and files that arrive there in pieces.
+"""The other machine as an install sees it: one step of ours after the other is done there.
 
 No word of a host or a person becomes part of a command. Our own modules travel as data too: what runs there
 is always the same few lines, which take them from standard input.
 """
 
-import asyncio
 import json
-from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from engine_host.core.errors import HostError
 from engine_host.core.outside import json_text
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.remote.install.own_wheel import LocalFile
 from engine_host.remote.install.there.steps import MARK
-from engine_host.remote.run import Interpreter, RemoteOutcome, RemoteScript
+from engine_host.remote.run import Interpreter, RemoteOutcome, RemoteScript, Runner
 
 _SCRIPT = RemoteScript(
     "install",
@@ -31,32 +29,27 @@ sys.exit(module.main())
 """,
 )
 # Each after those that it imports.
-_MODULES = ("places", "programs", "service", "probing", "removal", "releases", "arrivals", "steps")
+_MODULES = ("places", "programs", "service", "probing", "removal", "releases", "steps")
 _THERE = Path(__file__).parent / "there"
 _NO_PYTHON = 127
 _LONGEST_ANSWER = 4 << 20
-# What a lost connection costs at most; larger ones gain nothing.
-PIECE = 4 << 20
 _SECONDS = {"probe": 180.0, "environment": 1800.0, "switch": 420.0, "demo": 600.0}
 _USUAL = 120.0
 
 
-class Machine(Protocol):
-    """A machine that is connected."""
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A machine that is connected, by its name here."""
 
-    @property
-    def name(self) -> str:
-        """The name by which it is called here."""
-
-    async def run(self, script: RemoteScript, data: bytes, seconds: float) -> RemoteOutcome:
-        """Run a program of ours there. Raises HostError of the connection."""
+    name: str
+    runner: Runner
 
 
-async def do(machine: Machine, step: str, payload: bytes = b"", **asked: Any) -> dict[str, Any]:
+async def do(machine: Machine, step: str, **asked: Any) -> dict[str, Any]:
     """Do a step there; its answer. Raises HostError with what went wrong there."""
     request = json.dumps({**asked, "step": step}).encode()
-    data = b"".join((_sized(_modules()), _sized(request), payload))
-    said = await machine.run(_SCRIPT, data, _SECONDS.get(step, _USUAL))
+    data = _sized(_modules()) + _sized(request)
+    said = await machine.runner.run(machine.name, _SCRIPT, data, seconds=_SECONDS.get(step, _USUAL))
     if said.exit == _NO_PYTHON and MARK.encode() not in said.stdout:
         raise HostError(
             Reason.INSTALL_FAILED,
@@ -69,40 +62,6 @@ async def do(machine: Machine, step: str, payload: bytes = b"", **asked: Any) ->
     if "done" in answer:
         return answer["done"] if isinstance(answer["done"], dict) else {}
     raise _failed(machine.name, answer)
-
-
-async def upload(machine: Machine, file: LocalFile, there: int, tell: Callable[[int], None]) -> None:
-    """Bring a file there, from the byte on that an earlier try came to; `tell` gets how far it is.
-
-    What arrived is compared by its SHA-256; a beginning of another file is sent anew. Raises HostError.
-    """
-    at = there if there <= file.size else 0
-    resumed = at > 0
-    while True:
-        while at < file.size:
-            tell(at)
-            piece = await asyncio.to_thread(_piece, file.path, at)
-            await do(machine, "receive", piece, name=file.path.name, at=at, size=len(piece))
-            at += len(piece)
-        tell(at)
-        checked = await do(machine, "received", name=file.path.name, sha256=file.sha256)
-        if checked["right"]:
-            return
-        if not resumed:
-            raise HostError(
-                Reason.VERIFICATION_FAILED,
-                f"What arrived on {machine.name} is not what was sent.",
-                cause="The file changed here meanwhile, or the disk there is damaged.",
-                fix="Run the same command again.",
-                evidence={"file": file.path.name, "sha256": file.sha256},
-            )
-        resumed, at = False, 0
-
-
-def _piece(path: Path, at: int) -> bytes:
-    with path.open("rb") as content:
-        content.seek(at)
-        return content.read(PIECE)
 
 
 def _sized(content: bytes) -> bytes:

@@ -41,6 +41,9 @@ class Places:
         self.cache = os.path.join(base, "cache") if base else self._xdg("XDG_CACHE_HOME", ".cache")
         if os.environ.get("SNDR_CACHE"):
             self.cache = os.path.abspath(os.path.expanduser(os.environ["SNDR_CACHE"]))
+        self.own = [self.config, self.data, self.cache]
+        if base:
+            self.own.append(os.path.join(base, "run"))
         self.root = os.path.join(self.data, "host")
         self.current = os.path.join(self.root, "current")
         self.previous = os.path.join(self.root, "previous")

@@ -56,7 +56,7 @@ def probe(asked: dict[str, Any]) -> dict[str, Any]:
         },
         "running": running_host(places),
         "engines": engines(places),
-        "own_data": [path for path in (places.config, places.data, places.cache) if os.path.isdir(path)],
+        "own_data": [path for path in places.own if os.path.isdir(path)],
     }
 
 

@@ -33,12 +33,13 @@ def begin(asked: dict[str, Any]) -> dict[str, Any]:
     places = Places()
     record = read(os.path.join(places.root, RECORD))
     if record is None:
-        wanted = [places.config, places.data, places.cache, os.path.dirname(places.unit)]
+        wanted = [*places.own, os.path.dirname(places.unit)]
         made = [path for one in wanted for path in missing(one)]
         record = {"made": sorted(set(made), key=len), "service": None, "set_lingering": False}
     os.makedirs(places.incoming, mode=0o700, exist_ok=True)
     write(os.path.join(places.root, RECORD), record)
-    wanted_now = set(asked["files"])
+    # The first part of a file has the name of the whole, as the program that receives files gives it.
+    wanted_now = {name for whole in asked["files"] for name in (whole, "." + whole + ".sndr-part")}
     for name in names(places.incoming):
         if name not in wanted_now:
             os.remove(os.path.join(places.incoming, name))
@@ -51,11 +52,7 @@ def begin(asked: dict[str, Any]) -> dict[str, Any]:
             needed=asked["needs"],
             path=places.root,
         )
-    return {
-        "there": {
-            name: os.path.getsize(os.path.join(places.incoming, name)) for name in names(places.incoming)
-        }
-    }
+    return {"incoming": places.incoming}
 
 
 def environment(asked: dict[str, Any]) -> dict[str, Any]:

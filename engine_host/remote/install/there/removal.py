@@ -47,7 +47,7 @@ def remove(places: Places) -> dict[str, Any]:
     removed, kept = [], []
     made = set(record["made"])
     shutil.rmtree(places.root)
-    for path in (places.config, places.data, places.cache):
+    for path in places.own:
         if path in made and os.path.isdir(path):
             shutil.rmtree(path)
             removed.append(path)

@@ -13,7 +13,6 @@ import os
 import sys
 from typing import Any, Callable
 
-from engine_host.remote.install.there.arrivals import receive, received
 from engine_host.remote.install.there.places import Alone, Failed
 from engine_host.remote.install.there.probing import probe
 from engine_host.remote.install.there.releases import begin, demo, environment, switch
@@ -23,8 +22,7 @@ MARK = "sndr-answer "
 
 
 STEPS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
-    one.__name__: one
-    for one in (probe, begin, receive, received, environment, switch, demo, abandon, uninstall)
+    one.__name__: one for one in (probe, begin, environment, switch, demo, abandon, uninstall)
 }
 
 

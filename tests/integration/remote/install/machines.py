@@ -1,26 +1,36 @@
 """FAKE machines: a second home on this one, reached through a shell instead of ssh."""
 
+import asyncio
 import hashlib
 import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from engine_host.remote.run import RemoteOutcome, RemoteScript, fed, run_over
+from engine_host.core.errors import HostError
+from engine_host.protocol.errors import Reason
+from engine_host.remote.install.machine import Machine
+from engine_host.remote.run import Feed, RemoteOutcome, RemoteScript, fed, run_over
 
 _OURS = ("SNDR_", "XDG_", "PYTHON", "VIRTUAL_ENV", "PIP_")
 
 
 @dataclass
 class SecondHome:
-    """FAKE: a machine that is this one, for another home; `breaks` is called with what is sent."""
+    """FAKE: a machine that is this one, for another home; `breaks` gets what a step is asked.
+
+    After `lose_after` bytes of a file the connection is lost, none may be larger than `largest_file`, and
+    `sent` holds the bytes that were sent of each file."""
 
     home: Path
     name: str = "gpu"
     variables: dict[str, str] = field(default_factory=dict)
-    breaks: Callable[[bytes], None] = lambda _data: None
+    breaks: Callable[[dict[str, Any]], None] = lambda _asked: None
+    lose_after: int | None = None
+    largest_file: int | None = None
+    sent: list[int] = field(default_factory=list)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -30,11 +40,67 @@ class SecondHome:
         run.mkdir(mode=0o700, exist_ok=True)
         return {**own, "HOME": str(self.home), "XDG_RUNTIME_DIR": str(run), **self.variables}
 
-    async def run(self, script: RemoteScript, data: bytes, seconds: float) -> RemoteOutcome:
+    @property
+    def machine(self) -> Machine:
+        """The same as an install takes it."""
+        return Machine(self.name, self)
+
+    async def run(
+        self,
+        name: str,
+        script: RemoteScript,
+        data: bytes = b"",
+        *,
+        seconds: float = 30.0,
+        most: int = 4 << 20,
+    ) -> RemoteOutcome:
+        """Run one of our programs."""
+        if script.name == "install":
+            self.breaks(step_of(data))
+        return await self._run(script, fed(script.sent(data)), seconds, most)
+
+    async def run_fed(
+        self, name: str, script: RemoteScript, feed: Feed, seconds: float | None, most: int = 4 << 20
+    ) -> RemoteOutcome:
+        """Run one that gets a file; the connection may be lost in the middle of it."""
+        self.sent.append(0)
+
+        async def torn(stream: asyncio.StreamWriter) -> None:
+            await feed(cast(asyncio.StreamWriter, Torn(stream, self)))
+
+        return await self._run(script, torn, seconds, most)
+
+    async def _run(self, script: RemoteScript, feed: Feed, seconds: float | None, most: int) -> RemoteOutcome:
         """Run it as sshd does: by the login shell, in the home."""
-        self.breaks(data)
-        argv = ("/bin/sh", "-c", script.interpreter.value)
-        return await run_over(argv, self.environment, fed(script.sent(data)), seconds, 4 << 20)
+        limit = "unlimited" if self.largest_file is None else str(self.largest_file // 512)
+        argv = (
+            "/bin/sh",
+            "-c",
+            'ulimit -f "$1"; exec /bin/sh -c "$2"',
+            "sh",
+            limit,
+            script.interpreter.value,
+        )
+        return await run_over(argv, self.environment, feed, seconds, most)
+
+
+@dataclass
+class Torn:
+    """FAKE: a stream that is lost after so many bytes."""
+
+    stream: asyncio.StreamWriter
+    home: SecondHome
+
+    def write(self, content: bytes) -> None:
+        """Write, until it is lost."""
+        if self.home.lose_after is not None and self.home.sent[-1] > self.home.lose_after:
+            raise HostError(Reason.SSH_LOST, "The connection to gpu was lost.")
+        self.home.sent[-1] += len(content)
+        self.stream.write(content)
+
+    async def drain(self) -> None:
+        """Wait for the other side."""
+        await self.stream.drain()
 
 
 def step_of(data: bytes) -> dict[str, Any]:

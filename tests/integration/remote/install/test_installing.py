@@ -8,6 +8,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ from engine_host.remote.install.installing import (
 from engine_host.remote.install.own_wheel import file_of
 from tests.installed_program import wheel
 from tests.integration.host_process import alive
-from tests.integration.remote.install.machines import SecondHome, step_of, tree
+from tests.integration.remote.install.machines import SecondHome, tree
 
 __all__ = ["wheel"]
 
@@ -90,13 +91,13 @@ def test_installed_offline_it_serves_and_is_removed_without_a_trace(
 ) -> None:
     before = tree(there.home)
     asked = InstallOnHost(offline=True, demo=True)
-    plan = asyncio.run(planned(there, asked, workplace))
+    plan = asyncio.run(planned(there.machine, asked, workplace))
     assert tree(there.home) == before, "a plan changes nothing"
     assert plan.packages == "here"
     assert any(one.kind is RemoteChange.ADD and str(plan.release) in one.what for one in plan.changes)
 
     said: list[str] = []
-    done = asyncio.run(install(there, asked, workplace, steps(said)))
+    done = asyncio.run(install(there.machine, asked, workplace, steps(said)))
     assert said == list(installing.STEPS)
     assert (done.release, done.unchanged) == (plan.release, False)
     assert done.demo_answer is not None
@@ -105,17 +106,17 @@ def test_installed_offline_it_serves_and_is_removed_without_a_trace(
     assert status.returncode == 0, status.stderr
     assert json.loads(status.stdout)["host"]["pid"] in pids_in(there.home.parent)
     # A second one finds it and leaves it alone.
-    again = asyncio.run(install(there, InstallOnHost(offline=True), workplace, steps([])))
+    again = asyncio.run(install(there.machine, InstallOnHost(offline=True), workplace, steps([])))
     assert again.unchanged
 
-    what = asyncio.run(planned_removal(there))
+    what = asyncio.run(planned_removal(there.machine))
     assert {one.what for one in what.changes if one.kind is RemoteChange.REMOVE} >= {
         str(there.home / ".local/share/sndr/host")
     }
-    asyncio.run(uninstall(there, steps([])))
+    asyncio.run(uninstall(there.machine, steps([])))
     assert tree(there.home) == before
     with pytest.raises(HostError) as failed:
-        asyncio.run(uninstall(there, steps([])))
+        asyncio.run(uninstall(there.machine, steps([])))
     assert failed.value.reason is Reason.NOT_FOUND
 
 
@@ -136,7 +137,7 @@ def test_an_update_that_does_not_work_brings_the_old_one_back(
     there: SecondHome, workplace: Workplace, wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = InstallOnHost(offline=True)
-    first = asyncio.run(install(there, asked, workplace, steps([])))
+    first = asyncio.run(install(there.machine, asked, workplace, steps([])))
 
     def use(release: own_wheel.LocalFile) -> None:
         async def made(_folder: Path) -> own_wheel.LocalFile:
@@ -153,79 +154,62 @@ def test_an_update_that_does_not_work_brings_the_old_one_back(
     )
     use(broken)
     with pytest.raises(HostError) as failed:
-        asyncio.run(install(there, asked, workplace, steps([]), update=True))
+        asyncio.run(install(there.machine, asked, workplace, steps([]), update=True))
     assert failed.value.reason is Reason.VERIFICATION_FAILED
     assert f"{first.release}, which ran before, runs again" in failed.value.problem.message
     assert runs() == first.release
 
     good = changed_wheel(wheel, tmp_path / "good", {"engine_host/new.txt": "new"})
     use(good)
-    done = asyncio.run(install(there, asked, workplace, steps([]), update=True))
+    done = asyncio.run(install(there.machine, asked, workplace, steps([]), update=True))
     assert (done.release, done.back_to) == (good.release, first.release)
     assert runs() == good.release
-    returned = asyncio.run(back(there, steps([])))
+    returned = asyncio.run(back(there.machine, steps([])))
     assert (returned.release, returned.back_to) == (first.release, good.release)
     assert runs() == first.release
     root = there.home / ".local/share/sndr/host"
     assert not (root / broken.release).exists()
     assert not (root / "incoming").exists()
-    asyncio.run(uninstall(there, steps([])))
+    asyncio.run(uninstall(there.machine, steps([])))
 
 
 def test_a_lost_connection_leaves_what_the_next_try_goes_on_from(
-    there: SecondHome, workplace: Workplace, monkeypatch: pytest.MonkeyPatch
+    there: SecondHome, workplace: Workplace, wheel: Path
 ) -> None:
     before = tree(there.home)
-    sent: list[tuple[str, int]] = []
+    incoming = there.home / ".local/share/sndr/host/incoming"
+    offline = InstallOnHost(offline=True)
 
-    def count(data: bytes) -> None:
-        asked = step_of(data)
-        if asked["step"] == "receive":
-            sent.append((asked["name"], asked["at"]))
-
-    def lose(data: bytes) -> None:
-        count(data)
-        if len(sent) > 3:
+    def fail(asked: dict[str, Any]) -> None:
+        if asked["step"] == "switch":
             raise HostError(Reason.SSH_LOST, "The connection to gpu was lost.")
 
-    def fail(data: bytes) -> None:
-        count(data)
-        if step_of(data)["step"] == "switch":
-            raise HostError(Reason.SSH_LOST, "The connection to gpu was lost.")
-
-    there.breaks = lose
+    there.lose_after = 8 << 20
     with pytest.raises(HostError) as failed:
-        asyncio.run(install(there, InstallOnHost(offline=True), workplace, steps([])))
+        asyncio.run(install(there.machine, offline, workplace, steps([])))
     assert failed.value.reason is Reason.SSH_LOST
-    name, at = sent[-1]
-    assert (there.home / ".local/share/sndr/host/incoming" / name).stat().st_size == at
-    # What lies there is another's, of the same length: it is found out and sent anew.
-    (there.home / ".local/share/sndr/host/incoming" / name).write_bytes(b"?" * at)
-    sent.clear()
-    there.breaks = fail
+    (part,) = incoming.iterdir()
+    assert wheel.name in part.name
+    there.lose_after, there.breaks = None, fail
+    there.sent.clear()
     with pytest.raises(HostError):
-        asyncio.run(install(there, InstallOnHost(offline=True), workplace, steps([])))
-    assert sent[0] == (name, at)
-    assert (name, 0) in sent
-    sent.clear()
-    there.breaks = count
-    asyncio.run(uninstall(there, steps([])))
-    assert sent == []
+        asyncio.run(install(there.machine, offline, workplace, steps([])))
+    assert there.sent[0] < wheel.stat().st_size - (4 << 20), "what had arrived was not sent again"
+    # Now the release is complete there, and only the switch is missing.
+    there.breaks = lambda _asked: None
+    there.sent.clear()
+    done = asyncio.run(install(there.machine, offline, workplace, steps([])))
+    assert (done.unchanged, there.sent) == (False, [])
+    asyncio.run(uninstall(there.machine, steps([])))
     assert tree(there.home) == before
 
 
-def test_a_full_disk_leaves_nothing(there: SecondHome, workplace: Workplace, wheel: Path) -> None:
+def test_a_full_disk_leaves_nothing(there: SecondHome, workplace: Workplace) -> None:
     before = tree(there.home)
-
-    def fill(data: bytes) -> None:
-        # The kernel's own full disk takes the place of the file.
-        incoming = there.home / ".local/share/sndr/host/incoming"
-        if step_of(data)["step"] == "receive" and not (incoming / wheel.name).is_symlink():
-            (incoming / wheel.name).symlink_to("/dev/full")
-
-    there.breaks = fill
+    # The kernel's own limit of a file takes the place of the full disk.
+    there.largest_file = 5 << 20
     with pytest.raises(HostError) as failed:
-        asyncio.run(install(there, InstallOnHost(offline=True), workplace, steps([])))
+        asyncio.run(install(there.machine, InstallOnHost(offline=True), workplace, steps([])))
     assert failed.value.reason is Reason.DISK_FULL
     assert "Free some space there" in str(failed.value.problem.fix)
     assert tree(there.home) == before
@@ -234,12 +218,12 @@ def test_a_full_disk_leaves_nothing(there: SecondHome, workplace: Workplace, whe
 def test_packages_come_from_the_index_there_by_their_hashes(
     there: SecondHome, workplace: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = asyncio.run(planned(there, InstallOnHost(), workplace))
+    plan = asyncio.run(planned(there.machine, InstallOnHost(), workplace))
     if plan.packages != "index":
         pytest.skip("no package index answers here")
     before = tree(there.home)
-    done = asyncio.run(install(there, InstallOnHost(), workplace, steps([])))
+    done = asyncio.run(install(there.machine, InstallOnHost(), workplace, steps([])))
     assert done.release == plan.release
     assert asked_there(there, "status", "--json").returncode == 0
-    asyncio.run(uninstall(there, steps([])))
+    asyncio.run(uninstall(there.machine, steps([])))
     assert tree(there.home) == before
