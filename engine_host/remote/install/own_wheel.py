@@ -6,7 +6,10 @@ import csv
 import hashlib
 import io
 import os
+import shutil
 import sys
+import tempfile
+import time
 import zipfile
 from dataclasses import dataclass
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
@@ -21,6 +24,7 @@ from engine_host.protocol.errors import Fix, Reason
 PROJECT = "sndr-control-center"
 LOCK = Path(__file__).parent / "locks" / "host.lock"
 _ROOT = Path(__file__).resolve().parents[3]
+_DAY = 86400.0
 IS_CLONE = (_ROOT / "pyproject.toml").is_file()
 # The earliest time that a zip can hold, so that the same files give the same bytes.
 _TIME = (1980, 1, 1, 0, 0, 0)
@@ -47,13 +51,13 @@ async def own_wheel(folder: Path) -> LocalFile:
     Raises HostError(install_failed), HostError(disk_full), HostError(not_writable).
     """
     try:
-        await asyncio.to_thread(_emptied, folder)
+        part = await asyncio.to_thread(_new_folder, folder)
     except OSError as error:
         raise atomic_file.saving_failed(folder, error) from error
-    if IS_CLONE:
-        await _build(folder)
     try:
-        return await asyncio.to_thread(_made, folder)
+        if IS_CLONE:
+            await _build(part)
+        return await asyncio.to_thread(_made, part, folder)
     except (PackageNotFoundError, FileNotFoundError) as error:
         raise HostError(
             Reason.INSTALL_FAILED,
@@ -62,16 +66,27 @@ async def own_wheel(folder: Path) -> LocalFile:
             fix=Fix(text="Install it from a wheel, made in its source tree.", command="make package"),
             evidence={"missing": str(error)},
         ) from error
+    finally:
+        await asyncio.to_thread(shutil.rmtree, part, ignore_errors=True)
 
 
-def _emptied(folder: Path) -> None:
+def _new_folder(folder: Path) -> Path:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for old in folder.glob("*.whl"):
-        old.unlink()
+    for old in folder.iterdir():
+        # Another install may be sending one, or making it.
+        if time.time() - old.stat().st_mtime > _DAY:
+            shutil.rmtree(old, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix="part-", dir=folder))
 
 
-def _made(folder: Path) -> LocalFile:
-    return file_of(next(folder.glob("*.whl")) if IS_CLONE else packed(distribution(PROJECT), folder))
+def _made(part: Path, folder: Path) -> LocalFile:
+    """Put the wheel where its content belongs: whoever makes the same one finds the same file."""
+    made = file_of(next(part.glob("*.whl")) if IS_CLONE else packed(distribution(PROJECT), part))
+    target = folder / made.release / made.path.name
+    target.parent.mkdir(mode=0o700, exist_ok=True)
+    os.replace(made.path, target)
+    os.utime(target.parent)
+    return LocalFile(target, made.size, made.sha256)
 
 
 def file_of(path: Path) -> LocalFile:

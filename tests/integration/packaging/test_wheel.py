@@ -74,3 +74,18 @@ def test_the_window_says_which_packages_it_lacks(installed: Path, tmp_path: Path
     assert (ended.returncode, ended.stdout) == (3, "")
     assert "sndr-control-center[window]" in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
+
+
+def test_an_installed_copy_can_put_its_own_wheel_together(
+    installed: Path, wheel: Path, tmp_path: Path
+) -> None:
+    program = (
+        "import asyncio, pathlib, sys; from engine_host.remote.install.own_wheel import own_wheel; "
+        "print(asyncio.run(own_wheel(pathlib.Path(sys.argv[1]))).path)"
+    )
+    made = run_installed(installed / "python", "-c", program, str(tmp_path / "out"), cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    with zipfile.ZipFile(wheel) as built, zipfile.ZipFile(made.stdout.strip()) as again:
+        assert set(again.namelist()) == set(built.namelist())
+        for name in built.namelist():
+            assert name.endswith("/RECORD") or again.read(name) == built.read(name), name

@@ -28,7 +28,11 @@ def running_host(places: Places) -> dict[str, Any] | None:
         return None
     if "engine_host" not in " ".join(argv):
         return None
-    return {"pid": int(claim["pid"]), "argv": argv, "ours": argv[0].startswith(places.root + os.sep)}
+    return {
+        "pid": int(claim["pid"]),
+        "argv": argv,
+        "ours": any(word.startswith(places.root + os.sep) for word in argv[:2]),
+    }
 
 
 def engines(places: Places) -> list[dict[str, Any]]:

@@ -124,3 +124,15 @@ def tree(home: Path) -> dict[str, str]:
         else:
             found[name] = "folder" if path.is_dir() else "other"
     return found
+
+
+def pids_in(base: Path) -> list[int]:
+    """The processes that name a folder in their command line."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and str(base).encode() in (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found

@@ -27,7 +27,7 @@ from engine_host.remote.install.installing import (
 from engine_host.remote.install.own_wheel import file_of
 from tests.installed_program import wheel
 from tests.integration.host_process import alive
-from tests.integration.remote.install.machines import SecondHome, tree
+from tests.integration.remote.install.machines import SecondHome, pids_in, tree
 
 __all__ = ["wheel"]
 
@@ -50,17 +50,6 @@ def there(monkeypatch: pytest.MonkeyPatch, wheel: Path) -> Iterator[SecondHome]:
     left = [pid for pid in pids_in(base) if alive([pid])]
     shutil.rmtree(base, ignore_errors=True)
     assert left == []
-
-
-def pids_in(base: Path) -> list[int]:
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            if entry.name.isdigit() and str(base).encode() in (entry / "cmdline").read_bytes():
-                found.append(int(entry.name))
-        except OSError:
-            continue
-    return found
 
 
 @pytest.fixture

@@ -1,0 +1,58 @@
+"""`sndr host install` through a jump host and real sshd: from nothing to an answer, and back to nothing."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.integration.host_process import SNDR, Ended, environment, serving, sndr
+from tests.integration.remote.install.machines import tree
+from tests.integration.remote.machines import Machines
+
+pytestmark = pytest.mark.timeout(600)
+
+
+def patient(*arguments: str) -> Ended:
+    """Run a command that may take minutes on a busy machine."""
+    ended = subprocess.run(
+        [*SNDR, *arguments],
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
+    return Ended(ended.returncode, ended.stdout, ended.stderr)
+
+
+def test_from_nothing_to_an_answer_and_back(machines: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SNDR_SSH_CONFIG", str(machines.config))
+    before = tree(machines.far)
+    with serving():
+        assert sndr("host", "add", "gpu").code == 0
+        planned = patient("host", "install", "gpu", "--offline", "--dry-run")
+        assert planned.code == 0, planned.err
+        assert f"+ {machines.far}/data/host/current -> " in planned.out
+        assert tree(machines.far) == before, "a dry run changes nothing"
+        nothing = sndr("host", "update", "gpu", "--json")
+        assert nothing.code == 4
+        assert nothing.problem()["fix"]["command"] == "sndr host install gpu"
+
+        installed = patient("host", "install", "gpu", "--offline", "--demo", "--json")
+        assert installed.code == 0, installed.out
+        done = json.loads(installed.out.splitlines()[-1])
+        assert "SNDR" in done["demo_answer"]
+        shown = sndr("--host", "gpu", "status", "--json")
+        assert shown.code == 0, shown.err
+        pid = json.loads(shown.out)["host"]["pid"]
+        assert str(machines.far) in Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8")
+        listed = json.loads(sndr("host", "list", "--json").out)["hosts"][0]
+        assert (listed["state"], listed["findings"]) == ("connected", [])
+
+        asked = sndr("host", "uninstall", "gpu", "--json")
+        assert asked.code == 2, "without a yes nothing is removed"
+        assert patient("host", "uninstall", "gpu", "--yes").code == 0
+        assert tree(machines.far) == before
+        assert sndr("host", "disconnect", "gpu").code == 0

@@ -1,0 +1,208 @@
+"""The service of a user: FAKE systemctl and loginctl, and FAKE releases that only answer and sleep."""
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine_host.core.errors import HostError
+from engine_host.protocol.errors import Reason
+from engine_host.remote.install.machine import do
+from engine_host.remote.install.unit import unit_of
+from tests.integration.remote.install.machines import SecondHome, pids_in, tree
+from tests.unit.asynchronous import until
+
+SYSTEMCTL = """#!{python}
+import os, pathlib, signal, subprocess, sys
+home = pathlib.Path(os.environ["HOME"])
+base = home.parent
+words = sys.argv[2:]
+with open(base / "calls", "a") as calls:
+    print(*words, file=calls)
+unit = home / ".config/systemd/user/sndr-host.service"
+wants = unit.parent / "default.target.wants"
+pid = base / "unit.pid"
+if words[0] == "enable":
+    wants.mkdir(exist_ok=True)
+    (wants / unit.name).unlink(missing_ok=True)
+    (wants / unit.name).symlink_to(unit)
+elif words[0] == "disable":
+    (wants / unit.name).unlink(missing_ok=True)
+elif words[0] == "restart":
+    line = next(x for x in unit.read_text().splitlines() if x.startswith("ExecStart="))
+    program = line.split("=", 1)[1].split()[0]
+    started = subprocess.Popen([program, "-m", "engine_host", "serve"], start_new_session=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    pid.write_text(str(started.pid))
+elif words[0] == "stop" and pid.exists():
+    try:
+        os.kill(int(pid.read_text()), signal.SIGTERM)
+    except ProcessLookupError:
+        pass
+"""
+LOGINCTL = """#!{python}
+import os, pathlib, sys
+base = pathlib.Path(os.environ["HOME"]).parent
+with open(base / "calls", "a") as calls:
+    print("loginctl", *sys.argv[1:2], file=calls)
+flag, allowed = base / "lingers", not (base / "refuses").exists()
+if sys.argv[1] == "show-user":
+    print("yes" if flag.exists() else "no")
+elif sys.argv[1] == "enable-linger":
+    flag.touch() if allowed else sys.exit(1)
+else:
+    flag.unlink(missing_ok=True)
+"""
+# The Python of a release, as far as a switch asks it.
+PROGRAM = """#!{python}
+import json, os, pathlib, platform, signal, sys, time
+here = pathlib.Path(sys.argv[0])
+data = pathlib.Path(os.environ["HOME"]) / ".local/share/sndr"
+words = sys.argv[3:]
+if words[0] == "version":
+    print(json.dumps({{"program": "0.2.0", "protocol": "1.0"}}))
+elif words[0] == "serve":
+    if (here.resolve().parent.parent / "broken").exists():
+        sys.exit(1)
+    claim = data / "host.claim"
+    claim.write_text(json.dumps({{"pid": os.getpid(), "machine": platform.node(), "run": "/x"}}))
+    def end(*_):
+        claim.unlink()
+        os._exit(0)
+    signal.signal(signal.SIGTERM, end)
+    time.sleep(600)
+elif words[0] == "status":
+    try:
+        pid = json.loads((data / "host.claim").read_text())["pid"]
+    except OSError:
+        sys.exit(3)
+    engine = {{"name": "a", "state": "ready", "keep": False}}
+    print(json.dumps({{"host": {{"pid": pid}}, "engines": [engine]}}))
+"""
+
+
+@pytest.fixture
+def there() -> Iterator[SecondHome]:
+    """A home with FAKE programs of systemd on its PATH."""
+    base = Path(tempfile.mkdtemp(prefix="sndr-r-"))
+    (base / "home").mkdir()
+    (base / "bin").mkdir()
+    for name, text in (("systemctl", SYSTEMCTL), ("loginctl", LOGINCTL)):
+        program = base / "bin" / name
+        program.write_text(text.format(python=sys.executable), encoding="utf-8")
+        program.chmod(0o755)
+    yield SecondHome(base / "home", variables={"PATH": f"{base / 'bin'}:/usr/bin:/bin"})
+    left = pids_in(base)
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    shutil.rmtree(base, ignore_errors=True)
+    assert left == []
+
+
+def step(there: SecondHome, name: str, **asked: Any) -> dict[str, Any]:
+    return asyncio.run(do(there.machine, name, **asked))
+
+
+def begun(there: SecondHome, *releases: str) -> str:
+    """Begin an install and put FAKE releases there; the unit."""
+    step(there, "begin", files=[], needs=0)
+    root = there.home / ".local/share/sndr/host"
+    for release in releases:
+        program = root / release / "bin" / "python"
+        program.parent.mkdir(parents=True)
+        program.write_text(PROGRAM.format(python=sys.executable), encoding="utf-8")
+        program.chmod(0o755)
+        (root / release / "complete.json").write_text("{}", encoding="utf-8")
+    return unit_of(str(root), {})
+
+
+def calls(there: SecondHome) -> list[str]:
+    return (there.home.parent / "calls").read_text(encoding="utf-8").splitlines()
+
+
+def test_a_service_that_stays_is_made_and_taken_away(there: SecondHome) -> None:
+    before = tree(there.home)
+    unit = begun(there, "one")
+    done = step(there, "switch", release="one", unit=unit)
+    assert done["service"] == "systemd"
+    assert (there.home.parent / "lingers").exists()
+    said = step(there, "probe", interpreters=["python3"], small_package=None)
+    assert (said["systemd"], said["lingers"], said["current"]) == (True, True, "one")
+    assert said["engines"] == [{"name": "a", "keep": False}]
+    step(there, "uninstall")
+    assert tree(there.home) == before
+    assert not (there.home.parent / "lingers").exists(), "what the install permitted is taken back"
+    assert "disable sndr-host.service" in calls(there)
+
+
+def test_where_services_end_with_the_session_it_is_a_plain_process(there: SecondHome) -> None:
+    (there.home.parent / "refuses").touch()
+    before = tree(there.home)
+    done = step(there, "switch", release="one", unit=begun(there, "one"))
+    assert done["service"] == "plain"
+    assert "lingering is not permitted" in done["why_plain"]
+    assert "restart sndr-host.service" not in calls(there)
+    step(there, "uninstall")
+    assert tree(there.home) == before
+
+
+def test_a_release_that_does_not_start_is_replaced_by_the_one_before(there: SecondHome) -> None:
+    (there.home.parent / "refuses").touch()
+    root = there.home / ".local/share/sndr/host"
+    unit = begun(there, "one")
+    step(there, "switch", release="one", unit=unit)
+    begun(there, "two")
+    (root / "two" / "broken").touch()
+    with pytest.raises(HostError) as failed:
+        step(there, "switch", release="two", unit=unit)
+    assert failed.value.reason is Reason.VERIFICATION_FAILED
+    assert failed.value.problem.evidence["back_on"] == "one"
+    assert (root / "current").readlink() == Path("one")
+    step(there, "uninstall")
+
+
+def test_a_host_of_another_installation_is_left_alone(there: SecondHome) -> None:
+    unit = begun(there, "one")
+    other = there.home / "own"
+    (other / "bin").mkdir(parents=True)
+    shutil.copy(there.home / ".local/share/sndr/host/one/bin/python", other / "bin" / "python")
+
+    async def together() -> None:
+        process = await asyncio.create_subprocess_exec(
+            str(other / "bin" / "python"), "-m", "engine_host", "serve", env=there.environment
+        )
+        claim = there.home / ".local/share/sndr/host.claim"
+        await until(claim.exists)
+        said = await do(there.machine, "probe", interpreters=["python3"], small_package=None)
+        assert said["running"]["ours"] is False
+        with pytest.raises(HostError) as failed:
+            await do(there.machine, "switch", release="one", unit=unit)
+        assert failed.value.reason is Reason.CONFLICT
+        assert process.returncode is None
+        await do(there.machine, "uninstall")
+        assert process.returncode is None
+        process.terminate()
+        await process.wait()
+
+    asyncio.run(together())
+
+
+HOSTILE = ["$(touch pwned)", "`touch pwned`", "'; touch pwned; '", "a\nb", "../../x", "\x1b[2J"]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_what_is_asked_is_data(there: SecondHome, text: str) -> None:
+    with pytest.raises(HostError):
+        step(there, "switch", release=text, unit=text)
+    said = step(there, "probe", interpreters=[text, "python3"], small_package=None)
+    assert said["pythons"]
+    assert not list(there.home.parent.rglob("pwned"))
+    assert json.dumps(said)
