@@ -52,5 +52,20 @@ def _from_nothing_to_a_chat(gui: Gui, machines: Machines) -> None:
         assert wait_until(lambda: bool(gui.answers() and gui.answers()[-1]), 60)
         asked = there.call(ops.ENGINES).engines
         assert len(asked) == 1
+    _lost_and_found_again(gui, machines)
     with host_client() as here:
         assert not here.call(ops.ENGINES).engines, "nothing runs on this machine"
+
+
+def _lost_and_found_again(gui: Gui, machines: Machines) -> None:
+    """The connection is killed: that host alone says so, its chat stays, and it comes back by itself."""
+    gui.open("Hosts")
+    gui.wait_for("gpu: connected", 20)
+    machines.target.stop()
+    gui.wait_for("gpu: reconnecting", 60)
+    assert gui.find("This machine: connected") is not None
+    gui.open("Chat")
+    assert wait_until(lambda: bool(gui.answers() and gui.answers()[-1]), 20), "what was answered stays"
+    machines.target.start()
+    gui.open("Hosts")
+    gui.wait_for("gpu: connected", 60)
