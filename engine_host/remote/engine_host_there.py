@@ -19,8 +19,8 @@ from engine_host.protocol.connect import EndpointModel, EndpointModelPage
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.host import HostInfo
 from engine_host.protocol.operations import table as ops
-from engine_host.remote.connection import Connection
 from engine_host.remote.run import SCRIPTS, RemoteOutcome, RemoteScript
+from engine_host.remote.ssh.connection import Connection
 
 _FIND = RemoteScript.read(SCRIPTS / "find_engine_host.py")
 _LOOK = 5.0

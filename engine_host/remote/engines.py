@@ -37,7 +37,9 @@ class RemoteEngines:
     def known(self, name: str) -> bool | None:
         """Return True if its machine has such an engine, None while it cannot be asked."""
         host, _, engine = name.partition("/")
-        there = self._hosts.there(host)
+        there, running = self._hosts.there(host), self._hosts.running(host)
+        if running is not None:
+            return any(model.id == engine for model in running)
         return any(model.id == engine for model in there.models) if there.reachable else None
 
     def why_not(self, name: str) -> str:
@@ -45,10 +47,10 @@ class RemoteEngines:
         host, _, engine = name.partition("/")
         self._hosts.look(host)
         shown = self._hosts.shown(host)
-        if shown.mode is not RemoteMode.ENGINE_HOST:
-            return f"{host} is looked at without an engine host there, which would answer requests."
         if shown.state is not RemoteHostState.CONNECTED:
             return f"{host} is not connected. Connect it with: {self.command(name)}"
+        if shown.mode is not RemoteMode.ENGINE_HOST:
+            return f"{engine} does not answer on {host}. What runs there: {self.command(name)}"
         if shown.control_socket is None:
             problem = shown.engine_host_problem
             return (
@@ -60,6 +62,8 @@ class RemoteEngines:
         """Return the command that would help."""
         host, _, engine = name.partition("/")
         there = self._hosts.there(host)
+        if self._hosts.running(host) is not None:
+            return f"sndr host facts {host}"
         if there.reachable:
             return f"sndr --host {host} run {engine}"
         fix = there.problem.fix if there.problem is not None else None
@@ -70,6 +74,9 @@ class RemoteEngines:
             for model in there.models:
                 if model.provider is None:
                     yield _target(control_target(connection, there.token), name, model)
+        for name in self._hosts.agentless():
+            for running in self._hosts.running(name) or ():
+                yield running.target(name)
 
 
 def _target(asked: Target, host: str, model: EndpointModel) -> Target:

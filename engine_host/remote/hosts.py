@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from engine_host.core.paths import Folders
 from engine_host.engines.process.reaper import Reaper
+from engine_host.protocol.connect import EndpointModel
 from engine_host.protocol.events import EventBase, RemoteHostEvent, SshQuestionEvent
 from engine_host.protocol.remote_hosts import (
     AddRemoteHost,
@@ -15,13 +16,15 @@ from engine_host.protocol.remote_hosts import (
     RemoteMode,
 )
 from engine_host.remote.book import HostBook, KeptHost
-from engine_host.remote.connection import Connection
 from engine_host.remote.engine_host_there import EngineHostLink, EngineHostThere
-from engine_host.remote.failures import not_connected
-from engine_host.remote.folder import folder_of
-from engine_host.remote.openssh import KEEP_ALIVE, OpenSsh
-from engine_host.remote.questions import QuestionDesk
+from engine_host.remote.facts.read import read_facts
 from engine_host.remote.run import Feed, RemoteOutcome, RemoteScript, fed, run_over
+from engine_host.remote.running_engines import RunningEngines, RunningModel
+from engine_host.remote.ssh.command_lines import KEEP_ALIVE, OpenSsh
+from engine_host.remote.ssh.connection import Connection
+from engine_host.remote.ssh.failures import not_connected
+from engine_host.remote.ssh.folder import folder_of
+from engine_host.remote.ssh.questions import QuestionDesk
 from engine_host.remote.versions import standing
 
 _SSH_ITSELF = 255
@@ -49,7 +52,8 @@ class RemoteHosts:
         self._publish = publish
         self.ssh = OpenSsh(environment, keep_alive)
         self._connections: dict[str, Connection] = {}
-        self._links: dict[str, EngineHostLink] = {}
+        self._links: dict[str, EngineHostLink | RunningEngines] = {}
+        self._running: dict[str, tuple[RunningModel, ...]] = {}
         self._there: dict[str, EngineHostThere] = {}
         self.desk = QuestionDesk(
             folders.run / "askpass.sock",
@@ -78,7 +82,7 @@ class RemoteHosts:
                 "protocol": there.protocol,
                 "engine_host_problem": there.problem,
                 "shell": tuple(self.ssh.shell(kept.destination, folder.ssh)) if found.connected else (),
-                "models": there.models if reachable else (),
+                "models": there.models if reachable else self._agentless_models(name),
                 "findings": standing(name, there.version, there.protocol),
                 "control_socket": str(folder.control) if reachable else None,
                 "control_token": str(folder.token) if reachable else None,
@@ -142,6 +146,14 @@ class RemoteHosts:
         """Return the engine host of a machine as far as it is known."""
         return self._there.get(name, EngineHostThere())
 
+    def running(self, name: str) -> tuple[RunningModel, ...] | None:
+        """Return the models of an agentless machine's engines; None where nobody has looked yet."""
+        return self._running.get(name)
+
+    def agentless(self) -> list[str]:
+        """Return the agentless machines whose engines can be asked."""
+        return [name for name in self._running if self._connections[name].connected]
+
     def reachable(self) -> list[tuple[str, EngineHostThere, Connection]]:
         """Return the machines whose engine host answers, with the connection to each."""
         return [
@@ -181,11 +193,21 @@ class RemoteHosts:
             raise not_connected(name)
         return outcome
 
-    def keep_facts(self, facts: RemoteFacts) -> None:
-        """Keep what was read of a host, and tell of it. Raises HostError: not_found, what saving raises."""
-        self.book.get(facts.host)
+    async def probe(self, name: str) -> RemoteFacts:
+        """Read the facts of a connected host, keep them and tell of it.
+
+        Raises HostError: not_found, ssh_lost, ssh_failed, and what saving raises.
+        """
+        root = self.book.get(name).model_root
+        facts = await read_facts(
+            lambda script, data, seconds: self.run(name, script, data, seconds=seconds),
+            root,
+            self.book.facts(name),
+        )
+        self.book.get(name)
         self.book.keep_facts(facts)
-        self._changed(facts.host)
+        self._changed(name)
+        return facts
 
     def look(self, name: str) -> None:
         """Look for the engine host there at once: it was installed or started."""
@@ -210,11 +232,18 @@ class RemoteHosts:
             self._session,
         )
 
+    def _agentless_models(self, name: str) -> tuple[EndpointModel, ...]:
+        return tuple(
+            EndpointModel(id=one.id, context=one.context, chat=not one.embeddings)
+            for one in self._running.get(name, ())
+        )
+
     async def _session(self, connection: Connection) -> None:
         """Do what a connection is for, as long as it stands."""
-        if connection.host.mode is not RemoteMode.ENGINE_HOST:
-            return
         name = connection.host.name
+        if connection.host.mode is not RemoteMode.ENGINE_HOST:
+            await self._look_at_engines(connection)
+            return
 
         def changed(there: EngineHostThere) -> None:
             if self._there.get(name) != there:
@@ -228,6 +257,22 @@ class RemoteHosts:
         finally:
             self._links.pop(name, None)
             self._there.pop(name, None)
+
+    async def _look_at_engines(self, connection: Connection) -> None:
+        name = connection.host.name
+
+        def changed(models: tuple[RunningModel, ...]) -> None:
+            if self._running.get(name) != models:
+                self._running[name] = models
+                self._changed(name)
+
+        link = RunningEngines(connection, lambda: self.probe(name), changed)
+        self._links[name] = link
+        try:
+            await link.keep()
+        finally:
+            self._links.pop(name, None)
+            self._running.pop(name, None)
 
     def _changed(self, name: str) -> None:
         if name in self.book.all:

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
-from engine_host.remote.openssh import end_group
+from engine_host.remote.ssh.command_lines import end_group
 
 _MOST_ERRORS = 16 << 10
 

@@ -50,7 +50,8 @@ def ended(target: Target) -> EndpointError:
     return EndpointError(
         502,
         "host_connection_lost",
-        f"The connection to {target.machine} was lost before its answer for {target.name} was complete. "
+        f"The connection to {target.machine} was lost, or its engine ended, before the answer for "
+        f"{target.name} was complete. "
         "See: sndr host list",
         Reason.SSH_LOST,
     )

@@ -19,7 +19,6 @@ from engine_host.protocol.remote_hosts import (
     SshQuestionPage,
 )
 from engine_host.remote.candidates import config_file, configured_hosts, suggested_name
-from engine_host.remote.facts.read import read_facts
 from engine_host.remote.hosts import RemoteHosts
 
 
@@ -108,6 +107,4 @@ class RemoteHostOperations:
     @performs(ops.PROBE_HOST)
     async def probe(self, name: str) -> RemoteFacts:
         """Read the facts of a connected host anew. Raises HostError: not_found, ssh_lost, ssh_failed."""
-        facts = await read_facts(self._hosts, name)
-        self._hosts.keep_facts(facts)
-        return facts
+        return await self._hosts.probe(name)

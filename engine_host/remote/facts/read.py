@@ -3,18 +3,17 @@
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
 from engine_host.core.visible import visible
 from engine_host.protocol.remote_hosts import MemoryHolder, RemoteDisk, RemoteFacts, RemoteGpu
 from engine_host.remote.facts.engines import engines_of
 from engine_host.remote.facts.parts import Part, parts_of
-from engine_host.remote.hosts import RemoteHosts
-from engine_host.remote.run import SCRIPTS, RemoteScript
+from engine_host.remote.run import SCRIPTS, RemoteOutcome, RemoteScript
 
-_READ = RemoteScript.read(SCRIPTS / "read_facts.sh")
-_PATIENCE = 90.0
+READ = RemoteScript.read(SCRIPTS / "read_facts.sh")
+PATIENCE = 90.0
 _MOST_LINES = 200
 _LONGEST = 300
 _MIB, _KIB = 1 << 20, 1 << 10
@@ -23,16 +22,16 @@ _NO_DISKS = ("tmpfs", "devtmpfs", "udev", "none", "overlay", "shm", "proc", "sys
 _LINK = re.compile(r"^\s+Link \d+: [\d.]+ GB/s$")
 
 Parts = Mapping[str, Part]
+Run = Callable[[RemoteScript, bytes, float], Awaitable[RemoteOutcome]]
+"""Runs a program with its data there, for so many seconds at most."""
 
 
-async def read_facts(hosts: RemoteHosts, name: str) -> RemoteFacts:
-    """Read the facts of a machine. Raises HostError: not_found, ssh_lost, ssh_failed."""
-    kept = hosts.book.get(name)
+async def read_facts(run: Run, model_root: str | None, old: RemoteFacts) -> RemoteFacts:
+    """Read the facts of a machine by `run`. Raises what that raises, and HostError(ssh_failed)."""
     mark = secrets.token_hex(16)
-    data = f"{mark}\n{kept.model_root or ''}\n".encode()
-    outcome = await hosts.run(name, _READ, data, seconds=_PATIENCE)
-    printed = outcome.need_success(f"Reading the facts of {name}").decode("utf-8", "replace")
-    return understood(parts_of(printed, mark), mark, hosts.book.facts(name), time.time())
+    outcome = await run(READ, f"{mark}\n{model_root or ''}\n".encode(), PATIENCE)
+    printed = outcome.need_success(f"Reading the facts of {old.host}").decode("utf-8", "replace")
+    return understood(parts_of(printed, mark), mark, old, time.time())
 
 
 def understood(parts: Parts, mark: str, old: RemoteFacts, now: float) -> RemoteFacts:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from engine_host.remote.facts.read import read_facts
 from engine_host.remote.run import SCRIPTS
 from tests.integration.remote.conftest import Fleet
 from tests.integration.remote.machines import Machines, free_port
@@ -48,8 +47,7 @@ def test_facts_are_read_with_one_program_that_changes_nothing(
             found.add("gpu", "gpu", model_root=str(hostile))
             found.hosts.connect("gpu")
             await found.reach("gpu")
-            facts = await read_facts(found.hosts, "gpu")
-            found.hosts.keep_facts(facts)
+            facts = await found.hosts.probe("gpu")
             assert facts.kernel is not None
             assert facts.kernel.startswith("Linux ")
             assert facts.python is not None
@@ -77,7 +75,7 @@ def test_the_model_root_is_found_on_its_disk(fleet: Open, machines: Machines) ->
             found.add("gpu", "direct", model_root=str(machines.far))
             found.hosts.connect("gpu")
             await found.reach("gpu")
-            facts = await read_facts(found.hosts, "gpu")
+            facts = await found.hosts.probe("gpu")
             assert sum(disk.holds_models for disk in facts.disks) == 1
 
     run(work())

@@ -1,6 +1,9 @@
 """From nothing to a chat that another machine answers: by command line, real ssh, and a real engine there."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +12,9 @@ import pytest
 
 from engine_host.client.address import RemoteAddress
 from engine_host.client.sync import ControlClient, wait_for_host
+from engine_host.core.package_data import resources
 from engine_host.core.paths import Folders
+from engine_host.engines.llamacpp.servers import PREBUILT_MODULE
 from engine_host.protocol.engines import RequestState
 from engine_host.protocol.operations import remote_hosts as host_ops
 from engine_host.protocol.operations import table as ops
@@ -19,6 +24,7 @@ from tests.conftest import processes_of
 from tests.integration.host_process import alive, serving, sndr, started, until
 from tests.integration.remote.machines import Machines, free_port
 
+DEMO = next((resources() / "models").rglob("*.gguf"))
 CHAT = {"model": "coder", "messages": [{"role": "user", "content": "Tell me a story."}], "stream": True}
 
 
@@ -110,6 +116,57 @@ def test_a_tunnel_that_breaks_in_mid_stream_is_an_error_and_heals(here: Here) ->
     assert (
         httpx.post(here.url, json={**CHAT, "stream": False, "max_tokens": 4}, timeout=60).status_code == 200
     )
+
+
+def test_an_engine_that_runs_there_already_answers_without_a_host_of_ours(machines: Machines) -> None:
+    port, there = free_port(), free_port()
+    words = (
+        "-m",
+        PREBUILT_MODULE,
+        "-m",
+        str(DEMO),
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(there),
+        "-c",
+        "1024",
+    )
+    outside = {name: value for name, value in os.environ.items() if not name.startswith("SNDR_")}
+    with (
+        subprocess.Popen(
+            [sys.executable, *words], env=outside, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as engine,
+        serving("--port", str(port), SNDR_SSH_CONFIG=str(machines.config)) as client,
+    ):
+        try:
+            assert until(lambda: _answers(there), 60)
+            assert sndr("host", "add", "gpu", "gpu", "--agentless").code == 0
+            assert sndr("host", "connect", "gpu").code == 0
+            assert until(lambda: bool(client.call(host_ops.REMOTE_HOST, name="gpu").models), 60)
+            (model,) = client.call(host_ops.REMOTE_HOST, name="gpu").models
+            assert model.context == 1024
+            assert sndr("routes", "set", "coder", f"gpu/{model.id}").code == 0
+            url = f"http://127.0.0.1:{port}/v1/chat/completions"
+            with httpx.stream("POST", url, json={**CHAT, "max_tokens": 16}, timeout=60) as answer:
+                lines = [line for line in answer.iter_lines() if line.startswith("data: ")]
+            assert lines[-1] == "data: [DONE]"
+            assert json.loads(lines[0][6:])["model"] == "coder"
+            assert len(lines) > 8
+            engine.kill()
+            refused = httpx.post(url, json={**CHAT, "stream": False})
+            told = (refused.status_code, refused.json()["error"]["code"])
+            assert told in {(502, "host_connection_lost"), (503, "route_target_not_running")}
+        finally:
+            engine.kill()
+
+
+def _answers(port: int) -> bool:
+    """True once an engine lists its models."""
+    try:
+        return httpx.get(f"http://127.0.0.1:{port}/v1/models").status_code == 200
+    except httpx.HTTPError:
+        return False
 
 
 def test_a_killed_host_leaves_no_ssh(machines: Machines, home: Path) -> None:

@@ -3,8 +3,8 @@
 import pytest
 
 from engine_host.protocol.errors import Reason
-from engine_host.remote.failures import RETRIED, Ended, problem_of
-from engine_host.remote.questions import Attempt, question_of
+from engine_host.remote.ssh.failures import RETRIED, Ended, problem_of
+from engine_host.remote.ssh.questions import Attempt, question_of
 
 CHANGED = """\
 @@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@

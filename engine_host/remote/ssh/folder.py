@@ -40,6 +40,10 @@ class HostFolder:
         """The endpoint of the engine host there, forwarded."""
         return self.path / "endpoint.sock"
 
+    def engine(self, address: str) -> Path:
+        """The socket that is forwarded to an address there."""
+        return self.path / f"engine-{hashlib.sha256(address.encode()).hexdigest()[:8]}.sock"
+
     def files(self) -> tuple[Path, ...]:
         """Everything that may lie in it."""
         return (self.ssh, self.control, self.token, self.endpoint)
@@ -51,7 +55,7 @@ class HostFolder:
 
     def clear(self) -> None:
         """Remove what a connection left in it."""
-        for file in self.files():
+        for file in (*self.files(), *self.path.glob("engine-*.sock")):
             with contextlib.suppress(OSError):
                 file.unlink()
 

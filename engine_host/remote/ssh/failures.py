@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.remote_hosts import SshQuestionKind
-from engine_host.remote.questions import Attempt
+from engine_host.remote.ssh.questions import Attempt
 
 _LONGEST = 4_000
 _OFFENDING = re.compile(r"^Offending (?:\S+ )?key (?:for IP )?in (?P<file>.+):(?P<line>\d+)$", re.MULTILINE)

@@ -15,11 +15,11 @@ from engine_host.engines.process import owned_exec
 from engine_host.engines.process.reaper import Reaper
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.remote_hosts import RemoteHostState, is_address
-from engine_host.remote import failures
 from engine_host.remote.book import KeptHost
-from engine_host.remote.folder import HostFolder
-from engine_host.remote.openssh import OpenSsh, communicate, end_group
-from engine_host.remote.questions import Attempt, QuestionDesk
+from engine_host.remote.ssh import failures
+from engine_host.remote.ssh.command_lines import OpenSsh, communicate, end_group
+from engine_host.remote.ssh.folder import HostFolder
+from engine_host.remote.ssh.questions import Attempt, QuestionDesk
 
 _LOOK = 0.05
 _LONGEST_TRY = 90.0
