@@ -74,6 +74,13 @@ def request_columns(name_of: Callable[[str], str]) -> list[Column[Request]]:
             tip=lambda r: f"{name_of(r.engine)} ({r.engine})",
         ),
         Column("Model", lambda r: r.destination, tip=tip),
+        Column(
+            "Client",
+            lambda r: r.client_name or r.client.split(" ")[0] or formats.UNMEASURED,
+            None,
+            muted,
+            tip=client_tip,
+        ),
         Column("Waited", lambda r: formats.duration(r.waited), lambda r: r.waited or 0, muted, right=True),
         Column("First token", lambda r: formats.duration(r.ttft), lambda r: r.ttft or 0, muted, right=True),
         Column("Decode", lambda r: formats.rate(r.decode_rate), lambda r: r.decode_rate or 0, right=True),
@@ -100,13 +107,6 @@ def request_columns(name_of: Callable[[str], str]) -> list[Column[Request]]:
             lambda r: formats.share_of(r.draft_accepted or 0, r.draft_tokens or 0),
             muted,
             right=True,
-        ),
-        Column(
-            "Client",
-            lambda r: r.client_name or r.client.split(" ")[0] or formats.UNMEASURED,
-            None,
-            muted,
-            tip=client_tip,
         ),
     ]
 

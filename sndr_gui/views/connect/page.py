@@ -29,6 +29,7 @@ class ConnectView(Page):
         self.models.activated.connect(self._on_model)
         self.tools.addWidget(self.models)
         self.table = Table(model.rows, "Clients", 1, {0: 120, 2: 96})  # type: ignore[arg-type]
+        self.table.fit({0: 200, 2: 96})
         self.table.row_chosen.connect(self._on_chosen)
         self.detail = ClientDetail(model, open_launch)
         canvas = QWidget()

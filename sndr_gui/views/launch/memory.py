@@ -122,6 +122,11 @@ class MemoryCard(Card):
         """Show the answer of now, dimmed while a newer one is waited for."""
         model, fit = self._model, self._model.fit
         report = fit.report
+        # What is below must not jump up, and down again with the answer.
+        if not fit.waiting:
+            self.setMinimumHeight(0)
+        elif self.isVisible() and not self.minimumHeight():
+            self.setMinimumHeight(self.height())
         self.setVisible(model.subject is not None and (model.subject.problem is None or report is not None))
         word, tone = VERDICTS[report.verdict] if report is not None else ("", "")
         set_text(self.verdict, word)

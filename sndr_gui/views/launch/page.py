@@ -75,6 +75,7 @@ class LaunchView(Page):
         self.presets.chosen.connect(model.select_preset)
         self.presets.clear_filters.clicked.connect(self.filter.clear)
         self.table = Table(model.models.rows, "Models", 0, {1: 74, 2: 84, 3: 76, 4: 150})  # type: ignore[arg-type]
+        self.table.fit({1: 90, 2: 100, 3: 90, 4: 150})
         self.table.row_chosen.connect(self._on_row)
         self.lists = QStackedWidget()
         self.lists.addWidget(self.presets)

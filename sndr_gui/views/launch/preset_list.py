@@ -99,6 +99,7 @@ class PresetList(QWidget):
         self.table.verticalHeader().setDefaultSectionSize(_ROW)
         self.table.setColumnHidden(3, True)
         self.table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.table.fit({1: 136, 2: 74})
         self.table.row_chosen.connect(self._on_row)
         self.clear_filters = button(
             "Show all presets", model.clear_filters, hint="Clear the search and the filters"

@@ -80,7 +80,7 @@ class MonitorView(Page):
         self.only.setToolTip("List the requests of one engine, or of all")
         self.only.activated.connect(self._on_only)
         self.body.addLayout(row(self.panes, self._count, None, self.only, self.inspect, self.cancel))
-        widths = {0: 84, 1: 92, 2: 150, 4: 76, 5: 100, 6: 104, 7: 72, 8: 72, 9: 72, 10: 84, 11: 150}
+        widths = {0: 84, 1: 92, 2: 130, 4: 140, 5: 76, 6: 100, 7: 104, 8: 72, 9: 72, 10: 72, 11: 84}
         self.table = Table(model.requests, "Requests", 3, widths)  # type: ignore[arg-type]
         self.table.setMinimumHeight(150)
         self.table.row_chosen.connect(self._on_chosen)

@@ -4,6 +4,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QLayout, QVBoxLayout, QWidget
 
 from sndr_gui.kit.tooltip import plain_tooltip
+from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.labels import IconLabel, Paragraph, set_text, text
 from sndr_gui.views.widgets.layout import row
 
@@ -46,6 +47,9 @@ class ValueCard(Card):
         self.setAccessibleDescription(why)
 
 
+_COMMAND = 320
+
+
 class EmptyState(QWidget):
     """The empty state of a page: what is missing, and the one thing to do."""
 
@@ -60,6 +64,9 @@ class EmptyState(QWidget):
         outer.addWidget(self.heading, 0, Qt.AlignmentFlag.AlignHCenter)
         outer.addWidget(self.sentence, 0, Qt.AlignmentFlag.AlignHCenter)
         for extra in extras:
+            if isinstance(extra, CopyField):
+                # In the middle of a page nothing else gives it room for its text.
+                extra.setMinimumWidth(_COMMAND)
             if isinstance(extra, QWidget):
                 outer.addWidget(extra, 0, Qt.AlignmentFlag.AlignHCenter)
             else:

@@ -1,6 +1,6 @@
 """A table view over a RowsModel, with tones and without grid lines."""
 
-from PySide6.QtCore import QItemSelection, QModelIndex, QPersistentModelIndex, Qt, Signal
+from PySide6.QtCore import QItemSelection, QModelIndex, QPersistentModelIndex, Qt, QTimer, Signal
 from PySide6.QtGui import QBrush, QPalette
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -60,6 +60,11 @@ class Table(QTableView):
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         header.setMinimumSectionSize(40)
         self._stretched = -1
+        self._most: dict[int, int] = {}
+        # Rows come many at a time.
+        self._fitting = QTimer(self)
+        self._fitting.setSingleShot(True)
+        self._fitting.timeout.connect(self._fit)
         self.stretch(stretch)
         header.sectionClicked.connect(self._on_header)
         for number, width in widths.items():
@@ -76,6 +81,21 @@ class Table(QTableView):
             header.setSectionResizeMode(self._stretched, QHeaderView.ResizeMode.Interactive)
         header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
         self._stretched = column
+
+    def fit(self, most: dict[int, int]) -> None:
+        """Keep columns as wide as what they hold, up to so many pixels; the stretched one has the rest."""
+        self._most = most
+        model = self.model()
+        for signal in (model.modelReset, model.layoutChanged, model.rowsInserted, model.dataChanged):
+            signal.connect(self._fitting.start)
+        self._fitting.start()
+
+    def _fit(self) -> None:
+        header = self.horizontalHeader()
+        for column, most in self._most.items():
+            if not self.isColumnHidden(column):
+                wanted = max(self.sizeHintForColumn(column), header.sectionSizeHint(column))
+                self.setColumnWidth(column, min(most, wanted))
 
     def _on_header(self, section: int) -> None:
         header = self.horizontalHeader()

@@ -165,6 +165,7 @@ async def test_the_slider_moves_the_bar_and_the_plan(stage: Stage) -> None:
     for _ in range(6):
         QTest.keyClick(slider, Qt.Key.Key_Right)
     assert view.sizes.memory.bars.waiting, "dimmed until it is computed"
+    assert view.sizes.minimumHeight() > 0, "it does not collapse meanwhile"
     assert view.sizes.memory.summary.text() == "Computing…"
     await stage.until(lambda: not view.model.fit.waiting)
     context = int(view.sizes.context.text())

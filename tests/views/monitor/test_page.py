@@ -126,3 +126,16 @@ async def test_monitor_disconnected_says_how_old_it_is(stage: Stage) -> None:
     await stage.until(lambda: page.model.loaded)
     await stage.host.stop()
     await stage.until(lambda: "No connection" in page.subtitle.text())
+
+
+async def test_the_client_is_in_sight_with_several_engines(stage: Stage) -> None:
+    page = opened(stage)
+    for number, engine in ((1, "engine-1"), (2, "engine-2")):
+        request = samples.request(RequestState.DECODE, number).model_copy(update={"engine": engine})
+        stage.host.publish(EngineRequestEvent(request=request))
+    await stage.until(lambda: page.model.requests.total == 2)
+    page.table.setColumnHidden(2, False)
+    titles = [column.title for column in page.model.requests._columns]
+    place = titles.index("Client")
+    right = page.table.columnViewportPosition(place) + page.table.columnWidth(place)
+    assert right <= page.table.viewport().width()

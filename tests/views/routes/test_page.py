@@ -16,6 +16,7 @@ from sndr_gui.models.routes.form import RouteForm
 from sndr_gui.models.routes.page import command_for
 from sndr_gui.views.routes.dialog import RouteDialog
 from sndr_gui.views.routes.page import RoutesView
+from sndr_gui.views.widgets.copying import CopyField
 from tests.views.conftest import Stage
 from tests.views.samples import host as samples
 from tests.views.samples import routes as route_samples
@@ -50,6 +51,10 @@ async def test_an_empty_page_teaches(stage: Stage) -> None:
     await stage.until(lambda: page.model.page)
     assert page._stack.currentIndex() == 1
     assert "model ID of your own" in page._empty.sentence.text()
+    command = page._empty.findChild(CopyField)
+    assert command is not None
+    label = command.label
+    assert label.width() >= label.fontMetrics().horizontalAdvance(label.text()), "it is not cut"
 
 
 async def test_a_route_is_made(stage: Stage) -> None:

@@ -1,0 +1,60 @@
+"""A table's columns: as wide as what they hold, up to a limit, and their headings above their texts."""
+
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtGui import QImage
+
+from sndr_gui.kit.rows import Column, RowsModel
+from sndr_gui.views.widgets.tables import Table
+from tests.views.conftest import Stage
+
+WIDE, NARROW = "a client with quite a long name", "a"
+
+
+@pytest.fixture
+def table(stage: Stage) -> Iterator[Table]:
+    """A table of two columns, the first of which fits what it holds."""
+    columns: list[Column[str]] = [Column("One", str), Column("Two", lambda _row: "x")]
+    rows: RowsModel[str] = RowsModel(columns, str, stage.window)
+    made = Table(rows, "Test", 1, {0: 60})  # type: ignore[arg-type]
+    made.resize(600, 200)
+    made.show()
+    yield made
+    made.deleteLater()
+
+
+def fill(table: Table, *rows: str) -> None:
+    model = table.model()
+    assert isinstance(model, RowsModel)
+    model.set_rows(rows)
+
+
+async def test_a_column_has_the_room_that_its_texts_need(stage: Stage, table: Table) -> None:
+    table.fit({0: 260})
+    fill(table, WIDE)
+    await stage.until(lambda: table.columnWidth(0) >= table.sizeHintForColumn(0) > 100)
+    fill(table, NARROW)
+    await stage.until(lambda: table.columnWidth(0) < 100)
+    fill(table, WIDE * 9)
+    await stage.until(lambda: table.columnWidth(0) == 260)
+
+
+async def test_headings_stand_above_their_texts(stage: Stage, table: Table) -> None:
+    fill(table, "One")
+    await stage.until(lambda: table.model().rowCount())
+    image = table.grab().toImage()
+    height = table.horizontalHeader().height()
+    left = table.columnViewportPosition(0) + 4
+    assert abs(_first(image, left, 4, height - 6) - _first(image, left, height + 8, height + 28)) <= 1
+
+
+def _first(image: QImage, left: int, top: int, bottom: int) -> int:
+    """The first place from the left where something is written."""
+    for x in range(left, left + 100):
+        if any(
+            abs(image.pixelColor(x, y).lightness() - image.pixelColor(left, y).lightness()) > 60
+            for y in range(top, bottom)
+        ):
+            return x
+    raise AssertionError("nothing is written there")
