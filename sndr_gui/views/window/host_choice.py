@@ -11,7 +11,7 @@ from sndr_gui.models.hosts.words import THIS_MACHINE, state_here, state_of
 from sndr_gui.views.widgets.buttons import tip
 from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.labels import set_text, set_tone, text
-from sndr_gui.views.widgets.layout import column
+from sndr_gui.views.widgets.layout import row
 
 _DOT = "  ·  "
 
@@ -41,7 +41,10 @@ class _HostBox(ChoiceBox):
 
 
 class HostChoice(QWidget):
-    """Offers this machine and the others, each with its state as a colour and as a word."""
+    """Offers this machine and the others, each with its state as a colour and as a word.
+
+    `word` is the state of the chosen one, to be placed near by.
+    """
 
     def __init__(self, fleet: Fleet) -> None:
         super().__init__()
@@ -51,9 +54,9 @@ class HostChoice(QWidget):
         self.box.setIconSize(QSize(10, 10))
         self.box.setToolTip(tip("Show the pages of another host", "Ctrl+H", "sndr --host NAME COMMAND"))
         self.box.activated.connect(self._on_chosen)
+        # Beside the program's name, for in the smallest window the sidebar is full.
         self.word = text()
-        self.word.setIndent(12)
-        self.setLayout(column(self.box, self.word, spacing=2))
+        self.setLayout(row(self.box))
         fleet.changed.connect(self.refresh)
         fleet.chosen_changed.connect(self.refresh)
         theme.notifier.changed.connect(self._paint)
@@ -78,6 +81,7 @@ class HostChoice(QWidget):
         self._tones = tuple(tones)
         self._paint()
         self.setVisible(len(entries) > 1)
+        self.word.setVisible(len(entries) > 1)
 
     def open(self) -> None:
         """Offer the hosts, for the keyboard."""

@@ -119,6 +119,13 @@ async def test_a_host_is_chosen_and_every_page_is_about_it(stage: SeveralHosts, 
     await stage.quiet()
 
 
+async def test_the_smallest_window_has_room_for_the_choice(stage: SeveralHosts, gpu: FakeHost) -> None:
+    stage.window.resize(900, 600)
+    await stage.until(lambda: stage.window.height() == 600)
+    assert stage.window.minimumSizeHint().height() <= 600
+    assert stage.window.host_choice.box.height() >= stage.window.host_choice.box.minimumSizeHint().height()
+
+
 async def test_what_happens_there_reaches_nothing_of_here(stage: SeveralHosts, gpu: FakeHost) -> None:
     line = LogLine(source="host", number=1, at=1.0, severity=Severity.INFO, text="a line of gpu")
     seen: list[object] = []
