@@ -4,11 +4,14 @@ import shlex
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from engine_host.core.errors import HostError
 from engine_host.core.jobs import JobControl, JobRunner
 from engine_host.core.paths import Folders
 from engine_host.operations.performs import performs
+from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.jobs import Job, JobKind
 from engine_host.protocol.operations import remote_install as ops
+from engine_host.protocol.remote_hosts import RemoteMode
 from engine_host.protocol.remote_install import InstallOnHost, RemoteInstalled, RemoteInstallPlan
 from engine_host.remote.hosts import RemoteHosts
 from engine_host.remote.install import installing
@@ -74,12 +77,12 @@ class RemoteInstallOperations:
     @performs(ops.PLAN_HOST_UNINSTALL)
     async def plan_removal(self, name: str) -> RemoteInstallPlan:
         """Return what an uninstall would remove. Raises HostError: not_found, and of the connection."""
-        return await installing.planned_removal(self._machine(name))
+        return await installing.planned_removal(self._machine(name, removing=True))
 
     @performs(ops.UNINSTALL_HOST)
     def uninstall(self, name: str) -> Job:
         """Remove our host there. Raises HostError: not_found, ssh_lost."""
-        machine = self._machine(name)
+        machine = self._machine(name, removing=True)
         return self._start(
             JobKind.HOST_UNINSTALL,
             f"Remove the engine host from {name}",
@@ -89,8 +92,17 @@ class RemoteInstallOperations:
             lambda tell: installing.uninstall(machine, tell),
         )
 
-    def _machine(self, name: str) -> Machine:
-        self._hosts.connection(name)
+    def _machine(self, name: str, *, removing: bool = False) -> Machine:
+        kept = self._hosts.connection(name).host
+        if kept.mode is RemoteMode.AGENTLESS and not removing:
+            raise HostError(
+                Reason.CONFLICT,
+                f"{name} is kept as agentless: nothing is installed there.",
+                fix=Fix(
+                    text=f"Forget it with `sndr host remove {name}` and add it without --agentless.",
+                    command=f"sndr host add {name} {shlex.quote(kept.destination)}",
+                ),
+            )
         return Machine(name, self._hosts)
 
     def _start(

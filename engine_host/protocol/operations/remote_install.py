@@ -16,19 +16,19 @@ _OF_LOOKING = (*OF_SSH, Reason.INSTALL_FAILED, Reason.DISK_FULL, Reason.NOT_WRIT
 PLAN_HOST_INSTALL = Operation(
     "hosts.install.plan", "POST", "/v1/hosts/{name}/install/plan", InstallOnHost, RemoteInstallPlan,
     "What an install or an update of our host would change on a connected machine; nothing is changed.",
-    reasons=_OF_LOOKING, command="host install", seconds=300.0)
+    reasons=(*_OF_LOOKING, Reason.CONFLICT), command="host install", seconds=300.0)
 INSTALL_HOST = Operation(
     "hosts.install", "POST", "/v1/hosts/{name}/install", InstallOnHost, Job,
     "Install our host on a connected machine, for its user alone; the job's result is a `RemoteInstalled`.",
-    status=202, reasons=OF_SSH, job=JobKind.HOST_INSTALL, command="host install")
+    status=202, reasons=(*OF_SSH, Reason.CONFLICT), job=JobKind.HOST_INSTALL, command="host install")
 UPDATE_HOST = Operation(
     "hosts.update", "POST", "/v1/hosts/{name}/update", InstallOnHost, Job,
     "Put this version in the place of the one there, which stays until the new one answers.",
-    status=202, reasons=OF_SSH, job=JobKind.HOST_UPDATE, command="host update")
+    status=202, reasons=(*OF_SSH, Reason.CONFLICT), job=JobKind.HOST_UPDATE, command="host update")
 HOST_BACK = Operation(
     "hosts.update.back", "POST", "/v1/hosts/{name}/update/back", Nothing, Job,
     "Let the version run again that ran there before the last update.",
-    status=202, reasons=OF_SSH, job=JobKind.HOST_UPDATE, command="host update")
+    status=202, reasons=(*OF_SSH, Reason.CONFLICT), job=JobKind.HOST_UPDATE, command="host update")
 PLAN_HOST_UNINSTALL = Operation(
     "hosts.uninstall.plan", "POST", "/v1/hosts/{name}/uninstall/plan", Nothing, RemoteInstallPlan,
     "What an uninstall would remove on a connected machine, and what was there before and stays.",

@@ -5,7 +5,6 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from engine_host.core.errors import HostError
 from engine_host.core.findings.table import finding
@@ -13,6 +12,7 @@ from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.plans import Finding
 from engine_host.protocol.remote_install import InstallOnHost, RemoteInstalled, RemoteInstallPlan
+from engine_host.remote.install.answers import Begun, DemoAnswered, MachineAnswer, Probed, Removed, Switched
 from engine_host.remote.install.machine import Machine, do
 from engine_host.remote.install.own_wheel import LOCK, LocalFile, own_wheel, small_package
 from engine_host.remote.install.packages import packages_for
@@ -70,31 +70,30 @@ async def install(
     """
     tell(STEPS[0], "", None)
     said = await _probe(machine)
-    if update and said["current"] is None:
+    if update and said.current is None:
         raise not_installed(machine.name)
     tell(STEPS[1], "", None)
     wheel = await own_wheel(workplace.wheels)
     decided = decide(machine.name, asked, said, wheel)
     refuse(decided.plan)
     findings = [one for one in decided.plan.findings if one.id not in {"remote.plain", "remote.engines-end"}]
-    unchanged = said["current"] == wheel.release and (said["running"] or {}).get("ours") is True
-    told: dict[str, Any] = {"service": (said["record"] or {}).get("service"), "before": said["previous"]}
+    unchanged = said.current == wheel.release and said.ours_runs
+    told = None
     if not unchanged:
         told = await _brought(machine, decided, wheel, workplace, said, tell)
-        if told["service"] == "plain":
-            findings.append(finding("remote.plain", why=str(told["why_plain"]), user=str(said["user"])))
+        if told.service == "plain":
+            findings.append(finding("remote.plain", why=told.why_plain, user=said.user))
     answer = None
     if asked.demo:
         tell(_DEMO, "", None)
         answer = await _demo(machine, findings)
-    version = told.get("version") or {}
     return RemoteInstalled(
         host=machine.name,
         release=wheel.release,
-        program=version.get("program"),
-        protocol=version.get("protocol"),
-        service=told["service"],
-        back_to=told["before"],
+        program=told.version.program if told else None,
+        protocol=told.version.protocol if told else None,
+        service=told.service if told else said.record.service if said.record else None,
+        back_to=told.before if told else said.previous,
         unchanged=unchanged,
         demo_answer=answer,
         findings=tuple(findings),
@@ -105,33 +104,32 @@ async def back(machine: Machine, tell: Tell) -> RemoteInstalled:
     """Let the release before run again. Raises HostError(not_found) where none was kept."""
     tell(BACK_STEPS[0], "", None)
     said = await _probe(machine)
-    release = said["previous"]
-    if said["current"] is None:
+    release = said.previous
+    if said.current is None:
         raise not_installed(machine.name)
     if release is None:
         raise HostError(
             Reason.NOT_FOUND,
-            f"There is no release before {said['current']} on {machine.name}.",
+            f"There is no release before {said.current} on {machine.name}.",
             cause="It was installed once, and not updated since.",
             fix=Fix(text="See what runs there.", command="sndr host list"),
         )
-    tell(BACK_STEPS[1], str(release), None)
-    told = await do(machine, "switch", release=release, unit=_unit(said))
-    version = told["version"]
+    tell(BACK_STEPS[1], release, None)
+    told = await do(machine, "switch", Switched, release=release, unit=unit_of(said.root, said.environment))
     return RemoteInstalled(
         host=machine.name,
-        release=str(release),
-        program=str(version["program"]),
-        protocol=str(version["protocol"]),
-        service=str(told["service"]),
-        back_to=told["before"],
+        release=release,
+        program=told.version.program,
+        protocol=told.version.protocol,
+        service=told.service,
+        back_to=told.before,
     )
 
 
 async def planned_removal(machine: Machine) -> RemoteInstallPlan:
     """Return what an uninstall would remove. Raises HostError(not_found) where nothing of ours is."""
     said = await _probe(machine)
-    if said["record"] is None:
+    if said.record is None:
         raise not_installed(machine.name)
     return removal(machine.name, said)
 
@@ -140,13 +138,11 @@ async def uninstall(machine: Machine, tell: Tell) -> RemoteInstalled:
     """Stop our host there and remove what came with it; what was there before stays."""
     tell(REMOVAL_STEPS[0], "", None)
     said = await _probe(machine)
-    if said["record"] is None:
+    if said.record is None:
         raise not_installed(machine.name)
     tell(REMOVAL_STEPS[1], "", None)
-    done = await do(machine, "uninstall")
-    return RemoteInstalled(
-        host=machine.name, removed=tuple(map(str, done["removed"])), kept=tuple(map(str, done["kept"]))
-    )
+    done = await do(machine, "uninstall", Removed)
+    return RemoteInstalled(host=machine.name, removed=done.removed, kept=done.kept)
 
 
 def refuse(plan: RemoteInstallPlan) -> None:
@@ -167,8 +163,8 @@ def not_installed(name: str) -> HostError:
     )
 
 
-async def _probe(machine: Machine) -> dict[str, Any]:
-    return await do(machine, "probe", interpreters=list(_INTERPRETERS), small_package=small_package())
+async def _probe(machine: Machine) -> Probed:
+    return await do(machine, "probe", Probed, interpreters=list(_INTERPRETERS), small_package=small_package())
 
 
 async def _brought(
@@ -176,12 +172,12 @@ async def _brought(
     decided: Decided,
     wheel: LocalFile,
     workplace: Workplace,
-    said: dict[str, Any],
+    said: Probed,
     tell: Tell,
-) -> dict[str, Any]:
+) -> Switched:
     """Bring the release there and start it; what a failure leaves is told or taken away."""
     bundle = None
-    there = wheel.release in said["releases"]
+    there = wheel.release in said.releases
     if decided.from_here and decided.platform is not None and not there:
         tell(STEPS[2], f"for Python {decided.platform.version}", None)
         bundle = await packages_for(
@@ -191,15 +187,15 @@ async def _brought(
         if not there:
             await _uploaded(machine, decided, wheel, bundle, tell)
         tell(STEPS[5], wheel.release, None)
-        return await do(machine, "switch", release=wheel.release, unit=decided.unit)
+        return await do(machine, "switch", Switched, release=wheel.release, unit=decided.unit)
     except HostError as error:
         # Without a connection nothing can be taken away; the next try finds it and goes on.
         with contextlib.suppress(HostError):
-            await do(machine, "abandon", drop_uploads=error.reason in _START_ANEW)
+            await do(machine, "abandon", Removed, drop_uploads=error.reason in _START_ANEW)
         raise
     except asyncio.CancelledError:
         with contextlib.suppress(HostError):
-            await asyncio.shield(do(machine, "abandon", drop_uploads=True))
+            await asyncio.shield(do(machine, "abandon", Removed, drop_uploads=True))
         raise
 
 
@@ -208,14 +204,14 @@ async def _uploaded(
 ) -> None:
     files = [one for one in (wheel, bundle) if one is not None]
     needs = decided.needs + (bundle.size if bundle else 0)
-    begun = await do(machine, "begin", files=[one.path.name for one in files], needs=needs)
+    begun = await do(machine, "begin", Begun, files=[one.path.name for one in files], needs=needs)
     total, done = sum(one.size for one in files), 0
 
     def share(at: int, _all: int) -> None:
         tell(STEPS[3], f"{done + at >> 20} of {total >> 20} MiB", (done + at) / total)
 
     for one in files:
-        target = f"{begun['incoming']}/{one.path.name}"
+        target = f"{begun.incoming}/{one.path.name}"
         await upload(machine.runner, machine.name, one.path, target, mode=0o600, progress=share)
         done += one.size
     where = "from what was sent" if bundle else "packages from the index there"
@@ -223,6 +219,7 @@ async def _uploaded(
     await do(
         machine,
         "environment",
+        MachineAnswer,
         release=wheel.release,
         python=decided.python,
         wheel=wheel.path.name,
@@ -233,12 +230,8 @@ async def _uploaded(
 
 async def _demo(machine: Machine, findings: list[Finding]) -> str | None:
     try:
-        done = await do(machine, "demo", question=_QUESTION)
+        done = await do(machine, "demo", DemoAnswered, question=_QUESTION)
     except HostError as error:
         findings.append(finding("remote.demo-failed", host=machine.name, why=error.problem.sentence()))
         return None
-    return str(done["answer"].get("text") or done["answer"])
-
-
-def _unit(said: dict[str, Any]) -> str:
-    return unit_of(str(said["root"]), {str(name): str(value) for name, value in said["environment"].items()})
+    return done.answer.text

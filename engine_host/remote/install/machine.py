@@ -8,11 +8,14 @@ import json
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
 
 from engine_host.core.errors import HostError
 from engine_host.core.outside import json_text
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.remote.install.answers import MachineAnswer
 from engine_host.remote.install.there.steps import MARK
 from engine_host.remote.run import Interpreter, RemoteOutcome, RemoteScript, Runner
 
@@ -35,6 +38,7 @@ _NO_PYTHON = 127
 _LONGEST_ANSWER = 4 << 20
 _SECONDS = {"probe": 180.0, "environment": 1800.0, "switch": 420.0, "demo": 600.0}
 _USUAL = 120.0
+Answer = TypeVar("Answer", bound=MachineAnswer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +49,8 @@ class Machine:
     runner: Runner
 
 
-async def do(machine: Machine, step: str, **asked: Any) -> dict[str, Any]:
-    """Do a step there; its answer. Raises HostError with what went wrong there."""
+async def do(machine: Machine, step: str, kind: type[Answer], **asked: Any) -> Answer:
+    """Do a step there; its answer. Raises HostError, also for an answer of another kind."""
     request = json.dumps({**asked, "step": step}).encode()
     data = _sized(_modules()) + _sized(request)
     said = await machine.runner.run(machine.name, _SCRIPT, data, seconds=_SECONDS.get(step, _USUAL))
@@ -59,9 +63,17 @@ async def do(machine: Machine, step: str, **asked: Any) -> dict[str, Any]:
             evidence={"stderr": said.stderr},
         )
     answer = _answer(machine.name, step, said)
-    if "done" in answer:
-        return answer["done"] if isinstance(answer["done"], dict) else {}
-    raise _failed(machine.name, answer)
+    if "done" not in answer:
+        raise _failed(machine.name, answer)
+    try:
+        return kind.model_validate(answer["done"])
+    except ValidationError as error:
+        raise HostError(
+            Reason.INSTALL_FAILED,
+            f"{machine.name} answered the step “{step}” in a form that is not known.",
+            cause="Something there answers in the place of our program.",
+            evidence={"fields": [".".join(map(str, one["loc"])) for one in error.errors()[:10]]},
+        ) from error
 
 
 def _sized(content: bytes) -> bytes:

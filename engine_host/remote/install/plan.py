@@ -1,12 +1,12 @@
 """The changes of an install, an update or a removal, from what the machine said of itself."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from engine_host.core.findings.table import finding
 from engine_host.protocol.plans import Finding
 from engine_host.protocol.remote_install import InstallOnHost, PlannedChange, RemoteChange, RemoteInstallPlan
+from engine_host.remote.install.answers import FoundPython, InstallRecord, Probed
 from engine_host.remote.install.own_wheel import LocalFile, pythons
 from engine_host.remote.install.packages import Platform, platform_of
 from engine_host.remote.install.unit import unit_of
@@ -28,114 +28,109 @@ class Decided:
     needs: int
 
 
-def decide(host: str, asked: InstallOnHost, said: Mapping[str, Any], wheel: LocalFile) -> Decided:
+def decide(host: str, asked: InstallOnHost, said: Probed, wheel: LocalFile) -> Decided:
     """Return what an install or an update does, with findings where it cannot be done or not as wished."""
     findings: list[Finding] = []
     chosen = _python(said)
     platform, why_here = None, ""
     if chosen is None:
-        found = ", ".join(".".join(map(str, one["version"])) for one in said["pythons"]) or "none"
+        found = ", ".join(one.text for one in said.pythons) or "none"
         findings.append(finding("remote.no-python", host=host, found=found))
     else:
-        version = (int(chosen["version"][0]), int(chosen["version"][1]))
-        platform = platform_of(version, str(said["machine"]), (str(said["libc"][0]), str(said["libc"][1])))
+        version = chosen.version[:2]
+        platform = platform_of(version, said.machine, said.libc)
         why_here = _why_from_here(asked, chosen, said)
         if why_here and platform is None:
-            libc = " ".join(map(str, said["libc"])).strip() or "another C library"
-            findings.append(finding("remote.no-platform", machine=str(said["machine"]), libc=libc))
+            libc = " ".join(said.libc).strip() or "another C library"
+            findings.append(finding("remote.no-platform", machine=said.machine, libc=libc))
         elif why_here and not asked.offline:
             findings.append(finding("remote.packages-from-here", why=why_here))
     needs = UNPACKED + wheel.size + _ROOM
-    if said["current"] != wheel.release and said["free"] < needs:
-        findings.append(
-            finding("remote.disk", host=host, free=int(said["free"]), path=str(said["root"]), needed=needs)
-        )
+    if said.current != wheel.release and said.free < needs:
+        findings.append(finding("remote.disk", host=host, free=said.free, path=said.root, needed=needs))
     findings += _of_what_runs(host, said)
-    if not said["gpus"]:
+    if not said.gpus:
         findings.append(finding("remote.no-gpu", host=host))
-    service = "systemd" if said["systemd"] else "plain"
+    service = "systemd" if said.systemd else "plain"
     if service == "plain":
         why = "this user has no service manager there"
-        findings.append(finding("remote.plain", why=why, user=str(said["user"])))
-    unit = unit_of(str(said["root"]), {str(name): str(value) for name, value in said["environment"].items()})
+        findings.append(finding("remote.plain", why=why, user=said.user))
+    unit = unit_of(said.root, said.environment)
     plan = RemoteInstallPlan(
         host=host,
         release=wheel.release,
-        before=said["current"],
-        python=str(chosen["path"]) if chosen else None,
+        before=said.current,
+        python=chosen.path if chosen else None,
         packages="here" if why_here else "index",
         service=service,
-        changes=tuple(_changes(said, wheel, service, unit, str(chosen["path"]) if chosen else "python3")),
+        changes=tuple(_changes(said, wheel, service, unit, chosen.path if chosen else "python3")),
         findings=tuple(findings),
     )
     return Decided(plan, plan.python or "", platform, bool(why_here), unit, needs)
 
 
-def removal(host: str, said: Mapping[str, Any]) -> RemoteInstallPlan:
+def removal(host: str, said: Probed) -> RemoteInstallPlan:
     """Return what an uninstall removes, and what it leaves because it was there before."""
-    made = set((said["record"] or {}).get("made", ()))
+    record = said.record or InstallRecord()
+    made = set(record.made)
     changes = [PlannedChange(kind=RemoteChange.RUN, what="stop the engine host")]
-    if (said["record"] or {}).get("service") == "systemd":
-        changes.append(PlannedChange(kind=RemoteChange.REMOVE, what=str(said["unit"])))
-    if (said["record"] or {}).get("set_lingering"):
+    if record.service == "systemd":
+        changes.append(PlannedChange(kind=RemoteChange.REMOVE, what=said.unit))
+    if record.set_lingering:
         changes.append(PlannedChange(kind=RemoteChange.RUN, what="loginctl disable-linger"))
-    changes.append(PlannedChange(kind=RemoteChange.REMOVE, what=str(said["root"])))
-    for path in said["own_data"]:
+    changes.append(PlannedChange(kind=RemoteChange.REMOVE, what=said.root))
+    for path in said.own_data:
         if path in made:
             note = "settings, data and models of the host there: it came with the install"
             changes.append(PlannedChange(kind=RemoteChange.REMOVE, what=path, note=note))
         else:
             changes.append(PlannedChange(kind=RemoteChange.KEEP, what=path, note="was there before"))
     findings = [one for one in _of_what_runs(host, said) if one.id == "remote.engines-end"]
-    return RemoteInstallPlan(
-        host=host, before=said["current"], changes=tuple(changes), findings=tuple(findings)
-    )
+    return RemoteInstallPlan(host=host, before=said.current, changes=tuple(changes), findings=tuple(findings))
 
 
-def _python(said: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    found = {tuple(one["version"][:2]): one for one in reversed(said["pythons"]) if one["venv"]}
+def _python(said: Probed) -> FoundPython | None:
+    found = {one.version[:2]: one for one in reversed(said.pythons) if one.venv}
     return next((found[version] for version in pythons() if version in found), None)
 
 
-def _why_from_here(asked: InstallOnHost, python: Mapping[str, Any], said: Mapping[str, Any]) -> str:
+def _why_from_here(asked: InstallOnHost, python: FoundPython, said: Probed) -> str:
     if asked.offline:
         return "that was asked for"
-    if not python["ensurepip"]:
+    if not python.ensurepip:
         return "its Python has no pip for new environments (python3-venv)"
-    if said["index"]["reachable"] is None:
+    if said.index.reachable is None:
         return "whether a package index answers there cannot be tried without pip"
-    return "" if said["index"]["reachable"] else "no package index answers there"
+    return "" if said.index.reachable else "no package index answers there"
 
 
-def _of_what_runs(host: str, said: Mapping[str, Any]) -> Iterator[Finding]:
-    running = said["running"]
-    if running is not None and not running["ours"]:
-        program = " ".join(map(str, running["argv"][:3]))
-        yield finding("remote.other-host", host=host, pid=int(running["pid"]), program=program)
-    if ending := [str(one["name"]) for one in said["engines"] if not one["keep"]]:
+def _of_what_runs(host: str, said: Probed) -> Iterator[Finding]:
+    running = said.running
+    if running is not None and not running.ours:
+        program = " ".join(running.argv[:3])
+        yield finding("remote.other-host", host=host, pid=running.pid, program=program)
+    if ending := [one.name for one in said.engines if not one.keep]:
         yield finding("remote.engines-end", names=ending)
 
 
-def _changes(
-    said: Mapping[str, Any], wheel: LocalFile, service: str, unit: str, python: str
-) -> Iterator[PlannedChange]:
+def _changes(said: Probed, wheel: LocalFile, service: str, unit: str, python: str) -> Iterator[PlannedChange]:
     add, change, run = RemoteChange.ADD, RemoteChange.CHANGE, RemoteChange.RUN
-    root = str(said["root"])
-    if wheel.release not in said["releases"]:
+    root = said.root
+    if wheel.release not in said.releases:
         uploaded = f"{root}/incoming/{wheel.path.name}"
         yield PlannedChange(kind=add, what=uploaded, size=wheel.size, note="removed in the end")
         yield PlannedChange(kind=run, what=f"{python} -m venv {root}/{wheel.release}")
         yield PlannedChange(kind=add, what=f"{root}/{wheel.release}", size=UNPACKED, note="about")
-    if said["current"] != wheel.release:
-        was = f"was {said['current']}" if said["current"] else ""
+    if said.current != wheel.release:
+        was = f"was {said.current}" if said.current else ""
         yield PlannedChange(kind=change if was else add, what=f"{root}/current -> {wheel.release}", note=was)
-    for name in said["releases"]:
-        if name not in {wheel.release, said["current"]}:
+    for name in said.releases:
+        if name not in {wheel.release, said.current}:
             yield PlannedChange(kind=RemoteChange.REMOVE, what=f"{root}/{name}", note="an older release")
     if service == "systemd":
-        known = (said["record"] or {}).get("service") == "systemd"
-        yield PlannedChange(kind=change if known else add, what=str(said["unit"]), text=unit)
-        if said["lingers"] is not True:
+        known = (said.record or InstallRecord()).service == "systemd"
+        yield PlannedChange(kind=change if known else add, what=said.unit, text=unit)
+        if said.lingers is not True:
             yield PlannedChange(kind=run, what="loginctl enable-linger", note="where it is permitted")
         for words in ("daemon-reload", "enable sndr-host.service", "restart sndr-host.service"):
             yield PlannedChange(kind=run, what=f"systemctl --user {words}")

@@ -30,7 +30,7 @@ def running_host(places: Places) -> dict[str, Any] | None:
         return None
     return {
         "pid": int(claim["pid"]),
-        "argv": argv,
+        "argv": [word[:500] for word in argv[:20]],
         "ours": any(word.startswith(places.root + os.sep) for word in argv[:2]),
     }
 
@@ -85,6 +85,7 @@ def start(places: Places, record: dict[str, Any], unit: str) -> dict[str, Any]:
         started = subprocess.Popen(
             [os.path.join(places.current, "bin", "python"), "-m", "engine_host", "serve"],
             cwd=places.home,
+            env=_environment_that_stays(),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -93,6 +94,12 @@ def start(places: Places, record: dict[str, Any], unit: str) -> dict[str, Any]:
     with open(os.path.join(places.root, "host.pid"), "w", encoding="utf-8") as file:
         file.write("%d\n" % started.pid)
     return {"service": service, "why_plain": why, "pid": started.pid}
+
+
+def _environment_that_stays() -> dict[str, str]:
+    """The session's variables, but for the folder that is removed when the session ends."""
+    gone = "/run/user/%d" % os.getuid()
+    return {name: value for name, value in os.environ.items() if (name, value) != ("XDG_RUNTIME_DIR", gone)}
 
 
 def stop(places: Places, record: dict[str, Any]) -> None:

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ConfigDict
 
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
+from engine_host.remote.install.answers import MachineAnswer, Probed, Removed, Switched
 from engine_host.remote.install.machine import do
 from engine_host.remote.install.unit import unit_of
 from tests.integration.remote.install.machines import SecondHome, pids_in, tree
@@ -107,8 +109,14 @@ def there() -> Iterator[SecondHome]:
     assert left == []
 
 
+class Anything(MachineAnswer):
+    """The answer of a step as it came."""
+
+    model_config = ConfigDict(extra="allow")
+
+
 def step(there: SecondHome, name: str, **asked: Any) -> dict[str, Any]:
-    return asyncio.run(do(there.machine, name, **asked))
+    return asyncio.run(do(there.machine, name, Anything, **asked)).model_dump()
 
 
 def begun(there: SecondHome, *releases: str) -> str:
@@ -181,13 +189,14 @@ def test_a_host_of_another_installation_is_left_alone(there: SecondHome) -> None
         )
         claim = there.home / ".local/share/sndr/host.claim"
         await until(claim.exists)
-        said = await do(there.machine, "probe", interpreters=["python3"], small_package=None)
-        assert said["running"]["ours"] is False
+        said = await do(there.machine, "probe", Probed, interpreters=["python3"], small_package=None)
+        assert said.running is not None
+        assert not said.running.ours
         with pytest.raises(HostError) as failed:
-            await do(there.machine, "switch", release="one", unit=unit)
+            await do(there.machine, "switch", Switched, release="one", unit=unit)
         assert failed.value.reason is Reason.CONFLICT
         assert process.returncode is None
-        await do(there.machine, "uninstall")
+        await do(there.machine, "uninstall", Removed)
         assert process.returncode is None
         process.terminate()
         await process.wait()

@@ -10,6 +10,7 @@ from engine_host.core.paths import Folders
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.remote_install import InstallOnHost, RemoteChange
 from engine_host.remote.install import machine
+from engine_host.remote.install.answers import Probed
 from engine_host.remote.install.own_wheel import LOCK, LocalFile, small_package
 from engine_host.remote.install.packages import Platform, platform_of
 from engine_host.remote.install.plan import decide, removal
@@ -19,7 +20,7 @@ from engine_host.remote.install.unit import unit_of
 WHEEL = LocalFile(Path("sndr_control_center-0.2.0-py3-none-any.whl"), 30 << 20, "ab" * 32)
 
 
-def said(**changes: Any) -> dict[str, Any]:
+def said(**changes: Any) -> Probed:
     """The answer of a machine on which nothing stands in the way."""
     python = {
         "path": "/usr/bin/python3.12",
@@ -28,8 +29,7 @@ def said(**changes: Any) -> dict[str, Any]:
         "pip": True,
         "venv": True,
     }
-    return {
-        "home": "/users/u",
+    plain = {
         "user": "u",
         "machine": "x86_64",
         "libc": ["glibc", "2.39"],
@@ -51,6 +51,7 @@ def said(**changes: Any) -> dict[str, Any]:
         "own_data": [],
         **changes,
     }
+    return Probed.model_validate(plain)
 
 
 def findings(asked: InstallOnHost | None = None, **changes: Any) -> list[str]:

@@ -1,0 +1,129 @@
+"""The answers of another machine, read with care: it may be anybody's."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Word = Annotated[str, Field(max_length=4096)]
+_MANY = 200
+
+
+class MachineAnswer(BaseModel):
+    """An answer of a step; what is not known in it is left out."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+
+class FoundPython(MachineAnswer):
+    """A Python there, and what it brings along."""
+
+    path: Word
+    version: tuple[int, int, int]
+    ensurepip: bool
+    pip: bool
+    venv: bool
+
+    @property
+    def text(self) -> str:
+        """Its version as people write it."""
+        return ".".join(map(str, self.version))
+
+
+class FoundIndex(MachineAnswer):
+    """The package index as it was tried there; None where nothing could try it."""
+
+    reachable: bool | None
+    said: Word = ""
+
+
+class FoundHost(MachineAnswer):
+    """The process that holds the data of this user."""
+
+    pid: int
+    argv: Annotated[tuple[Word, ...], Field(max_length=_MANY)]
+    ours: bool
+
+
+class FoundEngine(MachineAnswer):
+    """An engine that runs there."""
+
+    name: Word
+    keep: bool
+
+
+class InstallRecord(MachineAnswer):
+    """The note of an install there: the folders that it made, how the host is started."""
+
+    made: Annotated[tuple[Word, ...], Field(max_length=_MANY)] = ()
+    service: Word | None = None
+    set_lingering: bool = False
+
+
+class Probed(MachineAnswer):
+    """A machine before an install."""
+
+    user: Word
+    machine: Word
+    libc: tuple[Word, Word]
+    pythons: Annotated[tuple[FoundPython, ...], Field(max_length=_MANY)]
+    root: Word
+    unit: Word
+    environment: dict[Word, Word]
+    free: Annotated[int, Field(ge=0, lt=1 << 62)]
+    gpus: Annotated[tuple[dict[Word, Word], ...], Field(max_length=_MANY)]
+    index: FoundIndex
+    systemd: bool
+    lingers: bool | None
+    record: InstallRecord | None
+    current: Word | None
+    previous: Word | None
+    releases: Annotated[tuple[Word, ...], Field(max_length=_MANY)]
+    running: FoundHost | None
+    engines: Annotated[tuple[FoundEngine, ...], Field(max_length=_MANY)]
+    own_data: Annotated[tuple[Word, ...], Field(max_length=_MANY)]
+
+    @property
+    def ours_runs(self) -> bool:
+        """True if the host that was installed from here runs."""
+        return self.running is not None and self.running.ours
+
+
+class Begun(MachineAnswer):
+    """The folder there that files are sent to."""
+
+    incoming: Word
+
+
+class FoundVersion(MachineAnswer):
+    """The program that answered there."""
+
+    program: Word
+    protocol: Word
+
+
+class Switched(MachineAnswer):
+    """A release that runs now, and the one before."""
+
+    before: Word | None
+    version: FoundVersion
+    service: Word
+    why_plain: Word = ""
+
+
+class DemoSaid(MachineAnswer):
+    """An answer of the bundled model."""
+
+    text: Word
+
+
+class DemoAnswered(MachineAnswer):
+    """The answer of the bundled model there."""
+
+    answer: DemoSaid
+
+
+class Removed(MachineAnswer):
+    """The folders that were removed there, and those that were there before."""
+
+    removed: Annotated[tuple[Word, ...], Field(max_length=_MANY)]
+    kept: Annotated[tuple[Word, ...], Field(max_length=_MANY)]
