@@ -285,3 +285,45 @@ class HostSheet(Wire):
     host: str
     findings: tuple[Finding, ...]
     markdown: str
+
+
+class WatchdogCheck(Wire):
+    """One thing that a watchdog looked at; `ok` is None where it could not be."""
+
+    name: str
+    ok: bool | None = None
+    detail: str = ""
+
+
+class WatchdogEvent(Wire):
+    """A change of what a watchdog says of its service."""
+
+    at: Seconds
+    state: str
+    why: str = ""
+
+
+class WatchdogState(Wire):
+    """The newest look of a watchdog: `at` None for one that has not looked yet, `restarts` within six hours.
+
+    `state` is one of the watchdog's words: healthy, degraded, starting, busy, failing, restarted, given_up,
+    stopped, rehydrating, rehydrated; "unknown" without one.
+    """
+
+    service: str
+    state: str = "unknown"
+    why: str = ""
+    at: Seconds | None = None
+    changed_at: Seconds | None = None
+    failures: int = 0
+    restarts: int = 0
+    checks: tuple[WatchdogCheck, ...] = ()
+    events: tuple[WatchdogEvent, ...] = ()
+
+
+class WatchdogPage(Wire):
+    """The watchdogs of a host; `read_at` is the time there was asked at."""
+
+    host: str
+    read_at: Seconds
+    watchdogs: tuple[WatchdogState, ...]

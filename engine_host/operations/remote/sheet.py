@@ -1,11 +1,14 @@
-"""Says what to know about a remote host: its sheet with its lints, and the profile of its engines."""
+"""Says what to know about a remote host: its sheet with its lints, its engines' profile, its watchdogs."""
+
+import time
 
 from engine_host.operations.performs import performs
 from engine_host.protocol.operations import remote_hosts as ops
-from engine_host.protocol.remote_hosts import HostProfile, HostSheet
+from engine_host.protocol.remote_hosts import HostProfile, HostSheet, WatchdogPage
 from engine_host.remote.hosts import RemoteHosts
 from engine_host.remote.lints import lints
 from engine_host.remote.sheet import sheet
+from engine_host.remote.watchdogs import read_watchdogs
 
 
 class HostSheetOperations:
@@ -31,3 +34,9 @@ class HostSheetOperations:
     def keep(self, name: str) -> HostProfile:
         """Keep what runs as right. Raises HostError: not_found, conflict, and what saving raises."""
         return self._hosts.book.keep_profile(name)
+
+    @performs(ops.HOST_WATCHDOGS)
+    async def watchdogs(self, name: str) -> WatchdogPage:
+        """Return what watchdogs there saw last. Raises HostError: not_found, ssh_lost, ssh_failed."""
+        found = await read_watchdogs(lambda script: self._hosts.run(name, script), name)
+        return WatchdogPage(host=name, read_at=time.time(), watchdogs=found)

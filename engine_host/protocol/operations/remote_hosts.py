@@ -15,6 +15,7 @@ from engine_host.protocol.remote_hosts import (
     RemoteHost,
     RemoteHostPage,
     SshQuestionPage,
+    WatchdogPage,
 )
 
 # Each row: name, method, path, request, answer, what it does. Formatted by hand, to be read as a table.
@@ -74,6 +75,10 @@ HOST_FACTS = Operation(
     "hosts.facts", "GET", "/v1/hosts/{name}/facts", Nothing, RemoteFacts,
     "What was last read of a host, each part with its time.",
     reasons=(Reason.NOT_FOUND,), command="host facts")
+HOST_WATCHDOGS = Operation(
+    "hosts.watchdogs", "GET", "/v1/hosts/{name}/watchdogs", Nothing, WatchdogPage,
+    "What the watchdogs of its services saw last, and what changed; they look while nobody is connected.",
+    reasons=OF_SSH, command="host watch", seconds=60.0)
 HOST_SHEET = Operation(
     "hosts.sheet", "GET", "/v1/hosts/{name}/sheet", Nothing, HostSheet,
     "One page about a host in Markdown, made of what was last read of it, with what looks wrong.",
