@@ -13,6 +13,7 @@ from engine_host.cli.text.plan import finding_lines
 from engine_host.protocol.operations import remote_hosts as ops
 from engine_host.protocol.remote_hosts import (
     AddRemoteHost,
+    ChangeRemoteHost,
     RemoteHost,
     RemoteHostPage,
     RemoteHostState,
@@ -104,6 +105,38 @@ def add(
     return None
 
 
+@host.command("change")
+@click.argument("name")
+@click.argument("destination", required=False)
+@click.option("--agentless/--engine-host", default=None, help="The way to work with it from now on.")
+@click.option("--model-root", help="The folder of its models.")
+@click.option("--default-pin", help="The vLLM that starts there use.")
+@click.option("--address-command", help="A command of this machine that prints its address.")
+@click.option("--notes", help="What is to be remembered about it.")
+@command
+def change(
+    out: Output, /, name: str, destination: str | None, agentless: bool | None, **said: str | None
+) -> Exit | None:
+    """Keep other facts about NAME; what is not said stays, and an empty text ("") removes one.
+
+    Another destination or way ends its connection.
+    """
+    with find_or_start() as hold:
+        old = hold.client.call(ops.REMOTE_HOST, name=name)
+        kept = {fact: getattr(old, fact) for fact in said}
+        mode = old.mode
+        if agentless is not None:
+            mode = RemoteMode.AGENTLESS if agentless else RemoteMode.ENGINE_HOST
+        asked = ChangeRemoteHost(
+            destination=destination or old.destination,
+            mode=mode,
+            **{fact: kept[fact] if text is None else text or None for fact, text in said.items()},
+        )
+        changed = hold.client.call(ops.CHANGE_HOST, asked, name=name)
+    out.result(changed, f"{changed.name} leads to {changed.destination} ({_MODES[changed.mode]}).")
+    return None
+
+
 @host.command("remove")
 @click.argument("name")
 @command
@@ -191,6 +224,6 @@ def _lines(page: RemoteHostPage) -> list[str]:
 
 def _note(one: RemoteHost) -> str:
     if one.problem is not None:
-        again = f", again in {max(0.0, one.next_try_at - time.time()):.0f} s" if one.next_try_at else ""
+        again = f" Again in {max(0.0, one.next_try_at - time.time()):.0f} s." if one.next_try_at else ""
         return f"{one.problem.reason}: {one.problem.message}{again}"
     return one.sentence if one.state is not RemoteHostState.DISCONNECTED else ""

@@ -53,8 +53,8 @@ REMOTE_HOST = Operation(
     reasons=(Reason.NOT_FOUND,), command="host list")
 CHANGE_HOST = Operation(
     "hosts.change", "PUT", "/v1/hosts/{name}", ChangeRemoteHost, RemoteHost,
-    "Keep other facts about a host; a new destination holds from the next connection on.",
-    reasons=(Reason.NOT_FOUND, *_OF_SAVING), command="host add")
+    "Keep other facts about a host; another destination or way ends its connection.",
+    reasons=(Reason.NOT_FOUND, *_OF_SAVING), command="host change")
 REMOVE_HOST = Operation(
     "hosts.remove", "DELETE", "/v1/hosts/{name}", Nothing, RemoteHostPage,
     "Disconnect and forget a host; nothing changes there.",

@@ -74,6 +74,10 @@ class Connection:
         return self.status.state is RemoteHostState.CONNECTED
 
     @property
+    def _trying(self) -> str:
+        return f"Connecting to {self.host.destination}."
+
+    @property
     def wanted(self) -> bool:
         """True while it is being kept."""
         return self._task is not None and not self._task.done()
@@ -82,13 +86,16 @@ class Connection:
         """Connect, or try again now; does nothing while it stands. Raises HostError(ssh_missing)."""
         _ = self._ssh.program
         if self.wanted:
+            if self.status.next_try_at is not None:
+                # Whoever asked is to wait for this try, and not to read of the one before.
+                self._tell(RemoteHostState.RECONNECTING, self._trying, problem=self.status.problem)
             self._now.set()
             return
         if not self._told_reaper:
             self._told_reaper = True
             for file in self.folder.files():
                 self._reaper.remove_with_host(file)
-        self._tell(RemoteHostState.CONNECTING, f"Connecting to {self.host.destination}.")
+        self._tell(RemoteHostState.CONNECTING, self._trying)
         self._task = asyncio.create_task(self._keep(), name=f"ssh to {self.host.name}")
 
     async def disconnect(self) -> None:
@@ -157,7 +164,7 @@ class Connection:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(pause):
                 await self._now.wait()
-        self._tell(RemoteHostState.RECONNECTING, f"Connecting to {self.host.destination}.", problem=problem)
+        self._tell(RemoteHostState.RECONNECTING, self._trying, problem=problem)
 
     async def _once(self) -> tuple[Problem, bool]:
         """Connect once and stay until it ends; return why it ended, and whether it had stood.
@@ -273,7 +280,7 @@ class Connection:
                 RemoteHostState.ASKING, f"ssh asks for an answer: {what}.", problem=self.status.problem
             )
         elif self.status.state is RemoteHostState.ASKING:
-            self._tell(RemoteHostState.CONNECTING, f"Connecting to {self.host.destination}.")
+            self._tell(RemoteHostState.CONNECTING, self._trying)
 
     def _tell(
         self,

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -95,6 +96,22 @@ def test_the_local_endpoint_answers_with_the_engine_there(here: Here) -> None:
         assert until(
             lambda: there.call(ops.REQUESTS, RequestQuery()).requests[0].state is RequestState.CANCELLED, 20
         ), there.call(ops.REQUESTS, RequestQuery())
+    # An engine that dies there is an error in the stream, and the route says what would help.
+    with here.there() as there:
+        engine = there.call(ops.ENGINES).engines[0]
+    assert engine.pid is not None
+    lines = []
+    with httpx.stream("POST", here.url, json={**CHAT, "max_tokens": 900}, timeout=60) as answer:
+        for line in answer.iter_lines():
+            lines.append(line)
+            if len(lines) == 5:
+                os.kill(engine.pid, signal.SIGKILL)
+    last = json.loads(next(line for line in reversed(lines) if line.startswith("data: {"))[6:])
+    assert last["error"]["code"], last
+    assert until(lambda: not here.client.call(host_ops.REMOTE_HOST, name="gpu").models, 30)
+    refused = httpx.post(here.url, json={**CHAT, "stream": False})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (503, "route_target_not_running")
+    assert "sndr --host gpu run story" in refused.json()["error"]["message"]
 
 
 def test_a_tunnel_that_breaks_in_mid_stream_is_an_error_and_heals(here: Here) -> None:

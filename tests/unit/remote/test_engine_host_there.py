@@ -1,0 +1,92 @@
+"""A machine that lies about its engine host is not believed; the connection to it is FAKE."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.remote_hosts import RemoteMode
+from engine_host.remote.book import KeptHost
+from engine_host.remote.engine_host_there import EngineHostLink, EngineHostThere
+from engine_host.remote.run import RemoteOutcome, RemoteScript
+from engine_host.remote.ssh.connection import Connection
+from engine_host.remote.ssh.folder import HostFolder
+from tests.unit.asynchronous import run
+
+TOKEN = "t" * 43
+
+
+class FakeConnection:
+    """A connection that forwards nothing."""
+
+    def __init__(self, folder: Path) -> None:
+        self.host = KeptHost(name="gpu", destination="gpu", mode=RemoteMode.ENGINE_HOST, added_at=1.0)
+        self.folder = HostFolder(folder)
+        self.forwarded: list[str] = []
+
+    async def forward(self, _local: Path, there: str) -> None:
+        self.forwarded.append(there)
+
+
+def problem_after(folder: Path, printed: bytes, code: int | None = 0) -> tuple[Reason, list[str]]:
+    """The reason that is told when the machine prints this, and what was forwarded."""
+    connection = FakeConnection(folder)
+
+    async def told(_script: RemoteScript) -> RemoteOutcome:
+        return RemoteOutcome(code, printed, "")
+
+    async def work() -> EngineHostThere:
+        heard: asyncio.Queue[EngineHostThere] = asyncio.Queue()
+        link = EngineHostLink(cast(Connection, connection), told, heard.put_nowait)
+        keeping = asyncio.create_task(link.keep())
+        try:
+            return await heard.get()
+        finally:
+            keeping.cancel()
+            await asyncio.gather(keeping, return_exceptions=True)
+
+    there = run(work())
+    assert not there.reachable
+    assert there.problem is not None
+    return there.problem.reason, connection.forwarded
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ({"state": "none"}, Reason.HOST_UNREACHABLE),
+        ({"state": "ended", "run": "/run"}, Reason.HOST_UNREACHABLE),
+        ({"state": "unsafe", "run": "/run"}, Reason.RUN_FOLDER_UNSAFE),
+        ({"state": "running", "socket": "relative", "token": TOKEN}, Reason.HOST_UNREACHABLE),
+        ({"state": "running", "socket": "/a\n/b", "token": TOKEN}, Reason.HOST_UNREACHABLE),
+        ({"state": "running", "socket": "/" + "a" * 300, "token": TOKEN}, Reason.HOST_UNREACHABLE),
+        ({"state": "running", "socket": "/a", "token": "x\r\nHost: b"}, Reason.HOST_UNREACHABLE),
+        ({"state": "running", "socket": "/a", "token": "t" * 9999}, Reason.HOST_UNREACHABLE),
+        ({"state": ["running"]}, Reason.HOST_UNREACHABLE),
+        ({}, Reason.SSH_FAILED),
+    ],
+)
+def test_what_it_says_is_checked_before_anything_is_forwarded(
+    tmp_path: Path, said: dict[str, Any], reason: Reason
+) -> None:
+    assert problem_after(tmp_path, json.dumps(said).encode()) == (reason, [])
+
+
+@pytest.mark.parametrize("printed", [b"", b"\xff\x00", b"[1]", b"{" * 100_000, b'{"state": NaN}'])
+def test_what_is_no_answer(tmp_path: Path, printed: bytes) -> None:
+    assert problem_after(tmp_path, printed) == (Reason.SSH_FAILED, [])
+
+
+def test_a_program_that_failed_or_hung(tmp_path: Path) -> None:
+    assert problem_after(tmp_path, b"", 1)[0] is Reason.SSH_FAILED
+    assert problem_after(tmp_path, b"", None)[0] is Reason.SSH_FAILED
+
+
+def test_one_that_does_not_answer_is_told_and_its_token_is_not_left(tmp_path: Path) -> None:
+    said = {"state": "running", "socket": "/run/control.sock", "token": TOKEN}
+    reason, forwarded = problem_after(tmp_path, json.dumps(said).encode())
+    assert (reason, forwarded) == (Reason.HOST_GONE, ["/run/control.sock"])
+    assert not (tmp_path / "control.token").exists()
