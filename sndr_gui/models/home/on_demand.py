@@ -7,10 +7,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.on_demand import LoadOnDemand, OnDemandModel, OnDemandState
 from engine_host.protocol.operations import table as ops
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
+from sndr_gui.models.home.load_form import LoadForm
 
 Command = Callable[[AsyncControlClient], Awaitable[None]]
 _TONES = {
@@ -45,13 +47,21 @@ class OnDemandRows:
         models = self._session.state.on_demand
         return tuple(self._row(models[name]) for name in sorted(models))
 
-    def load(self, name: str) -> None:
-        """Load one now, as a request would."""
+    def load(self, name: str, overrides: Overrides | None = None) -> None:
+        """Load one now, as a request would, or with other settings for this load alone."""
 
         async def work(client: AsyncControlClient) -> None:
-            await client.call(ops.LOAD_ON_DEMAND, LoadOnDemand(), id=name)
+            await client.call(ops.LOAD_ON_DEMAND, LoadOnDemand(overrides=overrides or Overrides()), id=name)
 
         self._send(name, "load", work)
+
+    def ask(self, name: str, show: Callable[[LoadForm], object]) -> None:
+        """Read which settings a load of one may be given, and show the form of them."""
+
+        async def work(client: AsyncControlClient) -> None:
+            show(LoadForm(name, (await client.call(ops.ON_DEMAND_MODEL, id=name)).settings))
+
+        self._send(name, "read the settings of", work)
 
     def unload(self, name: str) -> None:
         """Drain and stop one."""

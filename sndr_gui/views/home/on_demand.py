@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shlex
+from functools import partial
 
-from PySide6.QtWidgets import QGridLayout
+from PySide6.QtWidgets import QGridLayout, QWidget
 
 from sndr_gui.kit.formats import shortened
+from sndr_gui.models.home.load_form import LoadForm
 from sndr_gui.models.home.on_demand import OnDemandRow
 from sndr_gui.models.home.page import HomeModel
+from sndr_gui.views.home.load_form import LoadDialog
 from sndr_gui.views.widgets.buttons import button, tip
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.labels import ElidedLabel, set_text, set_tone, text
@@ -36,7 +39,7 @@ class OnDemandCard(Card):
             clear(self._grid)
             self.lines = [_Line(entry.name, self._model) for entry in rows]
             for place, line in enumerate(self.lines):
-                for across, part in enumerate((line.label, line.state, line.about, line.act, line.remove)):
+                for across, part in enumerate(line.parts):
                     self._grid.addWidget(part, place, across)
         for line, entry in zip(self.lines, rows, strict=True):
             line.show_row(entry)
@@ -53,6 +56,16 @@ class _Line:
         self.state = text("")
         self.about = ElidedLabel("", "muted")
         self.act = button("Load", self._on_act)
+        self.other = button("Load with…", self._on_other)
+        self.other.setAccessibleName(f"Load {name} with other settings")
+        self.other.setToolTip(
+            tip(
+                "Choose other settings, for this load alone",
+                "",
+                shlex.join(["sndr", "on-demand", "load", name, "--set", "NAME=VALUE"]),
+            )
+        )
+        self.dialog: LoadDialog | None = None
         self.remove = button("Remove", self._on_remove)
         self.remove.setAccessibleName(f"Let no request load {name}")
         self.remove.setToolTip(
@@ -66,6 +79,25 @@ class _Line:
     def _on_act(self) -> None:
         (self._model.on_demand.load if self._loads else self._model.on_demand.unload)(self.name)
 
+    @property
+    def parts(self) -> tuple[QWidget, ...]:
+        """The parts of the row, from the left."""
+        return self.label, self.state, self.about, self.other, self.act, self.remove
+
+    def _on_other(self) -> None:
+        self._model.on_demand.ask(self.name, self._show_form)
+
+    def _show_form(self, form: LoadForm) -> None:
+        if self.other.isVisible():
+            self.dialog = LoadDialog(
+                self.other.window(), form, partial(self._model.on_demand.load, self.name)
+            )
+            self.dialog.finished.connect(self._on_closed)
+            self.dialog.open()
+
+    def _on_closed(self) -> None:
+        self.dialog = None
+
     def _on_remove(self) -> None:
         self._model.on_demand.remove(self.name)
 
@@ -78,6 +110,8 @@ class _Line:
         word = "Load" if entry.load else "Unload"
         self.act.setText(word)
         self.act.setEnabled(entry.can_act)
+        self.other.setVisible(entry.load)
+        self.other.setEnabled(entry.can_act)
         self.act.setAccessibleName(f"{word} {entry.name}")
         what = "Load it now, as a request would" if entry.load else "Finish what it answers, then stop it"
         self.act.setToolTip(tip(what, "", shlex.join(["sndr", "on-demand", word.lower(), entry.name])))

@@ -12,6 +12,8 @@ from engine_host.protocol.jobs import Job, JobKind, JobState
 from engine_host.protocol.on_demand import (
     AddOnDemand,
     LoadOnDemand,
+    LoadSetting,
+    OnDemandDetail,
     OnDemandModel,
     OnDemandPage,
     OnDemandState,
@@ -37,6 +39,7 @@ class FakeEndpoint(ABC):
     def __init__(self) -> None:
         self.requests: list[EngineRequest] = []
         self.on_demand: dict[str, OnDemandModel] = {}
+        self.load_settings: tuple[LoadSetting, ...] = ()
         self.details: dict[str, RequestDetail] = {}
         self.conversations: list[Conversation] = []
         self.capture = CaptureState(most_requests=200, most_bytes=64 << 20)
@@ -90,6 +93,10 @@ class FakeEndpoint(ABC):
     @performs(ops.LOAD_ON_DEMAND)
     def _load_on_demand(self, name: str, _asked: LoadOnDemand) -> OnDemandModel:
         return self.on_demand[name].model_copy(update={"state": OnDemandState.LOADING})
+
+    @performs(ops.ON_DEMAND_MODEL)
+    def _on_demand_model(self, name: str) -> OnDemandDetail:
+        return OnDemandDetail(model=self.on_demand[name], settings=self.load_settings)
 
     @performs(ops.UNLOAD_ON_DEMAND)
     def _unload_on_demand(self, name: str) -> OnDemandModel:

@@ -5,6 +5,7 @@ from typing import Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLineEdit
 
 from engine_host.protocol.engines import EngineState, RequestState, SpeedComparison, SpeedRow
 from engine_host.protocol.errors import Fix, Problem, Reason
@@ -17,11 +18,12 @@ from engine_host.protocol.events import (
     TelemetryEvent,
 )
 from engine_host.protocol.jobs import JobKind, JobState
-from engine_host.protocol.on_demand import OnDemandChange, OnDemandState
+from engine_host.protocol.on_demand import LoadSetting, OnDemandChange, OnDemandState
 from engine_host.protocol.plans import ServerChoice
 from engine_host.protocol.telemetry import Sample
 from sndr_gui.views.home.page import HomeView
 from sndr_gui.views.logs.page import LogsView
+from sndr_gui.views.widgets.fields import ChoiceBox
 from tests.views.conftest import Stage
 from tests.views.samples import host as samples
 
@@ -175,6 +177,46 @@ async def test_home_disconnected_keeps_values_and_marks_their_age(stage: Stage) 
     await stage.until(lambda: "last seen" in page.subtitle.text())
     assert not page.stop.isEnabled()
     assert page._cards[1].value.text() == "8 / 32 GiB"
+
+
+async def test_a_model_is_loaded_with_other_settings_for_once(stage: Stage) -> None:
+    page = home(stage)
+    host = stage.host
+    host.load_settings = (
+        LoadSetting(name="context", caption="Context", help="tokens", kind="whole", unit="tokens",
+                    minimum=128, maximum=4096, step=1, value=1024, given=True),
+        LoadSetting(name="flash_attention", caption="Flash attention", help="h", kind="choice",
+                    choices=("auto", "on", "off"), value="auto"),
+        LoadSetting(name="extra_arguments", caption="<b>More</b>", help="h", kind="words"),
+    )  # fmt: skip
+    host.on_demand["small"] = samples.on_demand(OnDemandState.LOADABLE)
+    host.publish(OnDemandEvent(change=OnDemandChange.USED, model=host.on_demand["small"]))
+    await stage.until(lambda: page.on_demand.isVisible())
+    line = page.on_demand.lines[0]
+    QTest.mouseClick(line.other, Qt.MouseButton.LeftButton)
+    await stage.until(lambda: line.dialog is not None)
+    dialog = line.dialog
+    assert dialog is not None
+    context, flash = dialog.fields["context"], dialog.fields["flash_attention"]
+    assert isinstance(context, QLineEdit)
+    assert isinstance(flash, ChoiceBox)
+    assert context.placeholderText() == "1024 tokens"
+    assert context.accessibleDescription() == "tokens (128 to 4,096 tokens)"
+    for typed in ("5,000", "12", "1.5", "much", "nan"):
+        context.setText(typed)
+        assert not dialog.send.isEnabled()
+        assert dialog.wrong.text().startswith("Context")
+    context.setText("2,048")
+    flash.setCurrentIndex(2)
+    assert dialog.send.isEnabled()
+    assert dialog.command.label.text() == (
+        "sndr on-demand load small --set context=2048 --set flash_attention=on"
+    )
+    dialog.send.click()
+    await stage.until(lambda: bool(host.sent("POST", "/v1/on-demand/small/load")))
+    overrides = host.sent("POST", "/v1/on-demand/small/load")[0]["overrides"]
+    assert (overrides["context"], overrides["flash_attention"]) == (2048, "on")
+    await stage.until(lambda: line.dialog is None)
 
 
 async def test_models_on_demand_say_what_they_do_and_are_loaded_and_ended(stage: Stage) -> None:
