@@ -103,6 +103,53 @@ def test_a_new_host_key_is_asked_for_once_and_kept_by_ssh(fleet: Open, machines:
     run(work())
 
 
+def test_whatever_the_configuration_says_keys_are_asked_for_and_the_connection_is_ours(
+    fleet: Open, machines: Machines
+) -> None:
+    machines.known_hosts.unlink()
+    odd = (
+        "StrictHostKeyChecking no", "ControlMaster auto", f"ControlPath {machines.folder}/theirs",
+        "ControlPersist yes", f"LocalForward 127.0.0.1:{machines.target.port} 127.0.0.1:1", "LogLevel QUIET",
+        "RemoteCommand touch pwned", "RequestTTY force", "ForwardAgent yes", "BatchMode yes",
+        "ServerAliveInterval 0",
+    )  # fmt: skip
+    machines.write_config(more="Host *\n" + "".join(f"  {line}\n" for line in odd))
+
+    async def work() -> None:
+        async with fleet() as found:
+            found.add("gpu", "direct")
+            found.hosts.connect("gpu")
+            question = await found.question()
+            assert question.kind is SshQuestionKind.HOST_KEY
+            await found.answer(question)
+            await found.reach("gpu")
+            assert (await found.hosts.run("gpu", PYTHON, b"abc")).stdout == b"cba\n"
+            machines.target.signal(signal.SIGSTOP)
+            await found.reach("gpu", RemoteHostState.RECONNECTING)
+            machines.target.signal(signal.SIGCONT)
+        assert not ssh_processes()
+
+    run(work())
+    assert not (machines.far / "pwned").exists()
+    assert not (machines.folder / "theirs").exists()
+
+
+def test_a_configuration_that_takes_no_new_key_is_obeyed(fleet: Open, machines: Machines) -> None:
+    machines.known_hosts.unlink()
+    machines.write_config(more="Host *\n  StrictHostKeyChecking yes\n")
+
+    async def work() -> None:
+        async with fleet() as found:
+            found.add("gpu", "direct")
+            found.hosts.connect("gpu")
+            shown = await found.reach("gpu", RemoteHostState.FAILED)
+            assert shown.problem is not None
+            assert shown.problem.reason is Reason.HOST_KEY_UNKNOWN
+            assert RemoteHostState.ASKING not in found.states("gpu")
+
+    run(work())
+
+
 def test_a_new_host_key_that_is_refused_is_not_kept(fleet: Open, machines: Machines) -> None:
     machines.known_hosts.unlink()
 
