@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
-from engine_host.deploy.targets.quoting import unit, unit_plain, unit_value
+from engine_host.deploy.targets.quoting import unit_plain, unit_value
 from engine_host.deploy.targets.units import command_line, unit_text
 
 
@@ -12,7 +12,8 @@ def unit_of(root: str, environment: Mapping[str, str]) -> str:
 
     `environment` holds the variables that move the program's folders, where the user has any.
     """
-    python = str(PurePosixPath(root) / "current" / "bin" / "python")
+    # In the first word of a command line systemd takes `$` as it is.
+    program = unit_value(str(PurePosixPath(root) / "current" / "bin" / "python"), {})
     lines = [unit_value(f"{name}={value}", {}) for name, value in sorted(environment.items())]
     return unit_text(
         ("Written by `sndr host install`; `sndr host uninstall` removes it.",),
@@ -23,7 +24,7 @@ def unit_of(root: str, environment: Mapping[str, str]) -> str:
                 [
                     ("Type", "exec"),
                     *(("Environment", one) for one in lines),
-                    ("ExecStart", command_line([unit(python, {}), "-m", "engine_host", "serve"])),
+                    ("ExecStart", command_line([program, "-m", "engine_host", "serve"])),
                     ("Restart", "on-failure"),
                     ("RestartSec", "5"),
                     # Engines that are kept outlive a host; the others are ended by it, or by its reaper.

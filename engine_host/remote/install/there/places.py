@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 import tempfile
@@ -63,10 +64,12 @@ class Places:
 
 
 class Alone:
-    """Keeps a second install of this user out: one whose connection was lost may still be at work."""
+    """Keeps a second install into the same folder out: one whose connection was lost may still be at work."""
 
     def __init__(self, changing: bool) -> None:
-        self._path = os.path.join(tempfile.gettempdir(), "sndr-install-%d.lock" % os.getuid())
+        # Outside of that folder, which may come and go while it is held.
+        of = hashlib.sha256(os.fsencode(Places().root)).hexdigest()[:12]
+        self._path = os.path.join(tempfile.gettempdir(), "sndr-install-%d-%s.lock" % (os.getuid(), of))
         self._changing = changing
         self._file: int | None = None
 

@@ -66,7 +66,7 @@ def environment(asked: dict[str, Any]) -> dict[str, Any]:
     shutil.rmtree(target, ignore_errors=True)
     try:
         without = ["--without-pip"] if bundle else []
-        run([asked["python"], "-m", "venv", *without, target], LONG, "install_failed")
+        run([asked["python"], "-m", "venv", *without, target], LONG, "install_failed", NO_PROGRAMS)
         own = os.path.join(target, "bin", "python")
         packages = run(
             [own, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], QUICK, "install_failed"
@@ -108,7 +108,7 @@ def switch(asked: dict[str, Any]) -> dict[str, Any]:
     lead(places.current, asked["release"])
     try:
         told = start(places, record, asked["unit"])
-        version = answering(target, told.get("pid"))
+        version = answering(places, target, told.get("pid"))
     except Failed as failure:
         stop(places, record)
         failure.evidence["log"] = tail(os.path.join(places.root, "host.log"))
@@ -116,7 +116,7 @@ def switch(asked: dict[str, Any]) -> dict[str, Any]:
         if before is not None and before != asked["release"]:
             lead(places.current, before)
             old = start(places, record, asked["unit"])
-            answering(places.release(before), old.get("pid"))
+            answering(places, places.release(before), old.get("pid"))
             failure.evidence["back_on"] = before
         elif before is None:
             os.remove(places.current)

@@ -105,22 +105,21 @@ def _environment_that_stays() -> dict[str, str]:
 def stop(places: Places, record: dict[str, Any]) -> None:
     if record.get("service") == "systemd" and os.path.exists(places.unit):
         attempt(["systemctl", "--user", "stop", UNIT], _DOWN)
-    end = time.monotonic() + _DOWN
     running = running_host(places)
-    while running is not None and running["ours"]:
-        try:
-            # Its reaper ends what it leaves.
-            os.kill(running["pid"], signal.SIGTERM if time.monotonic() < end else signal.SIGKILL)
-        except ProcessLookupError:
-            break
-        for _ in range(50):
-            if not _alive(running["pid"]):
-                break
+    if running is None or not running["ours"]:
+        return
+    # Asked once: a second signal would cut the end short. What is killed has a reaper.
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(running["pid"], number)
+        end = time.monotonic() + _DOWN
+        while _alive(running["pid"]) and time.monotonic() < end:
             time.sleep(0.1)
-        running = running_host(places)
+        if not _alive(running["pid"]):
+            return
 
 
-def answering(target: str, pid: int | None) -> dict[str, Any]:
+def answering(places: Places, target: str, pid: int | None) -> dict[str, Any]:
     """Wait until the started host answers, and is of this release; `pid` is its process if known."""
     wanted = sndr(target, ["version", "--json"])
     end = time.monotonic() + _UP
@@ -134,6 +133,12 @@ def answering(target: str, pid: int | None) -> dict[str, Any]:
                     "verification_failed", "The new host did not answer.", **failure.evidence
                 ) from failure
             time.sleep(0.5)
+    running = running_host(places)
+    if running is None or not running["ours"] or running["pid"] != host["pid"]:
+        raise Failed("verification_failed", "Another host than the new one answers there.", pid=host["pid"])
+    if wanted["program"] not in str(host["program"]).split():
+        said = {"wanted": wanted["program"], "answers": host["program"]}
+        raise Failed("verification_failed", "The host that answers is of another version.", **said)
     return {"program": wanted["program"], "protocol": wanted["protocol"], "pid": host["pid"]}
 
 

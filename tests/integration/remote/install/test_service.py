@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -87,7 +88,7 @@ elif words[0] == "status":
     except OSError:
         sys.exit(3)
     engine = {{"name": "a", "state": "ready", "keep": False}}
-    print(json.dumps({{"host": {{"pid": pid}}, "engines": [engine]}}))
+    print(json.dumps({{"host": {{"pid": pid, "program": "sndr 0.2.0"}}, "engines": [engine]}}))
 """
 
 
@@ -215,3 +216,21 @@ def test_what_is_asked_is_data(there: SecondHome, text: str) -> None:
     assert said["pythons"]
     assert not list(there.home.parent.rglob("pwned"))
     assert json.dumps(said)
+
+
+def test_systemd_reads_the_unit_also_of_an_odd_folder(tmp_path: Path) -> None:
+    root = tmp_path / "a b%n $HOME"
+    (root / "current" / "bin").mkdir(parents=True)
+    (root / "current" / "bin" / "python").symlink_to(sys.executable)
+    (tmp_path / "run").mkdir(mode=0o700)
+    (tmp_path / "sndr-host.service").write_text(unit_of(str(root), {"SNDR_HOME": "/x y%h"}), encoding="utf-8")
+    said = subprocess.run(
+        ["systemd-analyze", "--user", "verify", "./sndr-host.service"],
+        cwd=tmp_path,
+        env={**os.environ, "XDG_RUNTIME_DIR": str(tmp_path / "run"), "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (said.returncode, said.stderr.strip()) == (0, "")

@@ -139,7 +139,7 @@ def test_a_removal_keeps_what_was_there_before() -> None:
 def test_hostile_paths_stay_one_word_of_the_unit() -> None:
     unit = unit_of("/home/a b%n$HOME\"'", {"SNDR_HOME": "/x y\\z%h"})
     (start,) = (line for line in unit.splitlines() if line.startswith("ExecStart="))
-    assert start == 'ExecStart="/home/a b%%n$$HOME\\"\'/current/bin/python" \\'
+    assert start == 'ExecStart="/home/a b%%n$HOME\\"\'/current/bin/python" \\'
     assert 'Environment="SNDR_HOME=/x y\\\\z%%h"' in unit
 
 
