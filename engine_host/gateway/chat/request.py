@@ -30,6 +30,8 @@ def _chosen(body: dict[str, Any]) -> dict[str, Any]:
         named = choice.get(kind) if isinstance(kind, str) else None
         if kind == "function" and isinstance(named, dict):
             names, mode = [named.get("name")], "required"
+            # One call of it is meant; the engine would let a model call it again and again.
+            body = {"parallel_tool_calls": False, **body}
         elif kind == "allowed_tools" and isinstance(named, dict):
             allowed = named.get("tools")
             names = [_name(tool) for tool in allowed] if isinstance(allowed, list) else None

@@ -56,6 +56,7 @@ def test_a_named_tool_is_the_only_one(choice: Any, names: list[str], mode: str) 
     body = repaired({**BODY, "tool_choice": choice}, for_llamacpp=True)
     assert [one["function"]["name"] for one in body["tools"]] == names
     assert body["tool_choice"] == mode
+    assert body.get("parallel_tool_calls") is (False if choice.get("type") == "function" else None)
     assert BODY["tools"] == [tool("a"), tool("b")]
     kept = {**BODY, "tool_choice": choice}
     assert repaired(kept, for_llamacpp=False) is kept
