@@ -53,7 +53,7 @@ def _disks(facts: RemoteFacts) -> Iterator[str]:
         )
         for disk in facts.disks
     ]
-    yield from table(("mount", "device", "space", ""), rows) if rows else ()
+    yield from table(("mount", "device", "space", "note"), rows) if rows else ()
 
 
 def _gpus(facts: RemoteFacts) -> Iterator[str]:
