@@ -61,7 +61,8 @@ class OpenSsh:
 
     def environment(self, more: Mapping[str, str]) -> dict[str, str]:
         """Return the environment in which ssh runs: its messages are not translated."""
-        return {**self._environment, "LC_ALL": "C", **more}
+        # Before OpenSSH 8.4 it asked a program only where there was a display, whichever.
+        return {"DISPLAY": ":0", **self._environment, "LC_ALL": "C", **more}
 
     def master(self, destination: str, socket: Path, effective: Effective, address: str | None) -> list[str]:
         """Return the command that connects and stays; `address` takes the place of the configured one."""

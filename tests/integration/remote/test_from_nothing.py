@@ -22,7 +22,7 @@ from engine_host.protocol.operations import table as ops
 from engine_host.protocol.remote_hosts import RemoteHostState
 from engine_host.protocol.requests import RequestQuery
 from tests.conftest import processes_of
-from tests.integration.host_process import alive, serving, sndr, started, until
+from tests.integration.host_process import SNDR, alive, serving, sndr, started, until
 from tests.integration.remote.machines import Machines, free_port
 
 DEMO = next((resources() / "models").rglob("*.gguf"))
@@ -193,6 +193,11 @@ def test_a_killed_host_leaves_no_ssh(machines: Machines, home: Path) -> None:
         client.close()
         assert sndr("host", "add", "gpu", "gpu", "--agentless").code == 0
         assert sndr("host", "connect", "gpu").code == 0
+        shell = subprocess.run(
+            [*SNDR, "host", "shell", "gpu"], input="echo in $HOME; exit 7\n", capture_output=True, text=True,
+            timeout=60, check=False,
+        )  # fmt: skip
+        assert (shell.returncode, shell.stdout.strip()) == (7, f"in {machines.far}"), shell
         ssh = [pid for pid, command in processes_of(home) if command.startswith("ssh ") or "/ssh " in command]
         assert len(ssh) >= 2, "one for the jump host"
         folder = Folders.resolve().run / "hosts" / "gpu"
