@@ -101,6 +101,9 @@ async def _run(
     host.lifetime.owner = options.owner if options.owner_stdin else ""
     try:
         await host.open(options.host, options.port)
+        if not options.owner_stdin:
+            # One that ends with a command or a window waits to be asked.
+            host.remote.resume()
         callers = ActiveClients(control_app(host.services, events, host.gateway.trusted_app, instance.token))
         control = HttpServer(callers, instance.bind(), name="control", protocol=_CONTROL)
         try:

@@ -18,9 +18,10 @@ MOST = 100
 
 
 class KeptHost(AddRemoteHost):
-    """A host with the time when it was added."""
+    """A host with the time when it was added; `wanted` while a person wants it connected."""
 
     added_at: Seconds
+    wanted: bool = False
 
 
 class HostBook:
@@ -78,7 +79,17 @@ class HostBook:
     def change(self, name: str, asked: ChangeRemoteHost) -> KeptHost:
         """Keep other facts about a host. Raises HostError(not_found), and what saving raises."""
         old = self.get(name)
-        return self._save(KeptHost(**asked.model_dump(), name=name, added_at=old.added_at))
+        return self._save(KeptHost(**asked.model_dump(), name=name, added_at=old.added_at, wanted=old.wanted))
+
+    def want(self, name: str, wanted: bool) -> KeptHost:
+        """Note whether a host is to be connected; a full disk is no harm. Raises HostError(not_found)."""
+        host = self.get(name).model_copy(update={"wanted": wanted})
+        try:
+            return self._save(host)
+        except HostError as error:
+            # The connection itself needs no disk.
+            _log.warning("that %s is connected is not kept: %s", name, error.problem.message)
+            return host
 
     def remove(self, name: str) -> None:
         """Forget a host and its facts. Raises HostError(not_found), and what saving raises."""

@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Callable, Mapping
 
+from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
 from engine_host.engines.process.reaper import Reaper
 from engine_host.protocol.connect import EndpointModel
@@ -27,6 +29,7 @@ from engine_host.remote.ssh.folder import folder_of
 from engine_host.remote.ssh.questions import QuestionDesk
 from engine_host.remote.versions import standing
 
+_log = logging.getLogger(__name__)
 _SSH_ITSELF = 255
 """The exit code of ssh for its own failures; a program there may have it too."""
 _MOST = 4 << 20
@@ -126,7 +129,7 @@ class RemoteHosts:
 
     def connect(self, name: str) -> RemoteHost:
         """Connect and stay connected. Raises HostError: not_found, ssh_missing."""
-        kept = self.book.get(name)
+        kept = self.book.want(name, True)
         found = self._connections.get(name)
         if found is None:
             self._reaper.remove_with_host(self.desk.socket)
@@ -136,11 +139,19 @@ class RemoteHosts:
 
     async def disconnect(self, name: str) -> RemoteHost:
         """End the connection. Raises HostError(not_found)."""
-        self.book.get(name)
+        self.book.want(name, False)
         found = self._connections.get(name)
         if found is not None:
             await found.disconnect()
         return self.shown(name)
+
+    def resume(self) -> None:
+        """Connect what was connected when the last host ended; what ssh asks then waits for a person."""
+        for name in [host.name for host in self.book.all.values() if host.wanted]:
+            try:
+                self.connect(name)
+            except HostError as error:
+                _log.warning("%s is not connected again: %s", name, error.problem.sentence())
 
     def there(self, name: str) -> EngineHostThere:
         """Return the engine host of a machine as far as it is known."""

@@ -205,3 +205,8 @@ def test_a_killed_host_leaves_no_ssh(machines: Machines, home: Path) -> None:
         process.kill()
         assert until(lambda: not alive(ssh))
         assert until(lambda: not (folder / "ssh.sock").exists())
+    with serving(SNDR_SSH_CONFIG=str(machines.config)) as again:
+        assert until(lambda: again.call(host_ops.REMOTE_HOST, name="gpu").state is RemoteHostState.CONNECTED)
+        assert sndr("host", "disconnect", "gpu").code == 0
+    with serving(SNDR_SSH_CONFIG=str(machines.config)) as last:
+        assert last.call(host_ops.REMOTE_HOST, name="gpu").state is RemoteHostState.DISCONNECTED
