@@ -70,9 +70,7 @@ from engine_host.operations.presets.own import OwnPresetOperations
 from engine_host.operations.presets.verdicts import PresetVerdictOperations
 from engine_host.operations.presets.verify import PresetVerifyOperations
 from engine_host.operations.records import RecordOperations
-from engine_host.operations.remote.hosts import RemoteHostOperations
-from engine_host.operations.remote.install import RemoteInstallOperations
-from engine_host.operations.remote.sheet import HostSheetOperations
+from engine_host.operations.remote.services import remote_services
 from engine_host.operations.requests.log import RequestOperations
 from engine_host.operations.routes.cutover import CutOverOperations
 from engine_host.operations.routes.kept import RouteOperations
@@ -266,9 +264,7 @@ class Host:
         )
         self._start_on_demand = started.start_planned
         self.services: tuple[object, ...] = (
-            RemoteHostOperations(self.remote, self._events, os.environ),
-            HostSheetOperations(self.remote),
-            RemoteInstallOperations(self.remote, self._jobs, self._folders),
+            *remote_services(self.remote, self._events, self._jobs, self._folders, os.environ),
             HostOperations(
                 self._folders,
                 self._events,

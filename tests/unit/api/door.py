@@ -57,9 +57,7 @@ from engine_host.operations.presets.own import OwnPresetOperations
 from engine_host.operations.presets.verdicts import PresetVerdictOperations
 from engine_host.operations.presets.verify import PresetVerifyOperations
 from engine_host.operations.records import RecordOperations
-from engine_host.operations.remote.hosts import RemoteHostOperations
-from engine_host.operations.remote.install import RemoteInstallOperations
-from engine_host.operations.remote.sheet import HostSheetOperations
+from engine_host.operations.remote.services import remote_services
 from engine_host.operations.requests.log import RequestOperations
 from engine_host.operations.routes.cutover import CutOverOperations
 from engine_host.operations.routes.kept import RouteOperations
@@ -232,9 +230,7 @@ async def door() -> AsyncIterator[Door]:
         )
         remote = RemoteHosts(HostBook(built.store), built.folders, built.reaper, events.publish, {})
         services = (
-            RemoteHostOperations(remote, events, {}),
-            HostSheetOperations(remote),
-            RemoteInstallOperations(remote, built.jobs, built.folders),
+            *remote_services(remote, events, built.jobs, built.folders, {}),
             HostOperations(
                 built.folders,
                 events,
