@@ -58,7 +58,7 @@ def main() -> int:
         # Not running, or on its way up or down: that is for systemd.
         records.tell("stopped", f"its service is {unit.state}")
         return 0
-    known = records.of_run(unit.started)
+    known = records.of_run(unit.started, unit.again)
     checks = look(given, unit, known)
     failed = [check for check in checks if check.ok is False and check.name != "needs"]
     lacking = [check.detail for check in checks if check.ok is False and check.name == "needs"]
@@ -250,6 +250,8 @@ class Unit:
         facts = dict(line.partition("=")[::2] for line in shown.stdout.splitlines())
         self.state = facts.get("ActiveState") or "unknown"
         self._group = facts.get("ControlGroup", "")
+        counted = facts.get("NRestarts", "")
+        self.again = int(counted) if counted.isdecimal() else None
         # In seconds since the machine started; None while it is not active.
         self.since: float | None = None
         if self.state == "active":
@@ -331,12 +333,15 @@ class Records:
         restarts = restarts if isinstance(restarts, list) else []
         self.known["restarts"] = [at for at in restarts if isinstance(at, int | float)]
 
-    def of_run(self, started: str) -> dict[str, Any]:
-        """Return what is known of this run of the service; another one begins anew."""
+    def of_run(self, started: str, again: "int | None") -> dict[str, Any]:
+        """Return what is known of this run of the service; another one begins anew.
+
+        `again` is how often the service manager has restarted it by itself since somebody else did.
+        """
         if self.known.get("run") != started or not isinstance(self.known.get("counted"), dict):
             restarts = self.known["restarts"]
-            if restarts and self.known.get("state") not in {"restarted", "stopped"}:
-                # Somebody else restarted it: what was tried before is past.
+            if again == 0 and self.known.get("run"):
+                # Neither this program nor the service manager by itself began this run: a person did.
                 restarts = []
             self.known |= {
                 "run": started,

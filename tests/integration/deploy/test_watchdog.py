@@ -101,10 +101,10 @@ class Watched:
         program.chmod(0o755)
         self.active()
 
-    def active(self, state: str = "active", seconds_ago: float = 5000) -> None:
-        """What the service manager says of the unit."""
+    def active(self, state: str = "active", seconds_ago: float = 5000, again: int = 0) -> None:
+        """What the service manager says of the unit; `again` is how often it restarted it by itself."""
         since = round((time.clock_gettime(time.CLOCK_MONOTONIC) - seconds_ago) * 1e6)
-        text = f"ActiveState={state}\nActiveEnterTimestampMonotonic={since}\n"
+        text = f"ActiveState={state}\nActiveEnterTimestampMonotonic={since}\nNRestarts={again}\n"
         self.state.write_text(text, encoding="utf-8")
 
     def held_by(self, *rows: str) -> None:
@@ -302,6 +302,9 @@ def test_restarts_have_pauses_and_an_end(watched: Watched) -> None:
     (watched.folder / "watchdog.json").write_text(json.dumps(state), encoding="utf-8")
     assert "is left as it is" in watched.check(failures=1)
     assert (watched.restarts, watched.known["state"]) == (3, "given_up")
+    # It crashes, and the service manager restarts it: nothing begins anew.
+    watched.active(seconds_ago=4500, again=1)
+    assert "is left as it is" in watched.check(failures=1)
     # A person restarts it: it has all its restarts again.
     watched.active(seconds_ago=4000)
     watched.check(failures=1)
