@@ -2,120 +2,21 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import httpx
 import pytest
 
-from engine_host.core.errors import HostError
-from engine_host.gateway import Limits, Target
-from engine_host.gateway.directory import LOADING, UNLOADED
-from engine_host.gateway.loading.loader import Load
+from engine_host.gateway import Target
+from engine_host.gateway.directory import LOADING
 from engine_host.gateway.loading.wait import load_failed, wait_limit
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import RequestState
 from engine_host.protocol.errors import Problem, Reason
 from tests.unit.asynchronous import until
 from tests.unit.gateway.asking import CHAT, HELLO, code_of
-
-QUICK = Limits(loading_note=0.05, queue=3)
-FAILED = Problem(reason=Reason.ENGINE_START_FAILED, message="The engine <ended> \x1b[2J early.")
-TEXTS: dict[str, dict[str, Any]] = {
-    CHAT: HELLO,
-    "/v1/completions": {"model": "m", "prompt": "hi"},
-    "/v1/responses": {"model": "m", "input": "hi"},
-    "/v1/messages": {"model": "m", "max_tokens": 4, "messages": [{"role": "user", "content": "hi"}]},
-    "/api/chat": HELLO,
-    "/completion": {"model": "m", "prompt": "hi"},
-    "/tokenize": {"model": "m", "content": "hi"},
-}
-
-
-@dataclass(eq=False)
-class FakeLoad:
-    """A load that a test ends."""
-
-    done: "asyncio.Future[None]"
-    overrides: Overrides | None = None
-    waiting: int = 0
-
-
-@dataclass
-class FakeLoader:
-    """Loads m, when a test says so."""
-
-    shown: Target
-    load: FakeLoad | None = None
-    joins: list[tuple[str, float | None, Overrides | None]] = field(default_factory=list)
-    left: list[bool] = field(default_factory=list)
-    touched: list[tuple[str, float | None]] = field(default_factory=list)
-    unloaded: list[str] = field(default_factory=list)
-    by_hand: bool = False
-
-    def loadable(self) -> Sequence[Target]:
-        return (self.shown,)
-
-    def is_known(self, name: str) -> bool:
-        return name == self.shown.name
-
-    def join(
-        self, name: str, keep_alive: float | None = None, overrides: Overrides | None = None
-    ) -> FakeLoad:
-        self.joins.append((name, keep_alive, overrides))
-        self.load = self.load or FakeLoad(asyncio.get_running_loop().create_future(), overrides)
-        self.load.waiting += 1
-        return self.load
-
-    def leave(self, load: Load, *, goes_on: bool = False) -> None:
-        assert isinstance(load, FakeLoad)
-        load.waiting -= 1
-        self.left.append(goes_on)
-
-    def touch(self, engine: str, keep_alive: float | None = None) -> None:
-        self.touched.append((engine, keep_alive))
-
-    def unload(self, name: str) -> None:
-        if self.by_hand:
-            raise HostError(Reason.CONFLICT, f"{name} was started by hand.")
-        self.unloaded.append(name)
-
-
-Work = Callable[[Any, FakeLoader, httpx.AsyncClient], Awaitable[None]]
-
-
-def cold(world: Any, work: Work) -> None:
-    """Do this where m does not run yet, and is loaded on demand."""
-
-    async def go() -> None:
-        loader = FakeLoader(Target("none", "m", 2, 4096, 1000.0, socket="", state=UNLOADED))
-        async with world(limits=QUICK, loader=loader) as served:
-            served.engine.go.set()
-            served.later = served.running
-            served.running = []
-            async with httpx.AsyncClient(base_url=served.url, timeout=20) as client:
-                await work(served, loader, client)
-
-    asyncio.run(go())
-
-
-async def waiting(loader: FakeLoader, count: int = 1) -> FakeLoad:
-    """Return once so many wait."""
-    await until(lambda: loader.load is not None and loader.load.waiting >= count)
-    assert loader.load is not None
-    return loader.load
-
-
-def loaded(served: Any, load: FakeLoad) -> None:
-    """End a load well."""
-    served.running = served.later
-    load.done.set_result(None)
-
-
-def failed(load: FakeLoad) -> None:
-    """End a load badly."""
-    load.done.set_exception(HostError.from_problem(FAILED))
+from tests.unit.gateway.loading.fake_loader import TEXTS, FakeLoader, cold, failed, loaded, waiting
 
 
 def test_a_request_waits_and_is_answered(world: Any) -> None:
@@ -208,73 +109,6 @@ def test_a_load_that_fails_after_pings_is_the_last_frame(world: Any, path: str, 
         data = json.loads(next(line for line in last.splitlines() if line.startswith("data:"))[5:])
         error = data["response"]["error"] if "response" in data else data["error"]
         assert error["code"] == "engine_start_failed"
-
-    cold(world, work)
-
-
-@pytest.mark.parametrize("stream", [False, True])
-def test_a_request_that_waits_is_in_the_log_at_once_and_keeps_its_place_in_it(
-    world: Any, stream: bool
-) -> None:
-    async def work(served: Any, loader: FakeLoader, client: httpx.AsyncClient) -> None:
-        asked = asyncio.create_task(client.post(CHAT, json=HELLO | {"stream": stream}))
-        load = await waiting(loader)
-        listed = served.gateway.request_log.requests()
-        assert [(one.state, one.model, one.engine) for one in listed] == [(RequestState.LOADING, "m", "")]
-        await asyncio.sleep(0.1)
-        loaded(served, load)
-        assert (await asked).is_success
-        (now,) = served.gateway.request_log.requests()
-        assert (now.id, now.state, now.engine) == (listed[0].id, RequestState.DONE, "e1")
-        assert now.waited is not None
-        assert now.waited >= 0.1, "the load is part of what its client waited for"
-        assert served.states()[:2] == [RequestState.LOADING, RequestState.WAITING]
-
-    cold(world, work)
-
-
-@pytest.mark.parametrize("stream", [False, True])
-def test_a_request_that_waits_is_cancelled_from_the_log(world: Any, stream: bool) -> None:
-    async def work(served: Any, loader: FakeLoader, client: httpx.AsyncClient) -> None:
-        asked = asyncio.create_task(client.post(CHAT, json=HELLO | {"stream": stream}))
-        load = await waiting(loader)
-        if stream:
-            await asyncio.sleep(0.2)
-        (listed,) = served.gateway.request_log.requests()
-        assert served.gateway.request_log.cancel(listed.id).state is RequestState.CANCELLED
-        assert "was cancelled in SNDR Control Center" in (await asked).text
-        assert load.waiting == 0
-        assert served.states()[-1] is RequestState.CANCELLED
-        assert not served.engine.received
-
-    cold(world, work)
-
-
-def test_a_wait_that_fails_or_is_left_ends_in_the_log(world: Any) -> None:
-    async def work(served: Any, loader: FakeLoader, client: httpx.AsyncClient) -> None:
-        asked = [asyncio.create_task(client.post(CHAT, json=HELLO)) for _ in range(2)]
-        load = await waiting(loader, 2)
-        asked[0].cancel()
-        await until(lambda: load.waiting == 1)
-        failed(load)
-        assert (await asked[1]).status_code == 503
-        await until(lambda: not served.gateway.request_log.live())
-        ended = {one.state: one.problem for one in served.gateway.request_log.requests()}
-        assert ended.keys() == {RequestState.CANCELLED, RequestState.FAILED}
-        problem = ended[RequestState.FAILED]
-        assert problem is not None
-        assert problem.reason is Reason.ENGINE_START_FAILED
-
-    cold(world, work)
-
-
-def test_a_question_that_takes_no_slot_is_not_in_the_log(world: Any) -> None:
-    async def work(served: Any, loader: FakeLoader, client: httpx.AsyncClient) -> None:
-        asked = asyncio.create_task(client.post("/tokenize", json=TEXTS["/tokenize"]))
-        load = await waiting(loader)
-        assert served.gateway.request_log.requests() == ()
-        loaded(served, load)
-        await asked
 
     cold(world, work)
 
