@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
@@ -28,6 +29,23 @@ class Failed(Exception):  # noqa: N818 - said as what it is
         self.reason = reason
         self.message = message
         self.evidence = evidence
+
+
+def failure_of(error: Exception) -> Failed:
+    """Return whatever stopped a step as a failure with a reason."""
+    if isinstance(error, Failed):
+        return error
+    if isinstance(error, OSError):
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        return Failed(
+            "disk_full" if full else "not_writable",
+            "A file there could not be written.",
+            path=str(error.filename or ""),
+            errno=error.errno,
+            error=str(error.strerror or error),
+        )
+    said = "%s: %s" % (type(error).__name__, error)
+    return Failed("install_failed", "A step there met something that it does not know.", error=said[:500])
 
 
 class Places:
@@ -126,11 +144,16 @@ def release_of(link: str) -> str | None:
 
 
 def lead(link: str, name: str) -> None:
-    beside = link + ".new"
-    if os.path.islink(beside):
-        os.remove(beside)
-    os.symlink(name, beside)
-    os.replace(beside, link)
+    os.replace(beside(link, name), link)
+
+
+def beside(link: str, name: str, ending: str = ".new") -> str:
+    """Make a link to a release beside another, whose place it can take without room on the disk."""
+    path = link + ending
+    if os.path.islink(path):
+        os.remove(path)
+    os.symlink(name, path)
+    return path
 
 
 def read(path: str) -> dict[str, Any] | None:

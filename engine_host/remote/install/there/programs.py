@@ -20,7 +20,12 @@ def sndr(
 ) -> dict[str, Any]:
     """The last value that our own program there prints with --json."""
     printed = run([os.path.join(release, "bin", "python"), "-m", "engine_host", *words], seconds, reason)
-    value = json.loads(printed.strip().splitlines()[-1])
+    lines = printed.strip().splitlines()
+    try:
+        value = json.loads(lines[-1])
+    except (ValueError, IndexError) as error:
+        said = [line[:500] for line in lines[-12:]]
+        raise Failed(reason, "Our program there gave no answer.", words=words, lines=said) from error
     return value if isinstance(value, dict) else {}
 
 

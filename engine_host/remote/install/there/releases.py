@@ -14,6 +14,8 @@ from engine_host.remote.install.there.places import (
     RECORD,
     Failed,
     Places,
+    beside,
+    failure_of,
     is_complete,
     lead,
     missing,
@@ -25,7 +27,7 @@ from engine_host.remote.install.there.places import (
     write,
 )
 from engine_host.remote.install.there.programs import LONG, NO_PROGRAMS, QUICK, pip, run, sndr
-from engine_host.remote.install.there.service import answering, running_host, start, stop
+from engine_host.remote.install.there.service import answering, launch, running_host, start, stop
 
 
 def begin(asked: dict[str, Any]) -> dict[str, Any]:
@@ -104,25 +106,32 @@ def switch(asked: dict[str, Any]) -> dict[str, Any]:
         raise Failed("conflict", "A host of another installation runs there.", **running)
     before = release_of(places.current)
     record = read(os.path.join(places.root, RECORD)) or {}
-    stop(places, record)
-    lead(places.current, asked["release"])
+    another = before is not None and before != asked["release"]
+    # Made while nothing has changed yet: on a full disk it could not be made any more.
+    link_back = beside(places.current, str(before), ".before") if another else None
+    service = record.get("service") or "plain"
     try:
+        stop(places, record)
+        lead(places.current, asked["release"])
         told = start(places, record, asked["unit"])
         version = answering(places, target, told.get("pid"))
-    except Failed as failure:
+    except Exception as error:
+        failure = failure_of(error)
         stop(places, record)
         failure.evidence["log"] = tail(os.path.join(places.root, "host.log"))
         failure.evidence["back_on"] = None
-        if before is not None and before != asked["release"]:
-            lead(places.current, before)
-            old = start(places, record, asked["unit"])
-            answering(places, places.release(before), old.get("pid"))
-            failure.evidence["back_on"] = before
-        elif before is None:
+        if link_back is not None:
+            os.replace(link_back, places.current)
+            try:
+                answering(places, places.release(str(before)), launch(places, service))
+                failure.evidence["back_on"] = before
+            except Exception as again:  # noqa: BLE001 - the first failure is the one to tell
+                failure.evidence["back_failed"] = failure_of(again).message
+        elif before is None and os.path.islink(places.current):
             os.remove(places.current)
-        raise
-    if before is not None and before != asked["release"]:
-        lead(places.previous, before)
+        raise failure from error
+    if link_back is not None:
+        os.replace(link_back, places.previous)
     kept = {asked["release"], release_of(places.previous)}
     for name in names(places.root):
         if is_complete(os.path.join(places.root, name)) and name not in kept:

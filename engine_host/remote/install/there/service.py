@@ -76,12 +76,25 @@ def start(places: Places, record: dict[str, Any], unit: str) -> dict[str, Any]:
     write(os.path.join(places.root, RECORD), record)
     if service == "systemd":
         os.makedirs(os.path.dirname(places.unit), exist_ok=True)
-        with open(places.unit, "w", encoding="utf-8") as file:
+        # In one go: half a unit would keep the release before from coming back.
+        with open(places.unit + ".new", "w", encoding="utf-8") as file:
             file.write(unit)
+        os.replace(places.unit + ".new", places.unit)
+    return {"service": service, "why_plain": why, "pid": launch(places, service)}
+
+
+def launch(places: Places, service: str) -> int | None:
+    """Start what `current` leads to, and write nothing for that; its process, unless it is a service."""
+    if service == "systemd":
         for words in (["daemon-reload"], ["enable", UNIT], ["restart", UNIT]):
             run(["systemctl", "--user", *words], _DOWN, "install_failed")
-        return {"service": service, "why_plain": why}
-    with open(os.path.join(places.root, "host.log"), "ab") as log:
+        return None
+    path = os.path.join(places.root, "host.log")
+    try:
+        log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    except OSError:
+        log = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+    try:
         started = subprocess.Popen(
             [os.path.join(places.current, "bin", "python"), "-m", "engine_host", "serve"],
             cwd=places.home,
@@ -91,9 +104,9 @@ def start(places: Places, record: dict[str, Any], unit: str) -> dict[str, Any]:
             stderr=log,
             start_new_session=True,
         )
-    with open(os.path.join(places.root, "host.pid"), "w", encoding="utf-8") as file:
-        file.write("%d\n" % started.pid)
-    return {"service": service, "why_plain": why, "pid": started.pid}
+    finally:
+        os.close(log)
+    return started.pid
 
 
 def _environment_that_stays() -> dict[str, str]:

@@ -7,13 +7,12 @@ its own before it.
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import sys
 from typing import Any, Callable
 
-from engine_host.remote.install.there.places import Alone, Failed
+from engine_host.remote.install.there.places import Alone, failure_of
 from engine_host.remote.install.there.probing import probe
 from engine_host.remote.install.there.releases import begin, demo, environment, switch
 from engine_host.remote.install.there.removal import abandon, uninstall
@@ -37,16 +36,9 @@ def main() -> int:
     try:
         with Alone(asked["step"] in _CHANGING):
             answer: dict[str, Any] = {"done": STEPS[asked["step"]](asked)}
-    except Failed as failure:
+    except Exception as error:  # noqa: BLE001 - whatever it was, the answer says it
+        failure = failure_of(error)
         answer = {"failed": failure.reason, "message": failure.message, "evidence": failure.evidence}
-    except OSError as error:
-        reason = {errno.ENOSPC: "disk_full", errno.EDQUOT: "disk_full"}.get(error.errno or 0, "not_writable")
-        where = {
-            "path": str(error.filename or ""),
-            "errno": error.errno,
-            "error": str(error.strerror or error),
-        }
-        answer = {"failed": reason, "message": "A file there could not be written.", "evidence": where}
     sys.stdout.write("\n" + MARK + json.dumps(answer) + "\n")
     sys.stdout.flush()
     return 0

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +176,65 @@ def test_a_release_that_does_not_start_is_replaced_by_the_one_before(there: Seco
     assert failed.value.problem.evidence["back_on"] == "one"
     assert (root / "current").readlink() == Path("one")
     step(there, "uninstall")
+
+
+def break_record(there: SecondHome) -> None:
+    (there.home / ".local/share/sndr/host/install.json.new").mkdir()
+
+
+def break_unit(there: SecondHome) -> None:
+    (there.home / ".config/systemd/user/sndr-host.service.new").mkdir(parents=True)
+
+
+def break_program(there: SecondHome) -> None:
+    (there.home / ".local/share/sndr/host/two/bin/python").chmod(0o600)
+
+
+def break_answer(there: SecondHome) -> None:
+    program = there.home / ".local/share/sndr/host/two/bin/python"
+    program.write_text(f"#!{sys.executable}\nprint('no answer', [])\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize("service", ["systemd", "plain"])
+@pytest.mark.parametrize("break_it", [break_record, break_unit, break_program, break_answer])
+def test_whatever_stops_a_switch_the_release_before_runs_again(
+    there: SecondHome, service: str, break_it: Callable[[SecondHome], None]
+) -> None:
+    if service == "plain":
+        (there.home.parent / "refuses").touch()
+    root = there.home / ".local/share/sndr/host"
+    unit = begun(there, "one")
+    step(there, "switch", release="one", unit=unit)
+    begun(there, "two")
+    break_it(there)
+    if service == "plain" and break_it is break_unit:
+        assert step(there, "switch", release="two", unit=unit)["before"] == "one"
+    else:
+        with pytest.raises(HostError) as failed:
+            step(there, "switch", release="two", unit=unit)
+        assert failed.value.problem.evidence["back_on"] == "one"
+        assert (root / "current").readlink() == Path("one")
+        assert not (root / "previous").exists()
+    assert step(there, "probe", interpreters=["python3"], small_package=None)["running"]["ours"]
+    if (folder := root / "install.json.new").exists():
+        folder.rmdir()
+    step(there, "uninstall")
+
+
+def test_a_first_install_that_cannot_be_started_leads_nowhere(there: SecondHome) -> None:
+    unit = begun(there, "one")
+    break_record(there)
+    with pytest.raises(HostError) as failed:
+        step(there, "switch", release="one", unit=unit)
+    assert failed.value.reason is Reason.NOT_WRITABLE
+    assert not (there.home / ".local/share/sndr/host/current").is_symlink()
+
+
+def test_a_step_that_meets_anything_else_says_so(there: SecondHome) -> None:
+    with pytest.raises(HostError) as failed:
+        step(there, "environment")
+    assert failed.value.reason is Reason.INSTALL_FAILED
+    assert "KeyError" in str(failed.value.problem.cause)
 
 
 def test_a_host_of_another_installation_is_left_alone(there: SecondHome) -> None:
