@@ -215,7 +215,9 @@ def _is_plain(token: str) -> bool:
 
 
 def _is_path(socket: str) -> bool:
-    return socket.startswith("/") and socket.isprintable() and len(socket.encode()) < 108
+    # ssh puts our own environment in the place of ${NAME}, and names of this machine in that of %X.
+    bad = not socket.isprintable() or "$" in socket or "%" in socket
+    return socket.startswith("/") and not bad and len(socket.encode()) < 108
 
 
 def _is_loopback_word(host: str) -> bool:

@@ -199,7 +199,7 @@ class RemoteHosts:
         """
         connection = self.connection(name)
         argv = connection.command(script.interpreter.value)
-        outcome = await run_over(argv, self.ssh.environment({}), feed, seconds, most)
+        outcome = await run_over(argv, self.ssh.sharing_environment(), feed, seconds, most)
         if outcome.exit == _SSH_ITSELF and not await connection.stands():
             raise not_connected(name)
         return outcome

@@ -196,7 +196,8 @@ def shell(out: Output, name: str) -> Exit | None:
         out.result({"command": list(shown.shell)}, "")
         return None
     # This program becomes ssh: keys, size and signals of the terminal are its own from here on.
-    os.execv(shown.shell[0], shown.shell)
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "TERM") if name in os.environ}
+    os.execve(shown.shell[0], shown.shell, {**kept, "LC_ALL": "C"})
 
 
 @host.command("facts")

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine_host.core.errors import HostError
+from engine_host.engines.process.reaper_main import OWNER_VARIABLE
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.remote.candidates import CONFIG_VARIABLE
 
@@ -20,6 +21,8 @@ KEEP_ALIVE = 15
 """Seconds of silence after which ssh asks the other side for a sign; three without an answer end it."""
 _CONNECT = 20
 _PATIENCE = 15.0
+# By the last one it is found, should the host be killed.
+_NEEDED = ("PATH", "HOME", OWNER_VARIABLE)
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,11 @@ class OpenSsh:
         """Return the environment in which ssh runs: its messages are not translated."""
         # Before OpenSSH 8.4 it asked a program only where there was a display, whichever.
         return {"DISPLAY": ":0", **self._environment, "LC_ALL": "C", **more}
+
+    def sharing_environment(self) -> dict[str, str]:
+        """Return the environment of what shares a connection; ssh could put the rest into paths."""
+        kept = {name: self._environment[name] for name in _NEEDED if name in self._environment}
+        return {**kept, "LC_ALL": "C"}
 
     def master(self, destination: str, socket: Path, effective: Effective, address: str | None) -> list[str]:
         """Return the command that connects and stays; `address` takes the place of the configured one."""

@@ -121,11 +121,19 @@ class Connection:
 
     async def forward(self, local: Path, remote: str) -> None:
         """Lead a socket here to `remote` there: HOST:PORT or a socket's path. Raises HostError."""
+        if "$" in remote or ("/" in remote and (not remote.startswith("/") or "%" in remote)):
+            # The machine said it, and ssh would put what we have in our environment there.
+            raise HostError(
+                Reason.SSH_FORWARD_REFUSED,
+                f"{self.host.name}: {remote[:100]!r} is no place that a socket is forwarded to.",
+                cause="It holds signs in whose place ssh would put what only this machine is to know.",
+                evidence={"to": remote[:300]},
+            )
         there = _quoted(remote) if remote.startswith("/") else remote
         argv = self._ssh.ask_master(
             self.host.destination, self.folder.ssh, "forward", "-L", f"{_quoted(str(local))}:{there}"
         )
-        code, _, err = await communicate(argv, self._ssh.environment({}), seconds=15.0)
+        code, _, err = await communicate(argv, self._ssh.sharing_environment(), seconds=15.0)
         if code != 0:
             raise HostError(
                 Reason.SSH_FORWARD_REFUSED,
@@ -235,7 +243,7 @@ class Connection:
 
     async def _answers(self) -> bool:
         argv = self._ssh.ask_master(self.host.destination, self.folder.ssh, "check")
-        code, _, _ = await communicate(argv, self._ssh.environment({}), seconds=10.0)
+        code, _, _ = await communicate(argv, self._ssh.sharing_environment(), seconds=10.0)
         return code == 0
 
     async def _stand(self, process: asyncio.subprocess.Process) -> None:

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import os
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,8 @@ from engine_host.core.paths import Folders
 
 # ssh binds its socket under its name with a dot and sixteen letters behind it; macOS takes 103 bytes.
 _LONGEST = 103 - len("/ssh.sock") - 17
+# ssh expands $ and % in paths, and hands some of them to a shell as they are.
+_PLAIN = re.compile(r"[A-Za-z0-9/._@+,-]+")
 
 
 @dataclass(frozen=True)
@@ -67,9 +70,9 @@ class HostFolder:
 
 
 def folder_of(run: Path, name: str) -> HostFolder:
-    """Return the folder of a host: below the run folder, or a stand-in where paths would be too long."""
+    """Return the folder of a host: below the run folder, or a stand-in where ssh would not take its paths."""
     path = run / "hosts" / name
-    if len(os.fsencode(path)) > _LONGEST:
+    if len(os.fsencode(path)) > _LONGEST or not _PLAIN.fullmatch(str(path)):
         digest = hashlib.sha256(os.fsencode(path)).hexdigest()[:12]
         path = Path("/tmp") / f"sndr-{os.getuid()}-{digest}"
     return HostFolder(path)

@@ -62,6 +62,8 @@ def problem_after(folder: Path, printed: bytes, code: int | None = 0) -> tuple[R
         ({"state": "unsafe", "run": "/run"}, Reason.RUN_FOLDER_UNSAFE),
         ({"state": "running", "socket": "relative", "token": TOKEN}, Reason.HOST_UNREACHABLE),
         ({"state": "running", "socket": "/a\n/b", "token": TOKEN}, Reason.HOST_UNREACHABLE),
+        ({"state": "running", "socket": "/x/${HF_TOKEN}", "token": TOKEN}, Reason.HOST_UNREACHABLE),
+        ({"state": "running", "socket": "/x/%u", "token": TOKEN}, Reason.HOST_UNREACHABLE),
         ({"state": "running", "socket": "/" + "a" * 300, "token": TOKEN}, Reason.HOST_UNREACHABLE),
         ({"state": "running", "socket": "/a", "token": "x\r\nHost: b"}, Reason.HOST_UNREACHABLE),
         ({"state": "running", "socket": "/a", "token": "t" * 9999}, Reason.HOST_UNREACHABLE),

@@ -19,6 +19,13 @@ def test_its_sockets_fit_whatever_the_run_folder_is_called() -> None:
     assert folder_of(Path("/" + "x" * 90), "a") != folder_of(Path("/" + "y" * 90), "a")
 
 
+def test_what_ssh_or_a_shell_would_expand_is_never_in_its_path() -> None:
+    for run in ("/run/${HF_TOKEN}", "/run/%u", "/run/a b", "/run/$(id)", "/run/`id`;"):
+        path = str(folder_of(Path(run), "gpu").path)
+        assert not set(path) & set("$% `;()"), path
+    assert folder_of(Path("/run/user/1000/sndr"), "gpu").path == Path("/run/user/1000/sndr/hosts/gpu")
+
+
 def test_what_others_may_enter_is_refused_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "gpu"
     path.mkdir()
