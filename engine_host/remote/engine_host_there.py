@@ -2,15 +2,16 @@
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ValidationError
 
 from engine_host.core import atomic_file
-from engine_host.core.errors import HostError
+from engine_host.core.errors import HostError, defect
 from engine_host.core.outside import json_text
 from engine_host.gateway.directory import Target
 from engine_host.gateway.upstream import UpstreamLostError, fetch
@@ -22,6 +23,7 @@ from engine_host.protocol.operations import table as ops
 from engine_host.remote.run import SCRIPTS, RemoteOutcome, RemoteScript
 from engine_host.remote.ssh.connection import Connection
 
+_log = logging.getLogger(__name__)
 _FIND = RemoteScript.read(SCRIPTS / "find_engine_host.py")
 _LOOK = 5.0
 """Seconds between two looks at one that answers."""
@@ -72,11 +74,15 @@ class EngineHostLink:
             try:
                 await self._once()
             except HostError as error:
-                failed = 0 if self._stood else failed
-                self._stood = False
-                self._changed(EngineHostThere(problem=error.problem))
-                with contextlib.suppress(OSError):
-                    self._connection.folder.token.unlink()
+                problem = error.problem
+            except Exception as error:  # noqa: BLE001 - nothing would find it again, and nobody would hear of it
+                _log.exception("the engine host of %s could not be looked at", self._connection.host.name)
+                problem = defect(error)
+            failed = 0 if self._stood else failed
+            self._stood = False
+            with contextlib.suppress(OSError):
+                self._connection.folder.token.unlink()
+            self._changed(EngineHostThere(problem=problem))
             await self._pause(_PAUSES[min(failed, len(_PAUSES) - 1)])
             failed += 1
 
@@ -86,7 +92,7 @@ class EngineHostLink:
             async with asyncio.timeout(seconds):
                 await self._now.wait()
 
-    async def _once(self) -> None:
+    async def _once(self) -> NoReturn:
         """Stay with the one that runs until it does not answer. Always raises HostError: that is its end."""
         name, folder = self._connection.host.name, self._connection.folder
         socket, token = await self._find()

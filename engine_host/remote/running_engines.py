@@ -2,9 +2,11 @@
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterator
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar
 
 from engine_host.core.errors import HostError
 from engine_host.core.outside import json_text
@@ -14,10 +16,13 @@ from engine_host.protocol.remote_hosts import RemoteEngine, RemoteFacts
 from engine_host.protocol.text import first_break
 from engine_host.remote.ssh.connection import Connection
 
+_log = logging.getLogger(__name__)
+_Found = TypeVar("_Found")
 _FACTS, _MODELS = 60.0, 10.0
 """Seconds between two looks at the machine, and at the models of its engines."""
 _PATIENCE = 10.0
 _MOST_ENGINES, _MOST_MODELS, _LONGEST_ID = 16, 50, 300
+_MOST_FORWARDED = 64
 _SLOTS = 64
 _UNKNOWN_CONTEXT = 4096
 """Tokens of a context that an engine does not tell: what most of them begin with."""
@@ -76,34 +81,61 @@ class RunningEngines:
 
     async def keep(self) -> None:
         """Look again and again, until this is cancelled."""
+        places: list[tuple[str, str]] = []
         while True:
-            places: list[tuple[str, str]] = []
             # What cannot be read now may be in a minute; the connection itself is watched elsewhere.
-            with contextlib.suppress(HostError):
-                places = await self._places(await self._read())
+            places = await self._tried(self._read_places(), places)
             until = asyncio.get_running_loop().time() + _FACTS
             while asyncio.get_running_loop().time() < until and not self._now.is_set():
-                found = [model for kind, socket in places for model in await self._models(kind, socket)]
-                self._changed(tuple({model.id: model for model in reversed(found)}.values()))
+                await self._tried(self._ask(places), None)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(_MODELS):
                         await self._now.wait()
             self._now.clear()
 
-    async def _places(self, facts: RemoteFacts) -> list[tuple[str, str]]:
-        """Forward the ports of its engines; return the kind and the socket of each."""
+    async def _tried(self, work: Coroutine[Any, Any, _Found], known: _Found) -> _Found:
+        """Return what a look finds; what was known where it fails, for it must not end the next one."""
+        name = self._connection.host.name
+        try:
+            return await work
+        except HostError as error:
+            _log.info("the engines of %s could not be looked at: %s", name, error.problem.message)
+        except Exception:  # noqa: BLE001 - nobody would hear of it, and no engine be found any more
+            _log.exception("the engines of %s could not be looked at", name)
+        return known
+
+    async def _read_places(self) -> list[tuple[str, str]]:
+        """Forward the ports of its engines, and no others any longer; return the kind and socket of each."""
+        facts = await self._read()
+        listening = (
+            (address, engine.kind)
+            for engine in facts.engines[:_MOST_ENGINES]
+            for address in _addresses(engine, facts.user not in (engine.user, "root"))
+        )
+        wanted = dict(islice(listening, _MOST_FORWARDED))
+        for address in sorted(self._forwarded - wanted.keys()):
+            with contextlib.suppress(HostError):
+                await self._connection.end_forward(self._connection.folder.engine(address), address)
+                self._forwarded.discard(address)
         found = []
-        for engine in facts.engines[:_MOST_ENGINES]:
-            for address in _addresses(engine, facts.user not in (engine.user, "root")):
-                socket = self._connection.folder.engine(address)
-                if address not in self._forwarded:
-                    try:
-                        await self._connection.forward(socket, address)
-                    except HostError:
-                        continue
-                    self._forwarded.add(address)
-                found.append((engine.kind, str(socket)))
+        for address, kind in wanted.items():
+            socket = self._connection.folder.engine(address)
+            if address not in self._forwarded:
+                if len(self._forwarded) >= _MOST_FORWARDED:
+                    continue
+                try:
+                    await self._connection.forward(socket, address)
+                except HostError:
+                    continue
+                self._forwarded.add(address)
+            found.append((kind, str(socket)))
         return found
+
+    async def _ask(self, places: list[tuple[str, str]]) -> None:
+        """Ask all engines at once which models they have, and tell of them."""
+        answers = await asyncio.gather(*(self._models(kind, socket) for kind, socket in places))
+        found = [model for models in answers for model in models]
+        self._changed(tuple({model.id: model for model in reversed(found)}.values()))
 
     async def _models(self, kind: str, socket: str) -> list[RunningModel]:
         """Return the models behind a forwarded port; none where it does not answer as an engine does."""

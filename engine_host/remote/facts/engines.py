@@ -92,4 +92,6 @@ def _listening(line: str, inodes: set[str]) -> str | None:
         address = ipaddress.ip_address(ordered)
     except ValueError:
         return None
+    if not 0 < number < 65536:
+        return None
     return f"[{address}]:{number}" if address.version == 6 else f"{address}:{number}"

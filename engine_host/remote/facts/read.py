@@ -55,7 +55,7 @@ def understood(parts: Parts, mark: str, old: RemoteFacts, now: float) -> RemoteF
 
 
 def _system(parts: Parts, _mark: str) -> dict[str, Any]:
-    told = dict(line.partition("=")[::2] for line in parts["os"].text.splitlines())
+    told = dict(line.partition("=")[::2] for line in _lines(parts, "os"))
     name = (told.get("PRETTY_NAME") or told.get("NAME") or "").strip("\"'")
     processor = _lines(parts, "processor")
     model = next((line.partition(":")[2].strip() for line in processor if ":" in line), None)
@@ -82,9 +82,9 @@ def _memory(parts: Parts, _mark: str) -> dict[str, Any]:
 
 
 def _disks(parts: Parts, _mark: str) -> dict[str, Any]:
-    found = {disk.mount: disk for disk in _file_systems(parts["disks"].text)}
+    found = {disk.mount: disk for disk in _file_systems(_lines(parts, "disks"))}
     if "models" in parts and parts["models"].code == 0:
-        for disk in _file_systems(parts["models"].text):
+        for disk in _file_systems(_lines(parts, "models")):
             found[disk.mount] = disk.model_copy(update={"holds_models": True})
     kept = [
         disk
@@ -94,8 +94,8 @@ def _disks(parts: Parts, _mark: str) -> dict[str, Any]:
     return {"disks": tuple(kept[:_MOST_LINES])}
 
 
-def _file_systems(text: str) -> Iterator[RemoteDisk]:
-    for line in text.splitlines()[1:]:
+def _file_systems(lines: list[str]) -> Iterator[RemoteDisk]:
+    for line in lines[1:]:
         # A mount's name may hold spaces, and a device's too; the numbers between them do not.
         found = re.match(r"(.+?)\s+(\d+)\s+(\d+)\s+(-?\d+)\s+\S+\s+(/.*)$", line)
         if found is None:

@@ -129,9 +129,18 @@ class Connection:
                 cause="It holds signs in whose place ssh would put what only this machine is to know.",
                 evidence={"to": remote[:300]},
             )
+        await self._lead("forward", local, remote)
+
+    async def end_forward(self, local: Path, remote: str) -> None:
+        """Lead a socket there no longer, and remove it. Raises HostError where ssh does not heed it."""
+        await self._lead("cancel", local, remote)
+        with contextlib.suppress(OSError):
+            os.unlink(local)
+
+    async def _lead(self, what: str, local: Path, remote: str) -> None:
         there = _quoted(remote) if remote.startswith("/") else remote
         argv = self._ssh.ask_master(
-            self.host.destination, self.folder.ssh, "forward", "-L", f"{_quoted(str(local))}:{there}"
+            self.host.destination, self.folder.ssh, what, "-L", f"{_quoted(str(local))}:{there}"
         )
         code, _, err = await communicate(argv, self._ssh.sharing_environment(), seconds=15.0)
         if code != 0:
@@ -139,7 +148,7 @@ class Connection:
                 Reason.SSH_FORWARD_REFUSED,
                 f"{self.host.name}: a socket could not be forwarded.",
                 cause=err.strip()[-300:],
-                evidence={"exit": code, "stderr": err, "to": remote},
+                evidence={"asked": what, "exit": code, "stderr": err, "to": remote},
             )
 
     async def _keep(self) -> None:

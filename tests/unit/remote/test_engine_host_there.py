@@ -92,3 +92,28 @@ def test_one_that_does_not_answer_is_told_and_its_token_is_not_left(tmp_path: Pa
     reason, forwarded = problem_after(tmp_path, json.dumps(said).encode())
     assert (reason, forwarded) == (Reason.HOST_GONE, ["/run/control.sock"])
     assert not (tmp_path / "control.token").exists()
+
+
+def test_a_defect_of_ours_is_told_and_ends_no_later_look(tmp_path: Path) -> None:
+    looks: list[RemoteScript] = []
+
+    async def broken(script: RemoteScript) -> RemoteOutcome:
+        looks.append(script)
+        raise KeyError("os")
+
+    async def work() -> list[EngineHostThere]:
+        heard: asyncio.Queue[EngineHostThere] = asyncio.Queue()
+        link = EngineHostLink(cast(Connection, FakeConnection(tmp_path)), broken, heard.put_nowait)
+        keeping = asyncio.create_task(link.keep())
+        try:
+            first = await heard.get()
+            await asyncio.sleep(0)
+            link.look()
+            return [first, await heard.get()]
+        finally:
+            keeping.cancel()
+            await asyncio.gather(keeping, return_exceptions=True)
+
+    told = run(work())
+    assert [there.problem and there.problem.reason for there in told] == [Reason.INTERNAL] * 2
+    assert len(looks) == 2

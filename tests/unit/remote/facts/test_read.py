@@ -95,6 +95,8 @@ def test_a_machine_without_gpus_and_containers_has_none() -> None:
         f"{MARK} end 0\n",
         f"{MARK} begin gpus\n" + "9" * 100_000 + ", a, b, 1e999, nan, inf, -inf, 1, 1, 1",
         f"{MARK} begin engines\n{MARK} process\x1f99999999999999\x1fme\x1fvllm\x1fserve",
+        f"{MARK} begin kernel\nLinux\n{MARK} end 0\n",
+        f"{MARK} begin models\n{DISKS}{MARK} end 0\n",
         f"{MARK} begin memory\nMemTotal: {'9' * 500} kB\n{MARK} end 0\n",
     ],
 )
@@ -137,3 +139,13 @@ def test_an_engine_with_its_words_and_addresses() -> None:
     (engine,) = engines_of(text, MARK)
     assert engine.arguments == ("vllm", "serve", "a;b $(c)\nd")
     assert engine.listens == ("127.0.0.1:8000", "[::]:8002")
+
+
+@pytest.mark.parametrize("port", ["F" * 6000, "10000", "0", "-1F40", "", "x"])
+def test_a_port_that_is_none_is_no_address(port: str) -> None:
+    text = (
+        f"{MARK} process\x1f42\x1fme\x1fvllm\x1fserve\x1f\n{MARK} sockets 77\n"
+        f"   0: 0100007F:{port} 00000000:0000 0A 00000000:00000000 00:00000000 00000000 1000 0 77 1 0\n"
+    )
+    (engine,) = engines_of(text, MARK)
+    assert engine.listens == ()
