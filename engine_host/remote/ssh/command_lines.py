@@ -7,12 +7,14 @@ paths of our own run folder.
 import asyncio
 import contextlib
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from engine_host.core.errors import HostError
+from engine_host.core.outside import files
 from engine_host.engines.process.reaper_main import OWNER_VARIABLE
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.remote.candidates import CONFIG_VARIABLE
@@ -21,6 +23,9 @@ KEEP_ALIVE = 15
 """Seconds of silence after which ssh asks the other side for a sign; three without an answer end it."""
 _CONNECT = 20
 _PATIENCE = 15.0
+_MOST_HOPS = 10
+_LARGEST = 1 << 20
+_HOST_WORD = re.compile(r"(?:[^@]*@)?(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::[0-9]+)?")
 # By the last one it is found, should the host be killed.
 _NEEDED = ("PATH", "HOME", OWNER_VARIABLE)
 
@@ -72,7 +77,38 @@ class OpenSsh:
         kept = {name: self._environment[name] for name in _NEEDED if name in self._environment}
         return {**kept, "LC_ALL": "C"}
 
-    def master(self, destination: str, socket: Path, effective: Effective, address: str | None) -> list[str]:
+    async def asking_config(self, destination: str, effective: Effective) -> bytes:
+        """Return this user's configuration, but that no unknown key is taken without being asked for.
+
+        It is for the jump hosts too: each is reached by an ssh of its own, which gets the configuration and
+        none of our options. Raises OSError where it cannot be read.
+        """
+        strict, known, left = [], {destination}, [(destination, effective)]
+        while left:
+            place, said = left.pop()
+            if said.strict == "true" and (word := _host_word(place)):
+                strict.append(word)
+            for hop in (said.jump or "").split(","):
+                one = f"ssh://{hop.strip().removeprefix('ssh://')}"
+                if hop and one not in known and len(known) < _MOST_HOPS:
+                    known.add(one)
+                    # Of one that ssh cannot tell of, a new key is asked for.
+                    with contextlib.suppress(HostError):
+                        left.append((one, await self.effective(one)))
+        # As in ssh, the first that is said holds.
+        hosts = " ".join(("*", *(f"!{word}" for word in strict)))
+        lines = [f"Host {hosts}", "  StrictHostKeyChecking ask", "Host *"]
+        config, raw = self._environment.get(CONFIG_VARIABLE), b""
+        if not config:
+            lines += ["Include ~/.ssh/config", "Include /etc/ssh/ssh_config"]
+        elif config not in ("none", os.devnull):
+            # Not included: of what is, ssh wants other permissions.
+            raw = await asyncio.to_thread(files.read, files.expanded(config), _LARGEST)
+        return "\n".join(lines).encode() + b"\n" + raw
+
+    def master(
+        self, destination: str, socket: Path, config: Path, effective: Effective, address: str | None
+    ) -> list[str]:
         """Return the command that connects and stays; `address` takes the place of the configured one."""
         options = [
             *("ControlMaster=yes", f"ControlPath={_literal(socket)}", "ControlPersist=no"),
@@ -81,12 +117,9 @@ class OpenSsh:
             *(f"ConnectTimeout={_CONNECT}", "RemoteCommand=none", "RequestTTY=no", "BatchMode=no"),
             *("ClearAllForwardings=yes", "ForwardX11=no", "ForwardAgent=no", "LogLevel=INFO"),
         ]
-        if effective.strict != "true":
-            # Whatever the configuration says: a key is never taken without being asked for.
-            options.append("StrictHostKeyChecking=ask")
         if address is not None:
             options += [f"HostName={address}", f"HostKeyAlias={effective.known_as}"]
-        return [*self._configured(), "-N", "-T", *_options(options), "--", destination]
+        return [self.program, "-F", str(config), "-N", "-T", *_options(options), "--", destination]
 
     def over(self, destination: str, socket: Path, *command: str) -> list[str]:
         """Return the command that runs a fixed command there over a connection that stands."""
@@ -135,6 +168,13 @@ class OpenSsh:
         # No configuration: only the connection counts. Were it gone, ssh would make one of its own, unseen.
         options = [f"ControlPath={_literal(socket)}", "ControlMaster=no", "ProxyCommand=false"]
         return [self.program, "-F", "none", *_options(options)]
+
+
+def _host_word(destination: str) -> str | None:
+    """Return the host of a destination as `Host` compares it; None for one that could be a pattern."""
+    if found := _HOST_WORD.fullmatch(destination.removeprefix("ssh://")):
+        return found[1] or found[2]
+    return destination if re.fullmatch(r"[0-9A-Fa-f:.]+", destination) else None
 
 
 def _options(options: list[str]) -> list[str]:

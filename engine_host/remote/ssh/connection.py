@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine_host.core import atomic_file
 from engine_host.core.errors import HostError, defect
 from engine_host.engines.process import owned_exec
 from engine_host.engines.process.reaper import Reaper
@@ -195,10 +196,14 @@ class Connection:
         effective = await self._ssh.effective(self.host.destination)
         self.status.address = f"{address or effective.host}:{effective.port}"
         self.folder.make()
+        config = await self._ssh.asking_config(self.host.destination, effective)
+        await asyncio.to_thread(atomic_file.write, self.folder.config, config)
         attempt = Attempt(self.host.name)
         attempt.on_change = lambda: self._asking(attempt)
         environment = self._ssh.environment(await self._desk.environment(attempt))
-        argv = self._ssh.master(self.host.destination, self.folder.ssh, effective, address)
+        argv = self._ssh.master(
+            self.host.destination, self.folder.ssh, self.folder.config, effective, address
+        )
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-I", "-S", str(owned_exec.__file__), str(os.getpid()), "--"),
             *argv,

@@ -29,6 +29,11 @@ class HostFolder:
         return self.path / "ssh.sock"
 
     @property
+    def config(self) -> Path:
+        """The configuration of this connection, which ssh hands on to those that it starts for jump hosts."""
+        return self.path / "ssh_config"
+
+    @property
     def control(self) -> Path:
         """The control socket of the engine host there, forwarded."""
         return self.path / "control.sock"
@@ -49,7 +54,7 @@ class HostFolder:
 
     def files(self) -> tuple[Path, ...]:
         """Everything that may lie in it."""
-        return (self.ssh, self.control, self.token, self.endpoint)
+        return (self.ssh, self.config, self.control, self.token, self.endpoint)
 
     def make(self) -> None:
         """Make it, empty and private. Raises HostError: run_folder_unsafe, not_writable."""

@@ -134,6 +134,39 @@ def test_whatever_the_configuration_says_keys_are_asked_for_and_the_connection_i
     assert not (machines.folder / "theirs").exists()
 
 
+def test_the_key_of_a_jump_host_is_asked_for_whatever_the_configuration_says(
+    fleet: Open, machines: Machines
+) -> None:
+    machines.know(machines.target)
+    machines.write_config(more="Host *\n  StrictHostKeyChecking no\n")
+
+    async def work() -> None:
+        async with fleet() as found:
+            found.add("gpu", "gpu")
+            found.hosts.connect("gpu")
+            question = await found.question()
+            assert question.kind is SshQuestionKind.HOST_KEY
+            assert question.fingerprint == machines.fingerprint(machines.jump)
+            await found.answer(question)
+            await found.reach("gpu")
+
+    run(work())
+
+
+def test_a_jump_host_of_which_no_new_key_is_taken(fleet: Open, machines: Machines) -> None:
+    machines.know(machines.target)
+    machines.write_config(more="Host jump\n  StrictHostKeyChecking yes\n")
+
+    async def work() -> None:
+        async with fleet() as found:
+            found.add("gpu", "gpu")
+            found.hosts.connect("gpu")
+            await found.reach("gpu", RemoteHostState.FAILED)
+            assert RemoteHostState.ASKING not in found.states("gpu")
+
+    run(work())
+
+
 def test_a_configuration_that_takes_no_new_key_is_obeyed(fleet: Open, machines: Machines) -> None:
     machines.known_hosts.unlink()
     machines.write_config(more="Host *\n  StrictHostKeyChecking yes\n")
