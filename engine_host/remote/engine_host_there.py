@@ -123,7 +123,7 @@ class EngineHostLink:
         name = self._connection.host.name
         outcome = await self._run(_FIND)
         try:
-            told = json_text.parse_object(outcome.need_success(f"Looking for the engine host of {name}"))
+            told = json_text.parse_last_line(outcome.need_success(f"Looking for the engine host of {name}"))
             state, run = str(told["state"]), str(told.get("run", ""))[:300]
             socket, token = str(told.get("socket", "")), str(told.get("token", ""))
         except (ValueError, KeyError) as error:

@@ -107,7 +107,7 @@ def _told(name: str, destination: str, outcome: RemoteOutcome) -> dict[str, Any]
     """Return what the other side says. Raises HostError for a failure that it tells of."""
     raw = outcome.need_success(f"Sending a file to {name}")
     try:
-        told = json_text.parse_object(raw)
+        told = json_text.parse_last_line(raw)
     except ValueError as error:
         raise HostError(
             Reason.SSH_FAILED,

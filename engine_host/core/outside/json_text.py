@@ -43,6 +43,14 @@ def parse_object(content: bytes | str, most: int | None = None, *, finite: bool 
     return value
 
 
+def parse_last_line(printed: bytes) -> dict[str, Any]:
+    """Return the object in the last line that is not empty; a shell's start files may print before it.
+
+    Raises ValueError for every other line.
+    """
+    return parse_object(next((line for line in reversed(printed.split(b"\n")) if line.strip()), b""))
+
+
 def read_object(path: Path, most: int = 1 << 20) -> dict[str, Any]:
     """Return the object in a regular file of at most `most` bytes. Raises OSError, ValueError."""
     return parse_object(files.read(path, most))

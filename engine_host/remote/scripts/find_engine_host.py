@@ -63,4 +63,5 @@ def found() -> "dict[str, str]":
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(found()) + "\n")
+    # A shell's start files may have printed half a line before.
+    sys.stdout.write("\n" + json.dumps(found()) + "\n")

@@ -24,6 +24,8 @@ def text_of(path: str, most: int) -> str:
 
 def main() -> None:
     """Print one line for each service that has a watchdog."""
+    # A shell's start files may have printed half a line before.
+    print()
     base = os.path.expanduser("~/.local/share/sndr/deploy")
     names = sorted(os.listdir(base)) if os.path.isdir(base) else []
     for name in names[:_MOST]:

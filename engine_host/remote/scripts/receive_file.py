@@ -77,4 +77,5 @@ def main() -> "dict[str, object]":
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(main()) + "\n")
+    # A shell's start files may have printed half a line before.
+    sys.stdout.write("\n" + json.dumps(main()) + "\n")

@@ -117,3 +117,9 @@ def test_a_defect_of_ours_is_told_and_ends_no_later_look(tmp_path: Path) -> None
     told = run(work())
     assert [there.problem and there.problem.reason for there in told] == [Reason.INTERNAL] * 2
     assert len(looks) == 2
+
+
+def test_what_its_shell_prints_before_is_no_part_of_the_answer(tmp_path: Path) -> None:
+    said = json.dumps({"state": "unsafe", "run": "/run"}).encode()
+    assert problem_after(tmp_path, b'Welcome to {"gpu"}!\n\n' + said + b"\n\n")[0] is Reason.RUN_FOLDER_UNSAFE
+    assert problem_after(tmp_path, said + b"\nbye\n")[0] is Reason.SSH_FAILED

@@ -64,3 +64,13 @@ def test_numbers_beyond_64_bits_are_refused_and_texts_like_them_are_not() -> Non
     for text in ('{"a": 9223372036854775808}', "[[1e400]]", '{"a": {"b": -99999999999999999999}}'):
         with pytest.raises(ValueError, match="too large"):
             json_text.refuse_huge(text)
+
+
+def test_the_answer_is_the_last_line_and_nothing_else_is() -> None:
+    assert json_text.parse_last_line(b'motd\n{"a": 1}\r\n\n') == {"a": 1}
+
+
+@pytest.mark.parametrize("printed", [b"", b"\n", b'{"a": 1}\nbye\n', b"[1]\n", b"\xff\n"])
+def test_a_last_line_that_is_no_object_is_refused(printed: bytes) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        json_text.parse_last_line(printed)
