@@ -1,6 +1,7 @@
 """Looks for what is dangerous or forgotten on a remote host, in facts that were read there."""
 
 import ipaddress
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ _LEAST_SHARE, _LEAST_BYTES = 0.1, 20 * 2**30
 _COMPILERS = ((("cc", "gcc", "clang"), "C compiler", "build-essential"), (("ninja",), "ninja", "ninja-build"))
 # The options by which engines are given the id that they serve.
 _ID_OPTIONS = ("--served-model-name", "--alias", "-a")
+_OWN_SOCKET = re.compile(r"plan-[0-9a-f]+\.sock$")
 _EVERYWHERE = frozenset({"", "*", "0.0.0.0", "::"})
 
 
@@ -121,15 +123,20 @@ def _of_profile(host: RemoteHost, facts: RemoteFacts, profile: Sequence[RemoteEn
         now = running.get((kept.kind, port_of(kept)))
         if now is None:
             yield finding("host.profile-gone", host=host.name, engine=kept.kind, port=port_of(kept))
-        elif now.arguments != kept.arguments:
+        elif _lasting(now.arguments) != _lasting(kept.arguments):
             yield finding("host.profile-drift", host=host.name, engine=kept.kind, changes=changes(kept, now))
 
 
 def changes(kept: RemoteEngine, now: RemoteEngine) -> tuple[str, ...]:
     """Return the options that differ, `+` for those that came and `-` for those that went."""
-    before, after = _options(kept.arguments), _options(now.arguments)
+    before, after = _options(_lasting(kept.arguments)), _options(_lasting(now.arguments))
     gone = [f"- {option}" for option in before if option not in after]
     return (*gone, *(f"+ {option}" for option in after if option not in before)) or ("their order",)
+
+
+def _lasting(words: Sequence[str]) -> list[str]:
+    """Return the words without sockets, which have another name at each start of our own engines."""
+    return [_OWN_SOCKET.sub("plan.sock", word) for word in words]
 
 
 def _options(words: Sequence[str]) -> list[str]:

@@ -53,10 +53,11 @@ def _decided(host: RemoteHost) -> Iterator[str]:
 
 def _measured(facts: RemoteFacts) -> Iterator[str]:
     if not facts.read_at:
-        yield "Not read yet."
+        yield f"Not read yet: `sndr host probe {facts.host}`"
         return
     oldest, newest = min(facts.read_at.values()), max(facts.read_at.values())
-    yield f"Read at {_when(newest)}" + (f", parts of it at {_when(oldest)}." if newest - oldest > 60 else ".")
+    parts = f", parts of it at {_when(oldest)}" if newest - oldest > 60 else ""
+    yield f"Read at {_when(newest)}{parts}; anew with `sndr host probe {facts.host}`."
     yield ""
     for name, value in (
         ("system", " ".join(filter(None, (facts.system, facts.kernel, facts.machine)))),

@@ -227,4 +227,6 @@ def _note(one: RemoteHost) -> str:
     if one.problem is not None:
         again = f" Again in {max(0.0, one.next_try_at - time.time()):.0f} s." if one.next_try_at else ""
         return f"{one.problem.reason}: {one.problem.message}{again}"
+    if one.engine_host_problem is not None:
+        return f"{one.sentence} {one.engine_host_problem.message}"
     return one.sentence if one.state is not RemoteHostState.DISCONNECTED else ""

@@ -99,8 +99,8 @@ class RemoteInstallOperations:
                 Reason.CONFLICT,
                 f"{name} is kept as agentless: nothing is installed there.",
                 fix=Fix(
-                    text=f"Forget it with `sndr host remove {name}` and add it without --agentless.",
-                    command=f"sndr host add {name} {shlex.quote(kept.destination)}",
+                    text="Let our engine host work there.",
+                    command=f"sndr host change {name} --engine-host",
                 ),
             )
         return Machine(name, self._hosts)

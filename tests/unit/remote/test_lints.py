@@ -105,4 +105,6 @@ def test_a_command_line_that_drifted_from_the_kept_one() -> None:
     assert one.evidence["changes"] == ("- --max-model-len 4096", "- --eager", "+ --max-model-len 8192")
     assert found(facts(), kept) == ["host.profile-gone"]
     assert found(facts(read_at={}), kept) == [], "engines were not looked for"
+    ours = [engine("serve", "--uds", f"/run/plan-{name}.sock") for name in ("4c2d0ec6", "c1e83af5")]
+    assert found(facts(ours[0]), ours[1]) == [], "its socket has another name at each start"
     assert changes(engine("--a", "--b"), engine("--b", "--a")) == ("their order",)

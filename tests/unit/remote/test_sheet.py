@@ -24,7 +24,7 @@ HOST = RemoteHost(
 def test_what_was_not_read_says_so() -> None:
     text = sheet(HOST, RemoteFacts(host="gpu"), ())
     assert text.startswith("# gpu\n")
-    assert "Not read yet." in text
+    assert "Not read yet: `sndr host probe gpu`" in text
     assert "0" not in text, "nothing that was not measured has a number"
     assert "Not before noon." in text
 
