@@ -1,5 +1,7 @@
 """`sndr host install|update|uninstall`: our host on another machine."""
 
+import sys
+
 import click
 
 from engine_host.cli.output import Exit, Output, command, echo, size
@@ -91,7 +93,8 @@ def uninstall(out: Output, name: str, dry_run: bool, yes: bool) -> Exit | None:
             if dry_run:
                 return _planned(out, plan)
             echo("\n".join(plan_lines(plan)), err=True)
-            if out.as_json or not click.confirm("Remove it?", err=True):
+            asked = sys.stdin.isatty() and not out.as_json
+            if not asked or not click.confirm("Remove it?", err=True):
                 raise click.UsageError("Nothing was removed; --yes does not ask.")
         done = RemoteInstalled.model_validate(
             follow(hold.client, hold.client.call(ops.UNINSTALL_HOST, name=name), out).result
@@ -125,7 +128,7 @@ def _lines(done: RemoteInstalled) -> list[str]:
         lines = [f"{done.host} runs {done.release}, as {_service(done)}."]
     if done.demo_answer is not None:
         lines.append(f"The bundled model said there: {done.demo_answer}")
-    if done.back_to is not None and not done.unchanged:
+    if done.back_to not in (None, done.release) and not done.unchanged:
         lines.append(f"Back to {done.back_to} with one command: sndr host update {done.host} --back")
     lines += [line for one in done.findings for line in finding_lines(one)]
     return [*lines, f"Any command there: sndr --host {done.host} status"]
