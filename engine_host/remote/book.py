@@ -1,5 +1,6 @@
 """The hosts that a person added, as they are kept: in the host's database, with nothing secret."""
 
+import json
 import logging
 import time
 from collections.abc import Mapping
@@ -14,6 +15,8 @@ from engine_host.protocol.remote_hosts import AddRemoteHost, ChangeRemoteHost, H
 
 _log = logging.getLogger(__name__)
 _KIND, _FACTS, _PROFILE = "remote_host", "remote_facts", "remote_profile"
+_REMOVED = "remote_removed"
+"""The destination that a removed host had: what is known of it counts again where it comes back."""
 MOST = 100
 
 
@@ -59,7 +62,10 @@ class HostBook:
         return found
 
     def add(self, asked: AddRemoteHost) -> KeptHost:
-        """Keep a host. Raises HostError(conflict) for a name that is taken, and what saving raises."""
+        """Keep a host; one that was removed comes back with its facts if it leads to where it did.
+
+        Raises HostError(conflict) for a name that is taken, and what saving raises.
+        """
         if asked.name in self._hosts:
             raise HostError(
                 Reason.CONFLICT,
@@ -74,12 +80,20 @@ class HostBook:
                 f"There are {MOST} hosts, as many as there can be.",
                 fix=Fix(text="Remove one.", command="sndr host remove NAME"),
             )
+        if self._store.get(_REMOVED, asked.name) != json.dumps(asked.destination):
+            self._forget_known(asked.name)
         return self._save(KeptHost(**asked.model_dump(), added_at=time.time()))
 
     def change(self, name: str, asked: ChangeRemoteHost) -> KeptHost:
-        """Keep other facts about a host. Raises HostError(not_found), and what saving raises."""
+        """Keep other words about a host; at another destination nothing is known of it yet.
+
+        Raises HostError(not_found), and what saving raises.
+        """
         old = self.get(name)
-        return self._save(KeptHost(**asked.model_dump(), name=name, added_at=old.added_at, wanted=old.wanted))
+        new = self._save(KeptHost(**asked.model_dump(), name=name, added_at=old.added_at, wanted=old.wanted))
+        if new.destination != old.destination:
+            self._forget_known(name)
+        return new
 
     def want(self, name: str, wanted: bool) -> KeptHost:
         """Note whether a host is to be connected; a full disk is no harm. Raises HostError(not_found)."""
@@ -92,12 +106,13 @@ class HostBook:
             return host
 
     def remove(self, name: str) -> None:
-        """Forget a host and its facts. Raises HostError(not_found), and what saving raises."""
-        self.get(name)
+        """Remove a host; its facts and profile stay until its name leads elsewhere.
+
+        Raises HostError(not_found), and what saving raises.
+        """
+        host = self.get(name)
+        self._store.put(_REMOVED, name, time.time(), json.dumps(host.destination))
         self._store.remove(_KIND, name)
-        self._store.remove(_FACTS, name)
-        self._facts.pop(name, None)
-        self._store.remove(_PROFILE, name)
         del self._hosts[name]
 
     def facts(self, name: str) -> RemoteFacts:
@@ -142,6 +157,11 @@ class HostBook:
         kept = HostProfile(host=name, kept_at=time.time(), engines=facts.engines)
         self._store.put(_PROFILE, name, time.time(), kept.model_dump_json())
         return kept
+
+    def _forget_known(self, name: str) -> None:
+        self._store.remove(_FACTS, name)
+        self._facts.pop(name, None)
+        self._store.remove(_PROFILE, name)
 
     def _save(self, host: KeptHost) -> KeptHost:
         self._store.put(_KIND, host.name, host.added_at, host.model_dump_json())

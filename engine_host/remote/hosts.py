@@ -209,13 +209,15 @@ class RemoteHosts:
 
         Raises HostError: not_found, ssh_lost, ssh_failed, and what saving raises.
         """
-        root = self.book.get(name).model_root
+        kept = self.book.get(name)
         facts = await read_facts(
             lambda script, data, seconds: self.run(name, script, data, seconds=seconds),
-            root,
+            kept.model_root,
             self.book.facts(name),
         )
-        self.book.get(name)
+        if self.book.get(name).destination != kept.destination:
+            # These are facts of where it led to before.
+            raise not_connected(name)
         self.book.keep_facts(facts)
         self._changed(name)
         return facts

@@ -8,7 +8,13 @@ from pydantic import ValidationError
 from engine_host.core.errors import HostError
 from engine_host.core.store import Store
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.remote_hosts import AddRemoteHost, ChangeRemoteHost, RemoteFacts, is_address
+from engine_host.protocol.remote_hosts import (
+    AddRemoteHost,
+    ChangeRemoteHost,
+    RemoteEngine,
+    RemoteFacts,
+    is_address,
+)
 from engine_host.remote.book import HostBook
 
 
@@ -30,6 +36,47 @@ def test_a_host_is_kept_changed_and_forgotten(home: Path) -> None:
     with pytest.raises(HostError) as gone:
         HostBook(store).facts("gpu")
     assert gone.value.reason is Reason.NOT_FOUND
+    store.close()
+
+
+def known(book: HostBook, name: str = "gpu") -> tuple[str | None, int]:
+    """The kernel in a host's facts, and the number of engines in its profile."""
+    return book.facts(name).kernel, len(book.profile(name).engines)
+
+
+def know(book: HostBook) -> None:
+    """Keep facts and a profile."""
+    engine = RemoteEngine(kind="vllm", pid=1, user="me", arguments=("vllm", "serve"))
+    book.keep_facts(RemoteFacts(host="gpu", kernel="Linux", engines=(engine,)))
+    book.keep_profile("gpu")
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_what_is_known_of_a_removed_host_comes_back_with_it_and_not_with_another(
+    home: Path, restarted: bool
+) -> None:
+    store = Store(home / "db")
+    book = HostBook(store)
+    for destination, after in (("me@gpu", ("Linux", 1)), ("me@other", (None, 0))):
+        book.add(AddRemoteHost(name="gpu", destination="me@gpu"))
+        know(book)
+        book.remove("gpu")
+        book = HostBook(store) if restarted else book
+        book.add(AddRemoteHost(name="gpu", destination=destination))
+        assert known(book) == after
+        book.remove("gpu")
+    store.close()
+
+
+def test_at_another_destination_nothing_is_known_of_a_host(home: Path) -> None:
+    store = Store(home / "db")
+    book = HostBook(store)
+    book.add(AddRemoteHost(name="gpu", destination="me@gpu"))
+    know(book)
+    book.change("gpu", ChangeRemoteHost(destination="me@gpu", notes="new"))
+    assert known(book) == ("Linux", 1)
+    book.change("gpu", ChangeRemoteHost(destination="me@other"))
+    assert known(book) == known(HostBook(store)) == (None, 0)
     store.close()
 
 
