@@ -21,6 +21,11 @@ REMOTE = {
         "The host there restarts, and with it end: {names}. Kept ones go on.",
         fix="Wait until they are not needed, or keep them.",
     ),
+    "remote.engines-removed": Text(
+        WARNING,
+        "With the host there every engine ends, kept ones too: {names}.",
+        fix="Wait until they are not needed.",
+    ),
     "remote.no-gpu": Text(INFO, "{host} shows no NVIDIA GPU: engines there run on the processor."),
     "remote.no-platform": Text(
         ERROR,
@@ -39,7 +44,7 @@ REMOTE = {
         ERROR,
         "A host of another installation runs there (pid {pid}: {program}), with the same data.",
         reason=Reason.CONFLICT,
-        fix="End it there first; its settings and models are taken over.",
+        fix="End it there first. An install takes its settings and models over.",
         command="sndr --host {host} quit",
     ),
     "remote.packages-from-here": Text(INFO, "The packages are sent from here: {why}."),

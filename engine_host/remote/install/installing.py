@@ -140,6 +140,7 @@ async def uninstall(machine: Machine, tell: Tell) -> RemoteInstalled:
     said = await _probe(machine)
     if said.record is None:
         raise not_installed(machine.name)
+    refuse(removal(machine.name, said))
     tell(REMOVAL_STEPS[1], "", None)
     done = await do(machine, "uninstall", Removed)
     return RemoteInstalled(host=machine.name, removed=done.removed, kept=done.kept)

@@ -36,7 +36,7 @@ _MODULES = ("places", "programs", "service", "probing", "removal", "releases", "
 _THERE = Path(__file__).parent / "there"
 _NO_PYTHON = 127
 _LONGEST_ANSWER = 4 << 20
-_SECONDS = {"probe": 180.0, "environment": 1800.0, "switch": 420.0, "demo": 600.0}
+_SECONDS = {"probe": 180.0, "environment": 1800.0, "switch": 420.0, "demo": 600.0, "uninstall": 480.0}
 _USUAL = 120.0
 Answer = TypeVar("Answer", bound=MachineAnswer)
 

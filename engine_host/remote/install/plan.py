@@ -85,7 +85,9 @@ def removal(host: str, said: Probed) -> RemoteInstallPlan:
             changes.append(PlannedChange(kind=RemoteChange.REMOVE, what=path, note=note))
         else:
             changes.append(PlannedChange(kind=RemoteChange.KEEP, what=path, note="was there before"))
-    findings = [one for one in _of_what_runs(host, said) if one.id == "remote.engines-end"]
+    findings = [one for one in _of_what_runs(host, said) if one.id != "remote.engines-end"]
+    if said.engines:
+        findings.append(finding("remote.engines-removed", names=[one.name for one in said.engines]))
     return RemoteInstallPlan(host=host, before=said.current, changes=tuple(changes), findings=tuple(findings))
 
 

@@ -27,7 +27,7 @@ from engine_host.remote.install.there.places import (
     write,
 )
 from engine_host.remote.install.there.programs import LONG, NO_PROGRAMS, QUICK, pip, run, sndr
-from engine_host.remote.install.there.service import answering, launch, running_host, start, stop
+from engine_host.remote.install.there.service import answering, launch, refuse_other, start, stop
 
 
 def begin(asked: dict[str, Any]) -> dict[str, Any]:
@@ -101,9 +101,7 @@ def switch(asked: dict[str, Any]) -> dict[str, Any]:
     target = places.release(asked["release"])
     if not is_complete(target):
         raise Failed("not_found", "That release is not installed there.", release=asked["release"])
-    running = running_host(places)
-    if running is not None and not running["ours"]:
-        raise Failed("conflict", "A host of another installation runs there.", **running)
+    refuse_other(places)
     before = release_of(places.current)
     record = read(os.path.join(places.root, RECORD)) or {}
     another = before is not None and before != asked["release"]

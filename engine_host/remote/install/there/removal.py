@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from typing import Any
 
 from engine_host.remote.install.there.places import RECORD, UNIT, Failed, Places, names, read, release_of
 from engine_host.remote.install.there.programs import QUICK, attempt
-from engine_host.remote.install.there.service import running_host, stop
+from engine_host.remote.install.there.service import end_engines, refuse_other, running_host, stop
 
 
 def abandon(asked: dict[str, Any]) -> dict[str, Any]:
@@ -27,14 +28,16 @@ def uninstall(asked: dict[str, Any]) -> dict[str, Any]:
     record = read(os.path.join(places.root, RECORD))
     if record is None:
         raise Failed("not_found", "Nothing of this program's installer is there.", root=places.root)
-    running = running_host(places)
-    if running is not None and running["ours"]:
+    if refuse_other(places) is not None:
+        end_engines(places)
         stop(places, record)
     return remove(places)
 
 
 def remove(places: Places) -> dict[str, Any]:
     record = read(os.path.join(places.root, RECORD)) or {"made": []}
+    with contextlib.suppress(OSError):
+        os.remove(places.unit + ".new")
     if os.path.exists(places.unit):
         attempt(["systemctl", "--user", "disable", UNIT], QUICK)
         os.remove(places.unit)
@@ -45,7 +48,8 @@ def remove(places: Places) -> dict[str, Any]:
     if record.get("set_lingering"):
         attempt(["loginctl", "disable-linger"], QUICK)
     removed, kept = [], []
-    made = set(record["made"])
+    # Whatever runs by now was not started by the install: its data stays.
+    made = set(record["made"]) if running_host(places) is None else set()
     shutil.rmtree(places.root)
     for path in places.own:
         if path in made and os.path.isdir(path):

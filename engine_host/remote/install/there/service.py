@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import platform
 import signal
@@ -13,36 +14,90 @@ from typing import Any
 from engine_host.remote.install.there.places import RECORD, UNIT, Failed, Places, read, write
 from engine_host.remote.install.there.programs import QUICK, attempt, run, sndr, user
 
-_UP, _DOWN = 90.0, 60.0
+_UP, _DOWN, _ENGINES = 90.0, 60.0, 180.0
+_NOTE = 2.0
 
 
 def running_host(places: Places) -> dict[str, Any] | None:
-    """The host that holds this user's data, if one runs."""
-    claim = read(os.path.join(places.data, "host.claim"))
-    if claim is None or claim.get("machine") != platform.node():
-        return None
+    """The host that holds this user's data, if one runs: known by the lock that it holds, however started."""
+    end = time.monotonic() + _NOTE
+    while _held(places):
+        claim = read(os.path.join(places.data, "host.claim"))
+        if claim is None and time.monotonic() < end:
+            # It has the lock, and its note comes next.
+            time.sleep(0.05)
+            continue
+        return _holder(places, claim or {})
+    return None
+
+
+def _held(places: Places) -> bool:
     try:
-        with open("/proc/%d/cmdline" % int(claim["pid"]), "rb") as file:
+        claim = os.open(os.path.join(places.data, "host.claim"), os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(claim, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        # Where there are no locks, no host can hold one.
+        return False
+    finally:
+        os.close(claim)
+    return False
+
+
+def _holder(places: Places, claim: dict[str, Any]) -> dict[str, Any]:
+    """The process of a claim; one of another machine, or that tells nothing of itself, is not ours."""
+    said = claim.get("pid")
+    pid = said if isinstance(said, int) else 0
+    if claim.get("machine") != platform.node():
+        argv = ["on", str(claim.get("machine", "an unknown machine"))]
+        return {"pid": pid, "argv": [word[:500] for word in argv], "ours": False}
+    try:
+        with open("/proc/%d/cmdline" % pid, "rb") as file:
             argv = [os.fsdecode(word) for word in file.read().split(b"\0") if word]
-    except (OSError, ValueError, KeyError):
-        return None
-    if "engine_host" not in " ".join(argv):
-        return None
+    except OSError:
+        argv = []
     return {
-        "pid": int(claim["pid"]),
+        "pid": pid,
         "argv": [word[:500] for word in argv[:20]],
         "ours": any(word.startswith(places.root + os.sep) for word in argv[:2]),
     }
 
 
+def refuse_other(places: Places) -> dict[str, Any] | None:
+    """Return our host, if it runs; a host of another installation stops the step."""
+    running = running_host(places)
+    if running is not None and not running["ours"]:
+        raise Failed("conflict", "A host of another installation runs there.", **running)
+    return running
+
+
 def engines(places: Places) -> list[dict[str, Any]]:
+    """The engines of our host, if it runs and answers."""
     running = running_host(places)
     if running is None or not running["ours"]:
         return []
     try:
-        engines = sndr(places.current, ["status", "--json"])["engines"]
-    except Failed:
+        return _living(places)
+    except (Failed, KeyError, TypeError):
         return []
+
+
+def end_engines(places: Places) -> None:
+    """End every engine of our host, kept ones too: what they read from is about to be removed."""
+    if not _living(places):
+        return
+    python = os.path.join(places.current, "bin", "python")
+    run([python, "-m", "engine_host", "stop", "--all", "--now"], _ENGINES, "conflict")
+    if left := _living(places):
+        raise Failed("conflict", "Engines there do not end.", engines=[one["name"] for one in left])
+
+
+def _living(places: Places) -> list[dict[str, Any]]:
+    engines = sndr(places.current, ["status", "--json"], reason="conflict")["engines"]
     live = [one for one in engines if one["state"] not in ("unloaded", "failed")]
     return [{"name": one["name"], "keep": one["keep"]} for one in live]
 

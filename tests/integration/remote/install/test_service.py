@@ -1,6 +1,7 @@
 """The service of a user: FAKE systemctl and loginctl, and FAKE releases that only answer and sleep."""
 
 import asyncio
+import fcntl
 import json
 import os
 import shutil
@@ -66,7 +67,7 @@ else:
 """
 # The Python of a release, as far as a switch asks it.
 PROGRAM = """#!{python}
-import json, os, pathlib, platform, signal, sys, time
+import fcntl, json, os, pathlib, platform, signal, sys, time
 here = pathlib.Path(sys.argv[0])
 data = pathlib.Path(os.environ["HOME"]) / ".local/share/sndr"
 words = sys.argv[3:]
@@ -76,6 +77,8 @@ elif words[0] == "serve":
     if (here.resolve().parent.parent / "broken").exists():
         sys.exit(1)
     claim = data / "host.claim"
+    lock = os.open(claim, os.O_RDWR | os.O_CREAT)
+    fcntl.flock(lock, fcntl.LOCK_EX)
     claim.write_text(json.dumps({{"pid": os.getpid(), "machine": platform.node(), "run": "/x"}}))
     def end(*_):
         claim.unlink()
@@ -87,8 +90,16 @@ elif words[0] == "status":
         pid = json.loads((data / "host.claim").read_text())["pid"]
     except OSError:
         sys.exit(3)
-    engine = {{"name": "a", "state": "ready", "keep": False}}
-    print(json.dumps({{"host": {{"pid": pid, "program": "sndr 0.2.0"}}, "engines": [engine]}}))
+    engines = [{{"name": name, "state": "ready", "keep": name == "b"}} for name in "ab"]
+    if (data / "stopped").exists():
+        engines = []
+    print(json.dumps({{"host": {{"pid": pid, "program": "sndr 0.2.0"}}, "engines": engines}}))
+elif words == ["stop", "--all", "--now"]:
+    base = data.parent.parent.parent.parent
+    if (base / "engines-stay").exists():
+        sys.exit(0)
+    (data / "stopped").touch()
+    (base / "stopped").touch()
 """
 
 
@@ -145,8 +156,15 @@ def test_a_service_that_stays_is_made_and_taken_away(there: SecondHome) -> None:
     assert (there.home.parent / "lingers").exists()
     said = step(there, "probe", interpreters=["python3"], small_package=None)
     assert (said["systemd"], said["lingers"], said["current"]) == (True, True, "one")
-    assert said["engines"] == [{"name": "a", "keep": False}]
+    assert said["engines"] == [{"name": "a", "keep": False}, {"name": "b", "keep": True}]
+    (there.home.parent / "engines-stay").touch()
+    with pytest.raises(HostError) as failed:
+        step(there, "uninstall")
+    assert failed.value.reason is Reason.CONFLICT, "nothing is taken from under an engine"
+    assert said["running"]["pid"] in pids_in(there.home.parent)
+    (there.home.parent / "engines-stay").unlink()
     step(there, "uninstall")
+    assert (there.home.parent / "stopped").exists(), "kept engines end before their data goes"
     assert tree(there.home) == before
     assert not (there.home.parent / "lingers").exists(), "what the install permitted is taken back"
     assert "disable sndr-host.service" in calls(there)
@@ -237,7 +255,8 @@ def test_a_step_that_meets_anything_else_says_so(there: SecondHome) -> None:
     assert "KeyError" in str(failed.value.problem.cause)
 
 
-def test_a_host_of_another_installation_is_left_alone(there: SecondHome) -> None:
+@pytest.mark.parametrize("words", [("-m", "engine_host", "serve"), ("bin/sndr", "-x", "serve")])
+def test_a_host_of_another_installation_is_left_alone(there: SecondHome, words: tuple[str, ...]) -> None:
     unit = begun(there, "one")
     other = there.home / "own"
     (other / "bin").mkdir(parents=True)
@@ -245,23 +264,46 @@ def test_a_host_of_another_installation_is_left_alone(there: SecondHome) -> None
 
     async def together() -> None:
         process = await asyncio.create_subprocess_exec(
-            str(other / "bin" / "python"), "-m", "engine_host", "serve", env=there.environment
+            str(other / "bin" / "python"), *words, env=there.environment
         )
         claim = there.home / ".local/share/sndr/host.claim"
-        await until(claim.exists)
+        await until(lambda: claim.exists() and claim.read_text(encoding="utf-8"))
         said = await do(there.machine, "probe", Probed, interpreters=["python3"], small_package=None)
         assert said.running is not None
         assert not said.running.ours
         with pytest.raises(HostError) as failed:
             await do(there.machine, "switch", Switched, release="one", unit=unit)
         assert failed.value.reason is Reason.CONFLICT
-        assert process.returncode is None
-        await do(there.machine, "uninstall", Removed)
+        with pytest.raises(HostError) as failed:
+            await do(there.machine, "uninstall", Removed)
+        assert failed.value.reason is Reason.CONFLICT
+        # A first install that failed takes its own folders away, but none of those that somebody uses.
+        await do(there.machine, "abandon", Removed, drop_uploads=True)
+        assert claim.exists()
+        assert not (there.home / ".local/share/sndr/host").exists()
         assert process.returncode is None
         process.terminate()
         await process.wait()
 
     asyncio.run(together())
+
+
+@pytest.mark.parametrize(
+    "note", ["", "{", '{"pid": "7"}', '{"pid": 7, "machine": ["x"]}', '{"machine": "far"}']
+)
+def test_a_holder_that_tells_nothing_of_itself_is_not_ours(there: SecondHome, note: str) -> None:
+    begun(there)
+    claim = there.home / ".local/share/sndr/host.claim"
+    claim.write_text(note, encoding="utf-8")
+    assert step(there, "probe", interpreters=["python3"], small_package=None)["running"] is None
+    with claim.open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        said = step(there, "probe", interpreters=["python3"], small_package=None)
+        assert not said["running"]["ours"]
+        with pytest.raises(HostError) as failed:
+            step(there, "uninstall")
+        assert failed.value.reason is Reason.CONFLICT
+    step(there, "uninstall")
 
 
 HOSTILE = ["$(touch pwned)", "`touch pwned`", "'; touch pwned; '", "a\nb", "../../x", "\x1b[2J"]

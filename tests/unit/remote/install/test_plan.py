@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from engine_host.core.paths import Folders
+from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.remote_install import InstallOnHost, RemoteChange
 from engine_host.remote.install import machine
@@ -134,6 +135,15 @@ def test_a_removal_keeps_what_was_there_before() -> None:
         own[1]: RemoteChange.REMOVE,
     }
     assert any(one.what == "loginctl disable-linger" for one in changes)
+
+
+def test_a_removal_names_kept_engines_and_the_host_that_stops_it() -> None:
+    engines = [{"name": "a", "keep": False}, {"name": "b", "keep": True}]
+    (one,) = removal("gpu", said(engines=engines)).findings
+    assert (one.id, "a, b" in one.message) == ("remote.engines-removed", True)
+    other = {"pid": 7, "argv": ["/opt/x/python", "/opt/x/sndr", "serve"], "ours": False}
+    (one,) = removal("gpu", said(running=other)).findings
+    assert (one.id, one.severity) == ("remote.other-host", Severity.ERROR)
 
 
 def test_hostile_paths_stay_one_word_of_the_unit() -> None:
