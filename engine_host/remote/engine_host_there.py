@@ -22,6 +22,7 @@ from engine_host.protocol.host import HostInfo
 from engine_host.protocol.operations import table as ops
 from engine_host.remote.run import SCRIPTS, RemoteOutcome, RemoteScript
 from engine_host.remote.ssh.connection import Connection
+from engine_host.remote.ssh.failures import forward_refused
 
 _log = logging.getLogger(__name__)
 _FIND = RemoteScript.read(SCRIPTS / "find_engine_host.py")
@@ -181,6 +182,8 @@ class EngineHostLink:
             json_text.refuse_huge(body)
             return kind.model_validate_json(body)
         except (UpstreamLostError, TimeoutError, ValueError, ValidationError) as error:
+            if not self._stood and self._connection.refuses_forwards:
+                raise forward_refused(self._connection.host.destination) from error
             raise HostError(
                 Reason.HOST_GONE,
                 f"The engine host on {name} does not answer.",

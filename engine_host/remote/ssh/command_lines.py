@@ -40,6 +40,8 @@ class Effective:
     strict: str
     key_alias: str | None
     jump: str | None
+    known_hosts: tuple[str, ...] = ()
+    """The files of known hosts, that first in which new keys are kept."""
 
     @property
     def known_as(self) -> str:
@@ -119,7 +121,9 @@ class OpenSsh:
         ]
         if address is not None:
             options += [f"HostName={address}", f"HostKeyAlias={effective.known_as}"]
-        return [self.program, "-F", str(config), "-N", "-T", *_options(options), "--", destination]
+        # What ssh itself says goes to its standard output: on the other is what servers have it show.
+        own = ("-E", "/dev/stdout")
+        return [self.program, "-F", str(config), *own, "-N", "-T", *_options(options), "--", destination]
 
     def over(self, destination: str, socket: Path, *command: str) -> list[str]:
         """Return the command that runs a fixed command there over a connection that stands."""
@@ -157,6 +161,7 @@ class OpenSsh:
             user=said.get("user", ""),
             strict=said.get("stricthostkeychecking", "ask"),
             key_alias=said.get("hostkeyalias"),
+            known_hosts=_known_hosts(said),
             jump=None if jump in (None, "none") else jump,
         )
 
@@ -175,6 +180,11 @@ def _host_word(destination: str) -> str | None:
     if found := _HOST_WORD.fullmatch(destination.removeprefix("ssh://")):
         return found[1] or found[2]
     return destination if re.fullmatch(r"[0-9A-Fa-f:.]+", destination) else None
+
+
+def _known_hosts(said: Mapping[str, str]) -> tuple[str, ...]:
+    named = " ".join(said.get(f"{whose}knownhostsfile", "") for whose in ("user", "global"))
+    return tuple(map(os.path.expanduser, named.split()))
 
 
 def _options(options: list[str]) -> list[str]:

@@ -68,6 +68,7 @@ class Connection:
         self._task: asyncio.Task[None] | None = None
         self._now = asyncio.Event()
         self._told_reaper = False
+        self._log = _LastWords()
 
     @property
     def connected(self) -> bool:
@@ -115,6 +116,11 @@ class Connection:
         if not self.connected:
             raise failures.not_connected(self.host.name)
         return self._ssh.over(self.host.destination, self.folder.ssh, *command)
+
+    @property
+    def refuses_forwards(self) -> bool:
+        """True where the machine let nothing through to what a socket was forwarded to."""
+        return failures.refuses_forwards(self._log.text)
 
     async def stands(self) -> bool:
         """Ask ssh itself: the end of a connection is heard of a moment later."""
@@ -209,13 +215,14 @@ class Connection:
             *argv,
             env=environment,
             stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
         )
         self._reaper.watch(process.pid, self.folder.ssh)
         words = _LastWords()
-        reading = asyncio.create_task(words.read(process.stderr))
+        self._log = _LastWords()
+        reading = asyncio.gather(words.read(process.stderr), self._log.read(process.stdout))
         connected = False
         try:
             connected = await self._made(process, attempt)
@@ -224,14 +231,20 @@ class Connection:
         finally:
             # While this runs nobody takes it for connected any more.
             await asyncio.shield(self._end(process, attempt, reading))
-        told = words.text
-        if not connected and not told and process.returncode is not None and process.returncode < 0:
+        told, log = words.text, self._log.text
+        if (
+            not connected
+            and not told
+            and not log
+            and process.returncode is not None
+            and process.returncode < 0
+        ):
             told = f"Connection timed out: nothing within {_LONGEST_TRY:.0f} seconds"
-        ended = failures.Ended(self.host.destination, process.returncode, told, attempt)
+        ended = failures.Ended(self.host.destination, process.returncode, told, attempt, log, effective)
         return failures.problem_of(ended, was_connected=connected), connected
 
     async def _end(
-        self, process: asyncio.subprocess.Process, attempt: Attempt, reading: "asyncio.Task[None]"
+        self, process: asyncio.subprocess.Process, attempt: Attempt, reading: Awaitable[object]
     ) -> None:
         self._desk.end(attempt)
         await end_group(process)

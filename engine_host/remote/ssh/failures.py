@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.remote_hosts import SshQuestionKind
+from engine_host.remote.ssh.command_lines import Effective
 from engine_host.remote.ssh.questions import Attempt
 
 _LONGEST = 4_000
@@ -16,18 +17,34 @@ _NEW_KEY = re.compile(
     r"^The fingerprint for the (?P<type>\S+) key sent by the remote host is\n(?P<print>\S+?)\.?$",
     re.MULTILINE,
 )
-_ADD_REMOVE = re.compile(r'^\s*ssh-keygen -f "(?P<file>[^"\n]+)" -R "(?P<name>[^"\n]+)"$', re.MULTILINE)
-_OTHERS_CHANGED = re.compile(r"^Host key for (?P<name>.+) has changed and you have requested", re.MULTILINE)
+# What follows is a server's text, lines and all.
+_THEIRS = "Received disconnect from"
+_REFUSED = "open failed: administratively prohibited"
 
 
 @dataclass(frozen=True)
 class Ended:
-    """The end of ssh: exit code (None for one that was ended here), its last words, and what it asked."""
+    """The end of ssh: exit code (None for one that was ended here), its last words, and what it asked.
+
+    `log` is what this ssh itself said; servers and the ssh of jump hosts write to `stderr` too.
+    """
 
     destination: str
     code: int | None
     stderr: str
     attempt: Attempt
+    log: str = ""
+    effective: Effective | None = None
+
+    @property
+    def own(self) -> str:
+        """The words that are surely ssh's own."""
+        return self.log.partition(_THEIRS)[0]
+
+    @property
+    def words(self) -> str:
+        """All of them."""
+        return "\n".join(part for part in (self.stderr, self.log) if part)
 
 
 @dataclass(frozen=True)
@@ -43,11 +60,12 @@ RETRIED = {Reason.SSH_UNREACHABLE, Reason.SSH_LOST}
 
 
 def _changed(ended: Ended, _found: re.Match[str]) -> Problem:
-    place, new = _OFFENDING.search(ended.stderr), _NEW_KEY.search(ended.stderr)
-    name = _OTHERS_CHANGED.search(ended.stderr)
-    told = _ADD_REMOVE.search(ended.stderr)
-    file = told["file"] if told else place["file"] if place else None
-    known = told["name"] if told else name["name"] if name else ended.destination
+    place, new = _OFFENDING.search(ended.own), _NEW_KEY.search(ended.own)
+    effective = ended.effective
+    known = effective.known_as if effective else ended.destination
+    files = effective.known_hosts if effective else ()
+    place = place if place and place["file"] in files else None
+    file = place["file"] if place else files[0] if files else None
     command = shlex.join(["ssh-keygen", *(("-f", file) if file else ()), "-R", known])
     where = f" It is kept in line {place['line']} of {place['file']}." if place else ""
     shown = f" It now shows {new['type']} {new['print']}." if new else ""
@@ -67,7 +85,17 @@ def _changed(ended: Ended, _found: re.Match[str]) -> Problem:
     )
 
 
-def _unknown(ended: Ended, _found: re.Match[str]) -> Problem:
+def _jump(ended: Ended) -> Problem:
+    return _problem(
+        ended,
+        Reason.SSH_FAILED,
+        f"A jump host before {ended.destination} did not pass the check of its key, or a server says so.",
+        ended.stderr.strip()[-500:],
+        Fix(text="Try it by hand.", command=f"ssh {shlex.quote(ended.destination)}"),
+    )
+
+
+def _unknown(ended: Ended, _found: re.Match[str] | None = None) -> Problem:
     refused = SshQuestionKind.HOST_KEY in ended.attempt.refused
     shown = next((one for one in ended.attempt.asked if one.fingerprint), None)
     return _problem(
@@ -124,12 +152,12 @@ def _configuration(ended: Ended, _found: re.Match[str]) -> Problem:
         ended,
         Reason.SSH_FAILED,
         "ssh cannot use its configuration.",
-        ended.stderr.strip()[-500:],
+        ended.words.strip()[-500:],
         Fix(text="Correct what it names.", command=f"ssh -G {shlex.quote(ended.destination)}"),
     )
 
 
-def _forward(ended: Ended, _found: re.Match[str]) -> Problem:
+def _forward(ended: Ended, _found: re.Match[str] | None = None) -> Problem:
     return _problem(
         ended,
         Reason.SSH_FORWARD_REFUSED,
@@ -139,18 +167,20 @@ def _forward(ended: Ended, _found: re.Match[str]) -> Problem:
     )
 
 
-def _lost(ended: Ended, _found: re.Match[str]) -> Problem:
+def _lost(ended: Ended, found: re.Match[str] | None = None) -> Problem:
     return _problem(
         ended,
         Reason.SSH_LOST,
         f"The connection to {ended.destination} was lost.",
-        "It did not answer any more: the machine hangs, or the network between is gone.",
+        "It did not answer any more: the machine hangs, or the network between is gone."
+        if found
+        else ended.words.strip()[-300:] or _exit(ended.code),
         None,
     )
 
 
 def _unreachable(ended: Ended, _found: re.Match[str]) -> Problem:
-    lines = [line for line in ended.stderr.splitlines() if line.strip()]
+    lines = [line for line in ended.words.splitlines() if line.strip()]
     return _problem(
         ended,
         Reason.SSH_UNREACHABLE,
@@ -163,76 +193,89 @@ def _unreachable(ended: Ended, _found: re.Match[str]) -> Problem:
     )
 
 
+def _table(*rows: tuple[tuple[str, ...], Callable[[Ended, re.Match[str]], Problem]]) -> tuple[_Words, ...]:
+    return tuple(_Words(re.compile("|".join(words), re.MULTILINE), problem) for words, problem in rows)
+
+
+# These are believed only of ssh itself: a server's banner could say the same.
+_OWN = _table(
+    ((r"REMOTE HOST IDENTIFICATION HAS CHANGED!", r"^Host key for .+ has changed and"), _changed),
+    ((r"REVOKED HOST KEY DETECTED", r"was revoked and you have requested"), _revoked),
+    ((r"^Host key verification failed\.", r"^No \S+ host key is known for"), _unknown),
+)
 # In this order: a jump host's words come together with those of what waited behind it.
-TABLE = tuple(
-    _Words(re.compile("|".join(words), re.MULTILINE), problem)
-    for words, problem in (
-        ((r"REMOTE HOST IDENTIFICATION HAS CHANGED!", r"^Host key for .+ has changed and"), _changed),
-        ((r"REVOKED HOST KEY DETECTED", r"was revoked and you have requested"), _revoked),
-        ((r"^Host key verification failed\.", r"^No \S+ host key is known for"), _unknown),
+TABLE = _table(
+    (
         (
-            (
-                r"Permission denied \((?P<methods>[\w,-]+)\)\.",
-                r"Too many authentication failures",
-                r"No supported authentication methods",
-            ),
-            _denied,
+            r"Permission denied \((?P<methods>[\w,-]+)\)\.",
+            r"Too many authentication failures",
+            r"No supported authentication methods",
         ),
+        _denied,
+    ),
+    (
+        (r"Bad configuration option", r"bad configuration options", r"Bad owner or permissions on"),
+        _configuration,
+    ),
+    ((_REFUSED,), _forward),
+    (
         (
-            (r"Bad configuration option", r"bad configuration options", r"Bad owner or permissions on"),
-            _configuration,
+            r"^Timeout, server .+ not responding",
+            r"client_loop: send disconnect",
+            r"^Connection reset by",
+            r"^Connection to .+ closed by remote host",
+            r"^Connection to .+ timed out",
         ),
-        ((r"open failed: administratively prohibited",), _forward),
+        _lost,
+    ),
+    (
         (
-            (
-                r"^Timeout, server .+ not responding",
-                r"client_loop: send disconnect",
-                r"^Connection reset by",
-                r"^Connection to .+ closed by remote host",
-                r"^Connection to .+ timed out",
-            ),
-            _lost,
+            r"Could not resolve hostname",
+            r"open failed: connect failed",
+            r"^ssh: connect to host",
+            r"kex_exchange_identification",
+            r"banner exchange",
+            r"^Connection closed by",
+            r"^Connection timed out",
+            r"ssh_dispatch_run_fatal",
         ),
-        (
-            (
-                r"Could not resolve hostname",
-                r"open failed: connect failed",
-                r"^ssh: connect to host",
-                r"kex_exchange_identification",
-                r"banner exchange",
-                r"^Connection closed by",
-                r"^Connection timed out",
-                r"ssh_dispatch_run_fatal",
-            ),
-            _unreachable,
-        ),
-    )
+        _unreachable,
+    ),
 )
 
 
 def problem_of(ended: Ended, *, was_connected: bool) -> Problem:
     """Return the problem that an end of ssh is; `was_connected` says whether the connection had stood."""
-    for one in TABLE:
-        if found := one.words.search(ended.stderr):
-            problem = one.problem(ended, found)
-            if was_connected and problem.reason is Reason.SSH_UNREACHABLE:
-                return _lost(ended, found)
-            return problem
     if was_connected:
-        return _problem(
-            ended,
-            Reason.SSH_LOST,
-            f"The connection to {ended.destination} ended.",
-            ended.stderr.strip()[-300:] or _exit(ended.code),
-            None,
-        )
+        # Whatever it said before that: a channel that was refused an hour ago did not end it.
+        return _lost(ended)
+    for one in _OWN:
+        if found := one.words.search(ended.own):
+            return one.problem(ended, found)
+    if SshQuestionKind.HOST_KEY in ended.attempt.refused:
+        return _unknown(ended)
+    if ended.effective and ended.effective.jump and any(one.words.search(ended.stderr) for one in _OWN):
+        return _jump(ended)
+    for one in TABLE:
+        if found := one.words.search(ended.words):
+            return one.problem(ended, found)
     return _problem(
         ended,
         Reason.SSH_FAILED,
         f"ssh did not connect to {ended.destination}.",
-        ended.stderr.strip()[-500:] or _exit(ended.code),
+        ended.words.strip()[-500:] or _exit(ended.code),
         Fix(text="Try it by hand.", command=f"ssh -v {shlex.quote(ended.destination)}"),
     )
+
+
+def refuses_forwards(words: str) -> bool:
+    """Return True where ssh said that the other side lets nothing through."""
+    return _REFUSED in words
+
+
+def forward_refused(destination: str) -> HostError:
+    """Return the refusal of a machine that lets nothing through."""
+    return HostError.from_problem(_forward(Ended(destination, None, "", Attempt(destination))))
 
 
 def not_connected(name: str) -> HostError:
@@ -253,5 +296,5 @@ def _problem(
 ) -> Problem:
     told = {name: value for name, value in evidence.items() if value is not None}
     asked = [one.kind.value for one in ended.attempt.asked]
-    shown = {"exit": ended.code, "stderr": ended.stderr[-_LONGEST:], "asked": asked}
+    shown = {"exit": ended.code, "stderr": ended.words[-_LONGEST:], "asked": asked}
     return Problem(reason=reason, message=message, cause=cause, fix=fix, evidence={**told, **shown})

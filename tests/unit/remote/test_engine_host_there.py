@@ -22,18 +22,21 @@ TOKEN = "t" * 43
 class FakeConnection:
     """A connection that forwards nothing."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, refuses: bool = False) -> None:
         self.host = KeptHost(name="gpu", destination="gpu", mode=RemoteMode.ENGINE_HOST, added_at=1.0)
         self.folder = HostFolder(folder)
         self.forwarded: list[str] = []
+        self.refuses_forwards = refuses
 
     async def forward(self, _local: Path, there: str) -> None:
         self.forwarded.append(there)
 
 
-def problem_after(folder: Path, printed: bytes, code: int | None = 0) -> tuple[Reason, list[str]]:
+def problem_after(
+    folder: Path, printed: bytes, code: int | None = 0, *, refuses: bool = False
+) -> tuple[Reason, list[str]]:
     """The reason that is told when the machine prints this, and what was forwarded."""
-    connection = FakeConnection(folder)
+    connection = FakeConnection(folder, refuses)
 
     async def told(_script: RemoteScript) -> RemoteOutcome:
         return RemoteOutcome(code, printed, "")
@@ -123,3 +126,9 @@ def test_what_its_shell_prints_before_is_no_part_of_the_answer(tmp_path: Path) -
     said = json.dumps({"state": "unsafe", "run": "/run"}).encode()
     assert problem_after(tmp_path, b'Welcome to {"gpu"}!\n\n' + said + b"\n\n")[0] is Reason.RUN_FOLDER_UNSAFE
     assert problem_after(tmp_path, said + b"\nbye\n")[0] is Reason.SSH_FAILED
+
+
+def test_one_behind_a_machine_that_forwards_nothing(tmp_path: Path) -> None:
+    said = {"state": "running", "socket": "/run/control.sock", "token": TOKEN}
+    reason, _ = problem_after(tmp_path, json.dumps(said).encode(), refuses=True)
+    assert reason is Reason.SSH_FORWARD_REFUSED

@@ -1,8 +1,11 @@
 """The words of OpenSSH for each kind of end; tests/integration/remote meets most of them in the real one."""
 
+from dataclasses import replace
+
 import pytest
 
 from engine_host.protocol.errors import Reason
+from engine_host.remote.ssh.command_lines import Effective
 from engine_host.remote.ssh.failures import RETRIED, Ended, problem_of
 from engine_host.remote.ssh.questions import Attempt, question_of
 
@@ -23,7 +26,7 @@ Host key verification failed.
 
 def reason(stderr: str, *, was_connected: bool = False, code: int | None = 255) -> Reason:
     """The reason of an end with these last words."""
-    ended = Ended("gpu", code, stderr, Attempt("gpu"))
+    ended = Ended("gpu", code, "", Attempt("gpu"), log=stderr)
     return problem_of(ended, was_connected=was_connected).reason
 
 
@@ -62,12 +65,42 @@ def test_one_that_stood_was_lost_and_is_tried_again() -> None:
     assert Reason.HOST_KEY_CHANGED not in RETRIED
 
 
+EFFECTIVE = Effective("10.0.0.1", "22", "me", "ask", "gpu; id", None, ("/far/.ssh/known_hosts", "/far/2"))
+
+
 def test_a_changed_key_says_where_the_old_one_is_and_its_command_is_quoted() -> None:
-    problem = problem_of(Ended("gpu", 255, CHANGED, Attempt("gpu")), was_connected=False)
+    ended = Ended("gpu", 255, "", Attempt("gpu"), CHANGED, EFFECTIVE)
+    problem = problem_of(ended, was_connected=False)
     assert "line 7 of /far/.ssh/known_hosts" in problem.cause
     assert "SHA256:abc" in problem.cause
     assert problem.fix is not None
     assert problem.fix.command == "ssh-keygen -f /far/.ssh/known_hosts -R 'gpu; id'"
+
+
+def test_a_server_cannot_say_that_a_key_changed() -> None:
+    denied = "me@gpu: Permission denied (publickey)."
+    ended = Ended("gpu", 255, CHANGED, Attempt("gpu"), denied, EFFECTIVE)
+    assert problem_of(ended, was_connected=False).reason is Reason.SSH_AUTH_FAILED
+    goodbye = f"Received disconnect from 1.2.3.4 port 22:11: bye\n{CHANGED}{denied}"
+    ended = Ended("gpu", 255, "", Attempt("gpu"), goodbye, EFFECTIVE)
+    assert problem_of(ended, was_connected=False).reason is Reason.SSH_AUTH_FAILED
+    # Nor, behind a jump host, whose ssh writes to the same place: that waits for a person.
+    ended = Ended("gpu", 255, CHANGED, Attempt("gpu"), "", replace(EFFECTIVE, jump="jump"))
+    problem = problem_of(ended, was_connected=False)
+    assert (problem.reason, problem.fix and problem.fix.command) == (Reason.SSH_FAILED, "ssh gpu")
+
+
+def test_a_changed_key_names_no_file_that_ssh_does_not_use() -> None:
+    told = CHANGED.replace("/far/.ssh/known_hosts", "/etc/passwd")
+    problem = problem_of(Ended("gpu", 255, "", Attempt("gpu"), told, EFFECTIVE), was_connected=False)
+    assert problem.fix is not None
+    assert problem.fix.command == "ssh-keygen -f /far/.ssh/known_hosts -R 'gpu; id'"
+
+
+def test_a_channel_that_was_refused_is_not_why_a_connection_ended() -> None:
+    words = "channel 3: open failed: administratively prohibited: open failed\n"
+    assert reason(f"{words}Timeout, server gpu not responding.", was_connected=True) is Reason.SSH_LOST
+    assert reason(words, was_connected=True) is Reason.SSH_LOST
 
 
 @pytest.mark.parametrize(
