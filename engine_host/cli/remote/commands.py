@@ -11,6 +11,7 @@ from engine_host.cli.remote.fact_lines import fact_lines
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.text.plan import finding_lines
 from engine_host.protocol.operations import remote_hosts as ops
+from engine_host.protocol.operations.table import ROUTES
 from engine_host.protocol.remote_hosts import (
     AddRemoteHost,
     ChangeRemoteHost,
@@ -143,8 +144,15 @@ def change(
 def remove(out: Output, name: str) -> Exit | None:
     """Disconnect and forget NAME; nothing changes on that machine."""
     with find_or_start() as hold:
+        routes = hold.client.call(ROUTES).routes
         page = hold.client.call(ops.REMOVE_HOST, name=name)
-    out.result(page, [f"{name} is forgotten.", *_lines(page)])
+    led = [
+        one.route.id
+        for one in routes
+        if any(engine.startswith(f"{name}/") for engine in one.route.targets.engines)
+    ]
+    broken = [f"These routes led there and answer no more: {', '.join(led)}"] if led else []
+    out.result(page, [f"{name} is forgotten.", *broken, *_lines(page)])
     return None
 
 

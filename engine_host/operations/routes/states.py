@@ -14,6 +14,7 @@ from engine_host.gateway.routing.resolution import asks_provider, engines_of, le
 from engine_host.gateway.routing.seen import Seen
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.plans import Finding
+from engine_host.protocol.remote_hosts import HOST_NAME
 from engine_host.protocol.routes import NextProvider, Provider, Route, RouteStatus, TargetState, TargetStatus
 
 _MOST_NEAR = 3
@@ -86,6 +87,15 @@ def _engine(route: Route, name: str, known: Known) -> TargetStatus:
         return TargetStatus(name=name, state=TargetState.ON_DEMAND)
     if name in known.startable:
         return TargetStatus(name=name, state=TargetState.NOT_RUNNING, command=command)
+    machine = name.partition("/")[0]
+    if "/" in name and HOST_NAME.fullmatch(machine):
+        # An engine here of that name would take the place of one on the machine that was meant.
+        return TargetStatus(
+            name=name,
+            state=TargetState.UNKNOWN,
+            detail=f"{machine} is no machine that was added",
+            command=f"sndr host add {machine} USER@HOST",
+        )
     return TargetStatus(
         name=name, state=TargetState.UNKNOWN, command=f"sndr run MODEL --name {shlex.quote(name)}"
     )

@@ -66,6 +66,21 @@ def test_list_says_why_and_when_again(host: FakeHost, sndr: Sndr) -> None:
     assert "sndr host candidates" in sndr("host", "list")[1]
 
 
+def test_remove_names_the_routes_that_led_there(host: FakeHost, sndr: Sndr) -> None:
+    routes = [
+        {
+            "route": {"id": name, "targets": {"engines": [engine]}, "changed_at": 1.0},
+            "answers": True,
+            "targets": [],
+        }
+        for name, engine in (("story", "gpu/m"), ("coder", "gpu-2/m"), ("mine", "m"))
+    ]
+    host.answers["GET /v1/routes"] = (200, {"seq": 1, "routes": routes})
+    host.answers["DELETE /v1/hosts/gpu"] = (200, {"seq": 1, "hosts": []})
+    _, out, _ = sndr("host", "remove", "gpu")
+    assert "answer no more: story\n" in out
+
+
 def asking(host: FakeHost, question: dict[str, Any]) -> None:
     """A host whose ssh asks once, and is connected when it has an answer."""
     answered: list[bool] = []

@@ -44,6 +44,11 @@ def test_each_state_of_an_engine() -> None:
     assert [finding.id for finding in status.findings] == ["route.target_unknown"]
 
 
+def test_an_engine_of_a_machine_that_was_removed_is_not_started_here() -> None:
+    (target,) = status_of(route(engines=("gpu/m",)), known()).targets
+    assert (target.state, target.command) == (TargetState.UNKNOWN, "sndr host add gpu USER@HOST")
+
+
 def test_an_engine_by_its_model() -> None:
     status = status_of(route(engines=("qwen",)), known())
     assert (status.targets[0].state, status.targets[0].detail) == (TargetState.RUNS, "as a")
