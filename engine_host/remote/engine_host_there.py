@@ -143,6 +143,12 @@ class EngineHostLink:
                     text="Install it there; nothing of it needs root.", command=f"sndr host install {name}"
                 ),
             )
+        if state == "installed":
+            raise HostError(
+                Reason.HOST_UNREACHABLE,
+                f"The engine host on {name} is installed and does not run.",
+                fix=Fix(text="Start it; nothing is installed anew.", command=f"sndr host update {name}"),
+            )
         raise HostError(
             Reason.RUN_FOLDER_UNSAFE if state == "unsafe" else Reason.HOST_UNREACHABLE,
             f"The run folder of the engine host on {name} can be entered by others."

@@ -41,7 +41,7 @@ def listens(path: str) -> bool:
 
 
 def found() -> "dict[str, str]":
-    """Return what there is to tell: `state` is running, ended, unsafe or none."""
+    """Return what there is to tell: `state` is running, ended, installed, unsafe or none."""
     for data in data_folders():
         try:
             with open(os.path.join(data, "host.claim"), encoding="utf-8") as file:
@@ -59,6 +59,8 @@ def found() -> "dict[str, str]":
         if not listens(control):
             return {"state": "ended", "run": run}
         return {"state": "running", "run": run, "socket": control, "token": token}
+    if any(os.path.exists(os.path.join(data, "host", "current")) for data in data_folders()):
+        return {"state": "installed"}
     return {"state": "none"}
 
 

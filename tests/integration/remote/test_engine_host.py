@@ -71,3 +71,23 @@ def test_it_is_found_asked_and_found_again(fleet: Open, machines: Machines) -> N
 def exists(path: str | None) -> bool:
     """True if there is such a file."""
     return path is not None and Path(path).exists()
+
+
+def test_one_that_is_installed_and_does_not_run_is_not_called_missing(
+    fleet: Open, machines: Machines
+) -> None:
+    (machines.far / "data" / "host" / "current").mkdir(parents=True)
+
+    async def work() -> None:
+        async with fleet() as found:
+            found.add("gpu", "direct", RemoteMode.ENGINE_HOST)
+            found.hosts.connect("gpu")
+            await found.reach("gpu")
+            await until(lambda: found.hosts.shown("gpu").engine_host_problem)
+            problem = found.hosts.shown("gpu").engine_host_problem
+            assert problem is not None
+            assert problem.message == "The engine host on gpu is installed and does not run."
+            assert problem.fix is not None
+            assert problem.fix.command == "sndr host update gpu"
+
+    run(work())
