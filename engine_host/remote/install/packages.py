@@ -6,6 +6,8 @@ import hashlib
 import os
 import shutil
 import tarfile
+import tempfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,22 +56,41 @@ async def packages_for(platform: Platform, folder: Path, tell: Callable[[str], N
     """
     lock = hashlib.sha256(LOCK.read_bytes()).hexdigest()[:12]
     archive = folder / f"packages-{lock}-{platform.version}-{platform.tag}.tar.gz"
-    if await asyncio.to_thread(archive.is_file):
-        return await asyncio.to_thread(file_of, archive)
-    work = folder / f"packages.part.{os.getpid()}"
+    async with _one_at_a_time:
+        if (ready := await asyncio.to_thread(_ready, archive)) is not None:
+            return ready
+        try:
+            work = await asyncio.to_thread(_new_folder, folder)
+        except OSError as error:
+            raise atomic_file.saving_failed(folder, error) from error
+        try:
+            await _install(platform, work / "all", folder / "packages.log", tell)
+            return await asyncio.to_thread(_packed, work / "all", archive)
+        except OSError as error:
+            raise atomic_file.saving_failed(folder, error) from error
+        finally:
+            await asyncio.to_thread(shutil.rmtree, work, ignore_errors=True)
+
+
+# For two machines of one kind the second install finds what the first one made.
+_one_at_a_time = asyncio.Lock()
+
+
+def _ready(archive: Path) -> LocalFile | None:
+    """Return an archive that was made before; one that cannot be read to its end is made again."""
     try:
-        await asyncio.to_thread(_emptied, work)
-        await _install(platform, work, folder / "packages.log", tell)
-        return await asyncio.to_thread(_packed, work, archive)
-    except OSError as error:
-        raise atomic_file.saving_failed(folder, error) from error
-    finally:
-        await asyncio.to_thread(shutil.rmtree, work, ignore_errors=True)
+        size = 0
+        with gzip.open(archive) as packed:
+            while piece := packed.read(1 << 20):
+                size += len(piece)
+        return file_of(archive) if size else None
+    except (OSError, EOFError, zlib.error):
+        return None
 
 
-def _emptied(work: Path) -> None:
-    work.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    shutil.rmtree(work, ignore_errors=True)
+def _new_folder(folder: Path) -> Path:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix="packages.part.", dir=folder))
 
 
 def _packed(work: Path, archive: Path) -> LocalFile:
@@ -120,7 +141,8 @@ def _pack(folder: Path, archive: Path) -> None:
         member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
         return member
 
-    part = archive.with_suffix(".part")
+    # Beside what is packed: another process may make the same archive.
+    part = folder.parent / "packages.part"
     with (
         part.open("wb") as raw,
         gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed,
