@@ -1,6 +1,7 @@
 """Remote hosts: other machines that this host reaches over SSH, their state, facts, and what ssh asks."""
 
 import re
+import shlex
 from enum import StrEnum
 from typing import Annotated
 
@@ -37,6 +38,16 @@ def _destination(text: str) -> str:
     if not _DESTINATION.fullmatch(text):
         port = "; with a port it is ssh://HOST:PORT" if text.count(":") == 1 else ""
         raise ValueError(f"it is HOST or USER@HOST in letters, digits, dots and hyphens{port}")
+    return text
+
+
+def _command(text: str) -> str:
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise ValueError("it is no command: a quote in it is not closed, or a backslash ends it") from error
+    if not words:
+        raise ValueError("it is no command: there is no word in it")
     return text
 
 
@@ -79,7 +90,7 @@ class ChangeRemoteHost(Command):
     mode: RemoteMode = RemoteMode.ENGINE_HOST
     model_root: Annotated[Line, Field(max_length=4096)] | None = None
     default_pin: Annotated[Line, Field(max_length=100)] | None = None
-    address_command: Annotated[Line, Field(max_length=1000)] | None = None
+    address_command: Annotated[Line, Field(max_length=1000), AfterValidator(_command)] | None = None
     notes: Annotated[Text, Field(max_length=10_000)] | None = None
 
 

@@ -120,7 +120,8 @@ class OpenSsh:
             *("ClearAllForwardings=yes", "ForwardX11=no", "ForwardAgent=no", "LogLevel=INFO"),
         ]
         if address is not None:
-            options += [f"HostName={address}", f"HostKeyAlias={effective.known_as}"]
+            # The % of an address of one network card begins a token of ssh.
+            options += [f"HostName={address.replace('%', '%%')}", f"HostKeyAlias={effective.known_as}"]
         # What ssh itself says goes to its standard output: on the other is what servers have it show.
         own = ("-E", "/dev/stdout")
         return [self.program, "-F", str(config), *own, "-N", "-T", *_options(options), "--", destination]

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import os
 import shlex
 import sys
@@ -22,6 +23,7 @@ from engine_host.remote.ssh.command_lines import OpenSsh, communicate, end_group
 from engine_host.remote.ssh.folder import HostFolder
 from engine_host.remote.ssh.questions import Attempt, QuestionDesk
 
+_log = logging.getLogger(__name__)
 _LOOK = 0.05
 _LONGEST_TRY = 90.0
 """Seconds for one try, without those in which a person is asked."""
@@ -173,7 +175,8 @@ class Connection:
                 pause = min(pause * 2, _LONGEST_PAUSE)
         except HostError as error:
             self._tell(RemoteHostState.FAILED, error.problem.message, problem=error.problem)
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001 - whoever waits is to hear of a defect of ours too
+            _log.exception("the connection to %s ended", self.host.name)
             problem = defect(error)
             self._tell(RemoteHostState.FAILED, problem.message, problem=problem)
 

@@ -3,33 +3,41 @@
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from engine_host.core.errors import HostError
 from engine_host.engines.process.reaper import Reaper
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.remote_hosts import RemoteMode
+from engine_host.protocol.remote_hosts import AddRemoteHost, RemoteHostState, RemoteMode
 from engine_host.remote.book import KeptHost
-from engine_host.remote.ssh.command_lines import OpenSsh
+from engine_host.remote.ssh.command_lines import Effective, OpenSsh
 from engine_host.remote.ssh.connection import Connection
 from engine_host.remote.ssh.folder import HostFolder
 from engine_host.remote.ssh.questions import QuestionDesk
-from tests.unit.asynchronous import run
+from tests.unit.asynchronous import run, until
 
 SECRET = {"PATH": "/usr/bin", "HOME": "/home/me", "HF_TOKEN": "hf_secret"}
 
 
-def connection(folder: Path, **more: str) -> Connection:
+class FakeReaper(Reaper):
+    """A reaper that is not started."""
+
+    def remove_with_host(self, path: Path) -> None:
+        """Do nothing."""
+
+
+def connection(folder: Path) -> Connection:
     """A connection that was not made."""
 
     async def session(_connection: Connection) -> None:
         pass
 
     return Connection(
-        KeptHost(name="gpu", destination="gpu", mode=RemoteMode.AGENTLESS, added_at=1.0, **more),
+        KeptHost(name="gpu", destination="gpu", mode=RemoteMode.AGENTLESS, added_at=1.0),
         HostFolder(folder),
         OpenSsh(SECRET),
         QuestionDesk(folder / "askpass.sock", folder / "askpass", lambda _question, _open: None),
-        Reaper("test"),
+        FakeReaper("test"),
         lambda: None,
         session,
     )
@@ -45,3 +53,32 @@ def test_a_place_that_ssh_would_expand_is_not_forwarded_to(tmp_path: Path, told:
         run(connection(tmp_path).forward(tmp_path / "a.sock", told))
     assert refused.value.reason is Reason.SSH_FORWARD_REFUSED
     assert "is no place" in refused.value.problem.message
+
+
+@pytest.mark.parametrize("command", ["echo 'a", " ", "", "echo a\\"])
+def test_what_is_no_command_is_not_kept(command: str) -> None:
+    with pytest.raises(ValidationError):
+        AddRemoteHost(name="gpu", destination="gpu", address_command=command)
+
+
+def test_a_defect_while_connecting_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ssh").write_text("#!/bin/sh\n")
+    (tmp_path / "ssh").chmod(0o700)
+    monkeypatch.setitem(SECRET, "PATH", str(tmp_path))
+    found = connection(tmp_path)
+    # As an older version kept it.
+    found.host = found.host.model_copy(update={"address_command": "echo 'a"})
+
+    async def work() -> None:
+        found.connect()
+        await until(lambda: found.status.state is RemoteHostState.FAILED)
+        assert found.status.problem is not None
+        assert found.status.problem.reason is Reason.INTERNAL
+
+    run(work())
+
+
+def test_an_address_of_one_network_card(tmp_path: Path) -> None:
+    effective = Effective("gpu", "22", "me", "ask", None, None)
+    argv = OpenSsh({}).master("gpu", tmp_path / "s", tmp_path / "c", effective, "fe80::1%eth0")
+    assert "HostName=fe80::1%%eth0" in argv
