@@ -3,7 +3,8 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
 
 from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
@@ -36,6 +37,15 @@ _MOST = 4 << 20
 """Bytes that are kept of what a program there prints."""
 
 
+@dataclass
+class _Ending:
+    """Those that end or replace one host's connection, one after the other; `connect` is for afterwards."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    waiting: int = 0
+    connect: bool = False
+
+
 class RemoteHosts:
     """The hosts by name; each has at most one connection."""
 
@@ -55,6 +65,7 @@ class RemoteHosts:
         self._publish = publish
         self.ssh = OpenSsh(environment, keep_alive)
         self._connections: dict[str, Connection] = {}
+        self._endings: dict[str, _Ending] = {}
         self._links: dict[str, EngineHostLink | RunningEngines] = {}
         self._running: dict[str, tuple[RunningModel, ...]] = {}
         self._there: dict[str, EngineHostThere] = {}
@@ -107,30 +118,44 @@ class RemoteHosts:
 
     async def change(self, name: str, asked: ChangeRemoteHost) -> RemoteHost:
         """Keep other facts of a host; one that leads elsewhere now is disconnected."""
-        old = self.book.get(name)
-        kept = self.book.change(name, asked)
-        found = self._connections.get(name)
-        if found is not None:
-            if (old.destination, old.mode) != (kept.destination, kept.mode):
-                await self.disconnect(name)
-                self._connections.pop(name, None)
-            else:
-                found.host = kept
+        async with self._ending_of(name) as ending:
+            old = self.book.get(name)
+            kept = self.book.change(name, asked)
+            found = self._connections.get(name)
+            if found is not None:
+                if (old.destination, old.mode) != (kept.destination, kept.mode):
+                    if not ending.connect:
+                        self.book.want(name, False)
+                    await found.disconnect()
+                    self._connections.pop(name, None)
+                else:
+                    found.host = kept
         self._changed(name)
         return self.shown(name)
 
     async def remove(self, name: str) -> None:
         """Disconnect and forget a host. Raises HostError(not_found), and what saving raises."""
-        shown = self.shown(name)
-        await self.disconnect(name)
-        self.book.remove(name)
-        self._connections.pop(name, None)
+        self._unwanted(name)
+        async with self._ending_of(name):
+            shown = self.shown(name)
+            if found := self._connections.get(name):
+                await found.disconnect()
+            self.book.remove(name)
+            self._connections.pop(name, None)
         self._publish(RemoteHostEvent(remote=shown, removed=True))
 
     def connect(self, name: str) -> RemoteHost:
-        """Connect and stay connected. Raises HostError: not_found, ssh_missing."""
+        """Connect and stay connected, once what is being ended has ended.
+
+        Raises HostError: not_found, ssh_missing.
+        """
         kept = self.book.want(name, True)
         found = self._connections.get(name)
+        if ending := self._endings.get(name):
+            ending.connect = True
+            if found is not None:
+                found.connect_later()
+            return self.shown(name)
         if found is None:
             self._reaper.remove_with_host(self.desk.socket)
             found = self._connections[name] = self._connection(kept)
@@ -139,19 +164,42 @@ class RemoteHosts:
 
     async def disconnect(self, name: str) -> RemoteHost:
         """End the connection. Raises HostError(not_found)."""
-        self.book.want(name, False)
-        found = self._connections.get(name)
-        if found is not None:
-            await found.disconnect()
+        self._unwanted(name)
+        async with self._ending_of(name):
+            if found := self._connections.get(name):
+                await found.disconnect()
         return self.shown(name)
+
+    def _unwanted(self, name: str) -> None:
+        self.book.want(name, False)
+        if ending := self._endings.get(name):
+            ending.connect = False
+
+    @contextlib.asynccontextmanager
+    async def _ending_of(self, name: str) -> AsyncIterator["_Ending"]:
+        """Be the only one that ends or replaces a connection; who wants it meanwhile gets it afterwards."""
+        ending = self._endings.setdefault(name, _Ending())
+        ending.waiting += 1
+        try:
+            async with ending.lock:
+                yield ending
+        finally:
+            ending.waiting -= 1
+            if not ending.waiting:
+                del self._endings[name]
+                if ending.connect and name in self.book.all:
+                    self._connect_again(name)
 
     def resume(self) -> None:
         """Connect what was connected when the last host ended; what ssh asks then waits for a person."""
         for name in [host.name for host in self.book.all.values() if host.wanted]:
-            try:
-                self.connect(name)
-            except HostError as error:
-                _log.warning("%s is not connected again: %s", name, error.problem.sentence())
+            self._connect_again(name)
+
+    def _connect_again(self, name: str) -> None:
+        try:
+            self.connect(name)
+        except HostError as error:
+            _log.warning("%s is not connected again: %s", name, error.problem.sentence())
 
     def there(self, name: str) -> EngineHostThere:
         """Return the engine host of a machine as far as it is known."""

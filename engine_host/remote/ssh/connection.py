@@ -102,6 +102,10 @@ class Connection:
         self._tell(RemoteHostState.CONNECTING, self._trying)
         self._task = asyncio.create_task(self._keep(), name=f"ssh to {self.host.name}")
 
+    def connect_later(self) -> None:
+        """Say that it is being connected: it is, as soon as what is being ended has ended."""
+        self._tell(RemoteHostState.CONNECTING, self._trying)
+
     async def disconnect(self) -> None:
         """End it and leave nothing of it behind."""
         task, self._task = self._task, None

@@ -63,6 +63,7 @@ class QuestionDesk:
         self._attempts: dict[str, Attempt] = {}
         self._waiting: dict[str, _Waiting] = {}
         self._server: asyncio.Server | None = None
+        self._opening = asyncio.Lock()
 
     @property
     def waiting(self) -> tuple[SshQuestion, ...]:
@@ -71,13 +72,9 @@ class QuestionDesk:
 
     async def environment(self, attempt: Attempt) -> Mapping[str, str]:
         """Return what ssh has to find in its environment to ask here. Raises what saving raises."""
-        if self._server is None:
-            await asyncio.to_thread(atomic_file.write, self._program, _PROGRAM, 0o700)
-            with contextlib.suppress(OSError):
-                self.socket.unlink()
-            # The host's umask makes it this user's alone.
-            self._server = await asyncio.start_unix_server(self._serve, self.socket, limit=_LARGEST)
-            self.socket.chmod(0o600)
+        async with self._opening:
+            if self._server is None:
+                await self._open()
         self._attempts[attempt.id] = attempt
         return {
             "SSH_ASKPASS": str(self._program),
@@ -87,6 +84,14 @@ class QuestionDesk:
             "SNDR_ASKPASS_PYTHON": sys.executable,
             "SNDR_ASKPASS_SCRIPT": str(askpass_main.__file__),
         }
+
+    async def _open(self) -> None:
+        await asyncio.to_thread(atomic_file.write, self._program, _PROGRAM, 0o700)
+        with contextlib.suppress(OSError):
+            self.socket.unlink()
+        # The host's umask makes it this user's alone.
+        self._server = await asyncio.start_unix_server(self._serve, self.socket, limit=_LARGEST)
+        self.socket.chmod(0o600)
 
     def end(self, attempt: Attempt) -> None:
         """Take no more questions of an attempt; those that wait are refused."""

@@ -1,18 +1,20 @@
 """Connections over the real ssh to real sshd: each kind of end has its reason, and what can recovers."""
 
+import asyncio
 import os
 import signal
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.remote_hosts import RemoteHostState, SshQuestionKind
+from engine_host.protocol.remote_hosts import ChangeRemoteHost, RemoteHostState, RemoteMode, SshQuestionKind
 from engine_host.remote.run import Interpreter, RemoteScript
 from tests.integration.remote.conftest import Fleet
 from tests.integration.remote.machines import Machines, make_key
@@ -323,6 +325,36 @@ def test_a_frozen_machine_is_noticed(fleet: Open, machines: Machines) -> None:
             assert shown.problem.reason is Reason.SSH_LOST
             machines.target.signal(signal.SIGCONT)
             await found.reach("gpu")
+
+    run(work())
+
+
+def test_who_connects_while_it_is_ended_gets_one_connection_and_no_ssh_is_left(
+    fleet: Open, machines: Machines
+) -> None:
+    async def meanwhile(found: Fleet, ending: Coroutine[Any, Any, object]) -> None:
+        task = asyncio.create_task(ending)
+        await asyncio.sleep(0)
+        found.hosts.connect("gpu")
+        await task
+
+    async def work() -> None:
+        async with fleet() as found:
+            found.add("gpu", "direct")
+            found.hosts.connect("gpu")
+            await found.reach("gpu")
+            await meanwhile(found, found.hosts.disconnect("gpu"))
+            await found.reach("gpu")
+            assert found.hosts.connection("gpu").folder.ssh.exists()
+            moved = ChangeRemoteHost(destination="root@direct", mode=RemoteMode.AGENTLESS)
+            await meanwhile(found, found.hosts.change("gpu", moved))
+            await found.reach("gpu")
+            assert found.hosts.connection("gpu").host.destination == "root@direct"
+            assert len([one for one in ssh_processes() if "-N" in one.cmdline()]) == 1
+            assert (await found.hosts.run("gpu", PYTHON, b"abc")).stdout == b"cba\n"
+            await meanwhile(found, found.hosts.remove("gpu"))
+            assert not found.hosts.all()
+            assert not ssh_processes()
 
     run(work())
 
