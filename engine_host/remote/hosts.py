@@ -236,7 +236,7 @@ class RemoteHosts:
 
         Raises HostError: not_found, ssh_lost where no connection stands or it went away meanwhile.
         """
-        return await self.run_fed(name, script, fed(script.sent(data)), seconds, most)
+        return await self.run_fed(name, script, fed(script.sent(data), held=script.held), seconds, most)
 
     async def run_fed(
         self, name: str, script: RemoteScript, feed: Feed, seconds: float | None, most: int = _MOST

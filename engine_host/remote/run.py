@@ -29,11 +29,15 @@ class Interpreter(Enum):
 
 @dataclass(frozen=True)
 class RemoteScript:
-    """A program of ours for another machine."""
+    """A program of ours for another machine.
+
+    One that is `held` has its standard input open until it ends, and learns by its end that nobody waits.
+    """
 
     name: str
     interpreter: Interpreter
     text: str
+    held: bool = False
 
     @classmethod
     def read(cls, path: Path) -> "RemoteScript":
@@ -85,12 +89,14 @@ Feed = Callable[[asyncio.StreamWriter], Awaitable[None]]
 """Writes what goes to a program's standard input; a program that ends before it is no error of its."""
 
 
-def fed(data: bytes) -> Feed:
-    """Return the feed of some bytes."""
+def fed(data: bytes, *, held: bool = False) -> Feed:
+    """Return the feed of some bytes; where it is `held`, it ends when the other side does."""
 
     async def feed(stream: asyncio.StreamWriter) -> None:
         stream.write(data)
         await stream.drain()
+        if held:
+            await stream.wait_closed()
 
     return feed
 
@@ -160,10 +166,12 @@ class _Capped:
 async def _feed(stream: asyncio.StreamWriter | None, feed: Feed) -> None:
     if stream is None:
         return
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        await feed(stream)
-    with contextlib.suppress(OSError):
-        stream.close()
+    try:
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            await feed(stream)
+    finally:
+        with contextlib.suppress(OSError):
+            stream.close()
 
 
 class Runner(Protocol):

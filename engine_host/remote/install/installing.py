@@ -37,6 +37,8 @@ REMOVAL_STEPS = ("Look at the machine", "Stop and remove")
 BACK_STEPS = ("Look at the machine", "Switch and start")
 _INTERPRETERS = ("python3.12", "python3.13", "python3.11", "python3", "/usr/bin/python3")
 _QUESTION = "Who are you?"
+# Each waits there for the step that was cancelled; the longest is a switch, which goes on to its end.
+_TRIES = 20
 # What is uploaded is of no use after these; after others, above all a lost connection, the next try uses it.
 _START_ANEW = {Reason.DISK_FULL, Reason.VERIFICATION_FAILED, Reason.CONFLICT, Reason.NOT_WRITABLE}
 
@@ -196,8 +198,20 @@ async def _brought(
         raise
     except asyncio.CancelledError:
         with contextlib.suppress(HostError):
-            await asyncio.shield(do(machine, "abandon", Removed, drop_uploads=True))
+            await asyncio.shield(_abandoned(machine))
         raise
+
+
+async def _abandoned(machine: Machine) -> None:
+    """Take away what a cancelled install left, once the step that was under way there has ended."""
+    for _ in range(_TRIES):
+        try:
+            await do(machine, "abandon", Removed, drop_uploads=True)
+        except HostError as error:
+            if error.reason is not Reason.CONFLICT:
+                raise
+        else:
+            return
 
 
 async def _uploaded(

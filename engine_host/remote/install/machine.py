@@ -30,6 +30,7 @@ for name, text in json.loads(stream.read(int(stream.readline()))):
     exec(compile(text, name, "exec"), module.__dict__)
 sys.exit(module.main())
 """,
+    held=True,
 )
 # Each after those that it imports.
 _MODULES = ("places", "programs", "service", "probing", "removal", "releases", "steps")

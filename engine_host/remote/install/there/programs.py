@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import json
 import os
+import signal
 import subprocess
+import threading
 from typing import Any
 
 from engine_host.remote.install.there.places import Failed
@@ -13,6 +16,10 @@ from engine_host.remote.install.there.places import Failed
 QUICK, LONG = 20.0, 1500.0
 # pip asks a Rust compiler for its version, and rustup's stand-in for one writes into the home for that.
 NO_PROGRAMS = "/nonexistent"
+
+_starting = threading.Lock()
+_child: subprocess.Popen[str] | None = None
+_gone = False
 
 
 def sndr(
@@ -59,21 +66,59 @@ def pip(python: str, *words: str) -> list[str]:
 def attempt(
     argv: list[str], seconds: float, path: str | None = None
 ) -> subprocess.CompletedProcess[str] | None:
+    global _child
     try:
-        return subprocess.run(
-            argv,
-            env={**environment_of_programs(), **({} if path is None else {"PATH": path})},
-            cwd="/",
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
-            errors="replace",
-            timeout=seconds,
-            check=False,
-        )
+        with _starting:
+            check_caller()
+            child = _child = subprocess.Popen(
+                argv,
+                env={**environment_of_programs(), **({} if path is None else {"PATH": path})},
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                encoding="utf-8",
+                errors="replace",
+                start_new_session=True,
+            )
+        with child:
+            try:
+                out, err = child.communicate(timeout=seconds)
+            finally:
+                with _starting:
+                    _child = None
+                    _end(child)
     except (OSError, subprocess.TimeoutExpired):
         return None
+    check_caller()
+    return subprocess.CompletedProcess(argv, child.returncode, out, err)
+
+
+def end_with_caller() -> None:
+    """Wait for the end of standard input, which is that of the connection; then end what the step runs.
+
+    A session without a terminal gets no signal when its connection goes.
+    """
+    global _gone
+    # Not through the buffered stream, whose lock this thread would hold when the program ends.
+    while os.read(0, 1 << 12):
+        pass
+    with _starting:
+        _gone = True
+        if _child is not None:
+            _end(_child)
+
+
+def check_caller() -> None:
+    """Stop a step that nobody waits for any more; what it began is cleared away by it."""
+    if _gone:
+        raise Failed("install_failed", "Nobody waits for this step any more.")
+
+
+def _end(child: subprocess.Popen[str]) -> None:
+    if child.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
 
 
 def environment_of_programs() -> dict[str, str]:

@@ -26,7 +26,7 @@ from engine_host.remote.install.there.places import (
     tail,
     write,
 )
-from engine_host.remote.install.there.programs import LONG, NO_PROGRAMS, QUICK, pip, run, sndr
+from engine_host.remote.install.there.programs import LONG, NO_PROGRAMS, QUICK, check_caller, pip, run, sndr
 from engine_host.remote.install.there.service import answering, launch, refuse_other, start, stop
 
 
@@ -152,6 +152,7 @@ def demo(asked: dict[str, Any]) -> dict[str, Any]:
 def _unpack(bundle: str, folder: str) -> None:
     with tarfile.open(bundle) as archive:
         for member in archive:
+            check_caller()
             inside = os.path.normpath(os.path.join(folder, member.name))
             if not (member.isreg() or member.isdir()) or not inside.startswith(folder + os.sep):
                 raise Failed(

@@ -57,7 +57,7 @@ class SecondHome:
         """Run one of our programs."""
         if script.name == "install":
             self.breaks(step_of(data))
-        return await self._run(script, fed(script.sent(data)), seconds, most)
+        return await self._run(script, fed(script.sent(data), held=script.held), seconds, most)
 
     async def run_fed(
         self, name: str, script: RemoteScript, feed: Feed, seconds: float | None, most: int = 4 << 20

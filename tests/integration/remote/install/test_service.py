@@ -21,6 +21,7 @@ from engine_host.protocol.errors import Reason
 from engine_host.remote.install.answers import MachineAnswer, Probed, Removed, Switched
 from engine_host.remote.install.machine import do
 from engine_host.remote.install.unit import unit_of
+from engine_host.remote.run import Feed, RemoteOutcome, RemoteScript, run_over
 from tests.integration.remote.install.machines import SecondHome, pids_in, tree
 from tests.unit.asynchronous import until
 
@@ -303,6 +304,64 @@ def test_a_holder_that_tells_nothing_of_itself_is_not_ours(there: SecondHome, no
         with pytest.raises(HostError) as failed:
             step(there, "uninstall")
         assert failed.value.reason is Reason.CONFLICT
+    step(there, "uninstall")
+
+
+SLOW = """#!/bin/sh
+PATH=/usr/bin:/bin
+mkdir -p "$HOME/.local/share/sndr/host/one"
+sh -c 'sleep 600; :' "$HOME" &
+wait
+"""
+
+
+class Leaves(SecondHome):
+    """FAKE: as sshd does, nothing there is signalled when the connection goes: its standard input ends."""
+
+    async def _run(self, script: RemoteScript, feed: Feed, seconds: float | None, most: int) -> RemoteOutcome:
+        away = 'setsid -w "$@"; exit $?'
+        argv = ("/bin/sh", "-c", away, "sh", "/bin/sh", "-c", script.interpreter.value)
+        return await run_over(argv, self.environment, feed, seconds, most)
+
+
+def test_a_cancelled_step_ends_what_it_runs_and_clears_it_away(there: SecondHome) -> None:
+    step(there, "begin", files=[], needs=0)
+    python = there.home / "python"
+    python.write_text(SLOW, encoding="utf-8")
+    python.chmod(0o755)
+    target = there.home / ".local/share/sndr/host/one"
+    machine = Leaves(there.home, variables=there.variables).machine
+    asked = {"release": "one", "python": str(python), "wheel": "w", "bundle": "b", "lock": ""}
+
+    async def cancelled() -> None:
+        work = asyncio.create_task(do(machine, "environment", Anything, **asked))
+        await until(target.exists)
+        work.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await work
+        await until(lambda: not pids_in(there.home) and not target.exists())
+
+    asyncio.run(cancelled())
+    step(there, "abandon", drop_uploads=True)
+
+
+def test_a_switch_goes_on_when_nobody_waits_any_more(there: SecondHome) -> None:
+    unit = begun(there, "one")
+    machine = Leaves(there.home, variables=there.variables).machine
+    current = there.home / ".local/share/sndr/host/current"
+
+    async def cancelled() -> None:
+        work = asyncio.create_task(do(machine, "switch", Switched, release="one", unit=unit))
+        await until(current.is_symlink)
+        work.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await work
+
+    asyncio.run(cancelled())
+    # It waits until that one has ended.
+    step(there, "abandon", drop_uploads=True)
+    said = step(there, "probe", interpreters=["python3"], small_package=None)
+    assert (said["current"], said["running"]["ours"]) == ("one", True)
     step(there, "uninstall")
 
 
