@@ -16,15 +16,22 @@ from engine_host.engines.vllm import install
 from engine_host.engines.vllm.package_sources import PackageSources
 from engine_host.engines.vllm.pins import LOCKS, PINS, Pin
 from engine_host.protocol.engines import Backend
+from engine_host.remote.install import packages
+from engine_host.remote.install.own_wheel import LOCK as HOST_LOCK
+from engine_host.remote.install.there.programs import pip
 
 ROOT = Path(__file__).resolve().parents[3]
 LOCKED = re.compile(
     r"[a-z0-9][a-z0-9._-]*(\[[a-z0-9,_-]+\])?==[^\s;]+( *;[^#]+?)?( +--hash=sha256:[0-9a-f]{64})+"
 )
 BUILD_LOCKS = ROOT / "engine_host/engines/llamacpp/build/locks"
-FOLDERS = (ROOT / "packaging/locks", BUILD_LOCKS, LOCKS)
+FOLDERS = (ROOT / "packaging/locks", BUILD_LOCKS, LOCKS, HOST_LOCK.parent)
 # "pip install", `pip", "install"`, "pip download"; with uv or without.
-ASKS = re.compile(r"""\bpip["']?,?\s+["']?(?:install|download|wheel)\b|\buv tool install|\bpipx install""")
+# Also our own `pip(python, "install")`, which runs on another machine.
+ASKS = re.compile(
+    r"""\bpip["']?,?\s+["']?(?:install|download|wheel)\b|\bpip\([^)]*["'](?:install|download)"""
+    r"""|\buv tool install|\bpipx install"""
+)
 # What asks pip or uv for packages; a file that is new here needs a test below, or is a sentence for people.
 ASKING = {
     "packaging/setup.sh": 4,
@@ -34,6 +41,9 @@ ASKING = {
     "packaging/gpu/check.sh": 1,
     "engine_host/engines/llamacpp/build/wheel.py": 3,
     "engine_host/engines/vllm/install.py": 1,
+    "engine_host/remote/install/packages.py": 1,
+    "engine_host/remote/install/there/releases.py": 1,
+    "engine_host/remote/install/there/probing.py": 1,
 }
 # Sentences: what a person may type, and what the demo model was taught.
 TOLD = {
@@ -180,3 +190,21 @@ def test_an_environment_for_vllm_is_installed_from_its_locks(
     for argv in installs:
         requires_hashes(argv)
         assert "--no-deps" in argv
+
+
+def test_the_packages_of_a_host_on_another_machine_come_from_its_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+
+    async def run(argv: list[str], **_options: object) -> list[str]:
+        asked.append(argv)
+        return []
+
+    monkeypatch.setattr(packages, "run_tool", run)
+    monkeypatch.setattr(packages, "package_sources", lambda: PackageSources(None, ("/a/folder",)))
+    platform = packages.Platform((3, 12), "x86_64-manylinux_2_28")
+    asyncio.run(packages._install(platform, tmp_path, tmp_path / "log", lambda _line: None))
+    requires_hashes(asked[0])
+    # There, pip gets a lock that was sent, and refuses what has no hash.
+    requires_hashes([*pip("python3", "install"), "-r", str(HOST_LOCK)])
