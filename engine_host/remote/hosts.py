@@ -25,7 +25,7 @@ from engine_host.remote.run import Feed, RemoteOutcome, RemoteScript, fed, run_o
 from engine_host.remote.running_engines import RunningEngines, RunningModel
 from engine_host.remote.ssh.command_lines import KEEP_ALIVE, OpenSsh
 from engine_host.remote.ssh.connection import Connection
-from engine_host.remote.ssh.failures import not_connected
+from engine_host.remote.ssh.failures import broke, not_connected
 from engine_host.remote.ssh.folder import folder_of
 from engine_host.remote.ssh.questions import QuestionDesk
 from engine_host.remote.versions import standing
@@ -249,7 +249,7 @@ class RemoteHosts:
         argv = connection.command(script.interpreter.value)
         outcome = await run_over(argv, self.ssh.sharing_environment(), feed, seconds, most)
         if outcome.exit == _SSH_ITSELF and not await connection.stands():
-            raise not_connected(name)
+            raise broke(name)
         return outcome
 
     async def probe(self, name: str) -> RemoteFacts:

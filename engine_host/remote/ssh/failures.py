@@ -287,6 +287,19 @@ def not_connected(name: str) -> HostError:
     )
 
 
+def broke(name: str) -> HostError:
+    """Return the failure of what was under way there when its connection went."""
+    return HostError(
+        Reason.SSH_LOST,
+        f"The connection to {name} broke while it was at work there.",
+        cause="The machine hangs, its sshd was restarted, or the network between is gone.",
+        fix=Fix(
+            text="It is made again by itself. Then do the same once more: uploads go on from there.",
+            command="sndr host list",
+        ),
+    )
+
+
 def _exit(code: int | None) -> str:
     return "It was ended." if code is None or code < 0 else f"ssh ended with code {code}."
 

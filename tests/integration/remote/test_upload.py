@@ -69,6 +69,7 @@ def test_what_was_sent_before_the_connection_was_lost_is_not_sent_again(
             with pytest.raises(HostError) as lost:
                 await upload(found.hosts, "gpu", source, "a/model.gguf", progress=cut)
             assert lost.value.reason is Reason.SSH_LOST
+            assert "broke while it was at work" in str(lost.value)
             assert not exists(machines.far / "a" / "model.gguf")
             machines.target.start()
             found.hosts.connect("gpu")
