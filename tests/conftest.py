@@ -54,6 +54,11 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name bytes by their length: compressed ones hold the time, and workers must agree on each name."""
+    return f"{argname}-{len(val)}-bytes" if isinstance(val, bytes | bytearray) else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark each test by its folder and by what it needs, and run the quick folders first."""
     for item in items:
