@@ -3,7 +3,7 @@
 from typing import Any
 
 from engine_host.protocol.engines import Engine, EngineState
-from engine_host.protocol.plans import LaunchPlan, ServerChoice
+from engine_host.protocol.launch.plans import LaunchPlan, ServerChoice
 
 
 def plain_plan(**fields: Any) -> LaunchPlan:

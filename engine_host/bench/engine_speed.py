@@ -14,7 +14,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.sse import DONE, async_messages
 from engine_host.protocol.engines import SpeedRow
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.plans import ServerChoice
+from engine_host.protocol.launch.plans import ServerChoice
 
 STREAMS = (1, 4, 8)
 REPEATS = 3

@@ -19,11 +19,11 @@ from engine_host.engines.process.tool import ToolError, run_tool
 from engine_host.engines.temporary import TemporaryEngine
 from engine_host.engines.vllm.command import STRIPPED_ENVIRONMENT
 from engine_host.engines.vllm.metrics import PREFIX
+from engine_host.protocol.bench.proofs import DecodeSpeed, EqualAnswers, ProofVerdict, SelfTest
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.launch.plans import EngineKind, LaunchRequest
 from engine_host.protocol.patches import PatchChoice
-from engine_host.protocol.plans import EngineKind, LaunchRequest
-from engine_host.protocol.proofs import DecodeSpeed, EqualAnswers, ProofVerdict, SelfTest
 
 HERE = Path(__file__).parent
 PATCH = "turboquant-grouped-attention"

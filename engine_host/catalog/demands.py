@@ -21,8 +21,8 @@ from engine_host.protocol.catalog import (
     ProfileEntry,
     Variant,
 )
-from engine_host.protocol.consents import Demand
 from engine_host.protocol.engine_settings.table import SETTINGS, Overrides
+from engine_host.protocol.launch.consents import Demand
 from engine_host.protocol.presets import EntryOrigin
 
 _UNKNOWN_FLAG = "This program does not know this flag: read the engine's documentation before you allow it."

@@ -15,8 +15,8 @@ from engine_host.catalog.yaml_file import dump, parse
 from engine_host.core.errors import HostError
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import EntryKind, PresetVariation
-from engine_host.protocol.consents import Demand
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.launch.consents import Demand
 from engine_host.protocol.presets import CatalogFault, EntryOrigin
 
 _PARTS = {

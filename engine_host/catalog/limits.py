@@ -7,7 +7,7 @@ from typing import Any
 from engine_host.protocol.catalog import Limit
 from engine_host.protocol.engine_settings.questions import DRAFTS_ITSELF
 from engine_host.protocol.engine_settings.table import exclusive
-from engine_host.protocol.plans import Layer
+from engine_host.protocol.launch.plans import Layer
 from engine_host.protocol.presets import ResolvedSetting, SetBy, SettingConflict
 
 MTP = tuple(DRAFTS_ITSELF.values())

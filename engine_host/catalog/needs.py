@@ -8,7 +8,7 @@ from engine_host.core.findings.table import finding
 from engine_host.protocol.catalog import HardwareEntry, PresetEntry
 from engine_host.protocol.errors import Fix
 from engine_host.protocol.host import Gpu
-from engine_host.protocol.plans import Finding
+from engine_host.protocol.launch.plans import Finding
 
 
 @dataclass(frozen=True, slots=True)

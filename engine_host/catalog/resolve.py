@@ -23,7 +23,7 @@ from engine_host.protocol.catalog import (
 from engine_host.protocol.engine_settings.table import Overrides, foreign_to
 from engine_host.protocol.engine_settings.variables import merged
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.plans import Finding, Layer
+from engine_host.protocol.launch.plans import Finding, Layer
 from engine_host.protocol.presets import ResolvedPreset, ResolvedSetting, SetBy, SettingConflict
 
 # Settings that layers add to; every other one they replace.

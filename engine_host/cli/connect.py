@@ -21,7 +21,7 @@ from engine_host.connect.shells import NAMES, Shell, lines
 from engine_host.connect.words import OUTCOMES, STATES, outcome_of
 from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
-from engine_host.protocol.connect import (
+from engine_host.protocol.endpoint.connect import (
     ClientChange,
     ClientEntry,
     ClientList,
@@ -29,10 +29,11 @@ from engine_host.protocol.connect import (
     ConnectionState,
     ProbeStep,
 )
+from engine_host.protocol.endpoint.requests import RequestQuery
 from engine_host.protocol.engines import Engine, Request, RequestPage
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.requests import RequestQuery
 
 
 @click.command("connect")
@@ -93,7 +94,7 @@ def connect(
 
 
 def _facts(control: ControlClient, model: str | None, url: str | None) -> Facts:
-    return facts_of(control.call(ops.HOST).endpoint, control.call(ops.ENDPOINT_MODELS), model, url)
+    return facts_of(control.call(ops.HOST).endpoint, control.call(endpoint_ops.ENDPOINT_MODELS), model, url)
 
 
 def _list(out: Output, records: Records, model: str | None, url: str | None) -> None:
@@ -245,7 +246,7 @@ def _probe(out: Output, client: Client, facts: Facts, control: ControlClient) ->
     from engine_host.connect.probe.run import probe as probe_endpoint
 
     key = key_from(os.environ)
-    own = key or (control.call(ops.OWN_KEY).key if facts.key_needed else None)
+    own = key or (control.call(endpoint_ops.OWN_KEY).key if facts.key_needed else None)
     if facts.key_needed and key is None:
         out.note(f"{KEY_VARIABLE} is not set: probing with a key of the host's own. The client needs one.")
     out.note(f"Probing {facts.url} as {client.title} does ({client.dialect.value}), with {facts.model}:\n")
@@ -285,4 +286,4 @@ class _Watch:
         return (await asyncio.to_thread(self._requests)).requests
 
     def _requests(self) -> RequestPage:
-        return self._control.call(ops.REQUESTS, RequestQuery())
+        return self._control.call(endpoint_ops.REQUESTS, RequestQuery())

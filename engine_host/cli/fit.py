@@ -8,7 +8,7 @@ from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.options import resolved
 from engine_host.cli.text.chosen_host import chosen_host
 from engine_host.core.outside import files
-from engine_host.protocol.fit import (
+from engine_host.protocol.launch.fit import (
     KV_TOKENS,
     FitGpu,
     FitReport,
@@ -18,8 +18,8 @@ from engine_host.protocol.fit import (
     Roofline,
     Verdict,
 )
+from engine_host.protocol.launch.plans import ALL_ENGINES, EngineKind
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import ALL_ENGINES, EngineKind
 
 # No start can be given more.
 _STREAMS = 256

@@ -15,8 +15,8 @@ from engine_host.core.errors import HostError
 from engine_host.core.keys.file import KeyFile
 from engine_host.core.paths import Folders
 from engine_host.core.settings import SettingsFile
-from engine_host.protocol.keys import ApiKey, CreateKey, KeyPage, Permission
-from engine_host.protocol.operations import table as ops
+from engine_host.protocol.endpoint.keys import ApiKey, CreateKey, KeyPage, Permission
+from engine_host.protocol.operations import endpoint as endpoint_ops
 
 Answer = TypeVar("Answer")
 
@@ -41,7 +41,7 @@ def create(out: Output, name: str, permissions: tuple[str, ...]) -> Exit | None:
     wanted = tuple(Permission(one) for one in dict.fromkeys(permissions)) or (Permission.INFER,)
     asked = CreateKey(name=name, permissions=wanted)
     made = _asked(
-        lambda client: client.call(ops.CREATE_KEY, asked),
+        lambda client: client.call(endpoint_ops.CREATE_KEY, asked),
         lambda file: file.create(asked.name, asked.permissions),
     )
     out.result(made, made.key)
@@ -53,7 +53,7 @@ def create(out: Output, name: str, permissions: tuple[str, ...]) -> Exit | None:
 @command
 def show(out: Output) -> Exit | None:
     """Print the names of the keys, what each may do, and the plain file that some come from."""
-    page = _asked(lambda client: client.call(ops.KEYS), KeyFile.page)
+    page = _asked(lambda client: client.call(endpoint_ops.KEYS), KeyFile.page)
     rows = [(one.id, one.name, " ".join(one.permissions), _day(one), _remark(one)) for one in page.keys]
     lines = table(("id", "name", "may", "made", "note"), rows) if rows else ["No key: any is accepted here."]
     if page.plain_file:
@@ -72,7 +72,7 @@ def show(out: Output) -> Exit | None:
 def revoke(out: Output, key: str) -> Exit | None:
     """Revoke KEY, a name or an id; the next request with it is refused."""
     page = _asked(
-        lambda client: client.call(ops.REVOKE_KEY, id=key),
+        lambda client: client.call(endpoint_ops.REVOKE_KEY, id=key),
         lambda file: _revoked(file, key),
     )
     left = f"{len(page.keys)} left." if page.keys else "No key is left: any is accepted on this machine."

@@ -17,9 +17,9 @@ from engine_host.cli.start.follow import StartOptions, start
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.options import LaunchOptions, launch_options
 from engine_host.client.sync import ControlClient
-from engine_host.protocol.fit import FitReport, FitRequest, Verdict
+from engine_host.protocol.launch.fit import FitReport, FitRequest, Verdict
+from engine_host.protocol.launch.plans import LaunchRequest
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import LaunchRequest
 
 
 @click.command()

@@ -15,6 +15,13 @@ from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.core.sizes import duration
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.launch.plans import (
+    BisectRequest,
+    BisectResult,
+    BisectVerdict,
+    EngineKind,
+    LaunchRequest,
+)
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.operations.definition import Nothing, Operation
 from engine_host.protocol.patches import (
@@ -28,7 +35,6 @@ from engine_host.protocol.patches import (
     PatchQuery,
     SwitchPatches,
 )
-from engine_host.protocol.plans import BisectRequest, BisectResult, BisectVerdict, EngineKind, LaunchRequest
 from engine_host.protocol.presets import ResolvePreset
 
 _FINE = {CheckVerdict.APPLIES, CheckVerdict.OUT_OF_RANGE, CheckVerdict.UPSTREAM_MERGED}

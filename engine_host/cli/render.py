@@ -21,9 +21,9 @@ from engine_host.cli.start.suggestions import with_near_names
 from engine_host.cli.text.plan import finding_lines
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
-from engine_host.protocol.deploy import GpuUuid, Rendering, RenderRequest, RenderTarget
+from engine_host.protocol.launch.deploy import GpuUuid, Rendering, RenderRequest, RenderTarget
+from engine_host.protocol.launch.plans import LaunchRequest
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import LaunchRequest
 
 TARGETS = click.Choice([target.value for target in RenderTarget])
 _PORT, _ADDRESS = 8000, "127.0.0.1"

@@ -12,8 +12,8 @@ from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
 from engine_host.core.outside import files as outside
 from engine_host.core.outside import json_text
-from engine_host.protocol.deploy import RenderedFile, Rendering
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.launch.deploy import RenderedFile, Rendering
 
 # Whose files these are, and each with its digest: what a person changed is not overwritten.
 _RECORD = ".sndr-rendering.json"

@@ -17,9 +17,9 @@ from engine_host.cli.start.running import GONE, only_one
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.launch.plans import EngineKind, LaunchRequest
 from engine_host.protocol.models import ModelOrigin
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import EngineKind, LaunchRequest
 
 
 @click.command()

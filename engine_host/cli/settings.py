@@ -15,8 +15,8 @@ from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
 from engine_host.core.settings import SettingsFile
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.launch.plans import Finding, Layer, Setting
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import Finding, Layer, Setting
 from engine_host.protocol.settings import SettingPage, SettingsChange
 
 _NEGATIVE = re.compile(r"-\d[\d.eE+-]*|-\.\d+")

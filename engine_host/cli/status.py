@@ -27,6 +27,7 @@ from engine_host.protocol.events import EventBase, LogLineEvent
 from engine_host.protocol.host import Endpoint, GpuAbsence, HostInfo, Reach
 from engine_host.protocol.logs import LogLine, LogPage, LogQuery
 from engine_host.protocol.models import ModelFile
+from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
 
 _GONE = {EngineState.UNLOADED, EngineState.FAILED}
@@ -50,7 +51,7 @@ def status(out: Output, everything: bool) -> Exit | None:
     with connected() as client:
         host = client.call(ops.HOST)
         engines = client.call(ops.ENGINES).engines
-        on_demand = client.call(ops.ON_DEMAND).models
+        on_demand = client.call(endpoint_ops.ON_DEMAND).models
     if out.as_json:
         out.record(
             {

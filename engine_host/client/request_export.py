@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from engine_host.core import atomic_file
-from engine_host.protocol.requests import RequestDetail
+from engine_host.protocol.endpoint.requests import RequestDetail
 
 FORMAT = "sndr-requests/1"
 

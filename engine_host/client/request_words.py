@@ -4,7 +4,7 @@ import json
 
 from engine_host.core.outside import json_text
 from engine_host.core.visible import visible
-from engine_host.protocol.requests import Divergence, KeptText, PrefixReason, PrefixTurn, PromptPart
+from engine_host.protocol.endpoint.requests import Divergence, KeptText, PrefixReason, PrefixTurn, PromptPart
 
 _REASONS = {
     PrefixReason.FIRST_TURN: "first turn",

@@ -19,7 +19,7 @@ from engine_host.connect.records import Records, base_of, hash_of, written_files
 from engine_host.connect.settings import check_possible
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
-from engine_host.protocol.connect import ClientChange, FileDifference, WrittenFile, WrittenFiles
+from engine_host.protocol.endpoint.connect import ClientChange, FileDifference, WrittenFile, WrittenFiles
 from engine_host.protocol.errors import Fix, Reason
 
 _BACKUP, _UNDONE = ".sndr-backup", ".sndr-undone"

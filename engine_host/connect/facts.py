@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from engine_host.core.errors import HostError
 from engine_host.core.keys.in_header import key_in_header
-from engine_host.protocol.connect import EndpointModel, EndpointModelPage
+from engine_host.protocol.endpoint.connect import EndpointModel, EndpointModelPage
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.host import Endpoint
 

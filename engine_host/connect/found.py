@@ -13,7 +13,7 @@ from engine_host.connect.formats.tree import FormatError, at, merged, same
 from engine_host.connect.machine import Machine
 from engine_host.connect.records import Records, base_of, written_files
 from engine_host.core.errors import HostError
-from engine_host.protocol.connect import ClientEntry, ClientList, ConnectionState, WrittenFile
+from engine_host.protocol.endpoint.connect import ClientEntry, ClientList, ConnectionState, WrittenFile
 from engine_host.protocol.errors import Fix, Problem, Reason
 
 _LONGEST_ADDRESS = 300

@@ -10,7 +10,7 @@ from engine_host.connect.own_file import OwnFile
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
 from engine_host.core.outside import files
-from engine_host.protocol.connect import WrittenFile, WrittenFiles
+from engine_host.protocol.endpoint.connect import WrittenFile, WrittenFiles
 from engine_host.protocol.errors import Reason
 
 _MOST = 1 << 20

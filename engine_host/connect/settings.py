@@ -5,7 +5,7 @@ from engine_host.connect.facts import Facts
 from engine_host.connect.formats.text import written
 from engine_host.connect.machine import Machine
 from engine_host.core.errors import HostError
-from engine_host.protocol.connect import ClientField, ClientSettings, SettingsText
+from engine_host.protocol.endpoint.connect import ClientField, ClientSettings, SettingsText
 from engine_host.protocol.errors import Fix, Reason
 
 _ROOM = 2

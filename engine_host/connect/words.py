@@ -1,6 +1,6 @@
 """The words for a client's state and for the outcome of a step, in the window as on the command line."""
 
-from engine_host.protocol.connect import ConnectionState, ProbeOutcome, ProbeReport
+from engine_host.protocol.endpoint.connect import ConnectionState, ProbeOutcome, ProbeReport
 
 STATES = {
     ConnectionState.CONNECTED: "set to this endpoint",

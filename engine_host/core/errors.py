@@ -7,8 +7,8 @@ turns it into `{"error": …}`, the endpoint into OpenAI's form, a job into its 
 from typing import Any
 
 from engine_host.core.bounds.cut_text import cut_text, cut_texts
-from engine_host.protocol.consents import ConsentNeeded
 from engine_host.protocol.errors import Fix, Problem, Reason
+from engine_host.protocol.launch.consents import ConsentNeeded
 
 _LONGEST = 2_000
 _LONGEST_EVIDENCE = 16_000

@@ -15,7 +15,7 @@ from engine_host.core.keys.file import KeyFile
 from engine_host.core.outside import files
 from engine_host.protocol.allowed import refusal
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.plans import Layer, ServerChoice, Setting
+from engine_host.protocol.launch.plans import Layer, ServerChoice, Setting
 
 _LARGEST = 1 << 20
 

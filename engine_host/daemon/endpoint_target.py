@@ -8,7 +8,7 @@ from engine_host.library.checkpoint import CheckpointInfo
 from engine_host.library.gguf import GgufInfo
 from engine_host.library.index import IndexedModel
 from engine_host.protocol.engines import Engine, EngineState
-from engine_host.protocol.plans import EngineKind, LaunchPlan
+from engine_host.protocol.launch.plans import EngineKind, LaunchPlan
 
 _PROJECTORS = {"--mmproj", "-mm", "--mmproj-url", "-mmu"}
 

@@ -19,7 +19,7 @@ from engine_host.gateway.access.tls import tls_context
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import EventBase, FindingEvent, HostStateEvent
 from engine_host.protocol.host import Endpoint, Reach
-from engine_host.protocol.plans import Finding
+from engine_host.protocol.launch.plans import Finding
 
 _log = logging.getLogger(__name__)
 _SAFE = "127.0.0.1"

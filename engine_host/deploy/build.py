@@ -27,7 +27,7 @@ from engine_host.engines.vllm.command import drafter_of, with_drafter
 from engine_host.protocol.catalog import PresetEngine, Task
 from engine_host.protocol.engine_settings.table import SETTINGS
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.plans import Finding
+from engine_host.protocol.launch.plans import Finding
 
 _HUB = "https://huggingface.co"
 # Of the slowest start that is no failure: weights at 20 MB/s over the network, 300 MB/s from the disk, and

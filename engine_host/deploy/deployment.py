@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 from engine_host.core.errors import HostError
 from engine_host.protocol.catalog import PresetEngine
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.plans import Finding
+from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.text import first_break
 
 _LONGEST_NAME = 48

@@ -18,7 +18,7 @@ from engine_host.engines.vllm.command import ENTRY, Additions, VllmStart, drafte
 from engine_host.engines.vllm.command import STRIPPED_ENVIRONMENT as VLLM_STRIPPED
 from engine_host.engines.vllm.command import serve as serve_vllm
 from engine_host.protocol.catalog import PresetEngine, Task
-from engine_host.protocol.plans import Finding
+from engine_host.protocol.launch.plans import Finding
 
 _GIB = 2**30
 # Offline is what a start of ours is; an engine that fetches its model cannot be.

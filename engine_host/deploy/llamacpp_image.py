@@ -6,7 +6,7 @@ Nothing is asked of an image: a start is also written down where no container en
 from pathlib import Path
 
 from engine_host.engines.llamacpp.servers import ServerCapabilities, ServerCommand
-from engine_host.protocol.plans import ServerChoice
+from engine_host.protocol.launch.plans import ServerChoice
 
 # `--help` of llama.cpp 0c1e570, which this program builds; later builds go on taking them.
 _FLAGS = """

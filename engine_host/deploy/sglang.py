@@ -8,7 +8,7 @@ from engine_host.deploy.spec import DeploySpec
 from engine_host.engines.flag_spelling import ARGPARSE
 from engine_host.protocol.engine_settings.row import SGLANG
 from engine_host.protocol.engine_settings.table import SETTINGS, flags_of
-from engine_host.protocol.plans import Finding
+from engine_host.protocol.launch.plans import Finding
 
 # What is written here beside settings, and `--config`, which reads further arguments from a file.
 _OWNED = (

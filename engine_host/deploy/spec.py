@@ -8,7 +8,7 @@ from typing import Any
 from engine_host.deploy.deployment import Gpus, Overlay
 from engine_host.engines.llamacpp.servers import ServerCapabilities
 from engine_host.protocol.catalog import PresetEngine, Task, WeightFile
-from engine_host.protocol.plans import Finding
+from engine_host.protocol.launch.plans import Finding
 
 
 @dataclass(frozen=True, slots=True)

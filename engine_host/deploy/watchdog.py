@@ -9,7 +9,7 @@ from engine_host.deploy.targets.parts import DOWNLOAD, SECRETS, check_body, head
 from engine_host.deploy.targets.quoting import bracketed, unit, unit_plain
 from engine_host.deploy.targets.units import command_line, folder_of, unit_text
 from engine_host.protocol.catalog import PresetEngine
-from engine_host.protocol.deploy import RenderedFile
+from engine_host.protocol.launch.deploy import RenderedFile
 
 UNITS = ("{name}-watchdog.service", "{name}-watchdog.timer")
 _PROGRAM = Path(__file__).with_name("watchdog_program.py")

@@ -11,7 +11,7 @@ from engine_host.engines.served_lines import ServedLines
 from engine_host.engines.stage_reader import StageReader
 from engine_host.protocol.engines import Readings, Verification
 from engine_host.protocol.errors import Problem
-from engine_host.protocol.plans import LaunchPlan
+from engine_host.protocol.launch.plans import LaunchPlan
 
 _MOST_BYTES = 1 << 20
 

@@ -29,7 +29,7 @@ from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.events import EngineReadingsEvent, EngineStageEvent, EngineStateEvent, EventBase
 from engine_host.protocol.jobs import JobKind
-from engine_host.protocol.plans import LaunchPlan
+from engine_host.protocol.launch.plans import LaunchPlan
 from engine_host.telemetry.machine import ProcessMemory, process_memory
 
 _log = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from engine_host.core.errors import HostError
 from engine_host.engines.adapter import Adapter
 from engine_host.engines.process.spawn import EngineProcess
 from engine_host.protocol.errors import Problem, Reason
-from engine_host.protocol.plans import LaunchPlan
+from engine_host.protocol.launch.plans import LaunchPlan
 
 _LOOK = 0.1
 _GRACE = 10.0

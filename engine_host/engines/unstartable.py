@@ -6,7 +6,7 @@ from engine_host.core.errors import HostError, consent_needed
 from engine_host.protocol.base import Severity
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.plans import LaunchPlan
+from engine_host.protocol.launch.plans import LaunchPlan
 
 
 def refuse_unstartable(plan: LaunchPlan) -> None:

@@ -13,8 +13,8 @@ from engine_host.fit.shapes.model import Layer
 from engine_host.fit.start import Model, Start
 from engine_host.fit.vllm import share
 from engine_host.protocol.base import Severity
-from engine_host.protocol.fit import Advice
-from engine_host.protocol.plans import EngineKind
+from engine_host.protocol.launch.fit import Advice
+from engine_host.protocol.launch.plans import EngineKind
 
 _GIB = 2**30
 _COARSE = {

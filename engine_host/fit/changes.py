@@ -10,8 +10,8 @@ from engine_host.fit.estimate import most_streams as most
 from engine_host.fit.parts import GIB
 from engine_host.fit.shapes.tensors import formula_weights
 from engine_host.fit.start import Model, Start
-from engine_host.protocol.fit import Change
-from engine_host.protocol.plans import EngineKind
+from engine_host.protocol.launch.fit import Change
+from engine_host.protocol.launch.plans import EngineKind
 
 # From fine to coarse; the advisor says what each costs in quality.
 KV_TYPES = {

@@ -11,8 +11,8 @@ from engine_host.fit.parts import Basis, Part
 from engine_host.fit.shapes.model import Layer
 from engine_host.fit.start import Model, Start
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.fit import Verdict
-from engine_host.protocol.plans import EngineKind
+from engine_host.protocol.launch.fit import Verdict
+from engine_host.protocol.launch.plans import EngineKind
 
 # Where a model does not say how long it may be.
 LONGEST = 1 << 20

@@ -7,7 +7,7 @@ from engine_host.core.errors import HostError
 from engine_host.engines.vllm.command import KV_CACHE_DTYPES
 from engine_host.fit.shapes.model import Layer, ModelShape
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.plans import EngineKind
+from engine_host.protocol.launch.plans import EngineKind
 
 # ggml: bytes of a block over the elements in it (ggml-common.h).
 GGML_ELEMENT = {

@@ -5,7 +5,7 @@ from engine_host.fit.kv import ggml_cells, ggml_state_bytes, ggml_token_bytes, g
 from engine_host.fit.parts import MIB, WEIGHTS_FROM, Basis, Part, tensors_at_least
 from engine_host.fit.shapes.model import GatedDelta, Layer, ModelShape
 from engine_host.fit.start import Model, Start
-from engine_host.protocol.plans import ServerChoice
+from engine_host.protocol.launch.plans import ServerChoice
 
 _FLOAT = 4
 # The mask of attention, as f16: one row for each token of a batch.

@@ -28,7 +28,7 @@ from engine_host.fit.roofline import roofline
 from engine_host.fit.shapes.model import Layer, ModelShape
 from engine_host.fit.start import Device, Model, Start
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.fit import (
+from engine_host.protocol.launch.fit import (
     Correction,
     CurvePoint,
     DeviceFit,
@@ -40,7 +40,7 @@ from engine_host.protocol.fit import (
     PartSource,
     Verdict,
 )
-from engine_host.protocol.plans import EngineKind
+from engine_host.protocol.launch.plans import EngineKind
 
 _USUAL_CONTEXT = 8192
 # A start can be given no more (protocol.plans.Overrides).

@@ -4,8 +4,8 @@ from engine_host.fit.kv import ggml_state_bytes, ggml_token_bytes, state_bytes, 
 from engine_host.fit.shapes.model import RECURRENT, Layer
 from engine_host.fit.shapes.weights import drafting_experts, experts_chosen, weights_of
 from engine_host.fit.start import Model, Start
-from engine_host.protocol.fit import Roofline
-from engine_host.protocol.plans import EngineKind
+from engine_host.protocol.launch.fit import Roofline
+from engine_host.protocol.launch.plans import EngineKind
 
 # The context of a stream that has just begun, in tokens.
 SHALLOW = 256

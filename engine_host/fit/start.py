@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from engine_host.fit.shapes.model import ModelShape
 from engine_host.fit.shapes.tensors import WeightBytes
-from engine_host.protocol.plans import EngineKind, ServerChoice
+from engine_host.protocol.launch.plans import EngineKind, ServerChoice
 
 # The vLLM that is meant where nobody says which.
 USUAL_VERSION = "0.32.0"

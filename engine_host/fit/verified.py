@@ -8,8 +8,8 @@ from engine_host.fit import vllm
 from engine_host.fit.estimate import estimate
 from engine_host.fit.parts import DRAFT_HEAD, Basis
 from engine_host.fit.start import Model, Start
-from engine_host.protocol.fit import KV_TOKENS, Correction, Measured
-from engine_host.protocol.plans import EngineKind
+from engine_host.protocol.launch.fit import KV_TOKENS, Correction, Measured
+from engine_host.protocol.launch.plans import EngineKind
 
 # Beyond this a measurement tells of something else than the estimate: another process, a swapped-out page.
 _LEAST, _MOST = 0.25, 4.0

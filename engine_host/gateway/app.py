@@ -47,8 +47,8 @@ from engine_host.gateway.routing.resolution import Meaning, Resolution
 from engine_host.gateway.routing.seen import ProvidersSeen
 from engine_host.gateway.sending import send_fault, send_json, send_whole
 from engine_host.gateway.upstream import PSEUDONYM
+from engine_host.protocol.endpoint.keys import Permission
 from engine_host.protocol.events import EngineRequestEvent, EventBase, RoutesChangedEvent
-from engine_host.protocol.keys import Permission
 
 _log = logging.getLogger(__name__)
 

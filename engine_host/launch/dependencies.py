@@ -13,12 +13,12 @@ from engine_host.launch.preflight.machine import MachineState
 from engine_host.launch.proofs import Circumstances
 from engine_host.launch.resolution import PresetStart
 from engine_host.library.index import IndexedModel
+from engine_host.protocol.bench.proofs import Proof
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Gpu
+from engine_host.protocol.launch.plans import LaunchRequest, ServerChoice
 from engine_host.protocol.patches import PatchChoice, PlannedPatches
-from engine_host.protocol.plans import LaunchRequest, ServerChoice
-from engine_host.protocol.proofs import Proof
 
 
 class Environment(Protocol):

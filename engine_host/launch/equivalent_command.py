@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Sequence
 
 from engine_host.protocol.engine_settings.table import SETTINGS, settings_by_option
-from engine_host.protocol.plans import ALL_ENGINES, EngineKind, LaunchRequest, ServerChoice
+from engine_host.protocol.launch.plans import ALL_ENGINES, EngineKind, LaunchRequest, ServerChoice
 
 
 def equivalent_command(

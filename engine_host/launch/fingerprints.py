@@ -10,7 +10,7 @@ from engine_host.launch.resolution import PresetStart
 from engine_host.library.index import IndexedModel
 from engine_host.protocol.base import Severity
 from engine_host.protocol.host import Gpu
-from engine_host.protocol.plans import Finding, LaunchPlan, LaunchRequest
+from engine_host.protocol.launch.plans import Finding, LaunchPlan, LaunchRequest
 
 InputFingerprints = Mapping[str, str]
 

@@ -17,8 +17,8 @@ from engine_host.library.checkpoint import CONFIG, CheckpointInfo, read_json
 from engine_host.library.gguf import GgufInfo
 from engine_host.protocol.engine_settings.questions import question_of
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.fit import FitRequest
-from engine_host.protocol.plans import EngineKind, ServerChoice
+from engine_host.protocol.launch.fit import FitRequest
+from engine_host.protocol.launch.plans import EngineKind, ServerChoice
 
 # What a calculation may not know; a start is made all the same, and the engine measures.
 _NOT_KNOWN = {Reason.UNSUPPORTED, Reason.KV_TYPE_UNSUPPORTED}

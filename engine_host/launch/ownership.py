@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from engine_host.core.errors import HostError
 from engine_host.protocol.catalog import PresetEngine
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.plans import EngineKind
+from engine_host.protocol.launch.plans import EngineKind
 
 
 def foreign_settings(engine: EngineKind | PresetEngine, owner: EngineKind, names: Sequence[str]) -> HostError:

@@ -7,7 +7,7 @@ from engine_host.core.findings.table import finding
 from engine_host.launch.preflight.machine import MachineState, free_vram
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.host import Gpu
-from engine_host.protocol.plans import ALL_ENGINES, MAIN_MEMORY, DeviceNeed, EngineRef, Finding
+from engine_host.protocol.launch.plans import ALL_ENGINES, MAIN_MEMORY, DeviceNeed, EngineRef, Finding
 from engine_host.telemetry.machine import ProcessMemory
 
 LEAVING = {EngineState.DRAINING, EngineState.STOPPING}

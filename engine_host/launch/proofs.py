@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from engine_host.core.store import Store
+from engine_host.protocol.bench.proofs import Proof
 from engine_host.protocol.host import Gpu
-from engine_host.protocol.proofs import Proof
 
 _KIND = "kernel proof"
 _KEPT = 200

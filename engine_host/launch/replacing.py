@@ -9,8 +9,8 @@ from engine_host.launch.resolution import Resolution
 from engine_host.protocol.engine_settings.table import SETTINGS, means_something
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.launch.plans import Finding, LaunchPlan, Setting
 from engine_host.protocol.patches import PlannedPatches
-from engine_host.protocol.plans import Finding, LaunchPlan, Setting
 
 
 def replaced(ended: Sequence[Engine]) -> list[Finding]:

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine_host.protocol.consents import ConsentNeeded
 from engine_host.protocol.engine_settings.table import Overrides, settings_of
+from engine_host.protocol.launch.consents import ConsentNeeded
+from engine_host.protocol.launch.plans import Finding, LaunchRequest, Layer, Setting
 from engine_host.protocol.patches import PatchChoice
-from engine_host.protocol.plans import Finding, LaunchRequest, Layer, Setting
 from engine_host.protocol.presets import ResolvedPreset, ResolvedSetting, SetBy
 
 _ORDER = list(Layer)

@@ -11,7 +11,7 @@ from engine_host.launch.fingerprints import MEMORY_FINDINGS
 from engine_host.launch.placement import LEAVING, FoundMemory, Placement, found_memory
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.plans import LaunchPlan
+from engine_host.protocol.launch.plans import LaunchPlan
 
 _PATIENCE = 10.0
 _EVERY = 0.25

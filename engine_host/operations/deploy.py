@@ -33,13 +33,13 @@ from engine_host.overlay.patch_catalog import PatchCatalog
 from engine_host.overlay.selection import Switches, select
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import PresetEngine, Task, Variant, WeightFile
-from engine_host.protocol.deploy import Rendering, RenderRequest, RenderTarget
 from engine_host.protocol.engine_settings.table import Overrides, foreign_to
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.host import Gpu
+from engine_host.protocol.launch.deploy import Rendering, RenderRequest, RenderTarget
+from engine_host.protocol.launch.plans import EngineKind, Finding, LaunchPlan, Layer, ServerChoice, Setting
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import PatchChoice
-from engine_host.protocol.plans import EngineKind, Finding, LaunchPlan, Layer, ServerChoice, Setting
 from engine_host.protocol.presets import ResolvedPreset, ResolvePreset
 
 # A preset that cannot start here for one of these can be written down nevertheless.

@@ -11,8 +11,8 @@ from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.operations.presets.fit import ENGINES, question, verdict_of
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.fit import DeviceFit, FitRequest, Verdict
-from engine_host.protocol.plans import Finding, LaunchPlan
+from engine_host.protocol.launch.fit import DeviceFit, FitRequest, Verdict
+from engine_host.protocol.launch.plans import Finding, LaunchPlan
 from engine_host.protocol.presets import PresetVerdict, ResolvedPreset
 
 _USABLE = (Verdict.FITS, Verdict.TIGHT)

@@ -10,8 +10,8 @@ from engine_host.operations.performs import performs
 from engine_host.operations.plans import PlanOperations
 from engine_host.operations.presets.consents import PresetConsents
 from engine_host.protocol.engines import Engine, EnginePage, StopEngine
+from engine_host.protocol.launch.plans import LaunchPlan, StartRequest
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import LaunchPlan, StartRequest
 
 
 class EngineOperations:

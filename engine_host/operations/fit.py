@@ -37,7 +37,8 @@ from engine_host.protocol.catalog import HardwareEntry
 from engine_host.protocol.engine_settings.questions import question_of
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.fit import (
+from engine_host.protocol.host import Gpu
+from engine_host.protocol.launch.fit import (
     Correction,
     FitGpu,
     FitReport,
@@ -47,10 +48,9 @@ from engine_host.protocol.fit import (
     Verdict,
     memory_of_patches,
 )
-from engine_host.protocol.host import Gpu
+from engine_host.protocol.launch.plans import ALL_ENGINES, EngineKind, LaunchPlan, ServerChoice
 from engine_host.protocol.models import ModelFile
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import ALL_ENGINES, EngineKind, LaunchPlan, ServerChoice
 from engine_host.protocol.presets import ResolvedPreset
 
 _KIND = "fit"

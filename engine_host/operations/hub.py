@@ -9,7 +9,7 @@ from engine_host.fit.start import Model
 from engine_host.library.hub import Hub, HubConfig, is_name
 from engine_host.operations.performs import performs
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.fit import HubModel, HubPage, ReadFromHub
+from engine_host.protocol.launch.fit import HubModel, HubPage, ReadFromHub
 from engine_host.protocol.operations import table as ops
 
 

@@ -7,8 +7,8 @@ from engine_host.core.event_log import EventLog
 from engine_host.core.keys.file import KeyFile
 from engine_host.core.keys.ring import KeyRing
 from engine_host.operations.performs import performs
-from engine_host.protocol.keys import CreatedKey, CreateKey, KeyPage, OwnKey
-from engine_host.protocol.operations import table as ops
+from engine_host.protocol.endpoint.keys import CreatedKey, CreateKey, KeyPage, OwnKey
+from engine_host.protocol.operations import endpoint as endpoint_ops
 
 
 class KeyOperations:
@@ -24,18 +24,18 @@ class KeyOperations:
         self._is_reachable = is_reachable
         self._turn = asyncio.Lock()
 
-    @performs(ops.KEYS)
+    @performs(endpoint_ops.KEYS)
     async def page(self) -> KeyPage:
         """Return all keys, those of the plain file as it is now; raises what reading it raises."""
         async with self._turn:
             return await self._refreshed()
 
-    @performs(ops.OWN_KEY)
+    @performs(endpoint_ops.OWN_KEY)
     def own(self) -> OwnKey:
         """Return the key of this run of the host, for who has the control token and asks the endpoint."""
         return OwnKey(key=self._ring.own if self._ring.needed else None)
 
-    @performs(ops.CREATE_KEY)
+    @performs(endpoint_ops.CREATE_KEY)
     async def create(self, asked: CreateKey) -> CreatedKey:
         """Make a key. Raises HostError(conflict), and what saving raises."""
         async with self._turn:
@@ -43,7 +43,7 @@ class KeyOperations:
             await self._refreshed()
             return made
 
-    @performs(ops.REVOKE_KEY)
+    @performs(endpoint_ops.REVOKE_KEY)
     async def revoke(self, key_id: str) -> KeyPage:
         """Revoke a key by id or name. Raises HostError(not_found), HostError(conflict) for the last one."""
         async with self._turn:

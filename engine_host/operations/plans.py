@@ -42,8 +42,8 @@ from engine_host.launch.resolution import PresetStart
 from engine_host.library.index import IndexedModel
 from engine_host.operations.performs import performs
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.launch.plans import EngineKind, Finding, LaunchPlan, LaunchRequest
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import EngineKind, Finding, LaunchPlan, LaunchRequest
 
 _KEPT = 200
 GGUF = ("GGUF",)

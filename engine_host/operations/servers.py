@@ -24,8 +24,8 @@ from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import ServersChangedEvent
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.jobs import Job, JobKind, JobState, JobStep
+from engine_host.protocol.launch.plans import ServerChoice
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import ServerChoice
 
 _STREAMS = (1, 4, 8)
 _CONTEXT = 1024

@@ -12,7 +12,7 @@ from engine_host.core.outside import files
 from engine_host.core.settings import EndpointSettings
 from engine_host.gateway.access.tls import tls_context
 from engine_host.overlay.patch_catalog import BUILT_IN, PatchCatalog
-from engine_host.protocol.plans import Finding
+from engine_host.protocol.launch.plans import Finding
 
 
 def check_endpoint(values: Mapping[str, Any], host: str, port: int | None) -> None:

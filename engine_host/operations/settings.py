@@ -8,8 +8,8 @@ from engine_host.core.settings import SettingsFile
 from engine_host.operations.performs import performs
 from engine_host.operations.setting_checks import check_endpoint, check_tls, doubts
 from engine_host.protocol.host import Endpoint
+from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import Finding
 from engine_host.protocol.settings import SettingPage, SettingsChange
 
 

@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field
 
 from engine_host.protocol.base import Command, Page, Query, Seconds, Wire
 from engine_host.protocol.errors import Problem
-from engine_host.protocol.plans import LaunchPlan, ServerChoice
+from engine_host.protocol.launch.plans import LaunchPlan, ServerChoice
 
 
 class EngineState(StrEnum):

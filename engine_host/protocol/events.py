@@ -5,15 +5,15 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter
 
 from engine_host.protocol.base import Query, Seconds, Severity, Wire
+from engine_host.protocol.endpoint.on_demand import OnDemandChange, OnDemandModel
 from engine_host.protocol.engines import Engine, Readings, Request, StageTime
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.host import Endpoint
 from engine_host.protocol.jobs import Job
+from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.logs import LogLine
-from engine_host.protocol.on_demand import OnDemandChange, OnDemandModel
 from engine_host.protocol.patches import EnginePatches, PatchResult, ProcessRole
-from engine_host.protocol.plans import Finding
-from engine_host.protocol.remote_hosts import RemoteHost, SshQuestion
+from engine_host.protocol.remote.hosts import RemoteHost, SshQuestion
 from engine_host.protocol.telemetry import Sample
 
 

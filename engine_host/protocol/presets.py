@@ -18,12 +18,12 @@ from engine_host.protocol.catalog import (
     ProfileEntry,
     Task,
 )
-from engine_host.protocol.consents import Demand
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.fit import Verdict
+from engine_host.protocol.launch.consents import Demand
+from engine_host.protocol.launch.fit import Verdict
+from engine_host.protocol.launch.plans import Finding, Layer
 from engine_host.protocol.patches import PatchChoice
-from engine_host.protocol.plans import Finding, Layer
 
 
 class EntryOrigin(StrEnum):

@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import Field
 
 from engine_host.protocol.base import Command, Wire
-from engine_host.protocol.plans import Finding, Layer, Setting
+from engine_host.protocol.launch.plans import Finding, Layer, Setting
 
 __all__ = ["Layer", "Setting", "SettingPage", "SettingsChange"]
 

@@ -11,7 +11,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.store import Store
 from engine_host.protocol.base import Seconds
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.remote_hosts import AddRemoteHost, ChangeRemoteHost, HostProfile, RemoteFacts
+from engine_host.protocol.remote.hosts import AddRemoteHost, ChangeRemoteHost, HostProfile, RemoteFacts
 
 _log = logging.getLogger(__name__)
 _KIND, _FACTS, _PROFILE = "remote_host", "remote_facts", "remote_profile"

@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from engine_host.core.outside import files
-from engine_host.protocol.remote_hosts import Destination
+from engine_host.protocol.remote.hosts import Destination
 
 CONFIG_VARIABLE = "SNDR_SSH_CONFIG"
 """The variable that names another configuration than the user's own; it stands for `ssh -F`."""

@@ -16,9 +16,10 @@ from engine_host.core.outside import json_text
 from engine_host.gateway.directory import Target
 from engine_host.gateway.upstream import UpstreamLostError, fetch
 from engine_host.protocol.base import PROTOCOL_MAJOR, Version
-from engine_host.protocol.connect import EndpointModel, EndpointModelPage
+from engine_host.protocol.endpoint.connect import EndpointModel, EndpointModelPage
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.host import HostInfo
+from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
 from engine_host.remote.run import SCRIPTS, RemoteOutcome, RemoteScript
 from engine_host.remote.ssh.connection import Connection
@@ -114,7 +115,7 @@ class EngineHostLink:
         )
         while True:
             # One that was started anew takes this token no more.
-            models = (await self._get(token, ops.ENDPOINT_MODELS.path, EndpointModelPage)).models
+            models = (await self._get(token, endpoint_ops.ENDPOINT_MODELS.path, EndpointModelPage)).models
             self._stood = True
             self._changed(replace(there, models=models[:_MOST_MODELS]))
             await self._pause(_LOOK)

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from engine_host.gateway.directory import Target
 from engine_host.gateway.routing.elsewhere import OtherMachines
-from engine_host.protocol.connect import EndpointModel
-from engine_host.protocol.remote_hosts import RemoteHostState, RemoteMode
+from engine_host.protocol.endpoint.connect import EndpointModel
+from engine_host.protocol.remote.hosts import RemoteHostState, RemoteMode
 from engine_host.remote.engine_host_there import control_target
 from engine_host.remote.hosts import RemoteHosts
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
 from engine_host.engines.process.reaper import Reaper
-from engine_host.protocol.connect import EndpointModel
+from engine_host.protocol.endpoint.connect import EndpointModel
 from engine_host.protocol.events import EventBase, RemoteHostEvent, SshQuestionEvent
-from engine_host.protocol.remote_hosts import (
+from engine_host.protocol.remote.hosts import (
     AddRemoteHost,
     ChangeRemoteHost,
     RemoteFacts,

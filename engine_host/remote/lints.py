@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from engine_host.core.findings.table import finding
-from engine_host.protocol.model_ids import suggested_id
-from engine_host.protocol.plans import Finding
-from engine_host.protocol.remote_hosts import RemoteEngine, RemoteFacts, RemoteHost
+from engine_host.protocol.endpoint.model_ids import suggested_id
+from engine_host.protocol.launch.plans import Finding
+from engine_host.protocol.remote.hosts import RemoteEngine, RemoteFacts, RemoteHost
 
 # A root disk with less than both is nearly full.
 _LEAST_SHARE, _LEAST_BYTES = 0.1, 20 * 2**30

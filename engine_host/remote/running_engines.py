@@ -12,7 +12,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.outside import json_text
 from engine_host.gateway.directory import Target
 from engine_host.gateway.upstream import UpstreamLostError, fetch
-from engine_host.protocol.remote_hosts import RemoteEngine, RemoteFacts
+from engine_host.protocol.remote.hosts import RemoteEngine, RemoteFacts
 from engine_host.protocol.text import first_break
 from engine_host.remote.ssh.connection import Connection
 

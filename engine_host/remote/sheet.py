@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from engine_host.core.visible import visible
 from engine_host.protocol.base import Severity
-from engine_host.protocol.plans import Finding
-from engine_host.protocol.remote_hosts import RemoteEngine, RemoteFacts, RemoteHost
+from engine_host.protocol.launch.plans import Finding
+from engine_host.protocol.remote.hosts import RemoteEngine, RemoteFacts, RemoteHost
 from engine_host.remote.lints import ids_of
 
 _GIB = 2**30

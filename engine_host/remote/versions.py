@@ -5,7 +5,7 @@ from packaging.version import InvalidVersion, Version
 from engine_host import __version__
 from engine_host.core.findings.table import finding
 from engine_host.protocol.base import PROTOCOL_MINOR
-from engine_host.protocol.plans import Finding
+from engine_host.protocol.launch.plans import Finding
 
 
 def standing(name: str, program: str | None, protocol: str | None) -> tuple[Finding, ...]:

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from engine_host.core.outside import json_text
 from engine_host.core.visible import visible
-from engine_host.protocol.remote_hosts import WatchdogCheck, WatchdogEvent, WatchdogState
+from engine_host.protocol.remote.hosts import WatchdogCheck, WatchdogEvent, WatchdogState
 from engine_host.remote.run import SCRIPTS, RemoteOutcome, RemoteScript
 
 READ = RemoteScript.read(SCRIPTS / "read_watchdogs.py")

@@ -19,9 +19,9 @@ from engine_host.cli.start.host import find_or_start
 from engine_host.client.chat_stream import ask
 from engine_host.core.paths import Folders
 from engine_host.protocol.engines import EngineState
+from engine_host.protocol.launch.plans import LaunchRequest, StartRequest
 from engine_host.protocol.models import ModelOrigin
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import LaunchRequest, StartRequest
 from tests.e2e.desktop import Desktop, desktop
 
 T = TypeVar("T")

@@ -31,13 +31,13 @@ from judge import HEADING, Row
 from engine_host.bench.gpu.token_answers import prompts
 from engine_host.client.chat_stream import ask
 from engine_host.core.errors import HostError
+from engine_host.protocol.bench.proofs import Proof, ProveKernels
+from engine_host.protocol.bench.quality import MeasureQuality, QualityReport
 from engine_host.protocol.engines import Engine, EngineState
-from engine_host.protocol.fit import MeasuredPage
+from engine_host.protocol.launch.fit import MeasuredPage
+from engine_host.protocol.launch.plans import EngineKind, LaunchPlan, LaunchRequest, Overrides
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import PatchChoice, ProcessRole
-from engine_host.protocol.plans import EngineKind, LaunchPlan, LaunchRequest, Overrides
-from engine_host.protocol.proofs import Proof, ProveKernels
-from engine_host.protocol.quality import MeasureQuality, QualityReport
 from engine_host.protocol.telemetry import TelemetryQuery
 
 ROOT = Path(__file__).resolve().parents[2]

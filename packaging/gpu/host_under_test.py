@@ -24,9 +24,9 @@ from engine_host.core.paths import Folders
 from engine_host.protocol.engines import Engine, EngineState, StopEngine
 from engine_host.protocol.host import HostInfo
 from engine_host.protocol.jobs import Job, JobState
+from engine_host.protocol.launch.plans import LaunchPlan, LaunchRequest, StartRequest
 from engine_host.protocol.logs import LogQuery
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import LaunchPlan, LaunchRequest, StartRequest
 
 T = TypeVar("T")
 _SERVES = 60.0

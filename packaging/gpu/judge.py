@@ -6,12 +6,12 @@ from typing import Any
 
 from engine_host.bench.gpu.token_answers import differing
 from engine_host.overlay.summary import process_name
+from engine_host.protocol.bench.proofs import Proof, ProofVerdict
+from engine_host.protocol.bench.quality import QualityReport
 from engine_host.protocol.engines import StageTime, Verification
-from engine_host.protocol.fit import KV_TOKENS, Measured
 from engine_host.protocol.host import Gpu
+from engine_host.protocol.launch.fit import KV_TOKENS, Measured
 from engine_host.protocol.patches import EnginePatches, PatchOutcome, ProcessRole
-from engine_host.protocol.proofs import Proof, ProofVerdict
-from engine_host.protocol.quality import QualityReport
 
 TOLERANCE = 0.03
 """How far a prediction of memory may be from what was reserved."""

@@ -25,9 +25,9 @@ from engine_host.bench.random_model import QWEN3_06B, Shape, write_random_model
 from engine_host.core.errors import HostError
 from engine_host.engines.llamacpp.command import LOG_LEVEL
 from engine_host.protocol.engines import Engine
-from engine_host.protocol.fit import FitRequest
+from engine_host.protocol.launch.fit import FitRequest
+from engine_host.protocol.launch.plans import EngineKind, LaunchRequest, Overrides, ServerChoice
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import EngineKind, LaunchRequest, Overrides, ServerChoice
 from engine_host.protocol.settings import SettingsChange
 
 ROOT = Path(__file__).resolve().parents[2]

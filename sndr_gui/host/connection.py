@@ -10,11 +10,12 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.protocol.endpoint.requests import RequestQuery
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.operations.remote_hosts import HOSTS, SSH_QUESTIONS
-from engine_host.protocol.remote_hosts import RemoteHost, SshQuestion
-from engine_host.protocol.requests import RequestQuery
+from engine_host.protocol.remote.hosts import RemoteHost, SshQuestion
 from sndr_gui.host.link import RemoteLink
 from sndr_gui.host.process import HostProcess, HostStartFailed
 from sndr_gui.host.state import HostState, Snapshot
@@ -137,8 +138,8 @@ class HostConnection(QObject):
             client.call(ops.SERVERS),
             client.call(ops.SETTINGS),
         )
-        on_demand = await client.call(ops.ON_DEMAND)
-        requests = await client.call(ops.REQUESTS, RequestQuery())
+        on_demand = await client.call(endpoint_ops.ON_DEMAND)
+        requests = await client.call(endpoint_ops.REQUESTS, RequestQuery())
         hosts: tuple[RemoteHost, ...] = ()
         questions: tuple[SshQuestion, ...] = ()
         if not self._name:

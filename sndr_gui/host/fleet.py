@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.protocol.operations.remote_hosts import CONNECT_HOST
-from engine_host.protocol.remote_hosts import RemoteHost, RemoteHostState
+from engine_host.protocol.remote.hosts import RemoteHost, RemoteHostState
 from sndr_gui.host.connection import HostConnection
 from sndr_gui.host.link import RemoteLink
 from sndr_gui.host.notices import relayed

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from engine_host.client import HostError
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.remote_hosts import RemoteHost, RemoteHostState, RemoteMode
+from engine_host.protocol.remote.hosts import RemoteHost, RemoteHostState, RemoteMode
 from sndr_gui.host.process import Address, HostStartFailed
 
 # The connection is being made, or made again: it is waited for, and nothing has failed yet.

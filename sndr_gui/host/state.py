@@ -6,6 +6,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
+from engine_host.protocol.endpoint.on_demand import OnDemandChange, OnDemandModel
 from engine_host.protocol.engines import (
     Engine,
     EnginePage,
@@ -44,11 +45,10 @@ from engine_host.protocol.events import (
 )
 from engine_host.protocol.host import HostInfo
 from engine_host.protocol.jobs import Job, JobKind, JobPage
+from engine_host.protocol.launch.plans import Finding, Setting
 from engine_host.protocol.models import ModelPage
-from engine_host.protocol.on_demand import OnDemandChange, OnDemandModel
 from engine_host.protocol.patches import EnginePatches, ProcessPatches
-from engine_host.protocol.plans import Finding, Setting
-from engine_host.protocol.remote_hosts import RemoteHost, SshQuestion
+from engine_host.protocol.remote.hosts import RemoteHost, SshQuestion
 from engine_host.protocol.settings import SettingPage
 from engine_host.protocol.telemetry import Sample
 from sndr_gui.host.choice import LIVE_STATES, STARTING_STATES, EngineChoice

@@ -10,8 +10,8 @@ import pytest
 
 from engine_host.client.sync import ControlClient
 from engine_host.protocol.engines import Engine
+from engine_host.protocol.launch.plans import LaunchRequest, StartRequest
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import LaunchRequest, StartRequest
 from tests.e2e.desktop import EngineGauge, Gui, host_client, running_engine, wait_until
 
 pytestmark = pytest.mark.timeout(240)

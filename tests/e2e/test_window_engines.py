@@ -2,9 +2,10 @@
 
 import pytest
 
+from engine_host.protocol.endpoint.requests import RequestQuery
 from engine_host.protocol.engines import Engine
+from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.requests import RequestQuery
 from tests.e2e.desktop import RUNNING, Gui, host_client, wait_until
 
 pytestmark = pytest.mark.timeout(240)
@@ -20,7 +21,7 @@ def answering() -> dict[str, Engine]:
 def asked(engine: Engine) -> int:
     """How many requests an engine had through the endpoint."""
     with host_client() as client:
-        return len(client.call(ops.REQUESTS, RequestQuery(engine=engine.id)).requests)
+        return len(client.call(endpoint_ops.REQUESTS, RequestQuery(engine=engine.id)).requests)
 
 
 def test_a_second_engine_runs_beside_the_first(gui: Gui) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from engine_host.protocol.engine_settings.table import Overrides
+from engine_host.protocol.launch.plans import EngineKind, LaunchRequest, StartRequest
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import EngineKind, LaunchRequest, StartRequest
 from tests.conftest import processes_of
 from tests.e2e.desktop import Gui, host_client, wait_until
 from tests.vllm_environment import vllm_venv

@@ -3,7 +3,7 @@
 from engine_host.core.outside import json_text
 from engine_host.fit.report import report, start_of
 from engine_host.fit.start import Device, Model
-from engine_host.protocol.fit import FitReport, FitRequest
+from engine_host.protocol.launch.fit import FitReport, FitRequest
 from tests.hostile.effort import clear
 
 GPU = Device("card", 24 << 30, 1 << 30, "8.6", 936e9, 71e12, 16, 1.0)

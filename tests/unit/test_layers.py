@@ -41,8 +41,8 @@ MAY_NAME_COLOURS = "sndr_gui/kit/theme.py"
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "manager2", "legacy", "misc", "common"}
 LONGEST_FILE = 500
 MOST_FILES = 16
-# One file a resource, and files that run inside vLLM.
-LARGE_FOLDERS = {"engine_host/protocol", "engine_host/overlay/inject"}
+# Files that run inside vLLM.
+LARGE_FOLDERS = {"engine_host/overlay/inject"}
 
 
 def rank(package: str) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ import pytest
 
 from engine_host.client.sync import ControlClient
 from engine_host.protocol.jobs import Job
+from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
 from tests.unit.cli.fake_host import fake_host
 from tests.wire_contract import WireContract
@@ -18,7 +19,7 @@ JOBS = {"seq": 0, "jobs": []}
 def test_a_path_is_the_operation_whose_names_it_fills() -> None:
     assert CONTRACT.operation("GET", "/v1/patches/check") is ops.CHECK_PATCHES
     assert CONTRACT.operation("GET", "/v1/patches/a") is ops.PATCH
-    assert CONTRACT.operation("DELETE", "/v1/requests/r") is ops.CANCEL_REQUEST
+    assert CONTRACT.operation("DELETE", "/v1/requests/r") is endpoint_ops.CANCEL_REQUEST
     assert CONTRACT.operation("PUT", "/v1/engines") is None
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from engine_host.bench.quality.figures import Position, agreed, divergence, percentile, perplexity
 from engine_host.bench.quality.passages import Needle, Passages
 from engine_host.bench.quality.subjects import Subject
-from engine_host.protocol.quality import KvQuality, NeedleFound
+from engine_host.protocol.bench.quality import KvQuality, NeedleFound
 
 
 @dataclass(frozen=True)

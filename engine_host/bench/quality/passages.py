@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from engine_host.core.errors import HostError
+from engine_host.protocol.bench.quality import MeasureQuality
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.quality import MeasureQuality
 
 DEPTHS = (0.05, 0.25, 0.5, 0.75, 0.95)
 # Digits that no text has beside each other; one for each depth.

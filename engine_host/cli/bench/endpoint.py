@@ -23,8 +23,8 @@ from engine_host.core.errors import HostError
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.launch.plans import LaunchRequest, StartRequest
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import LaunchRequest, StartRequest
 
 _SCRIPT = "engine_host.bench.endpoint_overhead"
 _NAME = "sndr-bench"

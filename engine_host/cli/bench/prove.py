@@ -7,8 +7,8 @@ import click
 from engine_host.cli.output import Exit, Output, command, table
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.text.job_progress import follow
+from engine_host.protocol.bench.proofs import Proof, ProofPage, ProofVerdict, ProveKernels
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.proofs import Proof, ProofPage, ProofVerdict, ProveKernels
 
 
 @click.command("prove")

@@ -9,9 +9,9 @@ from engine_host.cli.output import Exit, Output, command, table
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.options import overrides_of, resolved
 from engine_host.cli.text.job_progress import follow
+from engine_host.protocol.bench.quality import KvQuality, MeasureQuality, QualityPage, QualityReport
+from engine_host.protocol.launch.plans import EngineKind
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import EngineKind
-from engine_host.protocol.quality import KvQuality, MeasureQuality, QualityPage, QualityReport
 
 _USUAL = MeasureQuality()
 

@@ -13,9 +13,9 @@ from engine_host.cli.start.suggestions import with_near_names
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.core.sizes import duration
-from engine_host.protocol.on_demand import DEFAULT_KEEP_ALIVE, NEVER, AddOnDemand, OnDemandModel
-from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import LaunchRequest
+from engine_host.protocol.endpoint.on_demand import DEFAULT_KEEP_ALIVE, NEVER, AddOnDemand, OnDemandModel
+from engine_host.protocol.launch.plans import LaunchRequest
+from engine_host.protocol.operations import endpoint as endpoint_ops
 
 MINUTE = 60.0
 _OPTIONS = (
@@ -71,7 +71,7 @@ def add(
         asked = AddOnDemand(launch=launch, keep_alive=seconds_of(keep_alive), pinned=pin)
 
         def send(consent: str | None) -> OnDemandModel:
-            return hold.client.call(ops.ADD_ON_DEMAND, asked.model_copy(update={"consent": consent}))
+            return hold.client.call(endpoint_ops.ADD_ON_DEMAND, asked.model_copy(update={"consent": consent}))
 
         try:
             again = [

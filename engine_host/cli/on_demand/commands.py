@@ -13,7 +13,8 @@ from engine_host.cli.start.options import LaunchOptions, launch_options, overrid
 from engine_host.cli.start.running import GONE
 from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.core.sizes import duration
-from engine_host.protocol.on_demand import LoadOnDemand, OnDemandDetail, OnDemandModel, OnDemandState
+from engine_host.protocol.endpoint.on_demand import LoadOnDemand, OnDemandDetail, OnDemandModel, OnDemandState
+from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
 
 
@@ -57,7 +58,7 @@ def add_model(
 def show_all(out: Output) -> Exit | None:
     """List the models that a request loads, with their state and when each is stopped."""
     with find_or_start() as hold:
-        page = hold.client.call(ops.ON_DEMAND)
+        page = hold.client.call(endpoint_ops.ON_DEMAND)
     text = lines(page.models) if page.models else ["No model is loaded on demand: sndr run MODEL --on-demand"]
     out.result(page, text)
     return None
@@ -69,7 +70,7 @@ def show_all(out: Output) -> Exit | None:
 def show_one(out: Output, name: str) -> Exit | None:
     """Show NAME, and the settings that a load of it may be given."""
     with find_or_start() as hold:
-        detail = hold.client.call(ops.ON_DEMAND_MODEL, id=name)
+        detail = hold.client.call(endpoint_ops.ON_DEMAND_MODEL, id=name)
     out.result(detail, [*lines((detail.model,)), "", *_settings(detail), "", f"$ {detail.model.command}"])
     return None
 
@@ -80,7 +81,7 @@ def show_one(out: Output, name: str) -> Exit | None:
 def remove(out: Output, name: str) -> Exit | None:
     """Let no request load NAME any more; an engine of it that runs goes on."""
     with find_or_start() as hold:
-        page = hold.client.call(ops.REMOVE_ON_DEMAND, id=name)
+        page = hold.client.call(endpoint_ops.REMOVE_ON_DEMAND, id=name)
         runs = any(
             one.name == name and one.state not in GONE for one in hold.client.call(ops.ENGINES).engines
         )
@@ -105,7 +106,7 @@ def load(out: Output, name: str, settings: tuple[str, ...], keep_alive: float | 
         overrides=overrides_of(settings), keep_alive=None if keep_alive is None else seconds_of(keep_alive)
     )
     with connected() as client:
-        model = client.call(ops.LOAD_ON_DEMAND, asked, id=name)
+        model = client.call(endpoint_ops.LOAD_ON_DEMAND, asked, id=name)
     out.result(model, f"{model.name} is {model.state.value}; without a request it stays {stays(model)}.")
     return None
 
@@ -116,7 +117,7 @@ def load(out: Output, name: str, settings: tuple[str, ...], keep_alive: float | 
 def unload(out: Output, name: str) -> Exit | None:
     """Drain and stop NAME; the next request loads it again."""
     with connected() as client:
-        model = client.call(ops.UNLOAD_ON_DEMAND, id=name)
+        model = client.call(endpoint_ops.UNLOAD_ON_DEMAND, id=name)
     ended = model.state is OnDemandState.LOADABLE
     said = "is not loaded any more" if ended else "ends when it has answered what it was asked"
     out.result(model, f"{model.name} {said}.")

@@ -17,10 +17,10 @@ from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError, consent_needed
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import Evidence, PresetEngine, PresetStatus, Workload
-from engine_host.protocol.consents import ConsentNeeded
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.launch.consents import ConsentNeeded
+from engine_host.protocol.launch.plans import Layer
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import Layer
 from engine_host.protocol.presets import (
     CatalogFault,
     ImportPreset,

@@ -6,9 +6,9 @@ from engine_host.cli.fit import VERDICTS
 from engine_host.cli.output import Exit, Output, command, size, table
 from engine_host.cli.param_types import counted_hardware
 from engine_host.cli.start.host import find_or_start
-from engine_host.protocol.fit import Verdict
+from engine_host.protocol.launch.fit import Verdict
+from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import Finding
 from engine_host.protocol.presets import JudgePresets, PresetVerdict
 
 

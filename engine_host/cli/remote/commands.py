@@ -11,8 +11,8 @@ from engine_host.cli.remote.fact_lines import fact_lines
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.text.plan import finding_lines
 from engine_host.protocol.operations import remote_hosts as ops
-from engine_host.protocol.operations.table import ROUTES
-from engine_host.protocol.remote_hosts import (
+from engine_host.protocol.operations.endpoint import ROUTES
+from engine_host.protocol.remote.hosts import (
     AddRemoteHost,
     ChangeRemoteHost,
     RemoteHost,

@@ -10,7 +10,7 @@ from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.operations import remote_hosts as ops
-from engine_host.protocol.remote_hosts import (
+from engine_host.protocol.remote.hosts import (
     AnswerSshQuestion,
     RemoteHost,
     RemoteHostState,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from engine_host.cli.output import size, table
-from engine_host.protocol.remote_hosts import RemoteFacts, RemoteGpu
+from engine_host.protocol.remote.hosts import RemoteFacts, RemoteGpu
 
 _PARTS = ("system", "memory", "disks", "gpus", "engines", "containers", "units", "tools")
 

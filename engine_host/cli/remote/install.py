@@ -11,7 +11,7 @@ from engine_host.cli.text.job_progress import follow
 from engine_host.cli.text.plan import finding_lines
 from engine_host.protocol.base import Severity
 from engine_host.protocol.operations import remote_install as ops
-from engine_host.protocol.remote_install import (
+from engine_host.protocol.remote.install import (
     InstallOnHost,
     RemoteChange,
     RemoteInstalled,

@@ -8,7 +8,7 @@ from engine_host.cli.output import Exit, Output, command, table
 from engine_host.cli.remote.connecting import connect
 from engine_host.cli.start.host import find_or_start
 from engine_host.protocol.operations import remote_hosts as ops
-from engine_host.protocol.remote_hosts import WatchdogPage, WatchdogState
+from engine_host.protocol.remote.hosts import WatchdogPage, WatchdogState
 
 _WELL = frozenset({"healthy", "busy", "starting", "rehydrated"})
 _NOTHING = (

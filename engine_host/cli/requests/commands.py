@@ -18,11 +18,7 @@ from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.client.request_export import write_requests
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
-from engine_host.protocol.engines import Request
-from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.events import EngineRequestEvent
-from engine_host.protocol.operations import table as ops
-from engine_host.protocol.requests import (
+from engine_host.protocol.endpoint.requests import (
     MOST_LISTED_TURNS,
     CapturedRequest,
     Conversation,
@@ -31,6 +27,11 @@ from engine_host.protocol.requests import (
     RequestQuery,
     StartCapture,
 )
+from engine_host.protocol.engines import Request
+from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.events import EngineRequestEvent
+from engine_host.protocol.operations import endpoint as endpoint_ops
+from engine_host.protocol.operations import table as ops
 
 _NONE = "No requests yet. Every request to the endpoint appears here: from an editor, an agent, curl or Chat."
 _NO_CONVERSATION = (
@@ -71,7 +72,7 @@ def show_list(out: Output, follow: bool, engine: str | None, last: int) -> Exit 
 def show(out: Output, request: str) -> Exit | None:
     """Print all that is known of REQUEST, an id or the beginning of one."""
     with connected() as client:
-        detail = client.call(ops.REQUEST, id=_whole_id(client, request))
+        detail = client.call(endpoint_ops.REQUEST, id=_whole_id(client, request))
     texts = captured_lines(detail.captured) if detail.captured is not None else []
     out.result(detail, [*request_lines(detail.request, detail.turn), *texts])
     return None
@@ -94,11 +95,11 @@ def capture(out: Output, minutes: int | None, off: bool) -> Exit | None:
         raise click.UsageError("Give either --minutes or --off.")
     with connected() as client:
         if off:
-            state = client.call(ops.STOP_CAPTURE)
+            state = client.call(endpoint_ops.STOP_CAPTURE)
         elif minutes is not None:
-            state = client.call(ops.START_CAPTURE, StartCapture(minutes=minutes))
+            state = client.call(endpoint_ops.START_CAPTURE, StartCapture(minutes=minutes))
         else:
-            state = client.call(ops.CAPTURE_STATE)
+            state = client.call(endpoint_ops.CAPTURE_STATE)
     out.result(state, capture_lines(state))
     return None
 
@@ -109,7 +110,7 @@ def capture(out: Output, minutes: int | None, off: bool) -> Exit | None:
 def curl(out: Output, request: str) -> Exit | None:
     """Print REQUEST as a curl command, with the key from the variable SNDR_API_KEY."""
     with connected() as client:
-        detail = client.call(ops.REQUEST, id=_whole_id(client, request))
+        detail = client.call(endpoint_ops.REQUEST, id=_whole_id(client, request))
     captured = _captured(detail)
     if captured.curl is None:
         raise HostError(
@@ -138,9 +139,9 @@ def export(out: Output, request: str | None, output: Path, every: bool, replace:
             fix="Choose another name, or add --replace.",
         )
     with connected() as client:
-        known = client.call(ops.REQUESTS, RequestQuery()).requests
+        known = client.call(endpoint_ops.REQUESTS, RequestQuery()).requests
         chosen = [one.id for one in known if one.captured] if every else [_whole_id(client, request or "")]
-        details = [client.call(ops.REQUEST, id=one) for one in chosen]
+        details = [client.call(endpoint_ops.REQUEST, id=one) for one in chosen]
     for detail in details:
         _captured(detail)
     if not details:
@@ -157,7 +158,7 @@ def export(out: Output, request: str | None, output: Path, every: bool, replace:
 def cancel(out: Output, request: str) -> Exit | None:
     """Cancel REQUEST; the engine stops working on it."""
     with connected() as client:
-        ended = client.call(ops.CANCEL_REQUEST, id=_whole_id(client, request))
+        ended = client.call(endpoint_ops.CANCEL_REQUEST, id=_whole_id(client, request))
     out.result(ended, f"{ended.id}: {ended.state.value}.")
     return None
 
@@ -177,7 +178,7 @@ def prefix(out: Output, conversation: str | None, last: int) -> Exit | None:
     every = conversation is None
     listed = ConversationQuery(turns=min(last, MOST_LISTED_TURNS) if every else 0)
     with connected() as client:
-        page = client.call(ops.CONVERSATIONS, listed)
+        page = client.call(endpoint_ops.CONVERSATIONS, listed)
         chosen = tuple(one for one in page.conversations if every or _is_meant(one, conversation or ""))
         if not every and not chosen:
             raise HostError(
@@ -186,7 +187,7 @@ def prefix(out: Output, conversation: str | None, last: int) -> Exit | None:
                 fix=Fix(text="See which there are.", command="sndr requests prefix"),
             )
         if last > listed.turns:
-            chosen = tuple(client.call(ops.CONVERSATION, id=one.id) for one in chosen)
+            chosen = tuple(client.call(endpoint_ops.CONVERSATION, id=one.id) for one in chosen)
     page = page.model_copy(update={"conversations": chosen})
     lines: list[str] = []
     for one in reversed(page.conversations):
@@ -217,7 +218,7 @@ def _nothing_kept(message: str) -> HostError:
 
 def _list(out: Output, follow: bool, engine: str | None, last: int) -> None:
     with connected() as client:
-        page = client.call(ops.REQUESTS, RequestQuery(engine=engine))
+        page = client.call(endpoint_ops.REQUESTS, RequestQuery(engine=engine))
         newest = page.requests[:last]
         if not follow:
             shown = page.model_copy(update={"requests": newest})
@@ -240,7 +241,7 @@ def _print(out: Output, request: Request) -> None:
 
 def _whole_id(client: ControlClient, beginning: str) -> str:
     """Return the id that begins so. Raises HostError(not_found), HostError(conflict) for several."""
-    known = [one.id for one in client.call(ops.REQUESTS, RequestQuery()).requests]
+    known = [one.id for one in client.call(endpoint_ops.REQUESTS, RequestQuery()).requests]
     if beginning in known:
         return beginning
     found = [one for one in known if beginning and one.startswith(beginning)]

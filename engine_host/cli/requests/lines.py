@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from engine_host.cli.output import table
 from engine_host.client.request_words import pretty, turn_text
 from engine_host.core.sizes import duration, size_text
+from engine_host.protocol.endpoint.requests import CapturedRequest, CaptureState, Conversation, PrefixTurn
 from engine_host.protocol.engines import Request, RequestState
-from engine_host.protocol.requests import CapturedRequest, CaptureState, Conversation, PrefixTurn
 
 _NOT = "not measured"
 _HEADINGS = (

@@ -12,9 +12,7 @@ from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.core.outside.model_ids import check_id
-from engine_host.protocol.errors import Reason
-from engine_host.protocol.operations import table as ops
-from engine_host.protocol.routes import (
+from engine_host.protocol.endpoint.routes import (
     CutOver,
     RoutePage,
     RouteStatus,
@@ -23,6 +21,8 @@ from engine_host.protocol.routes import (
     TargetState,
     TargetStatus,
 )
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.operations import endpoint as endpoint_ops
 
 _WORDS = {
     TargetState.RUNS: "runs",
@@ -48,7 +48,7 @@ def routes() -> None:
 def show(out: Output) -> Exit | None:
     """Print the routes, what each leads to, and the state of that."""
     with find_or_start() as hold:
-        page = hold.client.call(ops.ROUTES)
+        page = hold.client.call(endpoint_ops.ROUTES)
     out.result(page, _lines(page))
     return None
 
@@ -67,7 +67,7 @@ def put(out: Output, route: str, where: dict[str, Any], anyway: bool) -> Exit | 
     check_id(route)
     with find_or_start() as hold:
         wanted = targets_of(where, _old(hold.client, route))
-        status = hold.client.call(ops.SET_ROUTE, SetRoute.of(wanted, anyway=anyway), id=route)
+        status = hold.client.call(endpoint_ops.SET_ROUTE, SetRoute.of(wanted, anyway=anyway), id=route)
     out.result(status, _told(status))
     return None
 
@@ -78,7 +78,7 @@ def put(out: Output, route: str, where: dict[str, Any], anyway: bool) -> Exit | 
 def remove(out: Output, route: str) -> Exit | None:
     """Forget ROUTE; the next request for it is for an engine of that name."""
     with find_or_start() as hold:
-        page = hold.client.call(ops.REMOVE_ROUTE, id=route)
+        page = hold.client.call(endpoint_ops.REMOVE_ROUTE, id=route)
     out.result(page, [f"{route} is no route any more.", *_lines(page)])
     return None
 
@@ -95,9 +95,9 @@ def cut_over(out: Output, route: str, where: dict[str, Any]) -> Exit | None:
     """
     check_id(route)
     with find_or_start() as hold:
-        old = hold.client.call(ops.ROUTE, id=route).route.targets
+        old = hold.client.call(endpoint_ops.ROUTE, id=route).route.targets
         wanted = targets_of(where, old)
-        ended = follow(hold.client, hold.client.call(ops.CUT_OVER, wanted, id=route), out)
+        ended = follow(hold.client, hold.client.call(endpoint_ops.CUT_OVER, wanted, id=route), out)
     moved = CutOver.model_validate(ended.result)
     rows = [(one.target, one.name, f"{one.seconds:.1f} s", one.detail) for one in moved.checks]
     lines = [*table(("target", "request", "took", "evidence"), rows), "", f"{route} leads there now."]
@@ -111,14 +111,14 @@ def cut_over(out: Output, route: str, where: dict[str, Any]) -> Exit | None:
 def back(out: Output, route: str) -> Exit | None:
     """Lead ROUTE where it led before its last change; once more takes that back."""
     with find_or_start() as hold:
-        status = hold.client.call(ops.ROUTE_BACK, id=route)
+        status = hold.client.call(endpoint_ops.ROUTE_BACK, id=route)
     out.result(status, _told(status))
     return None
 
 
 def _old(client: ControlClient, route: str) -> RouteTargets | None:
     try:
-        return client.call(ops.ROUTE, id=route).route.targets
+        return client.call(endpoint_ops.ROUTE, id=route).route.targets
     except HostError as error:
         if error.reason is not Reason.NOT_FOUND:
             raise

@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from engine_host.core.errors import HostError
+from engine_host.protocol.endpoint.routes import NextProvider, Provider, RouteTargets
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.routes import NextProvider, Provider, RouteTargets
 
 _OPTIONS = (
     click.argument("engines", nargs=-1, metavar="[ENGINE]..."),

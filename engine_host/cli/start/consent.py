@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from engine_host.cli.output import Output
 from engine_host.core.errors import HostError
-from engine_host.protocol.consents import ConsentNeeded
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.launch.consents import ConsentNeeded
 
 T = TypeVar("T")
 

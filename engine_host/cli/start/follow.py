@@ -27,8 +27,9 @@ from engine_host.protocol.engines import Engine, EngineState, StopEngine
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.events import EngineStageEvent, EngineStateEvent, HostStateEvent
 from engine_host.protocol.host import HostInfo, HostStay
+from engine_host.protocol.launch.plans import LaunchPlan, LaunchRequest, StartRequest
+from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import LaunchPlan, LaunchRequest, StartRequest
 
 _UP = {EngineState.READY, EngineState.BUSY}
 _QUESTION = "What can you do?"
@@ -296,7 +297,7 @@ def _ask_demo(out: Output, client: ControlClient, host: HostInfo, engine: Engine
         return None
     out.note(f"\n> {_QUESTION}")
     show = None if out.as_json else lambda text: echo(text, nl=False)
-    key = client.call(ops.OWN_KEY).key if host.endpoint.key_required else None
+    key = client.call(endpoint_ops.OWN_KEY).key if host.endpoint.key_required else None
     answer = ask(url, engine.name, _QUESTION, show, key=key)
     if not out.as_json:
         echo()

@@ -17,8 +17,8 @@ from engine_host.core.outside import files
 from engine_host.protocol.allowed import refusal
 from engine_host.protocol.engine_settings.table import SETTINGS, Overrides, settings_by_option
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.launch.plans import ALL_ENGINES, EngineKind, LaunchRequest, ServerChoice
 from engine_host.protocol.patches import PatchChoice
-from engine_host.protocol.plans import ALL_ENGINES, EngineKind, LaunchRequest, ServerChoice
 
 
 @dataclass(frozen=True)

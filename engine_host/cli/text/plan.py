@@ -4,7 +4,7 @@ import shlex
 
 from engine_host.cli.output import CODES, Exit, size
 from engine_host.cli.start.consent import demand_lines
-from engine_host.protocol.plans import MAIN_MEMORY, Finding, LaunchPlan
+from engine_host.protocol.launch.plans import MAIN_MEMORY, Finding, LaunchPlan
 
 
 def plan_lines(plan: LaunchPlan) -> list[str]:

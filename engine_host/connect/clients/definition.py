@@ -10,7 +10,7 @@ from engine_host.connect.facts import ANY_KEY, KEY_VARIABLE, Facts
 from engine_host.connect.formats.text import Format
 from engine_host.connect.formats.tree import Place
 from engine_host.connect.machine import Machine
-from engine_host.protocol.connect import ClientKind
+from engine_host.protocol.endpoint.connect import ClientKind
 
 TITLE = "SNDR Control Center"
 PROVIDER = "sndr"

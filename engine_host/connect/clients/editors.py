@@ -8,7 +8,7 @@ from engine_host.connect.clients.definition import PROVIDER, TITLE, Client, Conf
 from engine_host.connect.facts import ANY_KEY, KEY_VARIABLE, Facts
 from engine_host.connect.formats.text import Format
 from engine_host.connect.machine import Machine
-from engine_host.protocol.connect import ClientKind
+from engine_host.protocol.endpoint.connect import ClientKind
 
 _CODE = "Code"
 

@@ -8,7 +8,7 @@ from engine_host.connect.clients.agents import claude_variables
 from engine_host.connect.clients.definition import Client, Snippet
 from engine_host.connect.facts import ANY_KEY, KEY_VARIABLE, Facts
 from engine_host.connect.shells import Shell, lines
-from engine_host.protocol.connect import ClientKind
+from engine_host.protocol.endpoint.connect import ClientKind
 
 _QUESTION = "What can you do?"
 

@@ -16,7 +16,7 @@ from engine_host.connect.probe.watch import Host, Stopped, wait_until_stopped
 from engine_host.core import sse
 from engine_host.core.errors import HostError
 from engine_host.core.outside import answers, json_text
-from engine_host.protocol.connect import ProbeOutcome, ProbeReport, ProbeStep
+from engine_host.protocol.endpoint.connect import ProbeOutcome, ProbeReport, ProbeStep
 from engine_host.protocol.errors import Fix, Problem, Reason
 
 if TYPE_CHECKING:

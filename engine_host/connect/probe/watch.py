@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass
 from typing import Protocol
 
-from engine_host.protocol.connect import ProbeOutcome
+from engine_host.protocol.endpoint.connect import ProbeOutcome
 from engine_host.protocol.engines import Engine, Request, RequestState
 
 _LIVE = {RequestState.LOADING, RequestState.WAITING, RequestState.PREFILL, RequestState.DECODE}

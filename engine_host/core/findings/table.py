@@ -18,7 +18,7 @@ from engine_host.core.findings.starts import STARTS
 from engine_host.core.findings.text import Text
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.plans import Finding
+from engine_host.protocol.launch.plans import Finding
 
 TEXTS: Mapping[str, Text] = {**STARTS, **PRESETS, **DEPLOY, **ROUTES, **HOSTS, **REMOTE}
 

@@ -16,8 +16,8 @@ from engine_host.core.errors import HostError
 from engine_host.core.keys import plain
 from engine_host.core.keys.ring import Key, digest_of
 from engine_host.core.outside import files
+from engine_host.protocol.endpoint.keys import CreatedKey, KeyPage, Permission
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.keys import CreatedKey, KeyPage, Permission
 from engine_host.protocol.text import Line
 
 NAME = "keys.json"

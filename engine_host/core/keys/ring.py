@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from engine_host.protocol.keys import ApiKey, Permission
+from engine_host.protocol.endpoint.keys import ApiKey, Permission
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Refuse public model ids that some client breaks on, with one to take instead."""
 
 from engine_host.core.errors import HostError
+from engine_host.protocol.endpoint.model_ids import LONGEST_ID, fault_of_id, suggested_id
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.model_ids import LONGEST_ID, fault_of_id, suggested_id
 
 
 def check_id(name: str) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from engine_host.launch.preflight.machine import Holder, MachineState
 from engine_host.protocol.engines import Engine
-from engine_host.protocol.plans import Finding
+from engine_host.protocol.launch.plans import Finding
 from engine_host.telemetry.gpus import Gpus
 from engine_host.telemetry.machine import (
     MachineMonitor,

@@ -19,7 +19,7 @@ from engine_host.deploy.targets.parts import (
 )
 from engine_host.deploy.targets.quoting import bracketed, compose
 from engine_host.deploy.targets.yaml_text import yaml_text
-from engine_host.protocol.deploy import RenderedFile, Rendering, RenderTarget
+from engine_host.protocol.launch.deploy import RenderedFile, Rendering, RenderTarget
 
 _VARIABLES = "SNDR_ADDRESS (an IPv6 one in brackets) and SNDR_PORT name another place than the one below."
 

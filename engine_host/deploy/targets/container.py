@@ -19,7 +19,7 @@ from engine_host.deploy.targets.parts import (
     script_head,
 )
 from engine_host.deploy.targets.quoting import continued, shell
-from engine_host.protocol.deploy import RenderedFile, Rendering, RenderTarget
+from engine_host.protocol.launch.deploy import RenderedFile, Rendering, RenderTarget
 
 _TEXT = """{head}name={name}
 {listening}{folders}{gpus}

@@ -23,9 +23,9 @@ from engine_host.deploy.targets.parts import (
 )
 from engine_host.deploy.targets.yaml_text import yaml_text
 from engine_host.protocol.base import Severity
-from engine_host.protocol.deploy import RenderedFile, Rendering, RenderTarget
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.plans import Finding
+from engine_host.protocol.launch.deploy import RenderedFile, Rendering, RenderTarget
+from engine_host.protocol.launch.plans import Finding
 
 _GIB = 2**30
 # etcd takes no object above this.

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from engine_host.deploy.deployment import Deployment
 from engine_host.protocol.catalog import PresetEngine
-from engine_host.protocol.deploy import RenderedFile, Rendering, RenderTarget
-from engine_host.protocol.plans import Finding
+from engine_host.protocol.launch.deploy import RenderedFile, Rendering, RenderTarget
+from engine_host.protocol.launch.plans import Finding
 
 SECRETS = "secrets.env"
 OVERLAY = "overlay"

@@ -19,8 +19,8 @@ from engine_host.deploy.targets.parts import (
 from engine_host.deploy.targets.quoting import bracketed, unit, unit_value
 from engine_host.deploy.targets.service import RESTARTS, service_rendering
 from engine_host.deploy.targets.units import command_line, folder_of
-from engine_host.protocol.deploy import Rendering, RenderTarget
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.launch.deploy import Rendering, RenderTarget
 
 _GENERATOR = "/usr/lib/systemd/system-generators/podman-system-generator"
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from engine_host.deploy.deployment import Deployment
 from engine_host.deploy.targets import compose, kubernetes, quadlet, shell, systemd
 from engine_host.deploy.targets.container import render_docker, render_podman
-from engine_host.protocol.deploy import Rendering, RenderTarget
+from engine_host.protocol.launch.deploy import Rendering, RenderTarget
 
 # Targets that run the engine on the machine itself, without a container.
 NATIVE = frozenset({RenderTarget.SHELL, RenderTarget.SYSTEMD})

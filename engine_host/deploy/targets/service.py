@@ -16,8 +16,8 @@ from engine_host.deploy.targets.quoting import unit_plain
 from engine_host.deploy.targets.units import FOLDER, Section, unit_text
 from engine_host.deploy.watchdog import UNITS as WATCHDOG_UNITS
 from engine_host.deploy.watchdog import watchdog_files
-from engine_host.protocol.deploy import RenderedFile, Rendering, RenderTarget
-from engine_host.protocol.plans import Finding
+from engine_host.protocol.launch.deploy import RenderedFile, Rendering, RenderTarget
+from engine_host.protocol.launch.plans import Finding
 
 Entries = Sequence[tuple[str, str]]
 # Below a person's home. The watchdog's units are systemd's own in either case.

@@ -11,7 +11,7 @@ from engine_host.deploy.targets.parts import (
 )
 from engine_host.deploy.targets.quoting import continued, shell
 from engine_host.protocol.catalog import PresetEngine
-from engine_host.protocol.deploy import RenderedFile, Rendering, RenderTarget
+from engine_host.protocol.launch.deploy import RenderedFile, Rendering, RenderTarget
 
 _ROOTS = {
     Root.OVERLAY: "$here/overlay",

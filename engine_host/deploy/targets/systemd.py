@@ -8,8 +8,8 @@ from engine_host.deploy.targets.parts import OVERLAY, SECRETS, STOP_SECONDS, mod
 from engine_host.deploy.targets.quoting import unit, unit_plain, unit_value
 from engine_host.deploy.targets.service import RESTARTS, service_rendering, unit_name, watchdog_units
 from engine_host.deploy.targets.units import command_line, folder_of
-from engine_host.protocol.deploy import Rendering, RenderTarget
-from engine_host.protocol.plans import Finding
+from engine_host.protocol.launch.deploy import Rendering, RenderTarget
+from engine_host.protocol.launch.plans import Finding
 
 
 def render(deployment: Deployment) -> Rendering:

@@ -19,7 +19,7 @@ from engine_host.engines.llamacpp.servers import (
 )
 from engine_host.protocol.engines import ServerInfo
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.plans import ServerChoice
+from engine_host.protocol.launch.plans import ServerChoice
 
 _log = logging.getLogger(__name__)
 # The built server knows this processor; the prebuilt one is there so that nobody waits for a compiler.

@@ -13,7 +13,7 @@ from pathlib import Path
 from engine_host.core.errors import HostError
 from engine_host.protocol.engines import ServerInfo
 from engine_host.protocol.errors import Action, Fix, Reason
-from engine_host.protocol.plans import ServerChoice
+from engine_host.protocol.launch.plans import ServerChoice
 
 PROBE_SECONDS = 20.0
 # Far above any help text; a program that prints for ever must not fill the memory.

@@ -19,7 +19,7 @@ from engine_host.engines.readiness import READ_SECONDS, Probe
 from engine_host.protocol.engine_settings.row import OFF
 from engine_host.protocol.engines import Readings, Verification
 from engine_host.protocol.errors import Problem
-from engine_host.protocol.plans import LaunchPlan
+from engine_host.protocol.launch.plans import LaunchPlan
 
 _PREFIX = "llamacpp:"
 _VERIFY_SECONDS = 120.0

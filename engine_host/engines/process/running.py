@@ -17,7 +17,7 @@ from engine_host.engines.process.rates import with_rates
 from engine_host.engines.process.spawn import EngineProcess
 from engine_host.protocol.engines import Engine, Readings, StageTime, Verification
 from engine_host.protocol.errors import Problem, Reason
-from engine_host.protocol.plans import LaunchPlan
+from engine_host.protocol.launch.plans import LaunchPlan
 
 _log = logging.getLogger(__name__)
 _HEALTH_EVERY = 0.05

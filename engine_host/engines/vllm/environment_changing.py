@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.jobs import Job, JobKind
-from engine_host.protocol.plans import LaunchPlan
+from engine_host.protocol.launch.plans import LaunchPlan
 
 _CHANGES = {JobKind.ENGINE_INSTALL, JobKind.ENGINE_REMOVE}
 

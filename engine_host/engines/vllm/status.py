@@ -15,7 +15,7 @@ from engine_host.engines.vllm.metrics import PREFIX, readings
 from engine_host.engines.vllm.served_lines import VLLM_LINES
 from engine_host.protocol.engines import Readings, Verification
 from engine_host.protocol.errors import Problem
-from engine_host.protocol.plans import LaunchPlan
+from engine_host.protocol.launch.plans import LaunchPlan
 
 # The first request may still compile kernels.
 _VERIFY_SECONDS = 300.0

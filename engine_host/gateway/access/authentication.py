@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from engine_host.core.addresses import is_address, own_names
 from engine_host.core.keys.ring import Key, KeyRing
 from engine_host.gateway.error_answers import EndpointError
+from engine_host.protocol.endpoint.keys import Permission
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.keys import Permission
 
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 

@@ -8,7 +8,7 @@ from engine_host.core.addresses import address_from_here, is_loopback, port_owne
 from engine_host.core.errors import HostError
 from engine_host.core.findings.table import finding
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.plans import Finding
+from engine_host.protocol.launch.plans import Finding
 
 _TRIES = 50
 

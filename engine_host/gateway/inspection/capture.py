@@ -16,7 +16,7 @@ from starlette.types import Send
 
 from engine_host.gateway.inspection.assembled import assembled
 from engine_host.gateway.inspection.redaction import HIDDEN, redacted_headers, secrets_of
-from engine_host.protocol.requests import CaptureState
+from engine_host.protocol.endpoint.requests import CaptureState
 
 MOST_OF_EACH = 1 << 20
 """Bytes kept of each text of a request: sent and translated, the engine's answer and the client's."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from engine_host.gateway.inspection.marks import Mark, first_words
-from engine_host.protocol.requests import Divergence, PrefixReason, PrefixTurn, PromptPart
+from engine_host.protocol.endpoint.requests import Divergence, PrefixReason, PrefixTurn, PromptPart
 
 _MOST_AHEAD = 64
 """Parts among which a part that moved is looked for."""

@@ -7,7 +7,7 @@ from engine_host.core.outside import json_text
 from engine_host.gateway.inspection.capture import Capture, Kept
 from engine_host.gateway.inspection.curl import curl_command
 from engine_host.gateway.inspection.redaction import redacted
-from engine_host.protocol.requests import CapturedRequest, KeptText
+from engine_host.protocol.endpoint.requests import CapturedRequest, KeptText
 
 _MOST_LINES = 4000
 """Lines of each side that are compared; the time grows with both."""

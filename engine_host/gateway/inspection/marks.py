@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from engine_host.protocol.requests import PromptPart
+from engine_host.protocol.endpoint.requests import PromptPart
 
 MOST_PARTS = 4096
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function", "reasoning"})

@@ -16,8 +16,8 @@ from engine_host.gateway.inspection.comparison import Turn, compared, same_conve
 from engine_host.gateway.inspection.conversation import Named
 from engine_host.gateway.inspection.marks import Mark, first_words, marks_of
 from engine_host.gateway.request_log import Entry
+from engine_host.protocol.endpoint.requests import Conversation, PrefixTurn
 from engine_host.protocol.engines import RequestState
-from engine_host.protocol.requests import Conversation, PrefixTurn
 
 _CHATS = frozenset({"/v1/chat/completions", "/v1/responses", "/v1/messages", "/api/chat"})
 _DELAY = 0.01

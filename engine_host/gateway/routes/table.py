@@ -10,8 +10,8 @@ from engine_host.gateway.openai import bodies
 from engine_host.gateway.routes import agents, calls, listed, native, ollama, openapi
 from engine_host.gateway.routes.rows import Ask, Look, Looked, Post
 from engine_host.gateway.tokens import fields, translate
+from engine_host.protocol.endpoint.keys import Permission
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.keys import Permission
 
 _ELSEWHERE = "Models are fetched, started and stopped in SNDR Control Center, or with: sndr run MODEL"
 _NO_ENGINE = "No engine here answers it."

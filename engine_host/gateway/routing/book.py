@@ -10,8 +10,8 @@ from engine_host.core.errors import HostError
 from engine_host.core.outside.model_ids import check_id
 from engine_host.core.store import Store
 from engine_host.gateway.routing.provider import address_of
+from engine_host.protocol.endpoint.routes import Route, RouteTargets
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.routes import Route, RouteTargets
 
 _log = logging.getLogger(__name__)
 _KIND = "route"

@@ -9,8 +9,8 @@ from engine_host.gateway.directory import Target
 from engine_host.gateway.error_answers import EndpointError, engine_fault, invalid
 from engine_host.gateway.routing import elsewhere
 from engine_host.gateway.routing.elsewhere import NO_OTHERS, OtherMachines
+from engine_host.protocol.endpoint.routes import Route
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.routes import Route
 
 ALLOW_REMOTE = "X-SNDR-Allow-Remote"
 """The header by which a request says that it may leave this machine, or may not."""

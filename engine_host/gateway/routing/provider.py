@@ -10,8 +10,8 @@ from engine_host.core.addresses import is_loopback
 from engine_host.core.errors import HostError
 from engine_host.core.keys.in_header import key_in_header
 from engine_host.core.outside import files
+from engine_host.protocol.endpoint.routes import Provider
 from engine_host.protocol.errors import Problem, Reason
-from engine_host.protocol.routes import Provider
 
 _UNIX = "unix:"
 _LARGEST_KEY = 16 << 10

@@ -12,7 +12,7 @@ from engine_host.gateway.routing import failures
 from engine_host.gateway.routing.book import RouteBook
 from engine_host.gateway.routing.elsewhere import NO_OTHERS, OtherMachines
 from engine_host.gateway.routing.provider import address_of, key_of
-from engine_host.protocol.routes import Provider, Route
+from engine_host.protocol.endpoint.routes import Provider, Route
 
 _LATEST = ":latest"
 _MOST_CONVERSATIONS = 4096

@@ -12,9 +12,9 @@ from engine_host.core.bounds.cut_text import cut_text
 from engine_host.gateway.directory import Target
 from engine_host.gateway.request_log import Entry
 from engine_host.gateway.routing.provider import address_of
+from engine_host.protocol.endpoint.routes import Provider
 from engine_host.protocol.engines import RequestState
 from engine_host.protocol.errors import Problem
-from engine_host.protocol.routes import Provider
 
 _MOST = 1000
 _LONGEST = 300

@@ -43,14 +43,14 @@ from engine_host.protocol.engine_settings.row import LLAMA_CPP
 from engine_host.protocol.engine_settings.table import SETTINGS, foreign_to
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.host import Gpu
-from engine_host.protocol.patches import PatchChoice
-from engine_host.protocol.plans import (
+from engine_host.protocol.launch.plans import (
     EngineKind,
     LaunchPlan,
     LaunchRequest,
     Layer,
     ServerChoice,
 )
+from engine_host.protocol.patches import PatchChoice
 
 # llama_context pads a stream's context to this many tokens (llama-context.cpp).
 CONTEXT_STEP = 256

@@ -52,11 +52,12 @@ from engine_host.launch.resolution import (
 )
 from engine_host.library.checkpoint import CheckpointInfo
 from engine_host.library.index import IndexedModel
+from engine_host.protocol.bench.proofs import Proof
 from engine_host.protocol.engine_settings.row import VLLM
 from engine_host.protocol.engine_settings.table import foreign_to
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Gpu
-from engine_host.protocol.plans import (
+from engine_host.protocol.launch.plans import (
     EngineKind,
     Finding,
     LaunchPlan,
@@ -64,7 +65,6 @@ from engine_host.protocol.plans import (
     Layer,
     ServerChoice,
 )
-from engine_host.protocol.proofs import Proof
 
 CHECKPOINTS = ("safetensors", "shape")
 # From this version on it finds a GPU of CUDA_VISIBLE_DEVICES by its UUID (platforms/cuda.py,

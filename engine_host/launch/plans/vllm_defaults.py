@@ -18,7 +18,7 @@ from engine_host.library.checkpoint import CheckpointInfo
 from engine_host.protocol.engine_settings.table import SETTINGS, Overrides
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Gpu
-from engine_host.protocol.plans import Layer
+from engine_host.protocol.launch.plans import Layer
 
 _CPU_STREAMS = 8
 GPU_SLACK = 0.02

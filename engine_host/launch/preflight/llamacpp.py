@@ -13,7 +13,7 @@ from engine_host.launch.resolution import Resolution
 from engine_host.library.gguf import GgufInfo
 from engine_host.protocol.base import Severity
 from engine_host.protocol.host import Gpu
-from engine_host.protocol.plans import MAIN_MEMORY, DeviceNeed, Finding, ServerChoice
+from engine_host.protocol.launch.plans import MAIN_MEMORY, DeviceNeed, Finding, ServerChoice
 
 _SMALL = 1 << 30
 

@@ -9,7 +9,7 @@ from engine_host.core.findings.table import finding
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Fix
 from engine_host.protocol.host import Gpu
-from engine_host.protocol.plans import Finding
+from engine_host.protocol.launch.plans import Finding
 
 _GIB = 2**30
 # What vLLM compiles for one model; less ends a start in the middle of it.

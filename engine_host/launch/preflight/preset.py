@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from engine_host.core.findings.table import finding
 from engine_host.engines.llamacpp.servers import build_fix
 from engine_host.protocol.catalog import PresetEntry
-from engine_host.protocol.plans import Finding
+from engine_host.protocol.launch.plans import Finding
 
 
 def without_gpu(preset: PresetEntry, server: str, *, gpus: bool) -> Finding:

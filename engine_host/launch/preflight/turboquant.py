@@ -16,12 +16,12 @@ from engine_host.engines.vllm.command import TURBOQUANT, speculation_method
 from engine_host.launch.dependencies import Environment
 from engine_host.launch.resolution import Resolution
 from engine_host.library.checkpoint import CheckpointInfo
+from engine_host.protocol.bench.proofs import Proof, ProofVerdict, ProveKernels
 from engine_host.protocol.errors import Action, Fix
 from engine_host.protocol.host import Gpu
+from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.operations.table import PROVE
 from engine_host.protocol.patches import PatchReason, PlannedPatches
-from engine_host.protocol.plans import Finding
-from engine_host.protocol.proofs import Proof, ProofVerdict, ProveKernels
 
 PATCH = "turboquant-grouped-attention"
 # The limits of the kernels; a test compares them with those in the patch.

@@ -20,7 +20,7 @@ from engine_host.launch.resolution import Resolution
 from engine_host.library.checkpoint import CheckpointInfo
 from engine_host.protocol.base import Severity
 from engine_host.protocol.host import Gpu
-from engine_host.protocol.plans import MAIN_MEMORY, DeviceNeed, Finding, Layer
+from engine_host.protocol.launch.plans import MAIN_MEMORY, DeviceNeed, Finding, Layer
 
 _GIB = 2**30
 # It gives drafted tokens the temperature of their request, which the CPU build loses.

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from engine_host.core.event_log import EventLog
 from engine_host.gateway.directory import LOADED, Target
 from engine_host.operations.performs import performs
-from engine_host.protocol.connect import EndpointModel, EndpointModelPage
-from engine_host.protocol.operations import table as ops
+from engine_host.protocol.endpoint.connect import EndpointModel, EndpointModelPage
+from engine_host.protocol.operations import endpoint as endpoint_ops
 
 
 class EndpointModelOperations:
@@ -23,7 +23,7 @@ class EndpointModelOperations:
         self._loadable = loadable
         self._events = events
 
-    @performs(ops.ENDPOINT_MODELS)
+    @performs(endpoint_ops.ENDPOINT_MODELS)
     def page(self) -> EndpointModelPage:
         """Return what can be asked: conversations first, what runs before what has to be loaded.
 

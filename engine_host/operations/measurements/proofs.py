@@ -23,14 +23,7 @@ from engine_host.launch.proofs import KernelProofs
 from engine_host.operations.performs import performs
 from engine_host.operations.plans import PlanOperations
 from engine_host.protocol.base import Severity
-from engine_host.protocol.engines import Engine
-from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.events import NoticeEvent, ServersChangedEvent
-from engine_host.protocol.host import Gpu
-from engine_host.protocol.jobs import Job, JobKind
-from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import LaunchPlan
-from engine_host.protocol.proofs import (
+from engine_host.protocol.bench.proofs import (
     DecodeSpeed,
     EqualAnswers,
     Proof,
@@ -39,6 +32,13 @@ from engine_host.protocol.proofs import (
     ProveKernels,
     SelfTest,
 )
+from engine_host.protocol.engines import Engine
+from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.events import NoticeEvent, ServersChangedEvent
+from engine_host.protocol.host import Gpu
+from engine_host.protocol.jobs import Job, JobKind
+from engine_host.protocol.launch.plans import LaunchPlan
+from engine_host.protocol.operations import table as ops
 from engine_host.telemetry.gpus import GpuReading
 
 T = TypeVar("T")

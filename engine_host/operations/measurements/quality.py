@@ -33,14 +33,20 @@ from engine_host.library.index import IndexedModel
 from engine_host.operations.measurements.proofs import refuse_errors
 from engine_host.operations.performs import performs
 from engine_host.operations.plans import PlanOperations
+from engine_host.protocol.bench.quality import (
+    ALL_LAYERS,
+    KvQuality,
+    MeasureQuality,
+    QualityPage,
+    QualityReport,
+)
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.jobs import Job, JobKind
+from engine_host.protocol.launch.plans import EngineKind, LaunchPlan, LaunchRequest
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import PatchChoice
-from engine_host.protocol.plans import EngineKind, LaunchPlan, LaunchRequest
-from engine_host.protocol.quality import ALL_LAYERS, KvQuality, MeasureQuality, QualityPage, QualityReport
 
 BUNDLED = "sndr-demo"
 _KIND = "quality"

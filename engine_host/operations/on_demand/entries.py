@@ -8,11 +8,11 @@ from pydantic import Field, ValidationError
 from engine_host.core.errors import HostError
 from engine_host.core.store import Store
 from engine_host.protocol.base import Seconds, Wire
+from engine_host.protocol.endpoint.on_demand import LoadSetting
 from engine_host.protocol.engine_settings.row import EngineSetting
 from engine_host.protocol.engine_settings.table import settings_of
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.on_demand import LoadSetting
-from engine_host.protocol.plans import LaunchPlan, LaunchRequest
+from engine_host.protocol.launch.plans import LaunchPlan, LaunchRequest
 
 _log = logging.getLogger(__name__)
 _KIND = "on demand"

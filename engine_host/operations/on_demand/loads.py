@@ -12,12 +12,12 @@ from engine_host.engines.manager import EngineManager
 from engine_host.gateway.directory import LOADING, UNLOADED, Target
 from engine_host.gateway.loading.loader import Load
 from engine_host.operations.on_demand.entries import Entry
+from engine_host.protocol.endpoint.on_demand import OnDemandChange, OnDemandModel, OnDemandState
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.events import EventBase, OnDemandEvent
-from engine_host.protocol.on_demand import OnDemandChange, OnDemandModel, OnDemandState
-from engine_host.protocol.plans import LaunchPlan, LaunchRequest
+from engine_host.protocol.launch.plans import LaunchPlan, LaunchRequest
 
 _log = logging.getLogger(__name__)
 _SERVING = {EngineState.READY, EngineState.BUSY}

@@ -19,9 +19,7 @@ from engine_host.operations.performs import performs
 from engine_host.operations.plans import PlanOperations
 from engine_host.operations.presets.consents import PresetConsents
 from engine_host.protocol.base import Severity
-from engine_host.protocol.engine_settings.table import Overrides
-from engine_host.protocol.errors import Fix, Problem, Reason
-from engine_host.protocol.on_demand import (
+from engine_host.protocol.endpoint.on_demand import (
     DEFAULT_KEEP_ALIVE,
     AddOnDemand,
     LoadOnDemand,
@@ -31,8 +29,10 @@ from engine_host.protocol.on_demand import (
     OnDemandPage,
     OnDemandState,
 )
-from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import LaunchPlan, LaunchRequest
+from engine_host.protocol.engine_settings.table import Overrides
+from engine_host.protocol.errors import Fix, Problem, Reason
+from engine_host.protocol.launch.plans import LaunchPlan, LaunchRequest
+from engine_host.protocol.operations import endpoint as endpoint_ops
 
 _log = logging.getLogger(__name__)
 _MINUTE = 60
@@ -76,19 +76,19 @@ class OnDemandOperations:
             if self._is_still(entry):
                 self._models.put(entry, command_of(entry), target, problem)
 
-    @performs(ops.ON_DEMAND)
+    @performs(endpoint_ops.ON_DEMAND)
     def page(self) -> OnDemandPage:
         """Return every model as it is now."""
         return OnDemandPage(seq=self._events.seq, models=self._models.all())
 
-    @performs(ops.ON_DEMAND_MODEL)
+    @performs(endpoint_ops.ON_DEMAND_MODEL)
     async def get(self, name: str) -> OnDemandDetail:
         """Return one with the settings that a load may be given. Raises HostError(not_found)."""
         model = self._models.get(name)
         plan = await self._planned(model.launch)
         return OnDemandDetail(model=model, settings=load_settings(model.launch, plan))
 
-    @performs(ops.ADD_ON_DEMAND)
+    @performs(endpoint_ops.ADD_ON_DEMAND)
     async def add(self, asked: AddOnDemand) -> OnDemandModel:
         """Let requests load a model; one of the same name is replaced.
 
@@ -114,7 +114,7 @@ class OnDemandOperations:
         self._models.announce(entry.name, OnDemandChange.ADDED)
         return self._models.get(entry.name)
 
-    @performs(ops.REMOVE_ON_DEMAND)
+    @performs(endpoint_ops.REMOVE_ON_DEMAND)
     def remove(self, name: str) -> OnDemandPage:
         """Let no request load it any more. Raises HostError(not_found), and what saving raises."""
         self._models.entry(name)
@@ -122,7 +122,7 @@ class OnDemandOperations:
         self._models.remove(name)
         return self.page()
 
-    @performs(ops.LOAD_ON_DEMAND)
+    @performs(endpoint_ops.LOAD_ON_DEMAND)
     async def load(self, name: str, asked: LoadOnDemand) -> OnDemandModel:
         """Load one as a request would; the answer does not wait for it.
 
@@ -151,7 +151,7 @@ class OnDemandOperations:
         self._models.leave(load, goes_on=True)
         return self._models.get(name)
 
-    @performs(ops.UNLOAD_ON_DEMAND)
+    @performs(endpoint_ops.UNLOAD_ON_DEMAND)
     def unload(self, name: str) -> OnDemandModel:
         """Drain and stop one. Raises HostError(not_found), HostError(conflict) for one started by hand."""
         self._models.end(name)

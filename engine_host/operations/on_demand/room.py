@@ -15,7 +15,7 @@ from engine_host.launch.room import RoomCheck
 from engine_host.operations.plans import PlanOperations
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.plans import LaunchPlan, LaunchRequest
+from engine_host.protocol.launch.plans import LaunchPlan, LaunchRequest
 
 _PATIENCE = 60.0
 _EVERY = 0.5

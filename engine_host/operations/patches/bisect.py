@@ -20,9 +20,7 @@ from engine_host.overlay.bisect import culprits
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.jobs import Job, JobKind, JobState
-from engine_host.protocol.operations import table as ops
-from engine_host.protocol.patches import BisectCheck, PatchChoice
-from engine_host.protocol.plans import (
+from engine_host.protocol.launch.plans import (
     BisectRequest,
     BisectResult,
     BisectTrial,
@@ -30,6 +28,8 @@ from engine_host.protocol.plans import (
     LaunchPlan,
     LaunchRequest,
 )
+from engine_host.protocol.operations import table as ops
+from engine_host.protocol.patches import BisectCheck, PatchChoice
 
 _TOUCHES = "bisection"
 _SERVING = {EngineState.READY, EngineState.BUSY}

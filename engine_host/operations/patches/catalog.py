@@ -19,6 +19,7 @@ from engine_host.overlay.sources import VllmSource, open_source
 from engine_host.protocol.catalog import PresetEngine
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import PatchesChangedEvent
+from engine_host.protocol.launch.plans import LaunchRequest
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import (
     CheckPage,
@@ -28,7 +29,6 @@ from engine_host.protocol.patches import (
     PlannedPatches,
     SwitchPatches,
 )
-from engine_host.protocol.plans import LaunchRequest
 from engine_host.protocol.presets import ResolvePreset
 
 

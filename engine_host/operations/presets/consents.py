@@ -11,7 +11,7 @@ from engine_host.catalog.entries import Loaded
 from engine_host.catalog.index import Catalog
 from engine_host.core.errors import consent_needed
 from engine_host.core.store import Store
-from engine_host.protocol.consents import ConsentNeeded, Demand
+from engine_host.protocol.launch.consents import ConsentNeeded, Demand
 from engine_host.protocol.presets import EntryOrigin
 
 _KIND = "consent"

@@ -18,8 +18,8 @@ from engine_host.protocol.catalog import Evidence, PresetEngine, PresetStatus, T
 from engine_host.protocol.engine_settings.questions import drafts_itself, question_of, settings_asked
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.fit import Correction, FitReport, FitRequest, Roofline, Verdict
-from engine_host.protocol.plans import EngineKind, Finding, Layer
+from engine_host.protocol.launch.fit import Correction, FitReport, FitRequest, Roofline, Verdict
+from engine_host.protocol.launch.plans import EngineKind, Finding, Layer
 from engine_host.protocol.presets import PresetVerdict, ResolvedPreset
 
 ENGINES = {PresetEngine.LLAMA_CPP: EngineKind.LLAMA_CPP, PresetEngine.VLLM: EngineKind.VLLM}

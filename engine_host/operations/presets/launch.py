@@ -16,8 +16,8 @@ from engine_host.operations.presets.verify import PresetVerifyOperations
 from engine_host.operations.presets.weights import by_name, chosen, files_finding, weights_here
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.launch.plans import EngineKind, Finding, LaunchRequest
 from engine_host.protocol.models import ModelFile
-from engine_host.protocol.plans import EngineKind, Finding, LaunchRequest
 from engine_host.protocol.presets import ResolvedPreset
 
 

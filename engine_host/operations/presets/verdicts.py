@@ -18,10 +18,10 @@ from engine_host.operations.presets.catalog import HERE, PresetOperations
 from engine_host.operations.presets.fit import lacking, rank, verdict_of
 from engine_host.operations.presets.weights import drafter_finding, weights_finding, weights_here
 from engine_host.protocol.catalog import PresetEngine, PresetEntry
-from engine_host.protocol.fit import FitRequest, Verdict
+from engine_host.protocol.launch.fit import FitRequest, Verdict
+from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.models import ModelFile
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import Finding
 from engine_host.protocol.presets import JudgePresets, PresetVerdict, PresetVerdicts, ResolvedPreset
 
 # Why an engine cannot start a preset: by engine, and by whether the preset is for GPUs.

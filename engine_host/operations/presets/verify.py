@@ -21,9 +21,9 @@ from engine_host.operations.presets.weights import chosen, fetch, weights_of
 from engine_host.protocol.catalog import WeightFile
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import Job, JobKind
+from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.models import ModelFile
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import Finding
 from engine_host.protocol.presets import CheckedFile, CheckedFiles, ResolvedPreset
 
 _KIND = "checked file"

@@ -13,8 +13,8 @@ from engine_host.library.of_catalog import Match, from_repository, match, weight
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import Variant
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.models import ModelFile
-from engine_host.protocol.plans import Finding
 from engine_host.protocol.presets import ResolvedPreset
 
 _HF = "`hf` is Hugging Face's own program: `uv tool install huggingface_hub` installs it."

@@ -7,7 +7,7 @@ from engine_host.core.event_log import EventLog
 from engine_host.operations.performs import performs
 from engine_host.protocol.operations import remote_hosts as ops
 from engine_host.protocol.operations.definition import Done
-from engine_host.protocol.remote_hosts import (
+from engine_host.protocol.remote.hosts import (
     AddRemoteHost,
     AnswerSshQuestion,
     ChangeRemoteHost,

@@ -11,8 +11,8 @@ from engine_host.operations.performs import performs
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.jobs import Job, JobKind
 from engine_host.protocol.operations import remote_install as ops
-from engine_host.protocol.remote_hosts import RemoteMode
-from engine_host.protocol.remote_install import InstallOnHost, RemoteInstalled, RemoteInstallPlan
+from engine_host.protocol.remote.hosts import RemoteMode
+from engine_host.protocol.remote.install import InstallOnHost, RemoteInstalled, RemoteInstallPlan
 from engine_host.remote.hosts import RemoteHosts
 from engine_host.remote.install import installing
 from engine_host.remote.install.installing import Tell, Workplace

@@ -4,7 +4,7 @@ import time
 
 from engine_host.operations.performs import performs
 from engine_host.protocol.operations import remote_hosts as ops
-from engine_host.protocol.remote_hosts import HostProfile, HostSheet, WatchdogPage
+from engine_host.protocol.remote.hosts import HostProfile, HostSheet, WatchdogPage
 from engine_host.remote.hosts import RemoteHosts
 from engine_host.remote.lints import lints
 from engine_host.remote.sheet import sheet

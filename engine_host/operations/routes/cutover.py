@@ -15,10 +15,10 @@ from engine_host.gateway.routing.resolution import led_to
 from engine_host.operations.performs import performs
 from engine_host.operations.routes.kept import check_new_key_file
 from engine_host.operations.routes.trial import Trial, carry_out
+from engine_host.protocol.endpoint.routes import CutOver, Route, RouteCheck, RouteTargets
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.jobs import Job, JobKind
-from engine_host.protocol.operations import table as ops
-from engine_host.protocol.routes import CutOver, Route, RouteCheck, RouteTargets
+from engine_host.protocol.operations import endpoint as endpoint_ops
 
 
 class CutOverOperations:
@@ -33,7 +33,7 @@ class CutOverOperations:
         self._jobs = jobs
         self._changed = changed
 
-    @performs(ops.CUT_OVER)
+    @performs(endpoint_ops.CUT_OVER)
     async def start(self, route_id: str, asked: RouteTargets) -> Job:
         """Move a route as a job whose result is a CutOver.
 

@@ -11,10 +11,17 @@ from engine_host.gateway.routing.seen import Seen
 from engine_host.operations.performs import performs
 from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.operations.routes.states import Known, refuse_unknown, status_of
+from engine_host.protocol.endpoint.routes import (
+    Provider,
+    Route,
+    RoutePage,
+    RouteStatus,
+    RouteTargets,
+    SetRoute,
+)
 from engine_host.protocol.events import RoutesChangedEvent
 from engine_host.protocol.models import ModelFile
-from engine_host.protocol.operations import table as ops
-from engine_host.protocol.routes import Provider, Route, RoutePage, RouteStatus, RouteTargets, SetRoute
+from engine_host.protocol.operations import endpoint as endpoint_ops
 
 
 class RouteOperations:
@@ -44,19 +51,19 @@ class RouteOperations:
         self._list_models = list_models
         self._is_on_demand = is_on_demand
 
-    @performs(ops.ROUTES)
+    @performs(endpoint_ops.ROUTES)
     async def page(self) -> RoutePage:
         """Return all routes with the state of their targets."""
         known = await self._known()
         routes = sorted(self._book.saved.values(), key=lambda route: route.id)
         return RoutePage(seq=self._events.seq, routes=tuple(status_of(route, known) for route in routes))
 
-    @performs(ops.ROUTE)
+    @performs(endpoint_ops.ROUTE)
     async def show(self, route_id: str) -> RouteStatus:
         """Return one route. Raises HostError(not_found)."""
         return await self._status(self._book.get(route_id))
 
-    @performs(ops.SET_ROUTE)
+    @performs(endpoint_ops.SET_ROUTE)
     async def put(self, route_id: str, asked: SetRoute) -> RouteStatus:
         """Make a route or lead it elsewhere at once.
 
@@ -74,14 +81,14 @@ class RouteOperations:
         check_new_key_file(asked, kept)
         return await self._changed(self._book.put(route_id, asked.targets))
 
-    @performs(ops.REMOVE_ROUTE)
+    @performs(endpoint_ops.REMOVE_ROUTE)
     async def remove(self, route_id: str) -> RoutePage:
         """Forget a route. Raises HostError(not_found)."""
         self._book.remove(route_id)
         self._events.publish(RoutesChangedEvent())
         return await self.page()
 
-    @performs(ops.ROUTE_BACK)
+    @performs(endpoint_ops.ROUTE_BACK)
     async def back(self, route_id: str) -> RouteStatus:
         """Lead a route where it led before. Raises HostError(not_found), HostError(conflict)."""
         return await self._changed(self._book.back(route_id))

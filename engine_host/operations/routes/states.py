@@ -12,10 +12,17 @@ from engine_host.gateway.routing.elsewhere import NO_OTHERS, OtherMachines
 from engine_host.gateway.routing.provider import address_of, key_of, leaves_machine
 from engine_host.gateway.routing.resolution import asks_provider, engines_of, led_to
 from engine_host.gateway.routing.seen import Seen
+from engine_host.protocol.endpoint.routes import (
+    NextProvider,
+    Provider,
+    Route,
+    RouteStatus,
+    TargetState,
+    TargetStatus,
+)
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.plans import Finding
-from engine_host.protocol.remote_hosts import HOST_NAME
-from engine_host.protocol.routes import NextProvider, Provider, Route, RouteStatus, TargetState, TargetStatus
+from engine_host.protocol.launch.plans import Finding
+from engine_host.protocol.remote.hosts import HOST_NAME
 
 _MOST_NEAR = 3
 

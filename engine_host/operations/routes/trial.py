@@ -11,7 +11,7 @@ from engine_host.core.outside import json_text
 from engine_host.gateway.directory import Target
 from engine_host.gateway.upstream import UpstreamLostError, fetch
 from engine_host.operations.routes.requests import Answer, post
-from engine_host.protocol.routes import RouteCheck
+from engine_host.protocol.endpoint.routes import RouteCheck
 
 _CHAT, _EMBEDDINGS, _RERANK = "/v1/chat/completions", "/v1/embeddings", "/v1/rerank"
 _WORDS = "The quick brown fox jumps over the lazy dog. "

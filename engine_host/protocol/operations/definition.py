@@ -27,6 +27,23 @@ class Done(Wire):
     """The answer `{}`: it was done."""
 
 
+# Of whatever makes a plan: model, engine, settings, patches.
+OF_PLANS = (
+    Reason.NOT_FOUND,
+    Reason.MODEL_FILE_MISSING,
+    Reason.PRESET_CONFLICT,
+    Reason.SETTING_INVALID,
+    Reason.UNSUPPORTED,
+    Reason.ENGINE_UNUSABLE,
+    Reason.FLAG_UNSUPPORTED,
+    Reason.KV_CACHE_UNSAFE,
+    Reason.PATCH_UNKNOWN,
+    Reason.PATCH_CONFLICT,
+    Reason.PATCH_CYCLE,
+    Reason.PATCH_INVALID,
+)
+
+
 @dataclass(frozen=True)
 class Operation(Generic[Asked, Answer]):
     """One operation; a request that is a `Query` travels in the address, a `Command` as the body.

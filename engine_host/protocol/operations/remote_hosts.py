@@ -4,7 +4,7 @@ from typing import Any
 
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.operations.definition import Done, Nothing, Operation
-from engine_host.protocol.remote_hosts import (
+from engine_host.protocol.remote.hosts import (
     AddRemoteHost,
     AnswerSshQuestion,
     ChangeRemoteHost,

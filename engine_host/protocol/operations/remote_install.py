@@ -6,7 +6,7 @@ from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import Job, JobKind
 from engine_host.protocol.operations.definition import Nothing, Operation
 from engine_host.protocol.operations.remote_hosts import OF_SSH
-from engine_host.protocol.remote_install import InstallOnHost, RemoteInstallPlan
+from engine_host.protocol.remote.install import InstallOnHost, RemoteInstallPlan
 
 # Each row: name, method, path, request, answer, what it does. Formatted by hand, to be read as a table.
 # fmt: off

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from engine_host.protocol.remote_hosts import RemoteEngine
+from engine_host.protocol.remote.hosts import RemoteEngine
 
 _BETWEEN = "\037"
 _MOST_WORDS, _LONGEST_WORD = 300, 2000

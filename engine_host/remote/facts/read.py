@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
 from engine_host.core.visible import visible
-from engine_host.protocol.remote_hosts import MemoryHolder, RemoteDisk, RemoteFacts, RemoteGpu
+from engine_host.protocol.remote.hosts import MemoryHolder, RemoteDisk, RemoteFacts, RemoteGpu
 from engine_host.remote.facts.engines import engines_of
 from engine_host.remote.facts.parts import Part, parts_of
 from engine_host.remote.run import SCRIPTS, RemoteOutcome, RemoteScript

@@ -10,8 +10,8 @@ from engine_host.core.errors import HostError
 from engine_host.core.findings.table import finding
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.plans import Finding
-from engine_host.protocol.remote_install import InstallOnHost, RemoteInstalled, RemoteInstallPlan
+from engine_host.protocol.launch.plans import Finding
+from engine_host.protocol.remote.install import InstallOnHost, RemoteInstalled, RemoteInstallPlan
 from engine_host.remote.install.answers import Begun, DemoAnswered, MachineAnswer, Probed, Removed, Switched
 from engine_host.remote.install.machine import Machine, do
 from engine_host.remote.install.own_wheel import LOCK, LocalFile, own_wheel, small_package

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from engine_host.core.findings.table import finding
-from engine_host.protocol.plans import Finding
-from engine_host.protocol.remote_install import InstallOnHost, PlannedChange, RemoteChange, RemoteInstallPlan
+from engine_host.protocol.launch.plans import Finding
+from engine_host.protocol.remote.install import InstallOnHost, PlannedChange, RemoteChange, RemoteInstallPlan
 from engine_host.remote.install.answers import FoundPython, InstallRecord, Probed
 from engine_host.remote.install.own_wheel import LocalFile, pythons
 from engine_host.remote.install.packages import Platform, platform_of

@@ -16,7 +16,7 @@ from engine_host.core.errors import HostError, defect
 from engine_host.engines.process import owned_exec
 from engine_host.engines.process.reaper import Reaper
 from engine_host.protocol.errors import Fix, Problem, Reason
-from engine_host.protocol.remote_hosts import RemoteHostState, is_address
+from engine_host.protocol.remote.hosts import RemoteHostState, is_address
 from engine_host.remote.book import KeptHost
 from engine_host.remote.ssh import failures
 from engine_host.remote.ssh.command_lines import OpenSsh, communicate, end_group

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Problem, Reason
-from engine_host.protocol.remote_hosts import SshQuestionKind
+from engine_host.protocol.remote.hosts import SshQuestionKind
 from engine_host.remote.ssh.command_lines import Effective
 from engine_host.remote.ssh.questions import Attempt
 

@@ -16,7 +16,7 @@ from engine_host.core.bounds.cut_text import cut_text
 from engine_host.core.errors import HostError
 from engine_host.core.outside import json_text
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.remote_hosts import AnswerSshQuestion, SshQuestion, SshQuestionKind
+from engine_host.protocol.remote.hosts import AnswerSshQuestion, SshQuestion, SshQuestionKind
 from engine_host.remote.ssh import askpass_main
 
 _LARGEST = 64 << 10

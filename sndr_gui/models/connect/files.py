@@ -14,7 +14,7 @@ from engine_host.connect.found import client_list
 from engine_host.connect.machine import Machine
 from engine_host.connect.records import Records
 from engine_host.connect.settings import settings_of
-from engine_host.protocol.connect import ClientChange, ClientEntry, ClientSettings
+from engine_host.protocol.endpoint.connect import ClientChange, ClientEntry, ClientSettings
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.connect.facts import ANY_KEY, Facts, address, facts_of, key_from
 from engine_host.connect.words import STATES
-from engine_host.protocol.connect import (
+from engine_host.protocol.endpoint.connect import (
     ClientChange,
     ClientEntry,
     ClientSettings,
@@ -27,6 +27,7 @@ from engine_host.protocol.connect import (
 )
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.host import Endpoint
+from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
 from sndr_gui.host.session import Session
 from sndr_gui.kit.rows import Column, RowsModel
@@ -154,7 +155,7 @@ class ConnectModel(QObject):
         try:
             client = self.session.client
             endpoint: Endpoint = (await client.call(ops.HOST)).endpoint
-            page: EndpointModelPage = await client.call(ops.ENDPOINT_MODELS)
+            page: EndpointModelPage = await client.call(endpoint_ops.ENDPOINT_MODELS)
             url = address(endpoint)
             self._models = tuple(model.id for model in page.models)
             if self._model not in self._models:
@@ -298,7 +299,7 @@ class ConnectModel(QObject):
         """The key that a client would have, or one of the host's own."""
         if found := key_from(os.environ):
             return found
-        own = (await control.call(ops.OWN_KEY)).key if facts.key_needed else None
+        own = (await control.call(endpoint_ops.OWN_KEY)).key if facts.key_needed else None
         return own or ANY_KEY
 
     def _on_step(self, step: ProbeStep) -> None:

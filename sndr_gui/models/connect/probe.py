@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.connect.facts import Facts
-from engine_host.protocol.connect import ProbeStep
+from engine_host.protocol.endpoint.connect import ProbeStep
+from engine_host.protocol.endpoint.requests import RequestQuery
 from engine_host.protocol.engines import Engine, Request
+from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.requests import RequestQuery
 
 if TYPE_CHECKING:
     from engine_host.connect.clients.definition import Client
@@ -45,7 +46,7 @@ class Probe:
 
     async def requests(self) -> tuple[Request, ...]:
         """Return the requests of all, for the probe."""
-        return (await self._in_window(self._control.call(ops.REQUESTS, RequestQuery()))).requests
+        return (await self._in_window(self._control.call(endpoint_ops.REQUESTS, RequestQuery()))).requests
 
     async def _in_window(self, work: Coroutine[Any, Any, T]) -> T:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._window))

@@ -10,7 +10,7 @@ from statistics import fmean, median
 
 from engine_host.protocol.engine_settings.row import OFF
 from engine_host.protocol.engines import Engine, Latency, Readings, Request, RequestState
-from engine_host.protocol.plans import EngineKind
+from engine_host.protocol.launch.plans import EngineKind
 from sndr_gui.kit import formats
 from sndr_gui.models.engine.metrics import EngineMetrics, Metric
 from sndr_gui.models.engine.trends import Points

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from engine_host.protocol.engines import Engine, EngineState, Readings
 from engine_host.protocol.errors import Problem
+from engine_host.protocol.launch.plans import EngineKind
 from engine_host.protocol.patches import EnginePatches
-from engine_host.protocol.plans import EngineKind
 from sndr_gui.host.choice import LIVE_STATES, STARTING_STATES
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from engine_host.protocol.engines import Engine, EngineState, StageTime
-from engine_host.protocol.plans import EngineKind, ServerChoice
+from engine_host.protocol.launch.plans import EngineKind, ServerChoice
 from sndr_gui.host.choice import STARTING_STATES
 from sndr_gui.host.connection import Phase
 from sndr_gui.host.session import Session

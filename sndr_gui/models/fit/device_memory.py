@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine_host.protocol.fit import DeviceFit, FitPart, FitReport, PartSource, Verdict
+from engine_host.protocol.launch.fit import DeviceFit, FitPart, FitReport, PartSource, Verdict
 from sndr_gui.kit import formats
 
 VERDICTS = {

@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import Any
 
 from engine_host.protocol.engine_settings.questions import settings_asked
-from engine_host.protocol.fit import Change, FitGpu, FitRequest
-from engine_host.protocol.plans import EngineKind
+from engine_host.protocol.launch.fit import Change, FitGpu, FitRequest
+from engine_host.protocol.launch.plans import EngineKind
 
 _GIB = 2**30
 # Settings that the question and the command line name alike.

@@ -11,7 +11,15 @@ from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.protocol.catalog import HardwareEntry, ModelEntry
 from engine_host.protocol.errors import Problem, Reason
-from engine_host.protocol.fit import Change, FitReport, HubPage, Measured, MeasuredPage, ReadFromHub, Verdict
+from engine_host.protocol.launch.fit import (
+    Change,
+    FitReport,
+    HubPage,
+    Measured,
+    MeasuredPage,
+    ReadFromHub,
+    Verdict,
+)
 from engine_host.protocol.models import ModelFile
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.presets import CatalogPage, PresetItem, PresetPage

@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.protocol.errors import Problem
-from engine_host.protocol.fit import FitReport, FitRequest
+from engine_host.protocol.launch.fit import FitReport, FitRequest
 from engine_host.protocol.operations import table as ops
 from sndr_gui.host.session import Session
 from sndr_gui.models.window.throttle import Throttle

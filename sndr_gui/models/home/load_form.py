@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from engine_host.protocol.endpoint.on_demand import LoadSetting
 from engine_host.protocol.engine_settings.table import Overrides
-from engine_host.protocol.on_demand import LoadSetting
 
 
 class LoadForm:

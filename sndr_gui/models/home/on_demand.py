@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.protocol.endpoint.on_demand import LoadOnDemand, OnDemandModel, OnDemandState
 from engine_host.protocol.engine_settings.table import Overrides
-from engine_host.protocol.on_demand import LoadOnDemand, OnDemandModel, OnDemandState
-from engine_host.protocol.operations import table as ops
+from engine_host.protocol.operations import endpoint as endpoint_ops
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.models.home.load_form import LoadForm
@@ -51,7 +51,9 @@ class OnDemandRows:
         """Load one now, as a request would, or with other settings for this load alone."""
 
         async def work(client: AsyncControlClient) -> None:
-            await client.call(ops.LOAD_ON_DEMAND, LoadOnDemand(overrides=overrides or Overrides()), id=name)
+            await client.call(
+                endpoint_ops.LOAD_ON_DEMAND, LoadOnDemand(overrides=overrides or Overrides()), id=name
+            )
 
         self._send(name, "load", work)
 
@@ -59,7 +61,7 @@ class OnDemandRows:
         """Read which settings a load of one may be given, and show the form of them."""
 
         async def work(client: AsyncControlClient) -> None:
-            show(LoadForm(name, (await client.call(ops.ON_DEMAND_MODEL, id=name)).settings))
+            show(LoadForm(name, (await client.call(endpoint_ops.ON_DEMAND_MODEL, id=name)).settings))
 
         self._send(name, "read the settings of", work)
 
@@ -67,7 +69,7 @@ class OnDemandRows:
         """Drain and stop one."""
 
         async def work(client: AsyncControlClient) -> None:
-            await client.call(ops.UNLOAD_ON_DEMAND, id=name)
+            await client.call(endpoint_ops.UNLOAD_ON_DEMAND, id=name)
 
         self._send(name, "unload", work)
 
@@ -75,7 +77,7 @@ class OnDemandRows:
         """Let no request load it any more."""
 
         async def work(client: AsyncControlClient) -> None:
-            await client.call(ops.REMOVE_ON_DEMAND, id=name)
+            await client.call(endpoint_ops.REMOVE_ON_DEMAND, id=name)
 
         self._send(name, "remove", work)
 

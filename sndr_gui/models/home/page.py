@@ -9,7 +9,7 @@ from engine_host.protocol.engines import Backend, Engine, EngineState, ServerInf
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.host import Endpoint, Reach
 from engine_host.protocol.jobs import Job, JobKind, JobState
-from engine_host.protocol.plans import ServerChoice
+from engine_host.protocol.launch.plans import ServerChoice
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.models.engine.metrics import EngineMetrics, Metric

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.events import EngineStateEvent, JobDoneEvent, NoticeEvent
 from engine_host.protocol.host import HostInfo
-from engine_host.protocol.remote_hosts import RemoteFacts, RemoteHost, RemoteHostState, RemoteMode
+from engine_host.protocol.remote.hosts import RemoteFacts, RemoteHost, RemoteHostState, RemoteMode
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.models.engine.choice import state_word

@@ -13,7 +13,7 @@ from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.jobs import Job, JobKind
 from engine_host.protocol.operations import remote_install as ops
-from engine_host.protocol.remote_install import InstallOnHost, RemoteChange, RemoteInstallPlan
+from engine_host.protocol.remote.install import InstallOnHost, RemoteChange, RemoteInstallPlan
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 

@@ -12,7 +12,7 @@ from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.protocol.jobs import Job
 from engine_host.protocol.operations import remote_hosts as ops
 from engine_host.protocol.operations.table import CANCEL_JOB
-from engine_host.protocol.remote_hosts import AddRemoteHost, HostCandidate, RemoteFacts, RemoteHost
+from engine_host.protocol.remote.hosts import AddRemoteHost, HostCandidate, RemoteFacts, RemoteHost
 from sndr_gui.host.fleet import Fleet
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats

@@ -8,7 +8,7 @@ from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.operations import remote_hosts as ops
-from engine_host.protocol.remote_hosts import AnswerSshQuestion, SshQuestion
+from engine_host.protocol.remote.hosts import AnswerSshQuestion, SshQuestion
 from sndr_gui.host.session import Session
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine_host.protocol.remote_hosts import RemoteHost, RemoteHostState
+from engine_host.protocol.remote.hosts import RemoteHost, RemoteHostState
 from sndr_gui.host.connection import Phase
 from sndr_gui.host.session import Session
 

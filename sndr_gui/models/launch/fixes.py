@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine_host.protocol.errors import Fix, Problem
-from engine_host.protocol.fit import Change
-from engine_host.protocol.plans import Finding
+from engine_host.protocol.launch.fit import Change
+from engine_host.protocol.launch.plans import Finding
 from sndr_gui.models.launch.page import LaunchModel
 from sndr_gui.models.launch.sizes import change_values
 

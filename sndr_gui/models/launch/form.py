@@ -16,9 +16,9 @@ from engine_host.protocol.engine_settings.row import EngineSetting
 from engine_host.protocol.engine_settings.table import Overrides, means_something, settings_of
 from engine_host.protocol.engines import Installation
 from engine_host.protocol.errors import Fix, Problem
+from engine_host.protocol.launch.plans import EngineKind, LaunchPlan, LaunchRequest, ServerChoice
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import PatchChoice, PlannedPatches
-from engine_host.protocol.plans import EngineKind, LaunchPlan, LaunchRequest, ServerChoice
 from sndr_gui.host.session import Session
 from sndr_gui.models.engine.installations import InstallationsModel
 from sndr_gui.models.fit.query import FitQuery

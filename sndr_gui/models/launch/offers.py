@@ -8,8 +8,8 @@ from typing import Any
 from engine_host.protocol.engine_settings.row import OFF, EngineSetting
 from engine_host.protocol.engine_settings.table import SETTINGS
 from engine_host.protocol.engines import ServerInfo, ServerPage
-from engine_host.protocol.fit import FitReport, KvChoice, Verdict
-from engine_host.protocol.plans import LaunchPlan, ServerChoice
+from engine_host.protocol.launch.fit import FitReport, KvChoice, Verdict
+from engine_host.protocol.launch.plans import LaunchPlan, ServerChoice
 from sndr_gui.kit import formats
 from sndr_gui.models.engine.installations import InstallationsModel, title_of
 from sndr_gui.models.engine.start import SERVER_NAMES

@@ -9,9 +9,9 @@ from typing import Any
 
 from engine_host.protocol.base import Severity
 from engine_host.protocol.engines import Engine
-from engine_host.protocol.fit import FitReport, Verdict
 from engine_host.protocol.host import Gpu
-from engine_host.protocol.plans import ALL_ENGINES, Finding, LaunchPlan
+from engine_host.protocol.launch.fit import FitReport, Verdict
+from engine_host.protocol.launch.plans import ALL_ENGINES, Finding, LaunchPlan
 from sndr_gui.kit import formats
 from sndr_gui.kit.formats import listed
 

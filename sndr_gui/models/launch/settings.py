@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from engine_host.protocol.plans import LaunchPlan
+from engine_host.protocol.launch.plans import LaunchPlan
 from engine_host.protocol.presets import ResolvedPreset
 
 

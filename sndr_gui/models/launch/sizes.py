@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from engine_host.protocol.engine_settings.questions import question_of, settings_asked
-from engine_host.protocol.fit import Change, FitRequest, memory_of_patches
-from engine_host.protocol.plans import EngineKind, LaunchPlan, ServerChoice
+from engine_host.protocol.launch.fit import Change, FitRequest, memory_of_patches
+from engine_host.protocol.launch.plans import EngineKind, LaunchPlan, ServerChoice
 from sndr_gui.models.launch.form import Form
 from sndr_gui.models.launch.subject import VLLM, Subject
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from engine_host.protocol.catalog import ModelEntry, PresetEngine
 from engine_host.protocol.errors import Problem, Reason
+from engine_host.protocol.launch.plans import EngineKind
 from engine_host.protocol.models import ModelFile
-from engine_host.protocol.plans import EngineKind
 from engine_host.protocol.presets import PresetItem
 
 LLAMA_CPP, VLLM = EngineKind.LLAMA_CPP, EngineKind.VLLM

@@ -7,10 +7,10 @@ import time
 from PySide6.QtCore import QObject, Signal
 
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.protocol.endpoint.requests import CaptureState, StartCapture
 from engine_host.protocol.engines import Request
-from engine_host.protocol.operations import table as ops
+from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations.definition import Nothing
-from engine_host.protocol.requests import CaptureState, StartCapture
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.models.window.throttle import Throttle
@@ -56,7 +56,7 @@ class CaptureModel(QObject):
         """Read the state."""
 
         async def work(client: AsyncControlClient) -> None:
-            self._take(await client.call(ops.CAPTURE_STATE, Nothing()))
+            self._take(await client.call(endpoint_ops.CAPTURE_STATE, Nothing()))
 
         if self.session.connection.connected:
             self.session.command("capture", work, failed=lambda _error: None)
@@ -65,7 +65,7 @@ class CaptureModel(QObject):
         """Keep texts for a quarter of an hour from now."""
 
         async def work(client: AsyncControlClient) -> None:
-            self._take(await client.call(ops.START_CAPTURE, StartCapture(minutes=MINUTES)))
+            self._take(await client.call(endpoint_ops.START_CAPTURE, StartCapture(minutes=MINUTES)))
 
         self.session.command("capture requests", work)
 
@@ -73,7 +73,7 @@ class CaptureModel(QObject):
         """Keep no more, and forget what is kept."""
 
         async def work(client: AsyncControlClient) -> None:
-            self._take(await client.call(ops.STOP_CAPTURE, Nothing()))
+            self._take(await client.call(endpoint_ops.STOP_CAPTURE, Nothing()))
 
         self.session.command("forget captured requests", work)
 

@@ -11,9 +11,9 @@ from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.client.request_export import write_requests
 from engine_host.client.request_words import pretty, readable, turn_text
+from engine_host.protocol.endpoint.requests import CapturedRequest, RequestDetail
 from engine_host.protocol.engines import Request
-from engine_host.protocol.operations import table as ops
-from engine_host.protocol.requests import CapturedRequest, RequestDetail
+from engine_host.protocol.operations import endpoint as endpoint_ops
 from sndr_gui.host.session import Session
 from sndr_gui.host.state import OPEN_REQUESTS
 from sndr_gui.kit import formats
@@ -54,7 +54,7 @@ class InspectorModel(QObject):
         """Read the request with its texts."""
 
         async def work(client: AsyncControlClient) -> None:
-            detail = await client.call(ops.REQUEST, id=self.request.id)
+            detail = await client.call(endpoint_ops.REQUEST, id=self.request.id)
             # Texts of a megabyte are parsed and written again.
             texts = await asyncio.to_thread(_texts, detail.captured) if detail.captured is not None else {}
             self.detail, self.request, self.texts = detail, detail.request, texts

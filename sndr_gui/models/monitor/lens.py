@@ -9,11 +9,11 @@ from PySide6.QtCore import QObject, Signal
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.client.request_words import turn_text
+from engine_host.protocol.endpoint.requests import Conversation, ConversationQuery, PrefixReason, PrefixTurn
 from engine_host.protocol.engines import Request
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.operations import table as ops
+from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations.definition import Nothing
-from engine_host.protocol.requests import Conversation, ConversationQuery, PrefixReason, PrefixTurn
 from sndr_gui.host.session import Session
 from sndr_gui.host.state import OPEN_REQUESTS
 from sndr_gui.kit import formats
@@ -104,7 +104,7 @@ class LensModel(QObject):
         """Read the conversations, and the turns of the one that is shown."""
 
         async def work(client: AsyncControlClient) -> None:
-            page = await client.call(ops.CONVERSATIONS, ConversationQuery())
+            page = await client.call(endpoint_ops.CONVERSATIONS, ConversationQuery())
             self.loaded = True
             self.conversations.set_rows(page.conversations)
             self._show_turns()
@@ -141,7 +141,7 @@ class LensModel(QObject):
         if one is None:
             return
         try:
-            read = await client.call(ops.CONVERSATION, Nothing(), id=one.id)
+            read = await client.call(endpoint_ops.CONVERSATION, Nothing(), id=one.id)
         except HostError as error:
             # It made room for newer ones; the next list is without it.
             if error.problem.reason is not Reason.NOT_FOUND:

@@ -11,6 +11,7 @@ from PySide6.QtCore import Signal
 
 from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.protocol.engines import Engine, Request, RequestState
+from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.telemetry import Sample, TelemetryPage, TelemetryQuery
 from sndr_gui.host.session import Session
@@ -325,6 +326,6 @@ class MonitorModel(LiveModel):
         """Cancel one request."""
 
         async def work(client: AsyncControlClient) -> None:
-            await client.call(ops.CANCEL_REQUEST, id=request.id)
+            await client.call(endpoint_ops.CANCEL_REQUEST, id=request.id)
 
         self.session.command("cancel request", work)

@@ -12,9 +12,9 @@ from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.jobs import Job, JobKind, JobState
+from engine_host.protocol.launch.plans import BisectRequest, BisectResult, EngineKind, LaunchRequest
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import BisectCheck, PatchPage
-from engine_host.protocol.plans import BisectRequest, BisectResult, EngineKind, LaunchRequest
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.models.window.actions import request_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import QObject
 
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.protocol.launch.plans import EngineKind
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import EngineKind
 from sndr_gui.host.session import Session
 
 

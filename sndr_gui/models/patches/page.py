@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.protocol.engines import Engine, Installation
+from engine_host.protocol.launch.plans import EngineKind
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import (
     EnginePatches,
@@ -19,7 +20,6 @@ from engine_host.protocol.patches import (
     PatchResult,
     SwitchPatches,
 )
-from engine_host.protocol.plans import EngineKind
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import RowsModel

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import PresetStatus, Workload
-from engine_host.protocol.fit import Verdict
+from engine_host.protocol.launch.fit import Verdict
 from engine_host.protocol.presets import EntryOrigin, PresetItem, PresetVerdict
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import Column

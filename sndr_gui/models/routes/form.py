@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from engine_host.protocol.model_ids import fault_of_id, suggested_id
-from engine_host.protocol.routes import NextProvider, Provider, RouteTargets
+from engine_host.protocol.endpoint.model_ids import fault_of_id, suggested_id
+from engine_host.protocol.endpoint.routes import NextProvider, Provider, RouteTargets
 
 
 @dataclass

@@ -10,10 +10,18 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.protocol.endpoint.routes import (
+    Route,
+    RoutePage,
+    RouteStatus,
+    RouteTargets,
+    SetRoute,
+    TargetState,
+)
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.jobs import Job, JobKind
+from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.routes import Route, RoutePage, RouteStatus, RouteTargets, SetRoute, TargetState
 from sndr_gui.host.session import Session
 
 _STATES = {
@@ -116,7 +124,7 @@ class RoutesModel(QObject):
         self._reading = True
 
         async def work(client: AsyncControlClient) -> None:
-            self.page = await client.call(ops.ROUTES)
+            self.page = await client.call(endpoint_ops.ROUTES)
             self.problem = None
 
         def failed(error: HostError) -> None:
@@ -132,7 +140,7 @@ class RoutesModel(QObject):
         """Make a route or lead it elsewhere; `saved` or `refused` follows."""
 
         async def work(client: AsyncControlClient) -> None:
-            await client.call(ops.SET_ROUTE, SetRoute.of(targets, anyway=anyway), id=route_id)
+            await client.call(endpoint_ops.SET_ROUTE, SetRoute.of(targets, anyway=anyway), id=route_id)
             self.saved.emit()
 
         self._send("set", work, self._refuse)
@@ -141,7 +149,7 @@ class RoutesModel(QObject):
         """Lead a route elsewhere after a trial; `saved` follows when it has begun, or `refused`."""
 
         async def work(client: AsyncControlClient) -> None:
-            self.session.state.set_job(await client.call(ops.CUT_OVER, targets, id=route_id))
+            self.session.state.set_job(await client.call(endpoint_ops.CUT_OVER, targets, id=route_id))
             self.saved.emit()
 
         self._send("cutover", work, self._refuse)
@@ -150,7 +158,7 @@ class RoutesModel(QObject):
         """Lead a route where it led before."""
 
         async def work(client: AsyncControlClient) -> None:
-            await client.call(ops.ROUTE_BACK, id=route_id)
+            await client.call(endpoint_ops.ROUTE_BACK, id=route_id)
 
         self._send(f"back {route_id}", work)
 
@@ -159,7 +167,7 @@ class RoutesModel(QObject):
         targets = next((one.route.targets for one in self.routes if one.route.id == route_id), None)
 
         async def work(client: AsyncControlClient) -> None:
-            self.page = await client.call(ops.REMOVE_ROUTE, id=route_id)
+            self.page = await client.call(endpoint_ops.REMOVE_ROUTE, id=route_id)
             if targets is not None:
                 self.session.notices.info(
                     "route removed",
@@ -172,7 +180,7 @@ class RoutesModel(QObject):
 
     def _make_again(self, route_id: str, targets: RouteTargets) -> None:
         async def work(client: AsyncControlClient) -> None:
-            await client.call(ops.SET_ROUTE, SetRoute.of(targets, anyway=True), id=route_id)
+            await client.call(endpoint_ops.SET_ROUTE, SetRoute.of(targets, anyway=True), id=route_id)
 
         self._send(f"undo removal of {route_id}", work)
 

@@ -9,15 +9,13 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.protocol.consents import ConsentNeeded
+from engine_host.protocol.endpoint.on_demand import AddOnDemand
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Backend, Engine, ServerBuild, StopEngine
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.jobs import JobKind
-from engine_host.protocol.models import ModelFile, ModelOrigin
-from engine_host.protocol.on_demand import AddOnDemand
-from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import (
+from engine_host.protocol.launch.consents import ConsentNeeded
+from engine_host.protocol.launch.plans import (
     EngineKind,
     Finding,
     LaunchPlan,
@@ -26,6 +24,9 @@ from engine_host.protocol.plans import (
     ServerChoice,
     StartRequest,
 )
+from engine_host.protocol.models import ModelFile, ModelOrigin
+from engine_host.protocol.operations import endpoint as endpoint_ops
+from engine_host.protocol.operations import table as ops
 from sndr_gui.host.session import Session
 
 
@@ -128,7 +129,7 @@ class Actions(QObject):
         """Let requests load this start from now on, instead of carrying it out."""
 
         async def work(client: AsyncControlClient) -> None:
-            added = await client.call(ops.ADD_ON_DEMAND, AddOnDemand(launch=launch))
+            added = await client.call(endpoint_ops.ADD_ON_DEMAND, AddOnDemand(launch=launch))
             self.added_on_demand = added.name
 
         self.added_on_demand = ""

@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject
 from engine_host.protocol.engines import EngineState
 from engine_host.protocol.events import NoticeEvent
 from engine_host.protocol.jobs import Job, JobKind, JobState
-from engine_host.protocol.plans import Finding
+from engine_host.protocol.launch.plans import Finding
 from sndr_gui.host.notices import Notices
 from sndr_gui.host.state import HostState
 from sndr_gui.kit import formats

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine_host.protocol.plans import EngineKind
+from engine_host.protocol.launch.plans import EngineKind
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.fit.form import HardwareSource, ModelSource
 from sndr_gui.models.fit.page import FitModel

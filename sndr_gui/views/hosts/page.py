@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QFormLayout, QVBoxLayout, QWidget
 
-from engine_host.protocol.remote_hosts import HostSheet
+from engine_host.protocol.remote.hosts import HostSheet
 from sndr_gui.models.hosts.cards import HostCard
 from sndr_gui.models.hosts.installing import InstallModel, Verb
 from sndr_gui.models.hosts.page import HostsModel

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
 from engine_host.client.request_words import readable
-from engine_host.protocol.remote_hosts import SshQuestion, SshQuestionKind
+from engine_host.protocol.remote.hosts import SshQuestion, SshQuestionKind
 from sndr_gui.models.hosts.questions import QuestionsModel
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.copying import WrapAnywhereLabel

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
 
 from engine_host.client.request_words import readable
-from engine_host.protocol.remote_hosts import HostSheet
+from engine_host.protocol.remote.hosts import HostSheet
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.copying import CopyButton, CopyField
 from sndr_gui.views.widgets.dialog import Dialog

@@ -14,8 +14,8 @@ from PySide6.QtWidgets import QCheckBox, QGridLayout, QLineEdit, QWidget
 
 from engine_host.protocol.engine_settings.row import EngineSetting
 from engine_host.protocol.engine_settings.table import SETTINGS
+from engine_host.protocol.launch.plans import ServerChoice
 from engine_host.protocol.models import ModelOrigin
-from engine_host.protocol.plans import ServerChoice
 from sndr_gui.kit import formats
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.launch.form import refusal, words_of

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine_host.protocol.fit import Verdict
+from engine_host.protocol.launch.fit import Verdict
 from sndr_gui.models.home.machine import MachineModel
 from sndr_gui.models.launch.fixes import LaunchFixes
 from sndr_gui.models.launch.page import LaunchModel, ListKind

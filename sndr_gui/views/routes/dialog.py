@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QCheckBox, QFormLayout, QLineEdit, QVBoxLayout, QWidget
 
+from engine_host.protocol.endpoint.routes import Route, origin_of
 from engine_host.protocol.errors import Problem, Reason
-from engine_host.protocol.routes import Route, origin_of
 from sndr_gui.models.routes.form import RouteForm
 from sndr_gui.models.routes.page import RoutesModel, command_for
 from sndr_gui.views.widgets.buttons import button

@@ -6,7 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from engine_host.protocol.errors import Fix, Problem
-from engine_host.protocol.plans import Finding
+from engine_host.protocol.launch.plans import Finding
 from sndr_gui.kit import formats
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.copying import CopyField

@@ -10,7 +10,7 @@ from engine_host.core.keys.plain import read_api_keys
 from engine_host.core.paths import Folders
 from engine_host.core.settings import SettingsFile
 from engine_host.operations.setting_checks import doubts
-from engine_host.protocol.plans import Setting
+from engine_host.protocol.launch.plans import Setting
 from tests.hostile.effort import clear, fuzz, linear
 from tests.hostile.making.text import long_words, words
 from tests.hostile.making.toml import changed

@@ -14,8 +14,8 @@ from pydantic import ValidationError
 from engine_host.core.jobs import JobRunner
 from engine_host.core.store import Store
 from engine_host.engines.process.saved_engine import RememberedEngine
-from engine_host.protocol.fit import Measured
 from engine_host.protocol.jobs import Job, JobKind, JobPage, JobState
+from engine_host.protocol.launch.fit import Measured
 from tests.hostile.effort import clear, fuzz
 from tests.hostile.making.text import words
 from tests.hostile.making.values import changed, nested, values, written

@@ -21,8 +21,8 @@ from engine_host.core.package_data import resources
 from engine_host.core.paths import Folders
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Engine, EngineState
+from engine_host.protocol.launch.plans import LaunchRequest, ServerChoice, StartRequest
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import LaunchRequest, ServerChoice, StartRequest
 from engine_host.protocol.settings import SettingsChange
 
 ROOT = Path(__file__).resolve().parents[3]

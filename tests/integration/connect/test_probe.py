@@ -9,7 +9,7 @@ import pytest
 from engine_host.connect.clients.table import client_named
 from engine_host.connect.facts import Facts
 from engine_host.connect.probe.run import probe
-from engine_host.protocol.connect import ProbeOutcome, ProbeReport
+from engine_host.protocol.endpoint.connect import ProbeOutcome, ProbeReport
 from engine_host.protocol.errors import Reason
 from tests.integration.connect.strange_endpoint import answering
 

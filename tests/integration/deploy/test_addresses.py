@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from engine_host.deploy.targets.parts import listening
-from engine_host.protocol.deploy import RenderTarget
+from engine_host.protocol.launch.deploy import RenderTarget
 from tests.unit.deploy.samples import (
     deployed,
     wanted_of,

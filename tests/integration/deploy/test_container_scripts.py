@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from engine_host.deploy.targets.container import command
-from engine_host.protocol.deploy import RenderTarget
+from engine_host.protocol.launch.deploy import RenderTarget
 from tests.integration.host.conftest import free_port
 from tests.unit.deploy.samples import UUIDS, by_uuid, deployed, rendered, wanted_of, write
 from tests.unit.deploy.targets.golden import SELECTION

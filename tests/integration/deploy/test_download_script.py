@@ -13,7 +13,7 @@ import pytest
 
 from engine_host.deploy.deployment import Download
 from engine_host.deploy.targets.parts import download_script
-from engine_host.protocol.deploy import RenderTarget
+from engine_host.protocol.launch.deploy import RenderTarget
 from tests.unit.deploy.samples import deployed, wanted_of
 
 CONTENT = b"GGUF and more"

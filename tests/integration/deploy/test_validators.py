@@ -13,7 +13,7 @@ import fastjsonschema
 import pytest
 import yaml
 
-from engine_host.protocol.deploy import RenderTarget
+from engine_host.protocol.launch.deploy import RenderTarget
 from tests.unit.deploy.samples import by_uuid, catalog, everything, rendered, wanted_of, write
 from tests.unit.deploy.targets.golden import SELECTION
 

@@ -13,7 +13,7 @@ from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import EngineReadingsEvent
 from engine_host.protocol.jobs import JobState
-from engine_host.protocol.plans import Finding
+from engine_host.protocol.launch.plans import Finding
 from tests.integration.engines.managed import collected, crash, gone, with_rig
 from tests.unit.asynchronous import run, turns, until
 from tests.unit.engines.rig import OUTLIVING, Rig, rig

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from engine_host.protocol.endpoint.requests import RequestQuery
 from engine_host.protocol.engines import EngineState, StopEngine
 from engine_host.protocol.jobs import JobState
+from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.requests import RequestQuery
 from tests.integration.faults.test_stopped import ask
 from tests.integration.host.conftest import RunningHost, new_host, wait_for
 from tests.integration.host_process import sndr
@@ -43,7 +44,7 @@ def test_starts_answers_and_stops_go_on(
     assert second.verified is not None
     assert 0.0 <= second.verified.ready_after < 60.0
     assert ask(host, second).status_code == 200
-    for entry in host.client.call(ops.REQUESTS, RequestQuery(engine=second.id)).requests:
+    for entry in host.client.call(endpoint_ops.REQUESTS, RequestQuery(engine=second.id)).requests:
         assert entry.ttft is None or 0.0 <= entry.ttft < 60.0
     readings = wait_for(lambda: host.engine(second.id).readings, "readings")
     assert readings.decode_rate is None or readings.decode_rate >= 0.0

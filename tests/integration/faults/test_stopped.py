@@ -14,10 +14,11 @@ import pytest
 
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
+from engine_host.protocol.endpoint.requests import RequestQuery
 from engine_host.protocol.engines import Engine, EngineState, StopEngine
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.requests import RequestQuery
 from tests.conftest import processes_of
 from tests.integration.host.conftest import RunningHost, alive, host, new_host, wait_for
 from tests.integration.host_process import Ended, sndr
@@ -123,7 +124,7 @@ def test_a_machine_that_was_suspended_goes_on_where_it_was(
     assert now.readings is not None
     left = {pid for pid, _ in processes_of(home)}
     assert left == set(everybody), "nobody was replaced"
-    requests = host.client.call(ops.REQUESTS, RequestQuery(engine=engine.id)).requests
+    requests = host.client.call(endpoint_ops.REQUESTS, RequestQuery(engine=engine.id)).requests
     assert len(requests) == 2
     host.client.call(ops.STOP, StopEngine(), id=engine.id)
     host.until(engine.id, EngineState.UNLOADED)

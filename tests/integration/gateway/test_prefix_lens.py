@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from engine_host.protocol.requests import Conversation, PrefixReason, PromptPart
+from engine_host.protocol.endpoint.requests import Conversation, PrefixReason, PromptPart
 from tests.integration.gateway.demo import DEMO, MODEL, anthropic_client, openai_client
 
 STORY = "Once upon a time there was a fox that lived in the wood beside a river. " * 12

@@ -22,8 +22,8 @@ from engine_host.core.package_data import resources
 from engine_host.core.paths import Folders
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Engine, EngineState
+from engine_host.protocol.launch.plans import LaunchRequest, StartRequest
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import LaunchRequest, StartRequest
 from tests.conftest import processes_of
 
 T = TypeVar("T")

@@ -10,9 +10,10 @@ import pytest
 
 from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
+from engine_host.protocol.endpoint.keys import CreateKey
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Reach
-from engine_host.protocol.keys import CreateKey
+from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.settings import SettingsChange
 from tests import certificates
@@ -143,17 +144,17 @@ def test_a_certificate_that_is_gone_keeps_no_host_from_starting(
 def test_a_key_is_needed_as_soon_as_one_is_made_and_no_longer_than_it_lasts(host: RunningHost) -> None:
     url = f"http://127.0.0.1:{host.port}/v1/models"
     assert httpx.get(url, trust_env=False).status_code == 200
-    made = host.client.call(ops.CREATE_KEY, CreateKey(name="laptop"))
+    made = host.client.call(endpoint_ops.CREATE_KEY, CreateKey(name="laptop"))
     assert httpx.get(url, trust_env=False).status_code == 401
     assert httpx.get(url, headers={"x-api-key": made.key}, trust_env=False).status_code == 200
     metrics = f"http://127.0.0.1:{host.port}/metrics"
     assert httpx.get(metrics, headers={"x-api-key": made.key}, trust_env=False).status_code == 403
-    own = host.client.call(ops.OWN_KEY).key
+    own = host.client.call(endpoint_ops.OWN_KEY).key
     assert own is not None
     text = httpx.get(metrics, headers={"x-api-key": own}, trust_env=False).text
     assert 'sndr_refusals_total{code="permission_missing"} 1' in text
     assert host.client.call(ops.HOST).endpoint.key_required
-    host.client.call(ops.REVOKE_KEY, id="laptop")
+    host.client.call(endpoint_ops.REVOKE_KEY, id="laptop")
     assert httpx.get(url, trust_env=False).status_code == 200
     kept = (Folders.resolve().config / "keys.json").read_text(encoding="utf-8")
     assert made.key not in kept

@@ -3,7 +3,7 @@
 import pytest
 
 from engine_host.protocol.engine_settings.table import Overrides
-from engine_host.protocol.fit import FitRequest, Measured, Verdict
+from engine_host.protocol.launch.fit import FitRequest, Measured, Verdict
 from engine_host.protocol.operations import table as ops
 from tests.integration.host.conftest import DEMO, RunningHost, wait_for
 from tests.integration.host_process import sndr

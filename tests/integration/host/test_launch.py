@@ -14,9 +14,9 @@ from engine_host.core.package_data import resources
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.launch.plans import LaunchPlan, LaunchRequest, Layer, StartRequest
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import PatchReason, PlannedPatches
-from engine_host.protocol.plans import LaunchPlan, LaunchRequest, Layer, StartRequest
 from engine_host.protocol.presets import JudgePresets, SavePreset
 from tests.integration.host.conftest import DEMO, RunningHost, wait_for
 from tests.vllm_environment import vllm_venv

@@ -22,9 +22,9 @@ from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import EngineStateEvent
 from engine_host.protocol.host import HostStay
 from engine_host.protocol.jobs import JobState
+from engine_host.protocol.launch.plans import LaunchRequest
 from engine_host.protocol.logs import LogQuery
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import LaunchRequest
 from tests.integration.host.conftest import DEMO, SMALL, RunningHost, alive, files_below, wait_for
 
 NewHost = Callable[..., RunningHost]

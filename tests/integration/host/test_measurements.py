@@ -8,11 +8,11 @@ import pytest
 
 from engine_host.bench import proof as parts
 from engine_host.core.errors import HostError
+from engine_host.protocol.bench.proofs import ProveKernels
+from engine_host.protocol.bench.quality import MeasureQuality, QualityReport
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import Job
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.proofs import ProveKernels
-from engine_host.protocol.quality import MeasureQuality, QualityReport
 from tests.integration.host.conftest import RunningHost, wait_for
 from tests.unit.asynchronous import run
 

@@ -13,11 +13,7 @@ import httpx
 import pytest
 
 from engine_host.core.errors import HostError
-from engine_host.protocol.engine_settings.table import Overrides
-from engine_host.protocol.engines import EngineState
-from engine_host.protocol.errors import Reason
-from engine_host.protocol.events import OnDemandEvent
-from engine_host.protocol.on_demand import (
+from engine_host.protocol.endpoint.on_demand import (
     NEVER,
     AddOnDemand,
     LoadOnDemand,
@@ -25,8 +21,13 @@ from engine_host.protocol.on_demand import (
     OnDemandModel,
     OnDemandState,
 )
+from engine_host.protocol.engine_settings.table import Overrides
+from engine_host.protocol.engines import EngineState
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.events import OnDemandEvent
+from engine_host.protocol.launch.plans import LaunchRequest, ServerChoice
+from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import LaunchRequest, ServerChoice
 from engine_host.protocol.settings import SettingsChange
 from tests.integration.host.conftest import DEMO, SMALL, RunningHost, wait_for
 
@@ -50,12 +51,12 @@ def add(host: RunningHost, name: str, *, keep_alive: float = NEVER, **fields: An
     pinned = fields.pop("pinned", False)
     launch = LaunchRequest.model_validate({"model": str(DEMO), "name": name, "overrides": SMALL} | fields)
     return host.client.call(
-        ops.ADD_ON_DEMAND, AddOnDemand(launch=launch, keep_alive=keep_alive, pinned=pinned)
+        endpoint_ops.ADD_ON_DEMAND, AddOnDemand(launch=launch, keep_alive=keep_alive, pinned=pinned)
     )
 
 
 def now(host: RunningHost, name: str) -> OnDemandModel:
-    return next(one for one in host.client.call(ops.ON_DEMAND).models if one.name == name)
+    return next(one for one in host.client.call(endpoint_ops.ON_DEMAND).models if one.name == name)
 
 
 def until(host: RunningHost, name: str, state: OnDemandState) -> OnDemandModel:
@@ -204,7 +205,7 @@ def test_room_is_made_by_the_one_used_longest_ago_and_never_by_one_started_by_ha
     assert now(host, "one").state is OnDemandState.LOADABLE
     assert OnDemandChange.EVICTED in changes(host, "one")
 
-    host.client.call(ops.UNLOAD_ON_DEMAND, id="two")
+    host.client.call(endpoint_ops.UNLOAD_ON_DEMAND, id="two")
     until(host, "two", OnDemandState.LOADABLE)
     third = host.launch(LaunchRequest(model=str(DEMO), name="three", overrides=SMALL))
     refused = ask(host, "one")
@@ -287,13 +288,13 @@ def test_entries_outlive_the_host_and_loads_take_settings_of_their_own(
     assert host.end() == 0
     host = new_host().connect()
     wait_for(lambda: get(host, "/v1/models")["data"], "it is listed again")
-    detail = host.client.call(ops.ON_DEMAND_MODEL, id="one")
+    detail = host.client.call(endpoint_ops.ON_DEMAND_MODEL, id="one")
     context = next(one for one in detail.settings if one.name == "context")
     assert (context.kind, context.value, context.given, context.unit) == ("whole", 1024, True, "tokens")
     assert (context.minimum, context.step) == (128, 1)
 
     asked = LoadOnDemand(overrides=Overrides(context=512), keep_alive=NEVER)
-    host.client.call(ops.LOAD_ON_DEMAND, asked, id="one")
+    host.client.call(endpoint_ops.LOAD_ON_DEMAND, asked, id="one")
     loaded = until(host, "one", OnDemandState.LOADED)
     assert loaded.engine is not None
     assert host.engine(loaded.engine).plan.context == 512
@@ -301,20 +302,21 @@ def test_entries_outlive_the_host_and_loads_take_settings_of_their_own(
     # 300 becomes 512 as well, so that is what runs.
     for size in (512, 300):
         again = LoadOnDemand(overrides=Overrides(context=size))
-        assert host.client.call(ops.LOAD_ON_DEMAND, again, id="one").state is OnDemandState.LOADED
+        assert host.client.call(endpoint_ops.LOAD_ON_DEMAND, again, id="one").state is OnDemandState.LOADED
         told = httpx.post(
             f"http://127.0.0.1:{host.port}/api/v1/models/load",
             json={"model": "one", "context_length": size, "echo_load_config": True},
             trust_env=False,
         )
         assert told.json()["load_config"]["context_length"] == 512
+    asked = LoadOnDemand(overrides=Overrides(context=256))
     with pytest.raises(HostError) as other:
-        host.client.call(ops.LOAD_ON_DEMAND, LoadOnDemand(overrides=Overrides(context=256)), id="one")
+        host.client.call(endpoint_ops.LOAD_ON_DEMAND, asked, id="one")
     assert other.value.reason is Reason.CONFLICT
-    host.client.call(ops.REMOVE_ON_DEMAND, id="one")
+    host.client.call(endpoint_ops.REMOVE_ON_DEMAND, id="one")
     assert host.engine(loaded.engine).state is EngineState.READY
     with pytest.raises(HostError) as unknown:
-        host.client.call(ops.UNLOAD_ON_DEMAND, id="one")
+        host.client.call(endpoint_ops.UNLOAD_ON_DEMAND, id="one")
     assert unknown.value.reason is Reason.NOT_FOUND
 
 
@@ -330,4 +332,4 @@ def test_a_start_that_never_fits_is_refused_before_a_request_comes(host: Running
     with pytest.raises(HostError) as refused:
         add(host, "one", overrides=Overrides(context=8_000_000, streams=64))
     assert refused.value.reason in {Reason.OUT_OF_MEMORY, Reason.CONTEXT_TOO_LONG}
-    assert not host.client.call(ops.ON_DEMAND).models
+    assert not host.client.call(endpoint_ops.ON_DEMAND).models

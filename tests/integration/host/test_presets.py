@@ -1,8 +1,8 @@
 """Presets in a real host: what one resolves to is what its plan does, and a person's own are kept."""
 
 from engine_host.protocol.engines import EngineState
+from engine_host.protocol.launch.plans import LaunchRequest, Layer
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import LaunchRequest, Layer
 from engine_host.protocol.presets import (
     ResolvePreset,
     SavePreset,

@@ -12,13 +12,14 @@ import openai
 import pytest
 
 from engine_host.core.errors import HostError
+from engine_host.protocol.endpoint.requests import RequestQuery
+from engine_host.protocol.endpoint.routes import CutOver, Provider, RouteTargets, SetRoute, TargetState
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import Job
+from engine_host.protocol.launch.plans import LaunchRequest
+from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import LaunchRequest
-from engine_host.protocol.requests import RequestQuery
-from engine_host.protocol.routes import CutOver, Provider, RouteTargets, SetRoute, TargetState
 from tests.integration.host.conftest import DEMO, RunningHost, free_port, wait_for
 
 LARGE = Overrides(context=4096, streams=4)
@@ -83,7 +84,7 @@ def ask(host: RunningHost, model: str, **more: Any) -> httpx.Response:
 def test_an_id_stays_while_the_engine_behind_it_changes(host: RunningHost) -> None:
     start(host, "one")
     start(host, "two")
-    host.client.call(ops.SET_ROUTE, SetRoute(engines=("one",)), id="coder")
+    host.client.call(endpoint_ops.SET_ROUTE, SetRoute(engines=("one",)), id="coder")
     with openai.OpenAI(base_url=url(host, "/v1"), api_key="none") as client:
         assert "coder" in [model.id for model in client.models.list()]
         raw = client.chat.completions.with_raw_response.create(model="coder", messages=HELLO, max_tokens=4)
@@ -97,18 +98,18 @@ def test_an_id_stays_while_the_engine_behind_it_changes(host: RunningHost) -> No
         message = agent.messages.create(model="coder", max_tokens=4, messages=HELLO)
         assert message.model == "coder"
 
-    done = ended(host, host.client.call(ops.CUT_OVER, RouteTargets(engines=("two",)), id="coder"))
+    done = ended(host, host.client.call(endpoint_ops.CUT_OVER, RouteTargets(engines=("two",)), id="coder"))
     assert done.error is None, done.error
     checks = CutOver.model_validate(done.result).checks
     assert [check.name for check in checks if check.passed] == [
         "models", "chat", "stream", "tool call", "long prompt", "three at once",
     ]  # fmt: skip
     assert ask(host, "coder").headers["x-sndr-engine"] == "two"
-    host.client.call(ops.ROUTE_BACK, id="coder")
+    host.client.call(endpoint_ops.ROUTE_BACK, id="coder")
     assert ask(host, "coder").headers["x-sndr-engine"] == "one"
     assert ask(host, "coder", stream=True).headers["x-sndr-engine"] == "one"
 
-    failed = ended(host, host.client.call(ops.CUT_OVER, RouteTargets(engines=("gone",)), id="coder"))
+    failed = ended(host, host.client.call(endpoint_ops.CUT_OVER, RouteTargets(engines=("gone",)), id="coder"))
     assert failed.error is not None
     assert failed.error.reason is Reason.NO_ENGINE_RUNS
     assert ask(host, "coder").headers["x-sndr-engine"] == "one"
@@ -116,12 +117,12 @@ def test_an_id_stays_while_the_engine_behind_it_changes(host: RunningHost) -> No
 
 def test_a_provider_is_asked_where_that_is_allowed_and_said(host: RunningHost, provider: Provider) -> None:
     out = SetRoute(provider=provider)
-    status = host.client.call(ops.SET_ROUTE, out, id="out")
+    status = host.client.call(endpoint_ops.SET_ROUTE, out, id="out")
     assert (status.answers, status.targets[0].state) == (False, TargetState.NOT_ALLOWED)
     assert ask(host, "out").json()["error"]["code"] in ("remote_not_allowed", "no_engine_runs")
 
     out = SetRoute(provider=provider, allow_remote=True)
-    assert host.client.call(ops.SET_ROUTE, out, id="out").answers is None, "nobody has asked it yet"
+    assert host.client.call(endpoint_ops.SET_ROUTE, out, id="out").answers is None, "nobody has asked it yet"
     with openai.OpenAI(base_url=url(host, "/v1"), api_key="none") as client:
         raw = client.chat.completions.with_raw_response.create(model="out", messages=HELLO, max_tokens=4)
         assert raw.parse().model == "out"
@@ -153,28 +154,28 @@ def test_a_provider_is_asked_where_that_is_allowed_and_said(host: RunningHost, p
     )
     assert (answer.status_code, answer.json()["model"]) == (200, "out")
 
-    seen = host.client.call(ops.ROUTE, id="out")
+    seen = host.client.call(endpoint_ops.ROUTE, id="out")
     assert (seen.answers, seen.targets[0].state) == (True, TargetState.ANSWERED)
 
-    log = host.client.call(ops.REQUESTS, RequestQuery()).requests
+    log = host.client.call(endpoint_ops.REQUESTS, RequestQuery()).requests
     assert {request.provider for request in log if request.model == "out"} == {provider.url.split("/")[2]}
-    assert KEY not in host.client.call(ops.ROUTES).model_dump_json()
+    assert KEY not in host.client.call(endpoint_ops.ROUTES).model_dump_json()
     kept = [path.read_bytes() for path in host.folders.data.rglob("*") if path.is_file()]
     assert not any(KEY.encode() in content for content in kept)
 
 
 def test_a_route_that_leads_to_this_endpoint_is_refused_at_once(host: RunningHost) -> None:
     own = Provider(url=url(host, "/v1"), model="loop", context=2048, slots=4)
-    host.client.call(ops.SET_ROUTE, SetRoute(provider=own, allow_remote=True), id="loop")
+    host.client.call(endpoint_ops.SET_ROUTE, SetRoute(provider=own, allow_remote=True), id="loop")
     answer = ask(host, "loop")
     assert answer.is_client_error
     assert "came from this endpoint itself" in answer.json()["error"]["message"]
-    said = host.client.call(ops.REQUESTS, RequestQuery()).requests
+    said = host.client.call(endpoint_ops.REQUESTS, RequestQuery()).requests
     assert len(said) == 1, "it went round once"
 
 
 def test_leaving_ends_the_providers_work(host: RunningHost, provider: Provider) -> None:
-    host.client.call(ops.SET_ROUTE, SetRoute(provider=provider, allow_remote=True), id="out")
+    host.client.call(endpoint_ops.SET_ROUTE, SetRoute(provider=provider, allow_remote=True), id="out")
     body = {"model": "out", "messages": HELLO, "max_tokens": 2000, "stream": True, "ignore_eos": True}
     with httpx.stream(
         "POST", url(host, "/v1/chat/completions"), json=body, trust_env=False, timeout=60
@@ -199,12 +200,12 @@ def test_an_id_moves_to_a_provider_and_back_and_a_wrong_key_moves_nothing(
     host: RunningHost, provider: Provider, home: Path
 ) -> None:
     start(host, "one")
-    host.client.call(ops.SET_ROUTE, SetRoute(engines=("one",)), id="coder")
+    host.client.call(endpoint_ops.SET_ROUTE, SetRoute(engines=("one",)), id="coder")
     wrong = home / "wrong"
     wrong.write_text("sk-wrong")
     wrong.chmod(0o600)
     bad = RouteTargets(provider=provider.model_copy(update={"key_file": str(wrong)}), allow_remote=True)
-    failed = ended(host, host.client.call(ops.CUT_OVER, bad, id="coder"))
+    failed = ended(host, host.client.call(endpoint_ops.CUT_OVER, bad, id="coder"))
     assert failed.error is not None
     assert failed.error.reason is Reason.VERIFICATION_FAILED
     assert failed.error.evidence["failed"] in ("models", "chat")
@@ -212,9 +213,9 @@ def test_an_id_moves_to_a_provider_and_back_and_a_wrong_key_moves_nothing(
     assert ask(host, "coder").headers["x-sndr-engine"] == "one"
 
     good = RouteTargets(provider=provider, allow_remote=True)
-    done = ended(host, host.client.call(ops.CUT_OVER, good, id="coder"))
+    done = ended(host, host.client.call(endpoint_ops.CUT_OVER, good, id="coder"))
     assert done.error is None, done.error
     assert ask(host, "coder").headers["x-sndr-engine"] != "one"
-    assert host.client.call(ops.ROUTE_BACK, id="coder").route.targets.engines == ("one",)
+    assert host.client.call(endpoint_ops.ROUTE_BACK, id="coder").route.targets.engines == ("one",)
     with pytest.raises(HostError):
-        host.client.call(ops.SET_ROUTE, SetRoute.of(good), id="a.b/c")
+        host.client.call(endpoint_ops.SET_ROUTE, SetRoute.of(good), id="a.b/c")

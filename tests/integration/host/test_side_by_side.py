@@ -9,13 +9,20 @@ import httpx
 import pytest
 
 from engine_host.core.errors import HostError
+from engine_host.protocol.endpoint.requests import RequestQuery
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Engine, EngineState, StopEngine
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.fit import FitRequest
+from engine_host.protocol.launch.fit import FitRequest
+from engine_host.protocol.launch.plans import (
+    ALL_ENGINES,
+    MAIN_MEMORY,
+    LaunchPlan,
+    LaunchRequest,
+    StartRequest,
+)
+from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import ALL_ENGINES, MAIN_MEMORY, LaunchPlan, LaunchRequest, StartRequest
-from engine_host.protocol.requests import RequestQuery
 from tests.integration.host.conftest import DEMO, SMALL, RunningHost, alive, files_below, wait_for
 
 NewHost = Callable[..., RunningHost]
@@ -57,7 +64,7 @@ def test_both_answer_at_once_and_one_serves_on_when_the_other_is_stopped(host: R
         read = wait_for(lambda: host.engine(engine.id).readings, "its readings")  # noqa: B023
         assert read.memory
         assert read.memory_of_files is not None
-        assert len(host.client.call(ops.REQUESTS, RequestQuery(engine=engine.id)).requests) == 4
+        assert len(host.client.call(endpoint_ops.REQUESTS, RequestQuery(engine=engine.id)).requests) == 4
         assert (host.folders.logs / "engines" / f"{engine.id}.log").exists()
 
     host.client.call(ops.STOP, StopEngine(), id="one")

@@ -11,13 +11,14 @@ import openai
 import psutil
 import pytest
 
+from engine_host.protocol.endpoint.requests import RequestQuery
+from engine_host.protocol.endpoint.routes import SetRoute
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import EngineState, RequestPage, RequestState, StopEngine
-from engine_host.protocol.fit import Measured
+from engine_host.protocol.launch.fit import Measured
+from engine_host.protocol.launch.plans import EngineKind, LaunchRequest
+from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import EngineKind, LaunchRequest
-from engine_host.protocol.requests import RequestQuery
-from engine_host.protocol.routes import SetRoute
 from tests.integration.host.conftest import RunningHost, alive, files_below, home_left_empty, wait_for
 from tests.integration.host.test_demo_model import WEATHER
 from tests.integration.privacy.canary import WORD, ask_everything, found_below
@@ -59,7 +60,7 @@ class Served:
 
     def requests(self) -> RequestPage:
         """The requests so far, newest first."""
-        return self.host.client.call(ops.REQUESTS, RequestQuery(engine=self.engine.id))
+        return self.host.client.call(endpoint_ops.REQUESTS, RequestQuery(engine=self.engine.id))
 
     def metric(self, name: str) -> float:
         """The sum of one of vLLM's own counters."""
@@ -250,7 +251,7 @@ def test_anthropics_sdk(served: Served) -> None:
 
 def test_another_id_for_it(served: Served) -> None:
     # vLLM answers 404 to a name that is not its own.
-    served.host.client.call(ops.SET_ROUTE, SetRoute(engines=("sndr-demo",)), id="coder")
+    served.host.client.call(endpoint_ops.SET_ROUTE, SetRoute(engines=("sndr-demo",)), id="coder")
     question: Any = [{"role": "user", "content": "Hi"}]
     try:
         whole = served.client.chat.completions.create(model="coder", messages=question, max_tokens=4)
@@ -272,7 +273,7 @@ def test_another_id_for_it(served: Served) -> None:
             counted = client.post("/v1/messages/count_tokens", json=message).json()
             assert counted["input_tokens"]
     finally:
-        served.host.client.call(ops.REMOVE_ROUTE, id="coder")
+        served.host.client.call(endpoint_ops.REMOVE_ROUTE, id="coder")
 
 
 def test_the_system_text_of_agents_is_read_in_every_form(served: Served) -> None:

@@ -11,9 +11,7 @@ from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import Job, JobState
-from engine_host.protocol.operations import table as ops
-from engine_host.protocol.patches import BisectCheck, PatchChoice
-from engine_host.protocol.plans import (
+from engine_host.protocol.launch.plans import (
     BisectRequest,
     BisectResult,
     BisectVerdict,
@@ -21,6 +19,8 @@ from engine_host.protocol.plans import (
     LaunchRequest,
     StartRequest,
 )
+from engine_host.protocol.operations import table as ops
+from engine_host.protocol.patches import BisectCheck, PatchChoice
 from tests.integration.host.conftest import RunningHost, home_left_empty, wait_for
 from tests.vllm_environment import vllm_venv
 

@@ -17,9 +17,9 @@ from packaging.version import Version
 from engine_host.overlay.bundle import write_bundle
 from engine_host.overlay.inject.settle import settle
 from engine_host.protocol.engine_settings.table import Overrides
+from engine_host.protocol.launch.plans import EngineKind, LaunchRequest
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import PatchOutcome, PatchReason
-from engine_host.protocol.plans import EngineKind, LaunchRequest
 from tests.integration.host.conftest import RunningHost, home_left_empty
 from tests.overlay_engine import PATCHES, load_patches
 from tests.vllm_environment import site_packages, vllm_venv, vllm_version

@@ -18,6 +18,7 @@ from engine_host.engines.vllm.installations import tree_hash
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.launch.plans import EngineKind, LaunchRequest, StartRequest
 from engine_host.protocol.logs import LogQuery
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import (
@@ -26,7 +27,6 @@ from engine_host.protocol.patches import (
     PatchReason,
     ProcessRole,
 )
-from engine_host.protocol.plans import EngineKind, LaunchRequest, StartRequest
 from tests.integration.host.conftest import RunningHost, alive, home_left_empty, wait_for
 from tests.vllm_environment import site_packages, vllm_venv
 

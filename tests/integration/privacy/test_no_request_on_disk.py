@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from engine_host.protocol.endpoint.requests import RequestQuery, StartCapture
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import EngineState
+from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.requests import RequestQuery, StartCapture
 from tests.integration.engines.conftest import built_folder
 from tests.integration.host.conftest import RunningHost, alive, wait_for
 from tests.integration.host_process import sndr
@@ -76,12 +77,12 @@ def test_llama_cpp_writes_down_no_word_of_a_request(
 
 def test_what_is_captured_stays_in_memory_until_it_is_forgotten(host: RunningHost, home: Path) -> None:
     engine = host.start(overrides=SMALL)
-    assert host.client.call(ops.CAPTURE_STATE).until is None, "off unless switched on"
-    assert host.client.call(ops.START_CAPTURE, StartCapture(minutes=15)).until is not None
+    assert host.client.call(endpoint_ops.CAPTURE_STATE).until is None, "off unless switched on"
+    assert host.client.call(endpoint_ops.START_CAPTURE, StartCapture(minutes=15)).until is not None
     ask_everything(host.port, engine.name)
-    requests = host.client.call(ops.REQUESTS, RequestQuery()).requests
+    requests = host.client.call(endpoint_ops.REQUESTS, RequestQuery()).requests
     assert all(one.captured for one in requests)
-    details = [host.client.call(ops.REQUEST, id=one.id).captured for one in requests]
+    details = [host.client.call(endpoint_ops.REQUEST, id=one.id).captured for one in requests]
     assert any(one is not None and WORD in one.asked.text for one in details)
     assert sndr("requests", "show", requests[0].id).code == 0
     assert found_below(WORD, home) == []
@@ -90,13 +91,15 @@ def test_what_is_captured_stays_in_memory_until_it_is_forgotten(host: RunningHos
     assert file.stat().st_mode & 0o777 == 0o600
     assert WORD in file.read_text(encoding="utf-8")
     file.unlink()
-    assert host.client.call(ops.STOP_CAPTURE).requests == 0
-    assert host.client.call(ops.REQUEST, id=requests[0].id).captured is None
-    host.client.call(ops.START_CAPTURE, StartCapture(minutes=15))
+    assert host.client.call(endpoint_ops.STOP_CAPTURE).requests == 0
+    assert host.client.call(endpoint_ops.REQUEST, id=requests[0].id).captured is None
+    host.client.call(endpoint_ops.START_CAPTURE, StartCapture(minutes=15))
     host.end()
     assert found_below(WORD, home) == []
     again = RunningHost().connect()
     try:
-        assert again.client.call(ops.CAPTURE_STATE).until is None, "a start of the host begins without it"
+        assert again.client.call(endpoint_ops.CAPTURE_STATE).until is None, (
+            "a start of the host begins without it"
+        )
     finally:
         again.end()

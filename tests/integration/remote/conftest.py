@@ -13,7 +13,7 @@ from engine_host.core.store import Store
 from engine_host.engines.process.reaper import Reaper
 from engine_host.engines.process.reaper_main import OWNER_VARIABLE
 from engine_host.protocol.events import EventBase, RemoteHostEvent
-from engine_host.protocol.remote_hosts import (
+from engine_host.protocol.remote.hosts import (
     AddRemoteHost,
     AnswerSshQuestion,
     RemoteHost,

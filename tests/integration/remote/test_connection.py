@@ -14,7 +14,7 @@ import pytest
 
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.remote_hosts import ChangeRemoteHost, RemoteHostState, RemoteMode, SshQuestionKind
+from engine_host.protocol.remote.hosts import ChangeRemoteHost, RemoteHostState, RemoteMode, SshQuestionKind
 from engine_host.remote.run import Interpreter, RemoteScript
 from tests.integration.remote.conftest import Fleet
 from tests.integration.remote.machines import Machines, make_key

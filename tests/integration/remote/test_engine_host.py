@@ -12,7 +12,7 @@ from engine_host.client.sync import ControlClient
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import HostInfo
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.remote_hosts import RemoteHost, RemoteMode
+from engine_host.protocol.remote.hosts import RemoteHost, RemoteMode
 from tests.integration.remote.conftest import Fleet
 from tests.integration.remote.machines import Machines
 from tests.unit.asynchronous import run, until

@@ -16,11 +16,12 @@ from engine_host.client.sync import ControlClient, wait_for_host
 from engine_host.core.package_data import resources
 from engine_host.core.paths import Folders
 from engine_host.engines.llamacpp.servers import PREBUILT_MODULE
+from engine_host.protocol.endpoint.requests import RequestQuery
 from engine_host.protocol.engines import RequestState
+from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import remote_hosts as host_ops
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.remote_hosts import RemoteHostState
-from engine_host.protocol.requests import RequestQuery
+from engine_host.protocol.remote.hosts import RemoteHostState
 from tests.conftest import processes_of
 from tests.integration.host_process import SNDR, alive, serving, sndr, started, until
 from tests.integration.remote.machines import Machines, free_port
@@ -94,8 +95,11 @@ def test_the_local_endpoint_answers_with_the_engine_there(here: Here) -> None:
         next(answer.iter_lines())
     with here.there() as there:
         assert until(
-            lambda: there.call(ops.REQUESTS, RequestQuery()).requests[0].state is RequestState.CANCELLED, 20
-        ), there.call(ops.REQUESTS, RequestQuery())
+            lambda: (
+                there.call(endpoint_ops.REQUESTS, RequestQuery()).requests[0].state is RequestState.CANCELLED
+            ),
+            20,
+        ), there.call(endpoint_ops.REQUESTS, RequestQuery())
     # An engine that dies there is an error in the stream, and the route says what would help.
     with here.there() as there:
         engine = there.call(ops.ENGINES).engines[0]

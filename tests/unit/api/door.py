@@ -68,9 +68,9 @@ from engine_host.protocol.engines import Backend, ServerBuild, ServerPage
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Endpoint, Reach
 from engine_host.protocol.jobs import Job, JobKind
+from engine_host.protocol.launch.plans import LaunchPlan, ServerChoice
 from engine_host.protocol.models import ModelFile
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import LaunchPlan, ServerChoice
 from engine_host.remote.book import HostBook
 from engine_host.remote.hosts import RemoteHosts
 from engine_host.telemetry.gpus import GpuReading, Gpus

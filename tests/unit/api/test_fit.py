@@ -14,7 +14,7 @@ from engine_host.fit.report import start_of
 from engine_host.fit.shapes.read import model_of_config
 from engine_host.operations.fit import device_of
 from engine_host.protocol.errors import ErrorAnswer, Reason
-from engine_host.protocol.fit import FitReport, FitRequest, MeasuredPage, PartSource, Verdict
+from engine_host.protocol.launch.fit import FitReport, FitRequest, MeasuredPage, PartSource, Verdict
 from engine_host.protocol.presets import EntryOrigin
 from tests.unit.api.door import Door, door
 from tests.unit.asynchronous import run

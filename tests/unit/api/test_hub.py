@@ -6,7 +6,7 @@ import pytest
 
 from engine_host.core.package_data import resources
 from engine_host.protocol.errors import ErrorAnswer, Reason
-from engine_host.protocol.fit import FitReport, HubModel, HubPage
+from engine_host.protocol.launch.fit import FitReport, HubModel, HubPage
 from tests.unit.api.door import door
 from tests.unit.asynchronous import run
 from tests.unit.library.fake_hub import COMMIT, fake_hub

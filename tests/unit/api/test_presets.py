@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 import pytest
 from pydantic import BaseModel
 
-from engine_host.protocol.deploy import Rendering
 from engine_host.protocol.errors import ErrorAnswer, Problem, Reason
 from engine_host.protocol.events import PresetsChangedEvent
+from engine_host.protocol.launch.deploy import Rendering
 from engine_host.protocol.patches import PatchReason, PlannedPatches
 from engine_host.protocol.presets import (
     CatalogPage,

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
-from engine_host.protocol.deploy import Rendering, RenderTarget
 from engine_host.protocol.errors import ErrorAnswer, Reason
+from engine_host.protocol.launch.deploy import Rendering, RenderTarget
 from tests.unit.api.door import Door, door
 from tests.unit.asynchronous import run
 

@@ -9,7 +9,7 @@ import pytest
 
 from engine_host.core.package_data import presets
 from engine_host.protocol.errors import ErrorAnswer, Reason
-from engine_host.protocol.fit import FitReport, FitRequest, Verdict
+from engine_host.protocol.launch.fit import FitReport, FitRequest, Verdict
 from engine_host.protocol.presets import CatalogPage, JudgePresets, PresetPage, PresetVerdict, PresetVerdicts
 from tests.pace import slower
 from tests.unit.api.door import Door, door

@@ -10,8 +10,8 @@ import pytest
 from engine_host.bench.proof import PATCH, Answered, ask, compared, judged, start
 from engine_host.core.errors import HostError
 from engine_host.engines.temporary import TemporaryEngine
+from engine_host.protocol.bench.proofs import ProofVerdict, SelfTest
 from engine_host.protocol.patches import PlannedPatches
-from engine_host.protocol.proofs import ProofVerdict, SelfTest
 from tests.plan_samples import vllm_plan
 from tests.unit.asynchronous import run
 from tests.unit.launch.proofs import proof

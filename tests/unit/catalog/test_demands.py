@@ -9,8 +9,8 @@ from engine_host.catalog.demands import HARMLESS, LOOKED_AT, demands
 from engine_host.catalog.exchange import check_import, export
 from engine_host.catalog.reader import Place, Reader
 from engine_host.core.package_data import presets
-from engine_host.protocol.consents import Demand
 from engine_host.protocol.engine_settings.table import SETTINGS
+from engine_host.protocol.launch.consents import Demand
 from engine_host.protocol.presets import EntryOrigin
 from tests.unit.catalog.small import HARDWARE, MODEL, PRESET, PROFILE, VARIATION, Small
 

@@ -8,7 +8,7 @@ from engine_host.catalog.resolve import TargetHardware, UserValues, require, res
 from engine_host.core.errors import HostError
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.plans import Layer
+from engine_host.protocol.launch.plans import Layer
 from engine_host.protocol.presets import ResolvedPreset, ResolvedSetting
 from tests.unit.catalog.small import ENGINE, HARDWARE, MODEL, PRESET, PROFILE, VARIATION, Small
 

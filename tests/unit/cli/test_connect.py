@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from engine_host.connect.words import outcome_of
-from engine_host.protocol.connect import ProbeOutcome, ProbeReport, ProbeStep
+from engine_host.protocol.endpoint.connect import ProbeOutcome, ProbeReport, ProbeStep
 from tests.unit.cli.fake_host import FakeHost
 
 Sndr = Callable[..., tuple[int, str, str]]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine_host.protocol.fit import (
+from engine_host.protocol.launch.fit import (
     Change,
     Correction,
     FitReport,
@@ -15,7 +15,7 @@ from engine_host.protocol.fit import (
     Roofline,
     Verdict,
 )
-from engine_host.protocol.plans import EngineKind
+from engine_host.protocol.launch.plans import EngineKind
 from tests.unit.cli.fake_host import FakeHost
 
 Sndr = Callable[..., tuple[int, str, str]]

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from engine_host.protocol.endpoint.on_demand import OnDemandModel, OnDemandPage, OnDemandState
 from engine_host.protocol.engines import EnginePage, EngineState
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.jobs import JobKind, JobPage, JobState
+from engine_host.protocol.launch.plans import LaunchRequest
 from engine_host.protocol.logs import LogPage
-from engine_host.protocol.on_demand import OnDemandModel, OnDemandPage, OnDemandState
-from engine_host.protocol.plans import LaunchRequest
 from tests.hostile.making.models import spoiler
 from tests.unit.cli.fake_host import FakeHost
 from tests.views.samples import host as samples

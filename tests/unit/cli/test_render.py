@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engine_host.protocol.deploy import Rendering, RenderTarget
+from engine_host.protocol.launch.deploy import Rendering, RenderTarget
 from tests.unit.cli.fake_host import FakeHost
 from tests.unit.deploy.samples import rendered, wanted_of
 from tests.views.samples import presets as preset_samples

@@ -9,8 +9,8 @@ from click.testing import CliRunner
 from engine_host.cli.root import root
 from engine_host.cli.routes.options import targets_of
 from engine_host.core.errors import HostError
+from engine_host.protocol.endpoint.routes import Provider, RouteTargets
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.routes import Provider, RouteTargets
 
 NOTHING: dict[str, Any] = {
     "engines": (), "url": None, "model": None, "key_variable": None, "key_file": None, "context": None,

@@ -14,7 +14,7 @@ from engine_host.connect.found import entry_of
 from engine_host.connect.records import Records
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
-from engine_host.protocol.connect import ConnectionState
+from engine_host.protocol.endpoint.connect import ConnectionState
 from engine_host.protocol.errors import Reason
 from tests.unit.connect.samples import FACTS, URL, machine
 

@@ -4,7 +4,7 @@ import pytest
 
 from engine_host.connect.facts import address, checked_url, facts_of, key_from
 from engine_host.core.errors import HostError
-from engine_host.protocol.connect import EndpointModel, EndpointModelPage
+from engine_host.protocol.endpoint.connect import EndpointModel, EndpointModelPage
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Endpoint, Reach
 

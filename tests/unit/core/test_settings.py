@@ -10,7 +10,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.keys.plain import read_api_keys
 from engine_host.core.settings import SettingsFile
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.plans import Layer
+from engine_host.protocol.launch.plans import Layer
 from tests.unit.full_disk import small_disk
 
 

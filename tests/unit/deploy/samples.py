@@ -15,7 +15,7 @@ from engine_host.deploy.spec import DeploySpec, Patched
 from engine_host.deploy.targets.render import NATIVE, render
 from engine_host.operations.deploy import on_paper, source_of
 from engine_host.protocol.catalog import PresetEngine
-from engine_host.protocol.deploy import Rendering, RenderTarget
+from engine_host.protocol.launch.deploy import Rendering, RenderTarget
 from engine_host.protocol.presets import EntryOrigin
 
 RESOURCES = Path("/srv/sndr/resources")

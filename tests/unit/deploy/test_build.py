@@ -20,8 +20,8 @@ from engine_host.deploy.targets.kubernetes import overlay_archive
 from engine_host.engines.llamacpp import command as llamacpp
 from engine_host.engines.vllm import command as vllm
 from engine_host.protocol.catalog import PresetEngine, Task
-from engine_host.protocol.deploy import RenderTarget
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.launch.deploy import RenderTarget
 from tests.unit.deploy.samples import (
     PATCHED,
     UUIDS,

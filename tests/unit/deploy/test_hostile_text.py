@@ -8,8 +8,8 @@ import pytest
 
 from engine_host.core.errors import HostError
 from engine_host.deploy.deployment import Deployment, Download, Mount, Secret, refuse_control_characters
-from engine_host.protocol.deploy import RenderTarget
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.launch.deploy import RenderTarget
 from tests.unit.deploy.samples import deployed, wanted_of
 
 BREAKS = ["\n", "\r", "\x00", "\x1b", "\x85", "\u2028", "\u2029"]

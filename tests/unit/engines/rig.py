@@ -24,7 +24,7 @@ from engine_host.protocol.engines import Engine, EngineState, Readings, Verifica
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.events import EngineStateEvent, EventBase
 from engine_host.protocol.jobs import Job
-from engine_host.protocol.plans import EngineRef, Finding, LaunchPlan, ServerChoice
+from engine_host.protocol.launch.plans import EngineRef, Finding, LaunchPlan, ServerChoice
 from tests.unit.asynchronous import until
 
 # Processes that outlive a rig; this Python stays their parent and has to collect them at the end.

@@ -9,8 +9,8 @@ from engine_host.fit.advisor import AdviceInput, advice
 from engine_host.fit.estimate import estimate
 from engine_host.fit.parts import GIB
 from engine_host.fit.start import Device, Model, Start
-from engine_host.protocol.fit import Advice
-from engine_host.protocol.plans import EngineKind
+from engine_host.protocol.launch.fit import Advice
+from engine_host.protocol.launch.plans import EngineKind
 from tests.unit.fit.test_report import CARD, model, start
 
 

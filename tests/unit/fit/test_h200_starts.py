@@ -12,7 +12,7 @@ from engine_host.fit.estimate import Estimate, estimate
 from engine_host.fit.parts import Part
 from engine_host.fit.shapes.read import model_of_config
 from engine_host.fit.start import Device, Model, Start
-from engine_host.protocol.plans import EngineKind
+from engine_host.protocol.launch.plans import EngineKind
 
 HERE = Path(__file__).parent
 DOCS = HERE.parents[2] / "docs" / "fit.md"

@@ -14,7 +14,7 @@ from engine_host.fit.shapes.model import Layer, ModelShape, read_shape
 from engine_host.fit.shapes.tensors import gguf_weights
 from engine_host.fit.start import Device, Model, Start
 from engine_host.library.gguf import read_gguf
-from engine_host.protocol.plans import EngineKind, ServerChoice
+from engine_host.protocol.launch.plans import EngineKind, ServerChoice
 from tests.unit.fit.test_kv import DENSE, GEMMA_4, demo
 
 

@@ -10,7 +10,7 @@ from engine_host.fit import vllm
 from engine_host.fit.estimate import estimate
 from engine_host.fit.shapes.read import model_of_config
 from engine_host.fit.start import Device, Start
-from engine_host.protocol.plans import EngineKind
+from engine_host.protocol.launch.plans import EngineKind
 
 HERE = Path(__file__).parent
 PROOF = HERE.parents[2] / "docs" / "proof.md"

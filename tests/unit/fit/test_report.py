@@ -16,8 +16,8 @@ from engine_host.fit.shapes.read import model_of, model_of_config
 from engine_host.fit.start import Device, Model, Start
 from engine_host.library.checkpoint import read_checkpoint
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.fit import FitReport, FitRequest, PartSource, Verdict
-from engine_host.protocol.plans import EngineKind
+from engine_host.protocol.launch.fit import FitReport, FitRequest, PartSource, Verdict
+from engine_host.protocol.launch.plans import EngineKind
 from tests.unit.fit.test_kv import DENSE, HYBRID
 from tests.unit.fit.test_llamacpp import demo_gguf
 

@@ -9,7 +9,7 @@ from engine_host.fit.parts import GIB, MIB
 from engine_host.fit.start import Device
 from engine_host.fit.verified import REST, CorrectionScope, LoggedMemory, compare, corrections, start_words
 from engine_host.fit.vllm import share
-from engine_host.protocol.fit import KV_TOKENS, Measured
+from engine_host.protocol.launch.fit import KV_TOKENS, Measured
 from tests.unit.fit.test_kv import demo
 from tests.unit.fit.test_llamacpp import demo_gguf
 from tests.unit.fit.test_llamacpp import start as llamacpp_start

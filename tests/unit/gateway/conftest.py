@@ -20,9 +20,9 @@ from engine_host.daemon.http_server import HttpServer
 from engine_host.gateway import Gateway, Limits, Target, bind_endpoint
 from engine_host.gateway.loading.loader import Loader
 from engine_host.gateway.routing.book import RouteBook
+from engine_host.protocol.endpoint.keys import Permission
 from engine_host.protocol.engines import RequestState
 from engine_host.protocol.events import EngineRequestEvent, EventBase, RoutesChangedEvent
-from engine_host.protocol.keys import Permission
 
 Script = Callable[["FakeEngine", dict[str, Any], asyncio.StreamWriter], Awaitable[None]]
 

@@ -10,8 +10,8 @@ from engine_host.launch.dependencies import Environment, PatchFacts, PlanPatches
 from engine_host.launch.resolution import Resolution
 from engine_host.library.gguf import GgufInfo
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.launch.plans import Layer, ServerChoice
 from engine_host.protocol.patches import PatchChoice, PlannedPatches
-from engine_host.protocol.plans import Layer, ServerChoice
 
 PATH = Path("/models/m.gguf")
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from engine_host.protocol.proofs import DecodeSpeed, EqualAnswers, Proof, ProofVerdict, SelfTest
+from engine_host.protocol.bench.proofs import DecodeSpeed, EqualAnswers, Proof, ProofVerdict, SelfTest
 
 
 def proof(**update: Any) -> Proof:

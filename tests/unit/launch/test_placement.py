@@ -18,7 +18,7 @@ from engine_host.launch.preflight.machine import Holder, MachineState
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Gpu
-from engine_host.protocol.plans import MAIN_MEMORY, DeviceNeed
+from engine_host.protocol.launch.plans import MAIN_MEMORY, DeviceNeed
 from engine_host.telemetry.machine import ProcessMemory
 from tests.plan_samples import engine_of, plain_plan
 

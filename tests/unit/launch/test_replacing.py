@@ -9,7 +9,7 @@ from engine_host.launch.replacing import changes, refuse_replacing
 from engine_host.launch.resolution import Resolution
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.plans import LaunchPlan, Layer, Setting
+from engine_host.protocol.launch.plans import LaunchPlan, Layer, Setting
 from tests.plan_samples import engine_of, plain_plan, vllm_plan
 
 PLAN = plain_plan(instead_of=[{"id": "engine-1", "name": "old"}], command="sndr run m --instead-of old")

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine_host.launch.resolution import Resolution
-from engine_host.protocol.plans import Layer
+from engine_host.protocol.launch.plans import Layer
 
 ORDER = list(Layer)
 

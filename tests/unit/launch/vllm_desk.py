@@ -14,20 +14,20 @@ from engine_host.launch.dependencies import PatchFacts, PlannerDependencies, Pla
 from engine_host.library.checkpoint import CheckpointInfo, read_checkpoint
 from engine_host.library.index import IndexedModel
 from engine_host.operations.plans import PlanOperations
+from engine_host.protocol.bench.proofs import Proof
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Gpu
-from engine_host.protocol.models import ModelFile, ModelOrigin
-from engine_host.protocol.patches import PatchChoice, PlannedPatches
-from engine_host.protocol.plans import (
+from engine_host.protocol.launch.plans import (
     Finding,
     LaunchPlan,
     LaunchRequest,
     ServerChoice,
     Setting,
 )
-from engine_host.protocol.proofs import Proof
+from engine_host.protocol.models import ModelFile, ModelOrigin
+from engine_host.protocol.patches import PatchChoice, PlannedPatches
 from tests.unit.asynchronous import run
 from tests.unit.launch.models import model, server
 from tests.unit.library.checkpoints import checkpoint, tensors

@@ -27,12 +27,12 @@ from engine_host.overlay.patch_catalog import BUILT_IN, PatchCatalog
 from engine_host.overlay.selection import Switches
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import PresetStatus
-from engine_host.protocol.deploy import Rendering, RenderRequest, RenderTarget
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Gpu
+from engine_host.protocol.launch.deploy import Rendering, RenderRequest, RenderTarget
+from engine_host.protocol.launch.plans import Finding, LaunchPlan, LaunchRequest, Layer, Setting
 from engine_host.protocol.models import ModelFile, ModelOrigin
 from engine_host.protocol.patches import PlannedPatches
-from engine_host.protocol.plans import Finding, LaunchPlan, LaunchRequest, Layer, Setting
 from tests.plan_samples import vllm_plan
 
 GPUS = tuple(

@@ -13,10 +13,10 @@ from engine_host.engines.manager import EngineManager
 from engine_host.operations.engines import EngineOperations
 from engine_host.operations.plans import PlanOperations
 from engine_host.operations.presets.consents import PresetConsents, sha256
-from engine_host.protocol.consents import ConsentNeeded, Demand
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.plans import LaunchPlan, StartRequest
+from engine_host.protocol.launch.consents import ConsentNeeded, Demand
+from engine_host.protocol.launch.plans import LaunchPlan, StartRequest
 from tests.plan_samples import engine_of, plain_plan
 from tests.unit.asynchronous import run
 from tests.unit.engines.rig import rig

@@ -18,10 +18,10 @@ from engine_host.library.index import IndexedModel
 from engine_host.operations.fit import FitOperations, request_of
 from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.fit import FitPart, FitReport, FitRequest, Measured, PartSource
+from engine_host.protocol.launch.fit import FitPart, FitReport, FitRequest, Measured, PartSource
+from engine_host.protocol.launch.plans import EngineKind, LaunchPlan, Layer, ServerChoice, Setting
 from engine_host.protocol.models import ModelFile, ModelOrigin
 from engine_host.protocol.patches import PlannedPatches
-from engine_host.protocol.plans import EngineKind, LaunchPlan, Layer, ServerChoice, Setting
 from tests.plan_samples import vllm_plan
 from tests.unit.asynchronous import run
 from tests.unit.launch.models import server

@@ -10,8 +10,8 @@ from engine_host.core.event_log import EventLog
 from engine_host.core.keys.file import KeyFile
 from engine_host.core.keys.ring import KeyRing
 from engine_host.operations.keys import KeyOperations
+from engine_host.protocol.endpoint.keys import CreateKey, Permission
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.keys import CreateKey, Permission
 from tests.unit.api.door import door
 from tests.unit.asynchronous import run
 

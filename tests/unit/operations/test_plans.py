@@ -19,14 +19,14 @@ from engine_host.operations.plans import PlanOperations
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Engine, EngineState, Readings
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.models import ModelFile, ModelOrigin
-from engine_host.protocol.plans import (
+from engine_host.protocol.launch.plans import (
     LaunchPlan,
     LaunchRequest,
     Layer,
     ServerChoice,
     Setting,
 )
+from engine_host.protocol.models import ModelFile, ModelOrigin
 from tests.unit.asynchronous import run
 from tests.unit.launch.models import model, no_environment, no_patches, server
 

@@ -18,7 +18,7 @@ from engine_host.operations.servers import ServerOperations
 from engine_host.protocol.engines import Backend, ServerBuild, SpeedComparison
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.jobs import Job, JobState, JobStep
-from engine_host.protocol.plans import ServerChoice
+from engine_host.protocol.launch.plans import ServerChoice
 from tests.unit.asynchronous import run
 
 GPU = Gpu(

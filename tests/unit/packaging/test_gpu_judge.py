@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from engine_host.protocol.engines import Verification
-from engine_host.protocol.fit import KV_TOKENS, Measured
 from engine_host.protocol.host import Gpu, GpuHolder
+from engine_host.protocol.launch.fit import KV_TOKENS, Measured
 from engine_host.protocol.patches import (
     EnginePatches,
     PatchOutcome,

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from engine_host.core.errors import HostError
 from engine_host.core.store import Store
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.remote_hosts import (
+from engine_host.protocol.remote.hosts import (
     AddRemoteHost,
     ChangeRemoteHost,
     RemoteEngine,

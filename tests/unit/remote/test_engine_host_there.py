@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.remote_hosts import RemoteMode
+from engine_host.protocol.remote.hosts import RemoteMode
 from engine_host.remote.book import KeptHost
 from engine_host.remote.engine_host_there import EngineHostLink, EngineHostThere
 from engine_host.remote.run import RemoteOutcome, RemoteScript

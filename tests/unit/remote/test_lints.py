@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine_host.protocol.remote_hosts import (
+from engine_host.protocol.remote.hosts import (
     RemoteDisk,
     RemoteEngine,
     RemoteFacts,

@@ -8,7 +8,7 @@ from typing import cast
 
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.remote_hosts import RemoteEngine, RemoteFacts
+from engine_host.protocol.remote.hosts import RemoteEngine, RemoteFacts
 from engine_host.remote.book import KeptHost
 from engine_host.remote.running_engines import RunningEngines, RunningModel
 from engine_host.remote.ssh.connection import Connection

@@ -1,6 +1,6 @@
 """The sheet of a host: complete, honest about what was not read, and safe to paste anywhere."""
 
-from engine_host.protocol.remote_hosts import (
+from engine_host.protocol.remote.hosts import (
     RemoteDisk,
     RemoteEngine,
     RemoteFacts,

@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtWidgets import QLabel
 
 from engine_host.connect.probe import watch
-from engine_host.protocol.connect import EndpointModel
+from engine_host.protocol.endpoint.connect import EndpointModel
 from engine_host.protocol.engines import EngineState
 from sndr_gui.views.connect.dialog import WriteDialog
 from sndr_gui.views.connect.page import ConnectView

@@ -15,8 +15,8 @@ from engine_host.protocol.events import (
     PatchResultEvent,
     TelemetryEvent,
 )
+from engine_host.protocol.launch.plans import Layer, Setting
 from engine_host.protocol.patches import PatchOutcome, PatchResult, ProcessRole
-from engine_host.protocol.plans import Layer, Setting
 from engine_host.protocol.telemetry import Sample
 from sndr_gui.views.engine.page import EngineView
 from sndr_gui.views.logs.page import LogsView

@@ -4,12 +4,8 @@ import time
 from abc import ABC, abstractmethod
 
 from engine_host.operations.performs import performs
-from engine_host.protocol.connect import EndpointModel, EndpointModelPage
-from engine_host.protocol.engines import Request as EngineRequest
-from engine_host.protocol.engines import RequestPage
-from engine_host.protocol.events import EventBase, RoutesChangedEvent
-from engine_host.protocol.jobs import Job, JobKind, JobState
-from engine_host.protocol.on_demand import (
+from engine_host.protocol.endpoint.connect import EndpointModel, EndpointModelPage
+from engine_host.protocol.endpoint.on_demand import (
     AddOnDemand,
     LoadOnDemand,
     LoadSetting,
@@ -18,8 +14,7 @@ from engine_host.protocol.on_demand import (
     OnDemandPage,
     OnDemandState,
 )
-from engine_host.protocol.operations import table as ops
-from engine_host.protocol.requests import (
+from engine_host.protocol.endpoint.requests import (
     CaptureState,
     Conversation,
     ConversationPage,
@@ -28,7 +23,12 @@ from engine_host.protocol.requests import (
     RequestQuery,
     StartCapture,
 )
-from engine_host.protocol.routes import RoutePage, RouteStatus, RouteTargets, SetRoute
+from engine_host.protocol.endpoint.routes import RoutePage, RouteStatus, RouteTargets, SetRoute
+from engine_host.protocol.engines import Request as EngineRequest
+from engine_host.protocol.engines import RequestPage
+from engine_host.protocol.events import EventBase, RoutesChangedEvent
+from engine_host.protocol.jobs import Job, JobKind, JobState
+from engine_host.protocol.operations import endpoint as endpoint_ops
 from tests.views.samples import host as samples
 from tests.views.samples import routes as route_samples
 
@@ -55,71 +55,71 @@ class FakeEndpoint(ABC):
     def publish(self, event: EventBase) -> None:
         """Number an event and send it to whoever listens."""
 
-    @performs(ops.ENDPOINT_MODELS)
+    @performs(endpoint_ops.ENDPOINT_MODELS)
     def _endpoint_models(self) -> EndpointModelPage:
         return EndpointModelPage(seq=self.seq, models=self.endpoint_models)
 
-    @performs(ops.ROUTES)
+    @performs(endpoint_ops.ROUTES)
     def _routes(self) -> RoutePage:
         return RoutePage(seq=self.seq, routes=tuple(self.routes[name] for name in sorted(self.routes)))
 
-    @performs(ops.SET_ROUTE)
+    @performs(endpoint_ops.SET_ROUTE)
     def _set_route(self, route_id: str, asked: SetRoute) -> RouteStatus:
         self.routes[route_id] = route_samples.route(route_id, asked.targets)
         self.publish(RoutesChangedEvent())
         return self.routes[route_id]
 
-    @performs(ops.REMOVE_ROUTE)
+    @performs(endpoint_ops.REMOVE_ROUTE)
     def _remove_route(self, route_id: str) -> RoutePage:
         del self.routes[route_id]
         return self._routes()
 
-    @performs(ops.ROUTE_BACK)
+    @performs(endpoint_ops.ROUTE_BACK)
     def _route_back(self, route_id: str) -> RouteStatus:
         return self.routes[route_id]
 
-    @performs(ops.CUT_OVER)
+    @performs(endpoint_ops.CUT_OVER)
     def _cut_over(self, route_id: str, _asked: RouteTargets) -> Job:
         return samples.job(JobKind.ROUTE_CUTOVER, JobState.RUNNING, touches=f"route {route_id}")
 
-    @performs(ops.ON_DEMAND)
+    @performs(endpoint_ops.ON_DEMAND)
     def _on_demand(self) -> OnDemandPage:
         return OnDemandPage(seq=self.seq, models=tuple(self.on_demand.values()))
 
-    @performs(ops.ADD_ON_DEMAND)
+    @performs(endpoint_ops.ADD_ON_DEMAND)
     def _add_on_demand(self, _asked: AddOnDemand) -> OnDemandModel:
         return samples.on_demand()
 
-    @performs(ops.LOAD_ON_DEMAND)
+    @performs(endpoint_ops.LOAD_ON_DEMAND)
     def _load_on_demand(self, name: str, _asked: LoadOnDemand) -> OnDemandModel:
         return self.on_demand[name].model_copy(update={"state": OnDemandState.LOADING})
 
-    @performs(ops.ON_DEMAND_MODEL)
+    @performs(endpoint_ops.ON_DEMAND_MODEL)
     def _on_demand_model(self, name: str) -> OnDemandDetail:
         return OnDemandDetail(model=self.on_demand[name], settings=self.load_settings)
 
-    @performs(ops.UNLOAD_ON_DEMAND)
+    @performs(endpoint_ops.UNLOAD_ON_DEMAND)
     def _unload_on_demand(self, name: str) -> OnDemandModel:
         return self.on_demand[name].model_copy(update={"state": OnDemandState.UNLOADING})
 
-    @performs(ops.REMOVE_ON_DEMAND)
+    @performs(endpoint_ops.REMOVE_ON_DEMAND)
     def _remove_on_demand(self, name: str) -> OnDemandPage:
         del self.on_demand[name]
         return self._on_demand()
 
-    @performs(ops.REQUESTS)
+    @performs(endpoint_ops.REQUESTS)
     def _requests(self, _asked: RequestQuery) -> RequestPage:
         return RequestPage(seq=self.seq, requests=tuple(self.requests))
 
-    @performs(ops.CANCEL_REQUEST)
+    @performs(endpoint_ops.CANCEL_REQUEST)
     def _cancel_request(self, _request: str) -> EngineRequest:
         return self.requests[0]
 
-    @performs(ops.REQUEST)
+    @performs(endpoint_ops.REQUEST)
     def _request(self, request: str) -> RequestDetail:
         return self.details[request]
 
-    @performs(ops.CONVERSATIONS)
+    @performs(endpoint_ops.CONVERSATIONS)
     def _conversations(self, asked: ConversationQuery) -> ConversationPage:
         listed = (
             one.model_copy(update={"turns": one.turns[max(0, len(one.turns) - asked.turns) :]})
@@ -127,20 +127,20 @@ class FakeEndpoint(ABC):
         )
         return ConversationPage(seq=self.seq, conversations=tuple(listed))
 
-    @performs(ops.CONVERSATION)
+    @performs(endpoint_ops.CONVERSATION)
     def _conversation(self, conversation: str) -> Conversation:
         return next(one for one in self.conversations if one.id == conversation)
 
-    @performs(ops.CAPTURE_STATE)
+    @performs(endpoint_ops.CAPTURE_STATE)
     def _capture(self) -> CaptureState:
         return self.capture
 
-    @performs(ops.START_CAPTURE)
+    @performs(endpoint_ops.START_CAPTURE)
     def _start_capture(self, asked: StartCapture) -> CaptureState:
         self.capture = self.capture.model_copy(update={"until": time.time() + asked.minutes * 60})
         return self.capture
 
-    @performs(ops.STOP_CAPTURE)
+    @performs(endpoint_ops.STOP_CAPTURE)
     def _stop_capture(self) -> CaptureState:
         self.capture = CaptureState(most_requests=200, most_bytes=64 << 20)
         return self.capture

@@ -43,9 +43,10 @@ from engine_host.protocol.events import (
     HeartbeatEvent,
     ResetEvent,
 )
-from engine_host.protocol.fit import FitReport, FitRequest
 from engine_host.protocol.host import HostInfo
 from engine_host.protocol.jobs import Job, JobKind, JobPage, JobState
+from engine_host.protocol.launch.fit import FitReport, FitRequest
+from engine_host.protocol.launch.plans import BisectRequest, LaunchPlan, LaunchRequest, StartRequest
 from engine_host.protocol.logs import LogLine, LogPage, LogQuery
 from engine_host.protocol.models import ModelPage
 from engine_host.protocol.operations import table as ops
@@ -59,7 +60,6 @@ from engine_host.protocol.patches import (
     PlannedPatches,
     SwitchPatches,
 )
-from engine_host.protocol.plans import BisectRequest, LaunchPlan, LaunchRequest, StartRequest
 from engine_host.protocol.presets import (
     JudgePresets,
     PresetDetail,

@@ -9,7 +9,7 @@ from engine_host.protocol.jobs import Job, JobKind, JobState
 from engine_host.protocol.operations import remote_hosts as ops
 from engine_host.protocol.operations import remote_install as install
 from engine_host.protocol.operations.definition import Done
-from engine_host.protocol.remote_hosts import (
+from engine_host.protocol.remote.hosts import (
     AddRemoteHost,
     AnswerSshQuestion,
     HostCandidate,
@@ -22,7 +22,7 @@ from engine_host.protocol.remote_hosts import (
     SshQuestion,
     SshQuestionPage,
 )
-from engine_host.protocol.remote_install import InstallOnHost, RemoteInstallPlan
+from engine_host.protocol.remote.install import InstallOnHost, RemoteInstallPlan
 from tests.views.samples import host as samples
 
 

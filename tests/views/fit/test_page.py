@@ -10,7 +10,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QLineEdit, QTableView, QWidget
 
 from engine_host.core.package_data import resources
-from engine_host.protocol.fit import KV_TOKENS, Measured, Verdict
+from engine_host.protocol.launch.fit import KV_TOKENS, Measured, Verdict
 from sndr_gui.models.fit.form import HardwareSource, ModelSource
 from sndr_gui.views.fit.page import FitView
 from sndr_gui.views.widgets.copying import CopyField

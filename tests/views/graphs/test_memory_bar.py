@@ -5,7 +5,7 @@ import asyncio
 from PySide6.QtCore import QPointF
 
 from engine_host.protocol.errors import Problem, Reason
-from engine_host.protocol.fit import FitRequest
+from engine_host.protocol.launch.fit import FitRequest
 from sndr_gui.models.fit.device_memory import device_memories
 from sndr_gui.models.fit.query import FitQuery
 from sndr_gui.views.graphs.memory_bar import MemoryView

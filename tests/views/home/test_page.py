@@ -7,6 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit
 
+from engine_host.protocol.endpoint.on_demand import LoadSetting, OnDemandChange, OnDemandState
 from engine_host.protocol.engines import EngineState, RequestState, SpeedComparison, SpeedRow
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.events import (
@@ -18,8 +19,7 @@ from engine_host.protocol.events import (
     TelemetryEvent,
 )
 from engine_host.protocol.jobs import JobKind, JobState
-from engine_host.protocol.on_demand import LoadSetting, OnDemandChange, OnDemandState
-from engine_host.protocol.plans import ServerChoice
+from engine_host.protocol.launch.plans import ServerChoice
 from engine_host.protocol.telemetry import Sample
 from sndr_gui.views.home.page import HomeView
 from sndr_gui.views.logs.page import LogsView

@@ -4,9 +4,9 @@ from typing import Any
 
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Fix, Problem, Reason
-from engine_host.protocol.plans import Finding
-from engine_host.protocol.remote_hosts import RemoteHost, RemoteHostState
-from engine_host.protocol.remote_install import PlannedChange, RemoteChange, RemoteInstallPlan
+from engine_host.protocol.launch.plans import Finding
+from engine_host.protocol.remote.hosts import RemoteHost, RemoteHostState
+from engine_host.protocol.remote.install import PlannedChange, RemoteChange, RemoteInstallPlan
 from sndr_gui.views.hosts.installing import InstallDialog
 from sndr_gui.views.hosts.page import HostsView
 from tests.views.conftest import Stage

@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QLabel
 
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Fix, Problem, Reason
-from engine_host.protocol.plans import Finding
-from engine_host.protocol.remote_hosts import (
+from engine_host.protocol.launch.plans import Finding
+from engine_host.protocol.remote.hosts import (
     HostCandidate,
     HostSheet,
     RemoteDisk,

@@ -5,7 +5,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit
 
 from engine_host.protocol.events import SshQuestionEvent
-from engine_host.protocol.remote_hosts import SshQuestion, SshQuestionKind
+from engine_host.protocol.remote.hosts import SshQuestion, SshQuestionKind
 from sndr_gui.views.hosts.question import QuestionDialog
 from tests.views.conftest import Stage
 

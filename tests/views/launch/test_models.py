@@ -8,7 +8,7 @@ from pytestqt.qtbot import QtBot
 from engine_host.engines.llamacpp.servers import build_fix
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Action, Fix, Problem, Reason
-from engine_host.protocol.plans import Finding
+from engine_host.protocol.launch.plans import Finding
 from sndr_gui.models.launch.page import ListKind
 from sndr_gui.views.launch.page import LaunchView
 from tests.views.conftest import Stage

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QLineEdit
 from engine_host.core.findings.table import finding
 from engine_host.protocol.engines import EngineState
 from engine_host.protocol.host import Gpu
-from engine_host.protocol.plans import EngineRef, LaunchPlan
+from engine_host.protocol.launch.plans import EngineRef, LaunchPlan
 from sndr_gui.views.launch.page import LaunchView
 from tests.views.conftest import Stage
 from tests.views.launch.opened import FIT, PLANS, asked

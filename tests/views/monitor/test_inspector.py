@@ -9,9 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from engine_host.protocol.engines import RequestState
-from engine_host.protocol.events import EngineRequestEvent
-from engine_host.protocol.requests import (
+from engine_host.protocol.endpoint.requests import (
     CapturedRequest,
     CaptureState,
     Conversation,
@@ -22,6 +20,8 @@ from engine_host.protocol.requests import (
     PromptPart,
     RequestDetail,
 )
+from engine_host.protocol.engines import RequestState
+from engine_host.protocol.events import EngineRequestEvent
 from sndr_gui.views.monitor.inspector import InspectorDialog
 from sndr_gui.views.monitor.page import MonitorView
 from tests.views.conftest import Stage

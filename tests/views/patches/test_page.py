@@ -17,8 +17,8 @@ from engine_host.protocol.events import (
     ServersChangedEvent,
 )
 from engine_host.protocol.jobs import JobKind, JobState
+from engine_host.protocol.launch.plans import BisectResult, BisectTrial, BisectVerdict
 from engine_host.protocol.patches import PatchFault, PatchOutcome, PatchResult, ProcessRole
-from engine_host.protocol.plans import BisectResult, BisectTrial, BisectVerdict
 from sndr_gui.views.patches.bisect import BisectDialog
 from sndr_gui.views.patches.faults import FaultsDialog
 from sndr_gui.views.patches.page import PatchesView

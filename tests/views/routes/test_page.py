@@ -8,9 +8,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel
 
+from engine_host.protocol.endpoint.routes import CutOver, RouteCheck, RouteStatus, RouteTargets, TargetState
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.jobs import JobKind, JobState
-from engine_host.protocol.routes import CutOver, RouteCheck, RouteStatus, RouteTargets, TargetState
 from sndr_gui.host.notices import Notice
 from sndr_gui.models.routes.form import RouteForm
 from sndr_gui.models.routes.page import command_for

@@ -5,8 +5,8 @@ from typing import Any
 
 from engine_host.protocol.engines import Engine, EngineState, Latency, Readings, StageTime, Verification
 from engine_host.protocol.errors import Fix, Problem, Reason
+from engine_host.protocol.launch.plans import Layer, ServerChoice, Setting
 from engine_host.protocol.patches import PatchDecision, PatchReason, PlannedPatches
-from engine_host.protocol.plans import Layer, ServerChoice, Setting
 from tests.views.samples import host as samples
 
 VLLM_STAGES = ("Overlay", "Weights", "Memory profile", "Serving")

@@ -3,7 +3,7 @@
 from typing import Any
 
 from engine_host.protocol.base import Severity
-from engine_host.protocol.fit import (
+from engine_host.protocol.launch.fit import (
     Advice,
     Change,
     CurvePoint,
@@ -16,7 +16,7 @@ from engine_host.protocol.fit import (
     Roofline,
     Verdict,
 )
-from engine_host.protocol.plans import EngineKind
+from engine_host.protocol.launch.plans import EngineKind
 
 GIB = 2**30
 MIB = 2**20

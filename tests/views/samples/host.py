@@ -5,6 +5,7 @@ import time
 from typing import Any
 
 from engine_host.protocol.base import Severity
+from engine_host.protocol.endpoint.on_demand import OnDemandModel, OnDemandState
 from engine_host.protocol.engines import (
     Engine,
     EngineState,
@@ -20,9 +21,9 @@ from engine_host.protocol.engines import (
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.host import Endpoint, GpuAbsence, HostInfo, Reach
 from engine_host.protocol.jobs import Job, JobKind, JobState, JobStep
+from engine_host.protocol.launch.plans import Finding, LaunchPlan, LaunchRequest, Layer, ServerChoice, Setting
 from engine_host.protocol.logs import LogLine
 from engine_host.protocol.models import ModelFile, ModelOrigin, ModelPage
-from engine_host.protocol.on_demand import OnDemandModel, OnDemandState
 from engine_host.protocol.patches import (
     AppliesTo,
     EnginePatches,
@@ -41,7 +42,6 @@ from engine_host.protocol.patches import (
     ProcessRole,
     Risk,
 )
-from engine_host.protocol.plans import Finding, LaunchPlan, LaunchRequest, Layer, ServerChoice, Setting
 from engine_host.protocol.settings import SettingPage
 from engine_host.protocol.telemetry import Series, TelemetryPage
 

@@ -20,9 +20,9 @@ from engine_host.protocol.catalog import (
 )
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.fit import Verdict
+from engine_host.protocol.launch.fit import Verdict
+from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.patches import PatchChoice
-from engine_host.protocol.plans import Finding
 from engine_host.protocol.presets import (
     EntryOrigin,
     PresetDetail,

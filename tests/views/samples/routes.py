@@ -1,7 +1,14 @@
 """Routes for view tests, like those that a host sends."""
 
 from engine_host.core.findings.table import finding
-from engine_host.protocol.routes import Provider, Route, RouteStatus, RouteTargets, TargetState, TargetStatus
+from engine_host.protocol.endpoint.routes import (
+    Provider,
+    Route,
+    RouteStatus,
+    RouteTargets,
+    TargetState,
+    TargetStatus,
+)
 
 PROVIDER = Provider(url="https://api.example.com/v1", model="large", context=131072, key_variable="A_KEY")
 

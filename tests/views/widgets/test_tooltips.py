@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QCheckBox, QLabel, QTableView, QWidget
 
 from engine_host.protocol.engines import EngineState, RequestState
 from engine_host.protocol.events import EngineRequestEvent
+from engine_host.protocol.launch.plans import Layer, Setting
 from engine_host.protocol.patches import PlannedPatches
-from engine_host.protocol.plans import Layer, Setting
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.views.launch.page import LaunchView
 from sndr_gui.views.widgets.buttons import button

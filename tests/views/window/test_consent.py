@@ -3,8 +3,8 @@
 import pytest
 
 from engine_host.core.errors import consent_needed
-from engine_host.protocol.consents import ConsentNeeded, Demand
-from engine_host.protocol.plans import StartRequest
+from engine_host.protocol.launch.consents import ConsentNeeded, Demand
+from engine_host.protocol.launch.plans import StartRequest
 from sndr_gui.views.window.consent import ConsentDialog
 from tests.views.conftest import Stage
 from tests.views.presets.opened import dialog

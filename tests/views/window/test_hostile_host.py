@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from engine_host.protocol.endpoint.routes import RouteTargets, TargetState
 from engine_host.protocol.engines import EngineState, RequestState
 from engine_host.protocol.events import (
     EngineReadingsEvent,
@@ -21,7 +22,6 @@ from engine_host.protocol.events import (
 )
 from engine_host.protocol.host import Gpu, GpuHolder
 from engine_host.protocol.jobs import JobKind, JobState
-from engine_host.protocol.routes import RouteTargets, TargetState
 from engine_host.protocol.telemetry import Sample
 from tests.hostile.making.models import spoiler
 from tests.views.conftest import Stage

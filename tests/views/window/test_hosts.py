@@ -13,7 +13,7 @@ from engine_host.protocol.base import Severity
 from engine_host.protocol.engines import EngineState
 from engine_host.protocol.events import LogLineEvent, NoticeEvent, RemoteHostEvent
 from engine_host.protocol.logs import LogLine
-from engine_host.protocol.remote_hosts import RemoteHost, RemoteHostState
+from engine_host.protocol.remote.hosts import RemoteHost, RemoteHostState
 from sndr_gui.host.connection import Phase
 from sndr_gui.host.notices import Notice
 from sndr_gui.host.session import Session

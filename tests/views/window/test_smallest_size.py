@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtWidgets import QScrollArea
 
 from engine_host.protocol.engines import EngineState, SpeedComparison, SpeedRow
-from engine_host.protocol.plans import ServerChoice
+from engine_host.protocol.launch.plans import ServerChoice
 from tests.views.conftest import Stage
 from tests.views.samples import host as samples
 from tests.views.window.test_main import NAMES

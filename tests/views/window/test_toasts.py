@@ -1,7 +1,7 @@
 """Notices over the page: short until somebody wants the rest, and gone when they no longer hold."""
 
 from engine_host.protocol.errors import Fix, Problem, Reason
-from engine_host.protocol.plans import LaunchRequest
+from engine_host.protocol.launch.plans import LaunchRequest
 from sndr_gui.views.window.toasts import Toast, brief
 from tests.views.conftest import Stage
 

@@ -21,7 +21,7 @@ from engine_host.engines.llamacpp.servers import (
     parse_flags,
 )
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.plans import ServerChoice
+from engine_host.protocol.launch.plans import ServerChoice
 
 HELP = """\
 ----- common params -----

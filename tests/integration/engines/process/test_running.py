@@ -12,7 +12,7 @@ from engine_host.engines.process.running import RunningEngine
 from engine_host.engines.process.spawn import EngineProcess
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.plans import LaunchPlan, ServerChoice
+from engine_host.protocol.launch.plans import LaunchPlan, ServerChoice
 from tests.unit.asynchronous import run
 
 # Lists its model as llama-server does, and ends at the first decode.

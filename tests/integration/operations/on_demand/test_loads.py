@@ -11,10 +11,10 @@ import pytest
 from engine_host.core.errors import HostError
 from engine_host.operations.on_demand.entries import Entries, Entry, check_launch, check_name
 from engine_host.operations.on_demand.loads import OnDemandModels, RunningLoad
+from engine_host.protocol.endpoint.on_demand import NEVER, OnDemandChange, OnDemandState
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import OnDemandEvent
-from engine_host.protocol.on_demand import NEVER, OnDemandChange, OnDemandState
-from engine_host.protocol.plans import LaunchPlan, LaunchRequest
+from engine_host.protocol.launch.plans import LaunchPlan, LaunchRequest
 from tests.unit.asynchronous import run, until
 from tests.unit.engines.rig import Rig, rig
 

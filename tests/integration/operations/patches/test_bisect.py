@@ -15,14 +15,14 @@ from engine_host.operations.plans import PlanOperations
 from engine_host.protocol.engines import EngineState
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import Job, JobState
-from engine_host.protocol.patches import BisectCheck, PatchChoice, PlannedPatches
-from engine_host.protocol.plans import (
+from engine_host.protocol.launch.plans import (
     BisectRequest,
     BisectResult,
     BisectVerdict,
     LaunchPlan,
     LaunchRequest,
 )
+from engine_host.protocol.patches import BisectCheck, PatchChoice, PlannedPatches
 from tests.unit.asynchronous import run, until
 from tests.unit.engines.rig import Rig, rig
 

@@ -13,7 +13,7 @@ import pytest
 
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.remote_install import InstallOnHost, RemoteChange
+from engine_host.protocol.remote.install import InstallOnHost, RemoteChange
 from engine_host.remote.install import installing, own_wheel
 from engine_host.remote.install.installing import (
     Workplace,

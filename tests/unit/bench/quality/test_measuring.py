@@ -14,7 +14,7 @@ from engine_host.bench.quality.passages import DEPTHS, passages
 from engine_host.bench.quality.subjects import LlamaCppSubject, Subject, VllmSubject
 from engine_host.core.errors import HostError
 from engine_host.engines.temporary import TemporaryEngine
-from engine_host.protocol.quality import MeasureQuality
+from engine_host.protocol.bench.quality import MeasureQuality
 from tests.plan_samples import vllm_plan
 from tests.unit.asynchronous import run
 

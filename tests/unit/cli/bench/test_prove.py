@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from engine_host.protocol.proofs import ProofVerdict
+from engine_host.protocol.bench.proofs import ProofVerdict
 from tests.unit.cli.fake_host import FakeHost
 from tests.unit.launch.proofs import proof
 

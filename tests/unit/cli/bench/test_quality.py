@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from engine_host.protocol.quality import KvQuality, MeasureQuality, NeedleFound, QualityReport
+from engine_host.protocol.bench.quality import KvQuality, MeasureQuality, NeedleFound, QualityReport
 from tests.unit.cli.fake_host import FakeHost
 
 Sndr = Callable[..., tuple[int, str, str]]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engine_host.cli.remote.fact_lines import fact_lines
-from engine_host.protocol.remote_hosts import (
+from engine_host.protocol.remote.hosts import (
     MemoryHolder,
     RemoteDisk,
     RemoteEngine,

@@ -2,7 +2,7 @@
 
 from engine_host.cli.remote.install import plan_lines
 from engine_host.core.findings.table import finding
-from engine_host.protocol.remote_install import PlannedChange, RemoteChange, RemoteInstallPlan
+from engine_host.protocol.remote.install import PlannedChange, RemoteChange, RemoteInstallPlan
 
 
 def test_a_plan_is_a_diff_with_sizes_and_what_to_do() -> None:

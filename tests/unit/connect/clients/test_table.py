@@ -13,7 +13,7 @@ from engine_host.connect.formats.text import changed, value_of
 from engine_host.connect.formats.tree import at
 from engine_host.connect.settings import settings_of
 from engine_host.core.errors import HostError
-from engine_host.protocol.connect import ClientSettings
+from engine_host.protocol.endpoint.connect import ClientSettings
 from engine_host.protocol.errors import Reason
 from tests.unit.connect.samples import FACTS, URL, WITH_KEY, machine
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from engine_host.connect.probe import watch
-from engine_host.protocol.connect import ProbeOutcome
+from engine_host.protocol.endpoint.connect import ProbeOutcome
 from engine_host.protocol.engines import Engine, Readings, Request, RequestState
 from tests.plan_samples import engine_of, plain_plan
 

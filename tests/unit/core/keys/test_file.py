@@ -9,8 +9,8 @@ import pytest
 from engine_host.core.errors import HostError
 from engine_host.core.keys.file import KeyFile
 from engine_host.core.keys.ring import KeyRing
+from engine_host.protocol.endpoint.keys import Permission
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.keys import Permission
 from tests.unit.full_disk import SmallDisk, small_disk
 
 INFER = (Permission.INFER,)

@@ -4,8 +4,8 @@ import pytest
 
 from engine_host.core.errors import HostError
 from engine_host.core.outside.model_ids import check_id
+from engine_host.protocol.endpoint.model_ids import LONGEST_ID, suggested_id
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.model_ids import LONGEST_ID, suggested_id
 
 
 @pytest.mark.parametrize("name", ["coder", "qwen3.5-27b", "A_b.c-1", "x" * LONGEST_ID])

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from engine_host.protocol.deploy import RenderTarget
+from engine_host.protocol.launch.deploy import RenderTarget
 from tests.unit.deploy.samples import by_uuid, rendered, wanted_of
 
 FOLDER = Path(__file__).parent / "golden_files"

@@ -1,7 +1,7 @@
 """The files of every target, word for word."""
 
 from engine_host.protocol.catalog import PresetEngine
-from engine_host.protocol.deploy import RenderTarget
+from engine_host.protocol.launch.deploy import RenderTarget
 from tests.unit.deploy.samples import wanted_of
 from tests.unit.deploy.targets.golden import FOLDER, REWRITE, SELECTION, golden_files
 

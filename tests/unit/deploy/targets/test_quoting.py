@@ -15,8 +15,8 @@ from engine_host.deploy.deployment import Root, name_of
 from engine_host.deploy.targets.quoting import compose, shell, unit, unit_plain, unit_value
 from engine_host.deploy.targets.yaml_text import yaml_text
 from engine_host.protocol.catalog import PresetEngine
-from engine_host.protocol.deploy import RenderTarget
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.launch.deploy import RenderTarget
 from tests.unit.deploy.samples import deployed, rendered, wanted_of
 
 HARD = """a b'c"d$e${HOME}`id`%h%%\\n;&|*?~#!{}[]<>()=:,@ é"""

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from engine_host.protocol.catalog import PresetEngine
-from engine_host.protocol.deploy import RenderTarget
+from engine_host.protocol.launch.deploy import RenderTarget
 from tests.unit.deploy.samples import rendered, wanted_of
 
 PATCHES = re.compile(r"\bpatch(?:es)?\b|ledger|overlay", re.IGNORECASE)

@@ -16,7 +16,7 @@ from engine_host.engines.llamacpp.command import (
 )
 from engine_host.engines.llamacpp.servers import ServerCapabilities, ServerCommand
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.plans import ServerChoice
+from engine_host.protocol.launch.plans import ServerChoice
 
 SOCKET = Path("/run/sndr/e1.sock")
 SERVER = ServerCapabilities(

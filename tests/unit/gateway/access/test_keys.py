@@ -10,7 +10,7 @@ import pytest
 from engine_host.core.keys.ring import Key, KeyRing, digest_of
 from engine_host.gateway.access.authentication import check_key
 from engine_host.gateway.error_answers import EndpointError
-from engine_host.protocol.keys import Permission
+from engine_host.protocol.endpoint.keys import Permission
 from tests.unit.gateway.asking import CHAT, HELLO, ask, code_of
 
 

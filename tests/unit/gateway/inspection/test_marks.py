@@ -7,7 +7,7 @@ import pytest
 from engine_host.gateway.inspection.comparison import Turn, compared, diverged
 from engine_host.gateway.inspection.conversation import named_conversation
 from engine_host.gateway.inspection.marks import marks_of
-from engine_host.protocol.requests import PrefixReason, PromptPart
+from engine_host.protocol.endpoint.requests import PrefixReason, PromptPart
 
 SALT = b"salt"
 SYSTEM = {"role": "system", "content": "Be brief."}

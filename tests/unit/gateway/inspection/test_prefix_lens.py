@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 
 from engine_host.gateway.inspection import prefix_lens
-from engine_host.protocol.requests import PrefixReason
+from engine_host.protocol.endpoint.requests import PrefixReason
 
 CHAT = "/v1/chat/completions"
 LONG = {"role": "user", "content": "word " * 20_000}

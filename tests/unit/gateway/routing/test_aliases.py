@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine_host.protocol.routes import RouteTargets
+from engine_host.protocol.endpoint.routes import RouteTargets
 from tests.unit.gateway.asking import CHAT, ask, code_of
 
 HELLO = {"model": "coder", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 5}

@@ -9,8 +9,8 @@ import pytest
 from engine_host.core.errors import HostError
 from engine_host.core.store import Store
 from engine_host.gateway.routing.book import MOST, RouteBook
+from engine_host.protocol.endpoint.routes import Provider, RouteTargets
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.routes import Provider, RouteTargets
 
 TO_A, TO_B = RouteTargets(engines=("a",)), RouteTargets(engines=("b",))
 

@@ -12,7 +12,7 @@ from engine_host.gateway.error_answers import EndpointError
 from engine_host.gateway.routing.book import RouteBook
 from engine_host.gateway.routing.elsewhere import OtherMachines
 from engine_host.gateway.routing.resolution import Resolution
-from engine_host.protocol.routes import RouteTargets
+from engine_host.protocol.endpoint.routes import RouteTargets
 
 HERE = Target("engine-1", "gpu/qwen3", 2, 4096, 1.0, socket="/here")
 THERE = Target(

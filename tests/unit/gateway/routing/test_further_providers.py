@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
+from engine_host.protocol.endpoint.routes import NextProvider, Provider, RouteTargets
 from engine_host.protocol.engines import RequestState
-from engine_host.protocol.routes import NextProvider, Provider, RouteTargets
 from tests.unit.asynchronous import until
 from tests.unit.gateway.asking import CHAT, ask, code_of
 

@@ -8,8 +8,8 @@ from pydantic import ValidationError
 
 from engine_host.core.errors import HostError
 from engine_host.gateway.routing.provider import address_of, key_of, leaves_machine
+from engine_host.protocol.endpoint.routes import Provider, RouteTargets
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.routes import Provider, RouteTargets
 
 WHOLE = {"url": "https://x/v1", "model": "m", "context": 512}
 

@@ -14,8 +14,8 @@ from engine_host.gateway import Limits, upstream
 from engine_host.gateway.directory import Target
 from engine_host.gateway.inspection.assembled import assembled
 from engine_host.gateway.inspection.inspected import inspected
+from engine_host.protocol.endpoint.routes import Provider, RouteTargets
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.routes import Provider, RouteTargets
 from tests.unit.asynchronous import until
 from tests.unit.gateway.asking import CHAT, ask
 

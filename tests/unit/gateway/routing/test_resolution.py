@@ -11,7 +11,7 @@ from engine_host.gateway.directory import Target
 from engine_host.gateway.error_answers import EndpointError, Form
 from engine_host.gateway.routing.book import RouteBook
 from engine_host.gateway.routing.resolution import Resolution
-from engine_host.protocol.routes import NextProvider, Provider, RouteTargets
+from engine_host.protocol.endpoint.routes import NextProvider, Provider, RouteTargets
 
 PROVIDER = Provider(url="https://api.example.com/v1", model="large", context=4096)
 

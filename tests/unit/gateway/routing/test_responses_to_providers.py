@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from engine_host.core import sse
-from engine_host.protocol.routes import Provider, RouteTargets
+from engine_host.protocol.endpoint.routes import Provider, RouteTargets
 
 LATER = "not here"
 ASKED: dict[str, Any] = {"model": "out", "input": "hi", "max_output_tokens": 5}

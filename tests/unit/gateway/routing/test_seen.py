@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from engine_host.gateway.routing.seen import Seen
-from engine_host.protocol.routes import Provider, RouteTargets
+from engine_host.protocol.endpoint.routes import Provider, RouteTargets
 from tests.unit.gateway.asking import CHAT, ask
 
 HELLO = {"model": "out", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 5}

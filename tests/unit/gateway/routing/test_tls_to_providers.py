@@ -10,7 +10,7 @@ import pytest
 
 from engine_host.gateway import upstream
 from engine_host.gateway.access.tls import tls_context
-from engine_host.protocol.routes import Provider, RouteTargets
+from engine_host.protocol.endpoint.routes import Provider, RouteTargets
 from tests.certificates import CERTIFICATE, write
 
 CHAT = "/v1/chat/completions"

@@ -11,7 +11,7 @@ from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Gpu
-from engine_host.protocol.plans import LaunchPlan, LaunchRequest, Layer
+from engine_host.protocol.launch.plans import LaunchPlan, LaunchRequest, Layer
 from tests.plan_samples import engine_of, vllm_plan
 from tests.unit.asynchronous import run
 from tests.unit.launch.models import server

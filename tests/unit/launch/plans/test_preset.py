@@ -18,12 +18,11 @@ from engine_host.launch.preflight.machine import Holder, MachineState
 from engine_host.launch.resolution import PresetStart
 from engine_host.operations.plans import PlanOperations
 from engine_host.protocol.base import Severity
-from engine_host.protocol.consents import ConsentNeeded, Demand
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Gpu
-from engine_host.protocol.patches import PatchChoice
-from engine_host.protocol.plans import (
+from engine_host.protocol.launch.consents import ConsentNeeded, Demand
+from engine_host.protocol.launch.plans import (
     EngineKind,
     Finding,
     LaunchPlan,
@@ -31,6 +30,7 @@ from engine_host.protocol.plans import (
     Layer,
     Setting,
 )
+from engine_host.protocol.patches import PatchChoice
 from engine_host.protocol.presets import EntryOrigin
 from tests.unit.asynchronous import run
 from tests.unit.launch.vllm_desk import Desk as VllmDesk

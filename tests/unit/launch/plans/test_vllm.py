@@ -17,8 +17,8 @@ from engine_host.protocol.catalog import PresetEngine
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.launch.plans import EngineKind, LaunchRequest, Layer, ServerChoice
 from engine_host.protocol.patches import PatchChoice, PlannedPatches
-from engine_host.protocol.plans import EngineKind, LaunchRequest, Layer, ServerChoice
 from engine_host.protocol.presets import EntryOrigin
 from tests.unit.asynchronous import run
 from tests.unit.launch.vllm_desk import GIB, Desk, after, finding, gpu, settings

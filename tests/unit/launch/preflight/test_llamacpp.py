@@ -6,7 +6,7 @@ from engine_host.launch.preflight.llamacpp import findings
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Gpu
-from engine_host.protocol.plans import ServerChoice
+from engine_host.protocol.launch.plans import ServerChoice
 from tests.unit.launch.models import model, resolved, server
 
 GPU = Gpu(index=0, uuid="GPU-0", name="RTX 3090", memory_total=24 << 30, memory_used=0)

@@ -22,7 +22,7 @@ from engine_host.launch.preflight.machine import (
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.host import Gpu
-from engine_host.protocol.plans import Finding
+from engine_host.protocol.launch.plans import Finding
 
 GIB = 2**30
 NEEDS = BuildNeeds("vLLM 0.32.0 (CUDA)", "13.0", "580.65", "7.5")

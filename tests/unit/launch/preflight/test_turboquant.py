@@ -11,12 +11,12 @@ import pytest
 from engine_host.launch.preflight.turboquant import HEAD_SIZES, KV_TYPES, MOST_ROWS, PATCH
 from engine_host.overlay import patches
 from engine_host.protocol.base import Severity
+from engine_host.protocol.bench.proofs import ProofVerdict, ProveKernels
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Gpu
+from engine_host.protocol.launch.plans import Finding, LaunchPlan
 from engine_host.protocol.operations.table import PROVE
 from engine_host.protocol.patches import PatchDecision, PatchReason, PlannedPatches
-from engine_host.protocol.plans import Finding, LaunchPlan
-from engine_host.protocol.proofs import ProofVerdict, ProveKernels
 from tests.unit.launch.proofs import proof
 from tests.unit.launch.vllm_desk import HYBRID, Desk, finding, gpu
 from tests.unit.library.checkpoints import checkpoint, tensors

@@ -8,10 +8,10 @@ import pytest
 
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.patches import PlannedPatches
-from engine_host.protocol.plans import (
+from engine_host.protocol.launch.plans import (
     Layer,
 )
+from engine_host.protocol.patches import PlannedPatches
 from tests.unit.launch.vllm_desk import GIB, Desk, after, finding, gpu, settings
 from tests.unit.library.checkpoints import checkpoint, tensors
 

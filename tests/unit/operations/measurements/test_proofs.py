@@ -17,11 +17,11 @@ from engine_host.core.store import Store
 from engine_host.launch.proofs import KernelProofs
 from engine_host.operations.measurements import proofs as module
 from engine_host.operations.measurements.proofs import ProofOperations
+from engine_host.protocol.bench.proofs import DecodeSpeed, Proof, ProofVerdict, ProveKernels, SelfTest
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import GpuAbsence
 from engine_host.protocol.jobs import Job, JobState
-from engine_host.protocol.plans import LaunchRequest
-from engine_host.protocol.proofs import DecodeSpeed, Proof, ProofVerdict, ProveKernels, SelfTest
+from engine_host.protocol.launch.plans import LaunchRequest
 from engine_host.telemetry.gpus import GpuReading
 from tests.plan_samples import vllm_plan
 from tests.unit.asynchronous import run

@@ -15,11 +15,11 @@ from engine_host.core.log_buffer import LogBuffer
 from engine_host.core.store import Store
 from engine_host.operations.measurements import quality as module
 from engine_host.operations.measurements.quality import QualityOperations
+from engine_host.protocol.bench.quality import MeasureQuality, QualityReport
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import Job, JobState
-from engine_host.protocol.plans import EngineKind, LaunchRequest
-from engine_host.protocol.quality import MeasureQuality, QualityReport
+from engine_host.protocol.launch.plans import EngineKind, LaunchRequest
 from tests.plan_samples import plain_plan, vllm_plan
 from tests.unit.asynchronous import run
 from tests.unit.bench.quality.test_measuring import FakeSubject

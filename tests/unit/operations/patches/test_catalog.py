@@ -19,8 +19,8 @@ from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.overlay.patch_catalog import PatchCatalog
 from engine_host.overlay.selection import Switches
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.launch.plans import LaunchPlan, LaunchRequest
 from engine_host.protocol.patches import CheckVerdict, PatchPage, PatchQuery, PlannedPatches, SwitchPatches
-from engine_host.protocol.plans import LaunchPlan, LaunchRequest
 from tests.plan_samples import plain_plan, vllm_plan
 from tests.unit.asynchronous import run
 from tests.unit.overlay.patch_folders import write_patch

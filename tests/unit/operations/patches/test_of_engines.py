@@ -25,13 +25,13 @@ from engine_host.operations.plans import PlanOperations
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import EventBase, PatchResultEvent, PatchSummaryEvent
+from engine_host.protocol.launch.plans import LaunchPlan, LaunchRequest
 from engine_host.protocol.patches import (
     PatchChoice,
     PatchOutcome,
     PlannedPatches,
     ProcessRole,
 )
-from engine_host.protocol.plans import LaunchPlan, LaunchRequest
 from tests.plan_samples import engine_of, vllm_plan
 from tests.unit.asynchronous import run, turns, until
 from tests.unit.overlay.ledger_files import line, result, settled, write

@@ -13,8 +13,8 @@ from engine_host.core.store import Store
 from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.operations.presets.consents import PresetConsents, Trust, sha256
 from engine_host.operations.presets.own import OwnPresetOperations
-from engine_host.protocol.consents import ConsentNeeded
 from engine_host.protocol.errors import Problem, Reason
+from engine_host.protocol.launch.consents import ConsentNeeded
 from engine_host.protocol.presets import ImportPreset, SavePreset
 from tests.unit.asynchronous import run
 

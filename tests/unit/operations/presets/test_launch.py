@@ -26,8 +26,8 @@ from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.jobs import Job, JobKind, JobState
+from engine_host.protocol.launch.plans import EngineKind, LaunchRequest, Layer
 from engine_host.protocol.models import ModelFile, ModelOrigin
-from engine_host.protocol.plans import EngineKind, LaunchRequest, Layer
 from engine_host.protocol.presets import CheckedFiles, SavePreset
 from tests.unit.asynchronous import run
 

@@ -19,8 +19,8 @@ from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.operations.presets.verdicts import PresetVerdictOperations
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.fit import FitReport, FitRequest, Verdict
 from engine_host.protocol.host import Gpu
+from engine_host.protocol.launch.fit import FitReport, FitRequest, Verdict
 from engine_host.protocol.models import ModelFile, ModelOrigin
 from engine_host.protocol.presets import JudgePresets, PresetVerdict, PresetVerdicts
 from tests.plan_samples import engine_of, plain_plan

@@ -9,9 +9,9 @@ from engine_host.gateway.inspection.capture import Captures
 from engine_host.gateway.inspection.prefix_lens import PrefixLens
 from engine_host.gateway.request_log import RequestLog
 from engine_host.operations.requests.log import RequestOperations
+from engine_host.protocol.endpoint.requests import ConversationQuery
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.requests import ConversationQuery
 
 
 def operations() -> RequestOperations:

@@ -9,8 +9,8 @@ from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.core.jobs import JobRunner
 from engine_host.operations.routes.cutover import CutOverOperations
+from engine_host.protocol.endpoint.routes import Provider, RouteTargets
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.routes import Provider, RouteTargets
 
 
 def test_a_failed_cut_over_leaves_a_route_that_was_remade_meanwhile(world: Any, scripts: Any) -> None:

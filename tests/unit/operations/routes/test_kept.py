@@ -12,9 +12,9 @@ from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.operations.routes.kept import RouteOperations
+from engine_host.protocol.endpoint.routes import Provider, SetRoute
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.models import ModelFile
-from engine_host.protocol.routes import Provider, SetRoute
 
 
 class NoPresets:

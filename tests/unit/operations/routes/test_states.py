@@ -8,8 +8,8 @@ from engine_host.core.errors import HostError
 from engine_host.gateway.directory import Target
 from engine_host.gateway.routing.seen import Seen
 from engine_host.operations.routes.states import Known, refuse_unknown, status_of
+from engine_host.protocol.endpoint.routes import Provider, Route, RouteTargets, TargetState
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.routes import Provider, Route, RouteTargets, TargetState
 
 PROVIDER = Provider(url="https://api.example.com/v1", model="large", context=4096)
 RUNNING = Target("e", "a", 1, 4096, 1.0, socket="/a", stands_for=("qwen",))

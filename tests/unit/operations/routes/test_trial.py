@@ -11,7 +11,7 @@ import pytest
 from engine_host.gateway.directory import Target
 from engine_host.operations.routes import trial
 from engine_host.operations.routes.trial import Trial, carry_out
-from engine_host.protocol.routes import RouteCheck
+from engine_host.protocol.endpoint.routes import RouteCheck
 
 MODELS = b'{"data": [{"id": "m"}]}'
 TOOL_CALLS = [{"id": "c", "type": "function", "function": {"name": "get_weather", "arguments": "{}"}}]

@@ -5,7 +5,7 @@ import pytest
 from engine_host.protocol.engine_settings.questions import drafts_itself, question_of, settings_asked
 from engine_host.protocol.engine_settings.row import LLAMA_CPP, VLLM
 from engine_host.protocol.engine_settings.table import SETTINGS, Overrides
-from engine_host.protocol.fit import FitRequest
+from engine_host.protocol.launch.fit import FitRequest
 
 JSON = '{"method": "deepseek_mtp", "num_speculative_tokens": 5}'
 

@@ -17,15 +17,15 @@ from engine_host.core.errors import HostError
 from engine_host.engines.vllm.command import Additions, VllmStart, serve
 from engine_host.launch.equivalent_command import equivalent_command
 from engine_host.protocol import catalog as catalog_types
-from engine_host.protocol import plans
 from engine_host.protocol import presets as preset_types
 from engine_host.protocol.catalog import PresetEntry, PresetVariation
-from engine_host.protocol.deploy import RenderTarget
 from engine_host.protocol.engine_settings import table
 from engine_host.protocol.engine_settings.row import VLLM, Argument, EngineSetting, row_of
 from engine_host.protocol.engine_settings.table import SETTINGS, Overrides, foreign_to
+from engine_host.protocol.launch import plans
+from engine_host.protocol.launch.deploy import RenderTarget
+from engine_host.protocol.launch.plans import EngineKind, LaunchRequest, Layer
 from engine_host.protocol.models import ModelFile, ModelOrigin
-from engine_host.protocol.plans import EngineKind, LaunchRequest, Layer
 from engine_host.protocol.presets import PresetForm
 from sndr_gui.models.launch.form import Form
 from sndr_gui.models.launch.subject import of_model

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine_host.protocol.remote_hosts import RemoteFacts
+from engine_host.protocol.remote.hosts import RemoteFacts
 from engine_host.remote.facts.engines import engines_of, kind_of
 from engine_host.remote.facts.parts import parts_of
 from engine_host.remote.facts.read import understood

@@ -9,7 +9,7 @@ import pytest
 from engine_host.core.paths import Folders
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.remote_install import InstallOnHost, RemoteChange
+from engine_host.protocol.remote.install import InstallOnHost, RemoteChange
 from engine_host.remote.install import machine
 from engine_host.remote.install.answers import Probed
 from engine_host.remote.install.own_wheel import LOCK, LocalFile, small_package

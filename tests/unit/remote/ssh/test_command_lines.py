@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from engine_host.core.errors import HostError
 from engine_host.engines.process.reaper import Reaper
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.remote_hosts import AddRemoteHost, RemoteHostState, RemoteMode
+from engine_host.protocol.remote.hosts import AddRemoteHost, RemoteHostState, RemoteMode
 from engine_host.remote.book import KeptHost
 from engine_host.remote.ssh.command_lines import Effective, OpenSsh
 from engine_host.remote.ssh.connection import Connection

@@ -1,6 +1,6 @@
 """The device of a device's memory: where its room ends, what is said of it, and that nothing is made up."""
 
-from engine_host.protocol.fit import FitPart, FitRequest, PartSource
+from engine_host.protocol.launch.fit import FitPart, FitRequest, PartSource
 from sndr_gui.models.fit.device_memory import device_memories, summary
 from tests.views.samples import fit as fit_samples
 from tests.views.samples.fit import GIB, MIB

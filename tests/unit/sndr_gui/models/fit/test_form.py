@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from engine_host.cli.fit import fit
-from engine_host.protocol.fit import Change
-from engine_host.protocol.plans import EngineKind
+from engine_host.protocol.launch.fit import Change
+from engine_host.protocol.launch.plans import EngineKind
 from sndr_gui.models.fit.form import FitForm, HardwareSource, ModelSource, change_of
 
 CATALOGUE = FitForm(

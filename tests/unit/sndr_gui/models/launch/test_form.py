@@ -3,9 +3,9 @@
 import pytest
 
 from engine_host.protocol.engine_settings.table import Overrides, foreign_to
+from engine_host.protocol.launch.plans import EngineKind, ServerChoice
 from engine_host.protocol.models import ModelFile, ModelOrigin
 from engine_host.protocol.patches import PatchChoice
-from engine_host.protocol.plans import EngineKind, ServerChoice
 from sndr_gui.models.launch.form import Form, words_of
 from sndr_gui.models.launch.subject import Subject, engine_of, of_model
 

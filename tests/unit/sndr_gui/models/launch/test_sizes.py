@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from engine_host.protocol.catalog import PresetEngine
-from engine_host.protocol.fit import Change
+from engine_host.protocol.launch.fit import Change
+from engine_host.protocol.launch.plans import EngineKind, ServerChoice
 from engine_host.protocol.patches import PlannedPatches
-from engine_host.protocol.plans import EngineKind, ServerChoice
 from sndr_gui.models.launch.form import Form
 from sndr_gui.models.launch.sizes import MOST_STREAMS, change_values, context_steps, fit_request, stream_steps
 from sndr_gui.models.launch.subject import of_model, of_preset

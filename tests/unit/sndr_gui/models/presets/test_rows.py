@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from engine_host.core.findings.table import finding
 from engine_host.protocol.catalog import Evidence, PresetStatus, Workload
-from engine_host.protocol.fit import Verdict
+from engine_host.protocol.launch.fit import Verdict
 from sndr_gui.models.fit.device_memory import VERDICTS
 from sndr_gui.models.presets.rows import (
     STATUS_MEANS,

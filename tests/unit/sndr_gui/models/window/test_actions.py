@@ -1,8 +1,8 @@
 """A relaunch asks for the same model in the same engine, with the overrides of that start."""
 
 from engine_host.protocol.engines import EngineState
+from engine_host.protocol.launch.plans import EngineKind, Layer, ServerChoice, Setting
 from engine_host.protocol.patches import PatchChoice, PatchDecision, PatchReason, PlannedPatches
-from engine_host.protocol.plans import EngineKind, Layer, ServerChoice, Setting
 from sndr_gui.models.window.actions import request_of
 from tests.plan_samples import engine_of, vllm_plan
 

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from engine_host.protocol.base import Command, Seconds, Severity, Wire
-from engine_host.protocol.consents import ConsentNeeded
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.launch.consents import ConsentNeeded
 from engine_host.protocol.patches import BisectCheck, PatchChoice, PlannedPatches
 
 

@@ -5,7 +5,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from engine_host.protocol.base import Command, Wire
-from engine_host.protocol.plans import Finding
+from engine_host.protocol.launch.plans import Finding
 
 
 class InstallOnHost(Command):

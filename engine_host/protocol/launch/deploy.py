@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from engine_host.protocol.base import Command, Wire
-from engine_host.protocol.plans import Finding, LaunchRequest
+from engine_host.protocol.launch.plans import Finding, LaunchRequest
 
 GpuUuid = Annotated[str, Field(pattern=r"^(GPU|MIG)-[0-9A-Za-z/-]{8,80}$")]
 

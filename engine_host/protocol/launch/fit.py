@@ -8,7 +8,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from engine_host.protocol.base import Command, Seconds, Severity, Wire
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.plans import EngineKind, EngineRef, ServerChoice
+from engine_host.protocol.launch.plans import EngineKind, EngineRef, ServerChoice
 
 
 class PartSource(StrEnum):

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, model_validator
 
 from engine_host.protocol.base import Command, Page, Seconds, Wire
-from engine_host.protocol.plans import Finding
+from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.text import Line
 
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=200)]

@@ -8,9 +8,9 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from engine_host.protocol.base import Command, Page, Seconds, Wire
-from engine_host.protocol.connect import EndpointModel
+from engine_host.protocol.endpoint.connect import EndpointModel
 from engine_host.protocol.errors import Problem
-from engine_host.protocol.plans import Finding
+from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.text import Line, Text
 
 HOST_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")

@@ -8,7 +8,7 @@ from pydantic import Field
 from engine_host.protocol.base import Command, Page, Seconds, Wire
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.errors import Problem
-from engine_host.protocol.plans import LaunchRequest
+from engine_host.protocol.launch.plans import LaunchRequest
 
 DEFAULT_KEEP_ALIVE = 600.0
 """Seconds that a model stays after its last request where nobody says more."""

@@ -5,7 +5,7 @@ from pydantic import Field
 from engine_host.protocol.base import Command, Page, Seconds, Share, Wire
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.errors import Problem
-from engine_host.protocol.plans import EngineKind, ServerChoice
+from engine_host.protocol.launch.plans import EngineKind, ServerChoice
 
 ALL_LAYERS = "+all-layers"
 """Behind a TurboQuant type: the first and last layers are quantised too (`turboquant-boundary-layers`)."""

@@ -1,0 +1,1 @@
+"""Wire types of what is measured: proofs of kernels, and quality."""

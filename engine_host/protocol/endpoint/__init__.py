@@ -1,0 +1,1 @@
+"""Wire types of the public endpoint: its keys, routes, requests, clients, and models loaded on demand."""

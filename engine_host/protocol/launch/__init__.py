@@ -1,0 +1,1 @@
+"""Wire types of a start: requests, plans, fit, consents, and what is written down."""
