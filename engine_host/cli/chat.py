@@ -12,13 +12,17 @@ from engine_host.cli.start.running import only_one
 from engine_host.client.chat_stream import Answer, collect
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
+from engine_host.protocol.endpoint.connect import EndpointModel
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
+
+_CHOOSE = "Choose one with --model NAME."
 
 
 @click.command()
 @click.argument("text", required=False)
-@click.option("--model", help="Which running model (needed where several run).")
+@click.option("--model", help="Which model, or route (needed where several run).")
 @click.option("--system", help="A system message in front.")
 @click.option("--max-tokens", type=click.IntRange(1), help="End the answer after so many tokens.")
 @click.option("--temperature", type=click.FloatRange(0, 5))
@@ -45,7 +49,7 @@ def chat(
     if temperature is not None:
         options["temperature"] = temperature
     with connected() as client:
-        options["model"] = model or _running(client)
+        options["model"] = model or _only(out, client)
         conversation = _Conversation(client, options, system, raw)
         if text == "-" or (text is None and not sys.stdin.isatty()):
             text = sys.stdin.read()
@@ -130,14 +134,20 @@ def _interactive(out: Output, conversation: _Conversation) -> Exit | None:
             out.record(answer.as_json())
 
 
-def _running(client: ControlClient) -> str:
+def _only(out: Output, client: ControlClient) -> str:
+    """Return the one engine that runs, or else the one model that is offered. Raises HostError."""
     from engine_host.protocol.engines import EngineState
 
     engines = client.call(ops.ENGINES).engines
     serving = [engine for engine in engines if engine.state in {EngineState.READY, EngineState.BUSY}]
-    found = only_one(serving, "Choose one with --model NAME.")
+    found = only_one(serving, _CHOOSE)
     if found is not None:
         return found.name
+    offered = _offered(client)
+    if offered is not None:
+        if offered.on_demand:
+            out.note(f"No model runs; the request loads {offered.id}.")
+        return offered.id
     newest = max(engines, key=lambda engine: engine.created_at, default=None)
     if newest is not None and newest.problem is not None and newest.state is EngineState.FAILED:
         raise HostError(
@@ -155,3 +165,20 @@ def _running(client: ControlClient) -> str:
         "No model is ready.",
         fix="Start one in another terminal: `sndr run --demo`.",
     )
+
+
+def _offered(client: ControlClient) -> EndpointModel | None:
+    """Return the only model that a route or a request's load offers; None without any.
+
+    Raises click.UsageError for several, and for one that another company answers: nobody named it.
+    """
+    models = [model for model in client.call(endpoint_ops.ENDPOINT_MODELS).models if model.chat]
+    if len(models) > 1:
+        names = ", ".join(model.id for model in models)
+        raise click.UsageError(f"No engine runs, and several models are offered: {names}. {_CHOOSE}")
+    if models and models[0].provider is not None:
+        raise click.UsageError(
+            f"No engine runs, and {models[0].id} is answered by {models[0].provider}: what you say would "
+            f"leave this machine. Name it to mean that: sndr chat --model {models[0].id}"
+        )
+    return models[0] if models else None

@@ -478,7 +478,7 @@ def _has_key(headers: Mapping[str, str], keys: KeyRing) -> bool:
 
 
 def _path(scope: Scope) -> str:
-    return str(scope["path"]).removeprefix(scope.get("root_path", "")) or "/"
+    return table.as_meant(str(scope["path"]).removeprefix(scope.get("root_path", "")) or "/")
 
 
 __all__ = ["Gateway", "Limits"]

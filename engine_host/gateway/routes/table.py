@@ -36,6 +36,12 @@ POSTS = {
     "/api/embed": Post(of_ollama.check_embed, ollama.embed),
     "/api/embeddings": Post(of_ollama.check_embed, ollama.embed),
 }
+SHORT = {
+    short: path
+    for path in POSTS
+    if path.startswith("/v1/") and (short := path.removeprefix("/v1")) not in POSTS
+}
+"""Paths as clients ask for them whose base URL has no `/v1`."""
 ASKS = {
     "/tokenize": Ask(fields.check_tokenize, translate.tokenize),
     "/detokenize": Ask(fields.check_detokenize, translate.detokenize),
@@ -98,6 +104,13 @@ OLLAMA_LOADS = frozenset({"/api/chat", "/api/generate"})
 LOAD, UNLOAD = "/api/v1/models/load", "/api/v1/models/unload"
 _OF_ADMINS = frozenset({METRICS, LOAD, UNLOAD})
 """Paths that tell of everybody's requests, or decide what is there for them."""
+
+
+def as_meant(path: str) -> str:
+    """Return the path that a client means whose base URL has no `/v1`, or has one that it adds itself."""
+    if path.startswith("/v1/v1/"):
+        path = path.removeprefix("/v1")
+    return SHORT.get(path, path)
 
 
 def permission(path: str) -> Permission:

@@ -234,8 +234,35 @@ def test_chat_error_in_the_stream(host: FakeHost, sndr: Sndr) -> None:
 
 
 def test_chat_without_a_ready_model(host: FakeHost, sndr: Sndr) -> None:
+    offer(host)
     host.answers["GET /v1/engines"] = engines({**ENGINE, "state": "starting"})
     assert sndr("chat", "Hi")[0] == 4
+
+
+def offer(host: FakeHost, *models: dict[str, Any]) -> None:
+    host.answers["GET /v1/engines"] = engines()
+    listed = [{"context": 4096, "chat": True, **model} for model in models]
+    host.answers["GET /v1/endpoint/models"] = (200, {"seq": 1, "models": listed})
+    host.answers["POST /openai/v1/chat/completions"] = [{"choices": [{"delta": {"content": "a"}}]}, "[DONE]"]
+
+
+def test_chat_without_a_name_asks_the_only_model_that_is_offered(host: FakeHost, sndr: Sndr) -> None:
+    offer(host, {"id": "embeds", "chat": False}, {"id": "coder"})
+    assert sndr("chat", "Hi")[:2] == (0, "a\n")
+    assert host.received[-1][2]["model"] == "coder"
+    offer(host, {"id": "waiting", "on_demand": True})
+    assert "the request loads waiting" in sndr("chat", "Hi")[2]
+    offer(host, {"id": "coder"}, {"id": "waiting", "on_demand": True})
+    code, _, err = sndr("chat", "Hi")
+    assert (code, "several models are offered: coder, waiting" in err) == (2, True)
+
+
+def test_chat_without_a_name_never_leaves_the_machine(host: FakeHost, sndr: Sndr) -> None:
+    offer(host, {"id": "far", "provider": "api.example.org"})
+    code, _, err = sndr("chat", "Hi")
+    assert (code, "api.example.org" in err, "sndr chat --model far" in err) == (2, True, True)
+    assert all("/openai/" not in str(one) for one in host.received)
+    assert sndr("chat", "Hi", "--model", "far")[0] == 0
 
 
 def test_raw_chat_completes_text(host: FakeHost, sndr: Sndr) -> None:

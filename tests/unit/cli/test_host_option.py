@@ -52,6 +52,7 @@ def test_each_command_that_is_shown_names_the_host(gpu: FakeHost, sndr: Sndr) ->
     _, out, _ = sndr("--host", "gpu", "status")
     assert "$ sndr --host gpu logs engine-7" in out
     assert "$ sndr --host gpu run m" in out
+    gpu.answers["GET /v1/endpoint/models"] = (200, {"seq": 1, "models": []})
     _, _, error = sndr("--host", "gpu", "chat", "hello")
     assert "sndr --host gpu run m" in error
     _, out, _ = sndr("--host", "gpu", "chat", "hello", "--json")

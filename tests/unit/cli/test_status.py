@@ -79,6 +79,7 @@ def test_an_engine_that_failed_names_its_log_and_how_to_start_it_again(host: Fak
     assert "engine-7: vLLM was ended by SIGKILL." in out
     assert "$ sndr logs engine-7" in out
     assert "$ sndr run m" in out
+    host.answers["GET /v1/endpoint/models"] = (200, {"seq": 1, "models": []})
     code, _, err = sndr("chat", "hello")
     assert code == 4
     for words in ("vLLM was ended by SIGKILL.", "sndr logs engine-7", "$ sndr run m"):

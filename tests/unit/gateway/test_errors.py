@@ -23,7 +23,9 @@ from tests.unit.gateway.asking import CHAT, HELLO, ask, code_of
     [
         ("GET", "/v2", 404, "unknown_route"),
         ("POST", "/v1/batches", 404, "unknown_route"),
-        ("POST", "/chat/completions", 404, "unknown_route"),
+        ("POST", "/v2/chat/completions", 404, "unknown_route"),
+        ("POST", "/v1/v1/v1/chat/completions", 404, "unknown_route"),
+        ("GET", "/chat/completions", 405, "method_not_allowed"),
         ("GET", CHAT, 405, "method_not_allowed"),
         ("OPTIONS", CHAT, 405, "method_not_allowed"),
         ("DELETE", "/v1/models", 405, "method_not_allowed"),
@@ -35,9 +37,19 @@ def test_routes_that_are_not_there(world: Any, method: str, path: str, status: i
     assert code_of(ask(world, method, path)) == (status, code)
 
 
-def test_a_missing_v1_is_pointed_out(world: Any) -> None:
-    message = ask(world, "POST", "/chat/completions").json()["error"]["message"]
+def test_another_version_is_pointed_out(world: Any) -> None:
+    message = ask(world, "POST", "/v2/chat/completions").json()["error"]["message"]
     assert "Did you mean /v1/chat/completions?" in message
+
+
+@pytest.mark.parametrize("path", ["/chat/completions", "/v1/v1/chat/completions"])
+def test_a_base_url_may_lack_its_version_or_have_it_twice(world: Any, path: str) -> None:
+    asked: list[Any] = []
+    answer = ask(world, "POST", path, lambda served: asked.append(served.engine), json=HELLO)
+    assert answer.status_code == 200, answer.text
+    assert asked[0].received[0][0] == CHAT
+    refused = ask(world, "POST", path.replace("chat/completions", "messages"), content=b"{")
+    assert refused.json()["type"] == "error", "in Anthropic's form"
 
 
 @pytest.mark.parametrize(

@@ -20,3 +20,9 @@ def test_the_tables_are_those_of_the_code() -> None:
     assert paths("POST") == {*table.POSTS, *table.ASKS, *table.POSTED_GETS, table.LOAD, table.UNLOAD}
     assert paths("GET") == {*table.GETS, *BELOW, table.METRICS}
     assert paths("") == set(table.CLOSED)
+
+
+def test_each_short_path_is_told() -> None:
+    told = TEXT.partition("is answered without it too (")[2].partition(")")[0]
+    for short in table.SHORT:
+        assert short.startswith(tuple(re.findall(r"`(/[^`]*)`", told))), short
