@@ -18,8 +18,9 @@ from engine_host.gateway.openai.frames import WholeFrames
 from engine_host.gateway.passage import Passage
 
 # A quotation mark within a text has a stroke before it, so none of these stands in one.
-_CALLS = (b'"tool_calls":[{', b'"type":"function_call"')
-_TEXTS = (b'"content":"', b'"type":"response.output_text.delta"')
+_CALLS = (b'"tool_calls":[{', b'"type":"function_call"', b'"type":"tool_use"')
+_TEXTS = (b'"content":"', b'"type":"response.output_text.delta"', b'"type":"text_delta"')
+_LIMITS = (b'"finish_reason":"length"', b'"type":"response.incomplete"', b'"stop_reason":"max_tokens"')
 _FAILS = b'"error":'
 _MOST_TEXTS = 40
 """Pieces of text before a call: some models say first what they are about to do."""
@@ -59,6 +60,8 @@ class ToolOrAgain(Passage):
             self._held += frame + sse.FRAME_END
             self._decided = self._decided or _has(frame, _CALLS) or _FAILS in frame
             self._texts += _has(frame, _TEXTS)
+            # What thought until its limit would do so again.
+            self._decided = self._decided or (not self._texts and _has(frame, _LIMITS))
         if self._decided:
             return self._passage.feed(self._held + self._frames.end())
         if self._texts > _MOST_TEXTS or len(self._held) > _MOST_HELD:
@@ -73,7 +76,7 @@ class ToolOrAgain(Passage):
 
     def convert(self, body: bytes) -> bytes:
         """Return a whole answer with a call. Raises AskAgainError for one without."""
-        if _calls_a_tool(body):
+        if _calls_a_tool(body) or _thought_alone(body):
             return self._passage.convert(body)
         raise AskAgainError(self._alone)
 
@@ -87,20 +90,37 @@ def _has(frame: bytes, marks: tuple[bytes, ...]) -> bool:
 
 
 def _calls_a_tool(body: bytes) -> bool:
-    """Return True for an answer that calls a tool, in the form of a chat or of Responses."""
+    """Return True for an answer that calls a tool, in the form of a chat, of Responses or of Messages."""
     try:
         answer = json_text.parse_object(body)
     except ValueError:
         return False
-    choices = answer.get("choices")
-    messages = (
-        [one.get("message") for one in choices if isinstance(one, dict)] if isinstance(choices, list) else []
-    )
+    messages = [one.get("message") for one in _list(answer.get("choices")) if isinstance(one, dict)]
     if any(isinstance(one, dict) and one.get("tool_calls") for one in messages):
         return True
-    output = answer.get("output")
-    items = output if isinstance(output, list) else []
-    return any(isinstance(item, dict) and item.get("type") == "function_call" for item in items)
+    parts = [*_list(answer.get("output")), *_list(answer.get("content"))]
+    return any(isinstance(one, dict) and one.get("type") in ("function_call", "tool_use") for one in parts)
+
+
+def _thought_alone(body: bytes) -> bool:
+    """Return True for an answer in which nothing was written before its limit came."""
+    try:
+        answer = json_text.parse_object(body)
+    except ValueError:
+        return False
+    if answer.get("stop_reason") == "max_tokens":
+        return not any(isinstance(one, dict) and one.get("text") for one in _list(answer.get("content")))
+    choices = [one for one in _list(answer.get("choices")) if isinstance(one, dict)]
+    return bool(choices) and all(
+        one.get("finish_reason") == "length"
+        and isinstance(one.get("message"), dict)
+        and not one["message"].get("content")
+        for one in choices
+    )
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _written(body: dict[str, Any]) -> bytes:

@@ -7,6 +7,7 @@ from typing import Any
 from engine_host.core.outside import json_text
 from engine_host.gateway import error_answers as faults
 from engine_host.gateway.call import Call
+from engine_host.gateway.chat.forced_call import has_to_call
 from engine_host.gateway.chat.request import repaired as repaired_chat
 from engine_host.gateway.chat.tool_or_format import both
 from engine_host.gateway.messages.events import MessageEvents
@@ -21,7 +22,7 @@ from engine_host.gateway.responses.events import ResponseEvents
 from engine_host.gateway.responses.failures import FailureTold
 from engine_host.gateway.responses.from_chat import ChatAsResponse
 from engine_host.gateway.responses.request import repaired as repaired_response
-from engine_host.gateway.routes.calls import READER, check_writes
+from engine_host.gateway.routes.calls import READER, as_calls, check_writes, forced
 from engine_host.gateway.routes.rows import Asked
 from engine_host.protocol.errors import Reason
 
@@ -52,7 +53,20 @@ def responses(asked: Asked) -> Call:
     told = ResponseEvents(frame, hides_progress=long)
     raw = progress.with_progress(raw) if long else raw
     call = Call(asked.path, raw, asked.stream, passage=told, reader=COUNT_RESPONSES)
+    if body.get("tool_choice") == "required":
+        otherwise = _response_as_calls(asked, body, frame)
+        return call if otherwise is None else forced(call, otherwise)
     return both(body, call)
+
+
+def _response_as_calls(asked: Asked, body: dict[str, Any], frame: Frame) -> Call | None:
+    """Ask for calls alone; None for tools or words that no chat has."""
+    try:
+        chat = responses_to_chat.as_chat(body)
+    except faults.EndpointError:
+        return None
+    passage = Two(ChatAsResponse(asked.request_id.removeprefix("req_")), ResponseEvents(frame))
+    return as_calls(chat, asked.target, passage) if has_to_call(chat) else None
 
 
 def _response_as_chat(asked: Asked, frame: Frame) -> Call | None:
@@ -75,16 +89,24 @@ def messages(asked: Asked) -> Call:
         return _as_chat(asked)
     if not asked.target.native_infill:
         return Call(asked.path, raw, asked.stream)
+    call = Call(asked.path, raw, asked.stream, passage=MessageEvents(), reader=COUNT_MESSAGES)
     wanted = wanted_format(body)
-    if wanted is None:
-        return Call(asked.path, raw, asked.stream, passage=MessageEvents(), reader=COUNT_MESSAGES)
-    chat = {**as_chat(body), "response_format": wanted}
-    if chat.get("tool_choice") == "required":
-        del chat["response_format"]
+    if wanted is None and not _is_any(body.get("tool_choice")):
+        return call
+    chat = as_chat(body)
     passage = ChatAsMessage("msg_" + asked.request_id.removeprefix("req_"), asked.target.name)
+    if has_to_call(chat):
+        return forced(call, as_calls(chat, asked.target, passage))
+    if wanted is None:
+        return call
+    chat["response_format"] = wanted
     raw = json.dumps(chat, ensure_ascii=False).encode()
     call = Call("/v1/chat/completions", raw, asked.stream, passage=passage, reader=READER)
     return both(chat, call)
+
+
+def _is_any(choice: object) -> bool:
+    return isinstance(choice, dict) and choice.get("type") == "any"
 
 
 def _as_chat(asked: Asked) -> Call:

@@ -9,8 +9,9 @@ from typing import Any
 from engine_host.gateway import error_answers as faults
 from engine_host.gateway import reranking
 from engine_host.gateway.call import Call
+from engine_host.gateway.chat.forced_call import CallsOfText, as_format, has_to_call
 from engine_host.gateway.chat.request import repaired
-from engine_host.gateway.chat.tool_or_format import both
+from engine_host.gateway.chat.tool_or_format import ToolOrAgain, both
 from engine_host.gateway.directory import Target
 from engine_host.gateway.openai import progress
 from engine_host.gateway.openai.completion_logprobs import CompletionLogprobs
@@ -30,6 +31,7 @@ from engine_host.protocol.errors import Reason
 
 # llama.cpp reads messages, tools, schemas and pictures for it as for an answer.
 READER = "/apply-template"
+_CHAT = "/v1/chat/completions"
 
 
 def embeddings(asked: Asked) -> Call:
@@ -73,7 +75,23 @@ def chat(asked: Asked, told: Passage | None = None) -> Call:
     call = _plain(asked.path, raw, body, asked.target)
     if told is not None:
         call = translated(call, told)
-    return both(body, call) if asked.target.native_infill else call
+    if not asked.target.native_infill:
+        return call
+    return forced(call, as_calls(body, asked.target, told)) if has_to_call(body) else both(body, call)
+
+
+def forced(call: Call, otherwise: Call) -> Call:
+    """Return a call that has to be answered with a tool's; `otherwise` is asked where it is not."""
+    passage = ToolOrAgain(call.passage or Passage(), otherwise)
+    return replace(call, passage=passage, tentative=True)
+
+
+def as_calls(chat: dict[str, Any], target: Target, told: Passage | None = None) -> Call:
+    """Return the request of llama.cpp that cannot be answered but with calls of the chat's tools."""
+    body = as_format(chat)
+    call = _plain(_CHAT, json.dumps(body, ensure_ascii=False).encode(), body, target)
+    call = translated(call, CallsOfText())
+    return call if told is None else translated(call, told)
 
 
 def completion(asked: Asked) -> Call:
