@@ -80,6 +80,8 @@ class ChatAsMessage(Passage):
                 return self.failure(faults.engine_fault(500, data), "")
             choices = chunk.get("choices") or [{}]
             self._note(chunk, choices[0])
+            if not self._begun:
+                self._message["usage"] |= _read(chunk.get("prompt_progress"))
             return self._begin() + self._delta(choices[0].get("delta") or {})
         except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
             raise faults.odd_answer() from error
@@ -169,6 +171,14 @@ def _blocks(message: dict[str, Any]) -> list[dict[str, Any]]:
         given = json_text.parse_object(function.get("arguments") or "{}")
         blocks.append({"type": "tool_use", "id": call.get("id"), "name": function["name"], "input": given})
     return blocks
+
+
+def _read(progress: object) -> dict[str, int]:
+    """Return what llama.cpp says of a prompt before it has read it, as Anthropic's first event has it."""
+    if not isinstance(progress, dict):
+        return {}
+    total, cached = int(progress.get("total") or 0), int(progress.get("cache") or 0)
+    return {"input_tokens": max(0, total - cached), "cache_read_input_tokens": max(0, cached)}
 
 
 def _told(event: dict[str, Any]) -> bytes:

@@ -1,4 +1,7 @@
-"""Write a Messages request as a chat, for what llama.cpp's own route leaves out: the form of the answer."""
+"""Write a Messages request as a chat, for what llama.cpp's own route leaves out.
+
+That is the form of the answer, and its progress with a long prompt.
+"""
 
 import json
 from typing import Any

@@ -2,6 +2,7 @@
 
 import json
 import time
+from functools import partial
 from typing import Any
 
 from engine_host.core.outside import json_text
@@ -89,20 +90,23 @@ def messages(asked: Asked) -> Call:
         return _as_chat(asked)
     if not asked.target.native_infill:
         return Call(asked.path, raw, asked.stream)
-    call = Call(asked.path, raw, asked.stream, passage=MessageEvents(), reader=COUNT_MESSAGES)
     wanted = wanted_format(body)
-    if wanted is None and not _is_any(body.get("tool_choice")):
+    # Of a chat it is not told which of several words ended it.
+    long = progress.is_long(raw, body) and not body.get("stop_sequences")
+    call = Call(asked.path, raw, asked.stream, passage=MessageEvents(), reader=COUNT_MESSAGES)
+    if wanted is None and not long and not _is_any(body.get("tool_choice")):
         return call
     chat = as_chat(body)
-    passage = ChatAsMessage("msg_" + asked.request_id.removeprefix("req_"), asked.target.name)
-    if has_to_call(chat):
-        return forced(call, as_calls(chat, asked.target, passage))
-    if wanted is None:
-        return call
-    chat["response_format"] = wanted
-    raw = json.dumps(chat, ensure_ascii=False).encode()
-    call = Call("/v1/chat/completions", raw, asked.stream, passage=passage, reader=READER)
-    return both(chat, call)
+    told = partial(ChatAsMessage, "msg_" + asked.request_id.removeprefix("req_"), asked.target.name)
+    has_to = has_to_call(chat)
+    if wanted is not None and not has_to:
+        chat["response_format"] = wanted
+    if long or "response_format" in chat:
+        # The engine tells of a message neither its progress nor has it a format; the words are the same.
+        written = json.dumps(chat, ensure_ascii=False).encode()
+        written = progress.with_progress(written) if long else written
+        call = Call("/v1/chat/completions", written, asked.stream, passage=told(), reader=READER)
+    return forced(call, as_calls(chat, asked.target, told())) if has_to else both(chat, call)
 
 
 def _is_any(choice: object) -> bool:

@@ -144,6 +144,49 @@ def test_a_request_as_claude_code_writes_it(real: Any) -> None:
     asyncio.run(go())
 
 
+def test_a_long_request_has_the_same_words_and_tells_its_tokens_first(real: Any) -> None:
+    async def go() -> None:
+        async with real(model=DEMO, slots=1) as served, anthropic_client(served.url) as ai:
+            use: Any = {"type": "tool_use", "id": "a1", "name": "weather", "input": {"city": "Paris"}}
+            messages: Any = [
+                {
+                    "role": "user",
+                    "content": [{"type": "text", "text": "hi"}, {"type": "text", "text": "you"}],
+                },
+                {"role": "assistant", "content": [{"type": "text", "text": "Look."}, use]},
+                {
+                    "role": "user",
+                    "content": [
+                        {
+                            "type": "tool_result",
+                            "tool_use_id": "a1",
+                            "content": [{"type": "text", "text": "sunny"}],
+                        },
+                        {"type": "text", "text": "So?"},
+                    ],
+                },
+            ]
+            system: Any = [{"type": "text", "text": "Be brief."}, {"type": "text", "text": "Be kind."}]
+            same: Any = {"model": MODEL, "system": system, "messages": messages, "tools": [WEATHER, CLOCK]}
+            counted = (await ai.messages.count_tokens(**same)).input_tokens
+            # What makes it long is in no prompt.
+            asked: Any = {**same, "max_tokens": 30, "metadata": {"user_id": "x" * 20_000}}
+            starts = []
+            async with ai.messages.stream(**asked, extra_body=COLD) as stream:
+                async for event in stream:
+                    if event.type == "message_start":
+                        starts.append(event.message.usage)
+                final = await stream.get_final_message()
+            short = await ai.messages.create(**{**same, "max_tokens": 30}, extra_body=COLD)
+            assert [one.input_tokens + (one.cache_read_input_tokens or 0) for one in starts] == [counted]
+            read = final.usage.input_tokens + (final.usage.cache_read_input_tokens or 0)
+            assert (read, final.content[0].text) == (counted, short.content[0].text)
+            (_, request, _) = served.gateway.request_log.requests()
+            assert (request.prefill_of, request.prompt_tokens) == (counted, counted)
+
+    asyncio.run(go())
+
+
 def test_errors_become_the_clients_own(real: Any) -> None:
     async def go() -> None:
         async with real(model=DEMO, slots=1) as served, anthropic_client(served.url, retries=2) as ai:

@@ -56,35 +56,45 @@ def test_a_long_prompt_tells_its_progress_and_the_client_sees_nothing_of_it(worl
     asyncio.run(go())
 
 
-@pytest.mark.parametrize("path", ["/v1/responses", "/api/chat"])
+@pytest.mark.parametrize("path", ["/v1/responses", "/v1/messages", "/api/chat"])
 def test_other_forms_tell_it_too(world: Any, scripts: Any, path: str) -> None:
     def event(kind: str, **more: Any) -> Any:
         value = {"type": kind, "response": {"id": "r", "object": "response"}, **more}
         return scripts.http_chunk(f"event: {kind}\ndata: {json.dumps(value)}\n\n".encode())
 
+    is_response = path == "/v1/responses"
+
     async def script(engine: Any, body: dict[str, Any], writer: asyncio.StreamWriter) -> None:
         assert body["return_progress"] is True
         writer.write(scripts.stream_head)
         progress = {"total": 4000, "cache": 0, "processed": 1000, "time_ms": 5}
-        if "input" in body:
+        if is_response:
             writer.write(event("response.created") + event("response.in_progress", prompt_progress=progress))
         else:
             writer.write(scripts.http_chunk(told(1000)))
         await writer.drain()
         await engine.go.wait()
-        end = event("response.completed") if "input" in body else scripts.http_chunk(b"data: [DONE]\n\n")
+        end = event("response.completed") if is_response else scripts.http_chunk(b"data: [DONE]\n\n")
         writer.write(end + b"0\r\n\r\n")
 
     async def go() -> None:
         async with world(script) as served, httpx.AsyncClient(base_url=served.url) as client:
-            asked = asyncio.create_task(client.post(path, json={**LONG, "input": "word " * 6000}))
+            asked = asyncio.create_task(
+                client.post(path, json={**LONG, "max_tokens": 9, "input": "word " * 6000})
+            )
             async with asyncio.timeout(5):
                 while not any(one.prefill_tokens for one in served.gateway.request_log.requests()):  # noqa: ASYNC110
                     await asyncio.sleep(0.005)
             (request,) = served.gateway.request_log.requests()
             assert (request.prefill_tokens, request.prefill_of) == (1000, 4000)
             served.engine.go.set()
-            assert "prompt_progress" not in (await asked).text
+            answer = await asked
+            assert "prompt_progress" not in answer.text
+            if path == "/v1/messages":
+                first, *_, last = answer.text.removesuffix("\n\n").split("\n\n")
+                assert '"usage":{"input_tokens":4000,"output_tokens":0' in first
+                assert last.startswith("event: message_stop")
+                assert served.engine.received[0][0] == CHAT
 
     asyncio.run(go())
 
