@@ -7,8 +7,10 @@ import click
 from pydantic import TypeAdapter, ValidationError
 
 from engine_host.protocol.catalog import Id
+from engine_host.protocol.remote.hosts import HostName
 
 _ID: TypeAdapter[str] = TypeAdapter(Id)
+_HOST: TypeAdapter[str] = TypeAdapter(HostName)
 _COUNTED = re.compile(r"(?P<count>\d+)\s*[x×]\s*(?P<name>\S.*)")
 _MOST = 8
 
@@ -29,6 +31,20 @@ class PresetId(click.ParamType[str]):
                 param,
                 ctx,
             )
+
+
+class NewHostName(click.ParamType[str]):
+    """A name by which a host can be kept."""
+
+    name = "host"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name as it is. Raises click.BadParameter that says what a name may hold."""
+        try:
+            return _HOST.validate_python(value)
+        except ValidationError as error:
+            why = str(error.errors(include_url=False, include_input=False)[0]["msg"])
+            self.fail(f"{str(value)[:80]!r}: {why.removeprefix('Value error, ')}.", param, ctx)
 
 
 def counted_hardware(hardware: str | None, count: int | None) -> tuple[str | None, int | None]:

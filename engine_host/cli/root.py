@@ -1,6 +1,7 @@
 """`sndr`: everything that the window does, on the command line."""
 
 import os
+import shlex
 from collections.abc import Sequence
 
 import click
@@ -146,16 +147,31 @@ def carry_out(words: Sequence[str]) -> int:
         error.show()
         return error.exit_code
     except click.ClickException as error:
+        told = _explained(error, words)
         if "--json" not in words:
-            error.show()
-            return error.exit_code
+            told.show()
+            return told.exit_code
         # The command, which knows of --json, was not reached.
-        at = error.ctx if isinstance(error, click.UsageError) else None
+        at = told.ctx if isinstance(told, click.UsageError) else None
         where = at.command_path if at is not None else "sndr"
         fix = Fix(text="See what it takes.", command=f"{where} --help")
-        problem = Problem(reason=Reason.BAD_REQUEST, message=error.format_message(), fix=fix)
+        problem = Problem(reason=Reason.BAD_REQUEST, message=told.format_message(), fix=fix)
         Output(as_json=True).problem(problem)
-        return error.exit_code
+        return told.exit_code
     except (click.Abort, EOFError):
         return Exit.INTERRUPTED
     return code if isinstance(code, int) else Exit.OK
+
+
+def _explained(error: click.ClickException, words: Sequence[str]) -> click.ClickException:
+    """Return the error as it is, or of a --host that stands too late, with the place where it belongs."""
+    if not isinstance(error, click.NoSuchOption) or error.option_name != "--host":
+        return error
+    if (why := _HERE.get(words[0] if words else "")) is not None:
+        return click.UsageError(f"`sndr {words[0]}` goes without --host: {why}", error.ctx)
+    at = next(number for number, word in enumerate(words) if word.partition("=")[0] == "--host")
+    _, joined, name = words[at].partition("=")
+    after = at + 1 if joined else at + 2
+    name = name if joined else next(iter(words[at + 1 : after]), "NAME")
+    meant = shlex.join(["sndr", "--host", name, *words[:at], *words[after:]])
+    return click.UsageError(f"--host goes before the command: {meant}", error.ctx)

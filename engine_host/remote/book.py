@@ -11,7 +11,13 @@ from engine_host.core.errors import HostError
 from engine_host.core.store import Store
 from engine_host.protocol.base import Seconds
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.remote.hosts import AddRemoteHost, ChangeRemoteHost, HostProfile, RemoteFacts
+from engine_host.protocol.remote.hosts import (
+    AddRemoteHost,
+    ChangeRemoteHost,
+    HostProfile,
+    RemoteEngine,
+    RemoteFacts,
+)
 
 _log = logging.getLogger(__name__)
 _KIND, _FACTS, _PROFILE = "remote_host", "remote_facts", "remote_profile"
@@ -141,20 +147,15 @@ class HostBook:
         except ValidationError:
             return HostProfile(host=name)
 
-    def keep_profile(self, name: str) -> HostProfile:
-        """Keep the engines of the newest facts as right.
+    def keep_profile(
+        self, name: str, engines: tuple[RemoteEngine, ...], others: tuple[RemoteEngine, ...]
+    ) -> HostProfile:
+        """Keep engines as right; `others` ran beside them.
 
-        Raises HostError: not_found, conflict where none were read; and what saving raises.
+        Raises HostError(not_found), and what saving raises.
         """
-        facts = self.facts(name)
-        if not facts.engines:
-            raise HostError(
-                Reason.CONFLICT,
-                f"No engine is known to run on {name}.",
-                cause="Its facts were not read yet, or nothing ran when they were.",
-                fix=Fix(text="Read its facts anew.", command=f"sndr host probe {name}"),
-            )
-        kept = HostProfile(host=name, kept_at=time.time(), engines=facts.engines)
+        self.get(name)
+        kept = HostProfile(host=name, kept_at=time.time(), engines=engines, others=others)
         self._store.put(_PROFILE, name, time.time(), kept.model_dump_json())
         return kept
 

@@ -19,8 +19,10 @@ from engine_host.protocol.base import PROTOCOL_MAJOR, Version
 from engine_host.protocol.endpoint.connect import EndpointModel, EndpointModelPage
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.host import HostInfo
+from engine_host.protocol.models import ModelPage
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
+from engine_host.protocol.presets import PresetPage
 from engine_host.remote.run import SCRIPTS, RemoteOutcome, RemoteScript
 from engine_host.remote.ssh.connection import Connection
 from engine_host.remote.ssh.failures import forward_refused
@@ -31,6 +33,8 @@ _LOOK = 5.0
 """Seconds between two looks at one that answers."""
 _PAUSES = (1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds between two looks for one that is not there; a probe looks at once."""
+_STARTABLE = 60.0
+"""Seconds after which it is asked again what could be started there."""
 _PATIENCE = 15.0
 _MOST_MODELS = 500
 _Answer = TypeVar("_Answer", bound=BaseModel)
@@ -41,7 +45,8 @@ Run = Callable[[RemoteScript], Awaitable[RemoteOutcome]]
 class EngineHostThere:
     """The engine host of a connected machine; `reachable` while its forwarded socket answers.
 
-    `models` are those that its endpoint answers for, `token` opens its control API.
+    `models` are those that its endpoint answers for, `startable` the names of those that could be started as
+    last asked; `token` opens its control API.
     """
 
     reachable: bool = False
@@ -50,6 +55,7 @@ class EngineHostThere:
     protocol: str | None = None
     problem: Problem | None = None
     models: tuple[EndpointModel, ...] = ()
+    startable: frozenset[str] = frozenset()
     token: str = field(default="", repr=False)
 
 
@@ -61,6 +67,7 @@ class EngineHostLink:
         self._run = run
         self._changed = changed
         self._now = asyncio.Event()
+        self._seen = asyncio.Event()
         self._forwarded: str | None = None
         self._endpoint: str | None = None
         self._stood = False
@@ -68,6 +75,19 @@ class EngineHostLink:
     def look(self) -> None:
         """Look now and not only after the pause."""
         self._now.set()
+
+    async def look_now(self, seconds: float) -> None:
+        """Look now, and wait that long at most for what is found."""
+        seen = self._seen
+        self._now.set()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await seen.wait()
+
+    def _tell(self, there: EngineHostThere) -> None:
+        self._changed(there)
+        seen, self._seen = self._seen, asyncio.Event()
+        seen.set()
 
     async def keep(self) -> None:
         """Find it and stay with it, until this is cancelled."""
@@ -84,7 +104,7 @@ class EngineHostLink:
             self._stood = False
             with contextlib.suppress(OSError):
                 self._connection.folder.token.unlink()
-            self._changed(EngineHostThere(problem=problem))
+            self._tell(EngineHostThere(problem=problem))
             await self._pause(_PAUSES[min(failed, len(_PAUSES) - 1)])
             failed += 1
 
@@ -113,12 +133,29 @@ class EngineHostLink:
             protocol=f"{version.major}.{version.minor}",
             token=token,
         )
+        startable = await self._startable(token)
+        again = asyncio.get_running_loop().time() + _STARTABLE
         while True:
             # One that was started anew takes this token no more.
             models = (await self._get(token, endpoint_ops.ENDPOINT_MODELS.path, EndpointModelPage)).models
             self._stood = True
-            self._changed(replace(there, models=models[:_MOST_MODELS]))
+            self._tell(replace(there, models=models[:_MOST_MODELS], startable=startable))
             await self._pause(_LOOK)
+            if asyncio.get_running_loop().time() >= again:
+                startable = await self._startable(token)
+                again = asyncio.get_running_loop().time() + _STARTABLE
+
+    async def _startable(self, token: str) -> frozenset[str]:
+        """Return the names of the models and presets there; none where it does not tell."""
+        try:
+            models = (await self._get(token, ops.MODELS.path, ModelPage)).models
+            presets = (await self._get(token, ops.PRESETS.path, PresetPage)).presets
+        except HostError as error:
+            # A version that lists them in another way is used all the same.
+            _log.info("what could be started there is not known: %s", error.problem.sentence())
+            return frozenset()
+        named = {name for model in models for name in (model.id, model.name)}
+        return frozenset(named | {one.preset.id for one in presets})
 
     async def _find(self) -> tuple[str, str]:
         """Return where it listens there, and its token. Raises HostError where none runs."""

@@ -1,6 +1,8 @@
 """The engines of connected machines, as routes may lead to them: HOST/ENGINE, asked over the connection."""
 
-from collections.abc import Iterator
+import asyncio
+import shlex
+from collections.abc import Iterable, Iterator
 
 from engine_host.gateway.directory import Target
 from engine_host.gateway.routing.elsewhere import OtherMachines
@@ -23,7 +25,7 @@ class RemoteEngines:
 
     def others(self) -> OtherMachines:
         """Return them as routes see them."""
-        return OtherMachines(self.targets, self.means, self.known, self.why_not, self.command)
+        return OtherMachines(self.targets, self.means, self.known, self.why_not, self.command, self.look)
 
     def targets(self) -> list[Target]:
         """Return the engines that can be asked now."""
@@ -40,7 +42,14 @@ class RemoteEngines:
         there, running = self._hosts.there(host), self._hosts.running(host)
         if running is not None:
             return any(model.id == engine for model in running)
-        return any(model.id == engine for model in there.models) if there.reachable else None
+        if not there.reachable:
+            return None
+        return engine in there.startable or any(model.id == engine for model in there.models)
+
+    async def look(self, names: Iterable[str]) -> None:
+        """Ask the engine hosts of some engines what runs there now."""
+        hosts = {name.partition("/")[0] for name in names if self.means(name)}
+        await asyncio.gather(*(self._hosts.look_now(host) for host in hosts))
 
     def why_not(self, name: str) -> str:
         """Say what hinders an engine that cannot be asked; it is looked for again at once."""
@@ -48,15 +57,15 @@ class RemoteEngines:
         self._hosts.look(host)
         shown = self._hosts.shown(host)
         if shown.state is not RemoteHostState.CONNECTED:
-            return f"{host} is not connected. Connect it with: {self.command(name)}"
+            return f"{host} is not connected."
         if shown.mode is not RemoteMode.ENGINE_HOST:
-            return f"{engine} does not answer on {host}. What runs there: {self.command(name)}"
+            return f"{engine} does not answer on {host}."
         if shown.control_socket is None:
             problem = shown.engine_host_problem
             return (
                 problem.message if problem is not None else f"The engine host on {host} is being looked for."
             )
-        return f"{engine} does not run on {host}. Start it with: {self.command(name)}"
+        return f"{engine} does not run on {host}."
 
     def command(self, name: str) -> str:
         """Return the command that would help."""
@@ -65,7 +74,7 @@ class RemoteEngines:
         if self._hosts.running(host) is not None:
             return f"sndr host facts {host}"
         if there.reachable:
-            return f"sndr --host {host} run {engine}"
+            return shlex.join(["sndr", "--host", host, "run", engine])
         fix = there.problem.fix if there.problem is not None else None
         return (fix.command if fix is not None else None) or f"sndr host connect {host}"
 

@@ -33,6 +33,8 @@ from engine_host.remote.versions import standing
 _log = logging.getLogger(__name__)
 _SSH_ITSELF = 255
 """The exit code of ssh for its own failures; a program there may have it too."""
+_LOOK_NOW = 2.0
+"""Seconds for which somebody waits who wants to see what runs there now."""
 _MOST = 4 << 20
 """Bytes that are kept of what a program there prints."""
 
@@ -274,6 +276,11 @@ class RemoteHosts:
         """Look for the engine host there at once: it was installed or started."""
         if name in self._links:
             self._links[name].look()
+
+    async def look_now(self, name: str) -> None:
+        """Ask what runs there now, and wait a moment for the answer; nothing without a connection."""
+        if name in self._links:
+            await self._links[name].look_now(_LOOK_NOW)
 
     async def close(self) -> None:
         """End all connections."""

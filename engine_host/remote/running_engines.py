@@ -74,20 +74,26 @@ class RunningEngines:
         self._changed = changed
         self._now = asyncio.Event()
         self._forwarded: set[str] = set()
+        self._places: list[tuple[str, str]] = []
 
     def look(self) -> None:
         """Look now and not only after the pause."""
         self._now.set()
 
+    async def look_now(self, seconds: float) -> None:
+        """Ask the engines that were found which models they have, for that long at most."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._tried(self._ask(self._places), None)
+
     async def keep(self) -> None:
         """Look again and again, until this is cancelled."""
-        places: list[tuple[str, str]] = []
         while True:
             # What cannot be read now may be in a minute; the connection itself is watched elsewhere.
-            places = await self._tried(self._read_places(), places)
+            self._places = await self._tried(self._read_places(), self._places)
             until = asyncio.get_running_loop().time() + _FACTS
             while asyncio.get_running_loop().time() < until and not self._now.is_set():
-                await self._tried(self._ask(places), None)
+                await self._tried(self._ask(self._places), None)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(_MODELS):
                         await self._now.wait()

@@ -6,6 +6,7 @@ import time
 import click
 
 from engine_host.cli.output import Exit, Output, command, table
+from engine_host.cli.param_types import NewHostName
 from engine_host.cli.remote.connecting import connect as connected
 from engine_host.cli.remote.fact_lines import fact_lines
 from engine_host.cli.start.host import find_or_start
@@ -70,7 +71,7 @@ def candidates(out: Output) -> Exit | None:
 
 
 @host.command("add")
-@click.argument("name")
+@click.argument("name", type=NewHostName())
 @click.argument("destination", required=False)
 @click.option("--agentless", is_flag=True, help="Install nothing there: facts and engines that run already.")
 @click.option("--model-root", help="The folder of its models.")

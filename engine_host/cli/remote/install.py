@@ -63,11 +63,13 @@ def install(out: Output, name: str, offline: bool, demo: bool, dry_run: bool) ->
 @command
 def update(out: Output, name: str, offline: bool, demo: bool, dry_run: bool, back: bool) -> Exit | None:
     """Put this version in the place of the one on NAME; the old one stays until the new one works."""
-    if back and (offline or demo or dry_run):
-        raise click.UsageError("--back takes no other option.")
+    if back and (offline or demo):
+        raise click.UsageError("--back takes no option but --dry-run: nothing is sent for it.")
     asked = InstallOnHost(offline=offline, demo=demo)
     with find_or_start() as hold:
         connect(hold.client, name, out)
+        if dry_run and back:
+            return _planned(out, hold.client.call(ops.PLAN_HOST_BACK, name=name))
         if dry_run:
             return _planned(out, hold.client.call(ops.PLAN_HOST_INSTALL, asked, name=name))
         if back:

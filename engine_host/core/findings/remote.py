@@ -55,6 +55,13 @@ REMOTE = {
         fix="Let its administrator permit it, then update.",
         command="sudo loginctl enable-linger {user}",
     ),
+    "remote.plain/no-services": Text(
+        WARNING,
+        "The host is started as a plain process, because {why}: it does not come back by itself after a "
+        "restart of that machine.",
+        fix="Start it again after a restart; nothing is installed anew.",
+        command="sndr host update {host}",
+    ),
     "remote.older": Text(
         INFO,
         "{host} runs {program}, which is older than this program ({here}); all that it knows works.",

@@ -3,7 +3,7 @@
 A route names one as HOST/ENGINE, which never means an engine here: nothing takes the place of what was meant.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from engine_host.gateway.directory import Target
@@ -12,7 +12,11 @@ from engine_host.protocol.errors import Reason
 
 
 def _nowhere(name: str) -> str:
-    return f"{name} is on no machine that was added. Add it with: sndr host add NAME USER@HOST"
+    return f"{name} is on no machine that was added."
+
+
+async def _unchanged(_names: Iterable[str]) -> None:
+    """Ask nobody."""
 
 
 @dataclass(frozen=True)
@@ -21,14 +25,20 @@ class OtherMachines:
 
     `targets` are the engines that answer now, each by HOST/ENGINE; `means` tells whether a name is one of a
     machine that was added, `known` whether its engine is there, None where that cannot be told now; `why_not`
-    says what hinders one that cannot be asked, and `command` what would help.
+    says what hinders one that cannot be asked, and `command` what would help. `look` asks the machines of
+    some names anew, for as long as somebody waits for it.
     """
 
     targets: Callable[[], Sequence[Target]] = tuple
     means: Callable[[str], bool] = lambda _name: False
     known: Callable[[str], bool | None] = lambda _name: None
     why_not: Callable[[str], str] = _nowhere
-    command: Callable[[str], str] = lambda _name: "sndr host list"
+    command: Callable[[str], str] = lambda _name: "sndr host add NAME USER@HOST"
+    look: Callable[[Iterable[str]], Awaitable[None]] = _unchanged
+
+    def advice(self, name: str) -> str:
+        """Return what hinders an engine, and the command that would help."""
+        return f"{self.why_not(name)} Try: {self.command(name)}"
 
 
 NO_OTHERS = OtherMachines()

@@ -44,8 +44,10 @@ def gives_way(fault: EndpointError) -> bool:
 def not_running(route: Route, others: OtherMachines = NO_OTHERS) -> EndpointError:
     """None of a route's engines runs; nothing else is asked in their place."""
     names = route.targets.engines
-    if all(others.means(name) for name in names):
-        why = " ".join(others.why_not(name) for name in names)
+    elsewhere_too = [others.advice(name) for name in names if others.means(name)]
+    here = [name for name in names if not others.means(name)]
+    if elsewhere_too and not here:
+        why = " ".join(elsewhere_too)
         return EndpointError(
             503, "route_target_not_running", f"{route.id}: {why}", Reason.NO_ENGINE_RUNS, "model"
         )
@@ -54,7 +56,7 @@ def not_running(route: Route, others: OtherMachines = NO_OTHERS) -> EndpointErro
         503,
         "route_target_not_running",
         f"{route.id} stands for {', '.join(names)}, which does not run. Start it with: "
-        f"sndr run {shlex.quote(names[0])}{also}",
+        f"{' '.join([f'sndr run {shlex.quote(here[0])}', *elsewhere_too])}{also}",
         Reason.NO_ENGINE_RUNS,
         "model",
     )

@@ -74,15 +74,20 @@ class RemoteInstallOperations:
             lambda tell: installing.back(machine, tell),
         )
 
+    @performs(ops.PLAN_HOST_BACK)
+    async def plan_back(self, name: str) -> RemoteInstallPlan:
+        """Return what going back would change. Raises HostError: not_found, and of the connection."""
+        return await installing.planned_back(self._machine(name))
+
     @performs(ops.PLAN_HOST_UNINSTALL)
     async def plan_removal(self, name: str) -> RemoteInstallPlan:
         """Return what an uninstall would remove. Raises HostError: not_found, and of the connection."""
-        return await installing.planned_removal(self._machine(name, removing=True))
+        return await installing.planned_removal(self._machine(name))
 
     @performs(ops.UNINSTALL_HOST)
     def uninstall(self, name: str) -> Job:
         """Remove our host there. Raises HostError: not_found, ssh_lost."""
-        machine = self._machine(name, removing=True)
+        machine = self._machine(name)
         return self._start(
             JobKind.HOST_UNINSTALL,
             f"Remove the engine host from {name}",
@@ -92,12 +97,13 @@ class RemoteInstallOperations:
             lambda tell: installing.uninstall(machine, tell),
         )
 
-    def _machine(self, name: str, *, removing: bool = False) -> Machine:
+    def _machine(self, name: str) -> Machine:
         kept = self._hosts.connection(name).host
-        if kept.mode is RemoteMode.AGENTLESS and not removing:
+        if kept.mode is RemoteMode.AGENTLESS:
             raise HostError(
                 Reason.CONFLICT,
-                f"{name} is kept as agentless: nothing is installed there.",
+                f"{name} is kept as agentless: nothing is installed or removed by that name.",
+                cause="What runs there may be another entry's, which leads to the same machine.",
                 fix=Fix(
                     text="Let our engine host work there.",
                     command=f"sndr host change {name} --engine-host",

@@ -4,9 +4,10 @@ import time
 
 from engine_host.operations.performs import performs
 from engine_host.protocol.operations import remote_hosts as ops
-from engine_host.protocol.remote.hosts import HostProfile, HostSheet, WatchdogPage
+from engine_host.protocol.remote.hosts import HostProfile, HostSheet, KeepProfile, WatchdogPage
 from engine_host.remote.hosts import RemoteHosts
 from engine_host.remote.lints import lints
+from engine_host.remote.profile import chosen_engines
 from engine_host.remote.sheet import sheet
 from engine_host.remote.watchdogs import read_watchdogs
 
@@ -31,9 +32,10 @@ class HostSheetOperations:
         return self._hosts.book.profile(name)
 
     @performs(ops.KEEP_PROFILE)
-    def keep(self, name: str) -> HostProfile:
+    def keep(self, name: str, asked: KeepProfile) -> HostProfile:
         """Keep what runs as right. Raises HostError: not_found, conflict, and what saving raises."""
-        return self._hosts.book.keep_profile(name)
+        chosen, others = chosen_engines(self._hosts.book.facts(name), asked)
+        return self._hosts.book.keep_profile(name, chosen, others)
 
     @performs(ops.HOST_WATCHDOGS)
     async def watchdogs(self, name: str) -> WatchdogPage:

@@ -54,14 +54,17 @@ class RouteOperations:
     @performs(endpoint_ops.ROUTES)
     async def page(self) -> RoutePage:
         """Return all routes with the state of their targets."""
-        known = await self._known()
         routes = sorted(self._book.saved.values(), key=lambda route: route.id)
+        await self._others.look(name for route in routes for name in route.targets.engines)
+        known = await self._known()
         return RoutePage(seq=self._events.seq, routes=tuple(status_of(route, known) for route in routes))
 
     @performs(endpoint_ops.ROUTE)
     async def show(self, route_id: str) -> RouteStatus:
         """Return one route. Raises HostError(not_found)."""
-        return await self._status(self._book.get(route_id))
+        route = self._book.get(route_id)
+        await self._others.look(route.targets.engines)
+        return await self._status(route)
 
     @performs(endpoint_ops.SET_ROUTE)
     async def put(self, route_id: str, asked: SetRoute) -> RouteStatus:
@@ -70,6 +73,7 @@ class RouteOperations:
         Raises HostError: not_found for a name that nobody knows, unless `anyway` is said; setting_invalid for
         an id, an address or the file of a key; conflict for too many; and what saving raises.
         """
+        await self._others.look(asked.engines)
         known = await self._known()
         old = self._book.saved.get(route_id)
         check_route(route_id, asked.targets)

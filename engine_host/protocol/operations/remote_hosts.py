@@ -11,6 +11,7 @@ from engine_host.protocol.remote.hosts import (
     HostCandidatePage,
     HostProfile,
     HostSheet,
+    KeepProfile,
     RemoteFacts,
     RemoteHost,
     RemoteHostPage,
@@ -88,8 +89,8 @@ HOST_PROFILE = Operation(
     "The command lines of its engines that were kept as right.",
     reasons=(Reason.NOT_FOUND,), command="host profile")
 KEEP_PROFILE = Operation(
-    "hosts.profile.keep", "POST", "/v1/hosts/{name}/profile", Nothing, HostProfile,
-    "Keep the command lines of its engines, as last read, as right: others are a finding from then on.",
+    "hosts.profile.keep", "POST", "/v1/hosts/{name}/profile", KeepProfile, HostProfile,
+    "Keep the command lines of engines, as last read, as right: another one is a finding from then on.",
     reasons=(Reason.NOT_FOUND, Reason.CONFLICT, Reason.NOT_WRITABLE, Reason.DISK_FULL),
     command="host profile")
 

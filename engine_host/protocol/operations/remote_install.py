@@ -29,14 +29,18 @@ HOST_BACK = Operation(
     "hosts.update.back", "POST", "/v1/hosts/{name}/update/back", Nothing, Job,
     "Let the version run again that ran there before the last update.",
     status=202, reasons=(*OF_SSH, Reason.CONFLICT), job=JobKind.HOST_UPDATE, command="host update")
+PLAN_HOST_BACK = Operation(
+    "hosts.update.back.plan", "POST", "/v1/hosts/{name}/update/back/plan", Nothing, RemoteInstallPlan,
+    "What it would change to let the version before run again; nothing is changed.",
+    reasons=(*_OF_LOOKING, Reason.CONFLICT), command="host update", seconds=180.0)
 PLAN_HOST_UNINSTALL = Operation(
     "hosts.uninstall.plan", "POST", "/v1/hosts/{name}/uninstall/plan", Nothing, RemoteInstallPlan,
     "What an uninstall would remove on a connected machine, and what was there before and stays.",
-    reasons=_OF_LOOKING, command="host uninstall", seconds=180.0)
+    reasons=(*_OF_LOOKING, Reason.CONFLICT), command="host uninstall", seconds=180.0)
 UNINSTALL_HOST = Operation(
     "hosts.uninstall", "POST", "/v1/hosts/{name}/uninstall", Nothing, Job,
     "End our host there and remove what came with it; the job's result is a `RemoteInstalled`.",
-    status=202, reasons=OF_SSH, job=JobKind.HOST_UNINSTALL, command="host uninstall")
+    status=202, reasons=(*OF_SSH, Reason.CONFLICT), job=JobKind.HOST_UNINSTALL, command="host uninstall")
 
 # fmt: on
 

@@ -282,12 +282,28 @@ class RemoteFacts(Wire):
     tools: dict[str, str] = Field(default_factory=dict)
 
 
+class KeepProfile(Command):
+    """The engines whose command lines are right: each by its process, its port or its kind.
+
+    None are those of the user that ssh logs in as; `all_engines` are everybody's.
+    """
+
+    engines: Annotated[
+        tuple[Annotated[Line, Field(min_length=1, max_length=100)], ...], Field(max_length=100)
+    ] = ()
+    all_engines: bool = False
+
+
 class HostProfile(Wire):
-    """The engines of a host with the command lines that a person kept as right; `kept_at` None for none."""
+    """The engines of a host with the command lines that a person kept as right; `kept_at` None for none.
+
+    `others` ran there when it was kept, and were not chosen.
+    """
 
     host: str
     kept_at: Seconds | None = None
     engines: tuple[RemoteEngine, ...] = ()
+    others: tuple[RemoteEngine, ...] = ()
 
 
 class HostSheet(Wire):

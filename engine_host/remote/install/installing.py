@@ -16,7 +16,7 @@ from engine_host.remote.install.answers import Begun, DemoAnswered, MachineAnswe
 from engine_host.remote.install.machine import Machine, do
 from engine_host.remote.install.own_wheel import LOCK, LocalFile, own_wheel, small_package
 from engine_host.remote.install.packages import packages_for
-from engine_host.remote.install.plan import Decided, decide, removal
+from engine_host.remote.install.plan import Decided, decide, going_back, plain, removal
 from engine_host.remote.install.unit import unit_of
 from engine_host.remote.upload import upload
 
@@ -33,6 +33,8 @@ STEPS = (
     "Ask the demo model",
 )
 _DEMO = STEPS[-1]
+_OF_PLANS = {"remote.plain", "remote.plain/no-services", "remote.engines-end"}
+"""What a plan says and its result does not: it is so by then, or is told anew."""
 REMOVAL_STEPS = ("Look at the machine", "Stop and remove")
 BACK_STEPS = ("Look at the machine", "Switch and start")
 _INTERPRETERS = ("python3.12", "python3.13", "python3.11", "python3", "/usr/bin/python3")
@@ -78,13 +80,13 @@ async def install(
     wheel = await own_wheel(workplace.wheels)
     decided = decide(machine.name, asked, said, wheel)
     refuse(decided.plan)
-    findings = [one for one in decided.plan.findings if one.id not in {"remote.plain", "remote.engines-end"}]
+    findings = [one for one in decided.plan.findings if one.id not in _OF_PLANS]
     unchanged = said.current == wheel.release and said.ours_runs
     told = None
     if not unchanged:
         told = await _brought(machine, decided, wheel, workplace, said, tell)
         if told.service == "plain":
-            findings.append(finding("remote.plain", why=told.why_plain, user=said.user))
+            findings.append(plain(machine.name, said, told.why_plain))
     answer = None
     if asked.demo:
         tell(_DEMO, "", None)
@@ -106,16 +108,9 @@ async def back(machine: Machine, tell: Tell) -> RemoteInstalled:
     """Let the release before run again. Raises HostError(not_found) where none was kept."""
     tell(BACK_STEPS[0], "", None)
     said = await _probe(machine)
-    release = said.previous
-    if said.current is None:
-        raise not_installed(machine.name)
-    if release is None:
-        raise HostError(
-            Reason.NOT_FOUND,
-            f"There is no release before {said.current} on {machine.name}.",
-            cause="It was installed once, and not updated since.",
-            fix=Fix(text="See what runs there.", command="sndr host list"),
-        )
+    plan = _way_back(machine, said)
+    refuse(plan)
+    release = str(plan.release)
     tell(BACK_STEPS[1], release, None)
     told = await do(machine, "switch", Switched, release=release, unit=unit_of(said.root, said.environment))
     return RemoteInstalled(
@@ -126,6 +121,24 @@ async def back(machine: Machine, tell: Tell) -> RemoteInstalled:
         service=told.service,
         back_to=told.before,
     )
+
+
+async def planned_back(machine: Machine) -> RemoteInstallPlan:
+    """Return what going back would change. Raises HostError(not_found) where no release before was kept."""
+    return _way_back(machine, await _probe(machine))
+
+
+def _way_back(machine: Machine, said: Probed) -> RemoteInstallPlan:
+    if said.current is None:
+        raise not_installed(machine.name)
+    if said.previous is None:
+        raise HostError(
+            Reason.NOT_FOUND,
+            f"There is no release before {said.current} on {machine.name}.",
+            cause="It was installed once, and not updated since.",
+            fix=Fix(text="See what runs there.", command="sndr host list"),
+        )
+    return going_back(machine.name, said, said.current, said.previous)
 
 
 async def planned_removal(machine: Machine) -> RemoteInstallPlan:
@@ -181,13 +194,19 @@ async def _brought(
     """Bring the release there and start it; what a failure leaves is told or taken away."""
     bundle = None
     there = wheel.release in said.releases
-    if decided.from_here and decided.platform is not None and not there:
+    skipped = "that release is there already" if there else "not needed: the machine fetches them"
+    if not decided.from_here or there:
+        tell(STEPS[2], skipped, None)
+    elif decided.platform is not None:
         tell(STEPS[2], f"for Python {decided.platform.version}", None)
         bundle = await packages_for(
             decided.platform, workplace.packages, lambda line: tell(STEPS[2], line, None)
         )
     try:
-        if not there:
+        if there:
+            tell(STEPS[3], skipped, None)
+            tell(STEPS[4], skipped, None)
+        else:
             await _uploaded(machine, decided, wheel, bundle, tell)
         tell(STEPS[5], wheel.release, None)
         return await do(machine, "switch", Switched, release=wheel.release, unit=decided.unit)

@@ -53,8 +53,7 @@ def decide(host: str, asked: InstallOnHost, said: Probed, wheel: LocalFile) -> D
         findings.append(finding("remote.no-gpu", host=host))
     service = "systemd" if said.systemd else "plain"
     if service == "plain":
-        why = "this user has no service manager there"
-        findings.append(finding("remote.plain", why=why, user=said.user))
+        findings.append(plain(host, said, "this user has no service manager there"))
     unit = unit_of(said.root, said.environment)
     plan = RemoteInstallPlan(
         host=host,
@@ -67,6 +66,37 @@ def decide(host: str, asked: InstallOnHost, said: Probed, wheel: LocalFile) -> D
         findings=tuple(findings),
     )
     return Decided(plan, plan.python or "", platform, bool(why_here), unit, needs)
+
+
+def plain(host: str, said: Probed, why: str) -> Finding:
+    """Return what a host without a service means, and what helps where something does.
+
+    A machine that does not tell of lingering has no login manager that could permit it, and root needs no
+    permission.
+    """
+    if said.lingers is None or said.user == "root":
+        return finding("remote.plain/no-services", host=host, why=why)
+    return finding("remote.plain", why=why, user=said.user)
+
+
+def going_back(host: str, said: Probed, current: str, previous: str) -> RemoteInstallPlan:
+    """Return what it changes to let the release before run again."""
+    changed = RemoteChange.CHANGE
+    service = "systemd" if said.systemd else "plain"
+    changes = [
+        PlannedChange(kind=changed, what=f"{said.root}/current -> {previous}", note=f"was {current}"),
+        PlannedChange(kind=changed, what=f"{said.root}/previous -> {current}", note=f"was {previous}"),
+        PlannedChange(kind=RemoteChange.KEEP, what=f"{said.root}/{current}", note="stays, one command away"),
+    ]
+    changes += _service(said) if service == "systemd" else _process(said.root)
+    return RemoteInstallPlan(
+        host=host,
+        release=previous,
+        before=current,
+        service=service,
+        changes=tuple(changes),
+        findings=tuple(_of_what_runs(host, said)),
+    )
 
 
 def removal(host: str, said: Probed) -> RemoteInstallPlan:
@@ -132,11 +162,23 @@ def _changes(said: Probed, wheel: LocalFile, service: str, unit: str, python: st
     if service == "systemd":
         known = (said.record or InstallRecord()).service == "systemd"
         yield PlannedChange(kind=change if known else add, what=said.unit, text=unit)
-        if said.lingers is not True:
-            yield PlannedChange(kind=run, what="loginctl enable-linger", note="where it is permitted")
-        for words in ("daemon-reload", "enable sndr-host.service", "restart sndr-host.service"):
-            yield PlannedChange(kind=run, what=f"systemctl --user {words}")
+        yield from _service(said)
     else:
+        yield from _process(root)
+
+
+def _service(said: Probed) -> Iterator[PlannedChange]:
+    if said.lingers is not True:
         yield PlannedChange(
-            kind=run, what=f"{root}/current/bin/python -m engine_host serve", note="in the background"
+            kind=RemoteChange.RUN, what="loginctl enable-linger", note="where it is permitted"
         )
+    for words in ("daemon-reload", "enable sndr-host.service", "restart sndr-host.service"):
+        yield PlannedChange(kind=RemoteChange.RUN, what=f"systemctl --user {words}")
+
+
+def _process(root: str) -> Iterator[PlannedChange]:
+    yield PlannedChange(
+        kind=RemoteChange.RUN,
+        what=f"{root}/current/bin/python -m engine_host serve",
+        note="in the background",
+    )

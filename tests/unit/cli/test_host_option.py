@@ -47,6 +47,15 @@ def test_without_it_the_same_command_is_about_this_one(host: FakeHost, gpu: Fake
     assert "pid 77" in sndr("status")[1], "the choice is of one call"
 
 
+def test_a_host_that_is_named_too_late_is_told_where_it_belongs(gpu: FakeHost, sndr: Sndr) -> None:
+    code, _, error = sndr("status", "--host", "gpu")
+    assert (code, "--host goes before the command: sndr --host gpu status" in error) == (2, True)
+    _, out, _ = sndr("run", "m", "--host=gpu; id", "--json")
+    assert "sndr --host 'gpu; id' run m --json" in json.loads(out)["error"]["message"]
+    assert "sndr --host NAME status" in sndr("status", "--host")[2]
+    assert "goes without --host" in sndr("host", "list", "--host", "gpu")[2]
+
+
 def test_each_command_that_is_shown_names_the_host(gpu: FakeHost, sndr: Sndr) -> None:
     gpu.answers["GET /v1/engines"] = engines(failed())
     _, out, _ = sndr("--host", "gpu", "status")

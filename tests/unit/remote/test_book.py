@@ -48,7 +48,7 @@ def know(book: HostBook) -> None:
     """Keep facts and a profile."""
     engine = RemoteEngine(kind="vllm", pid=1, user="me", arguments=("vllm", "serve"))
     book.keep_facts(RemoteFacts(host="gpu", kernel="Linux", engines=(engine,)))
-    book.keep_profile("gpu")
+    book.keep_profile("gpu", (engine,), ())
 
 
 @pytest.mark.parametrize("restarted", [False, True])

@@ -9,7 +9,13 @@ from typing import Any
 
 from engine_host.remote.install.there.places import RECORD, UNIT, Failed, Places, names, read, release_of
 from engine_host.remote.install.there.programs import QUICK, attempt
-from engine_host.remote.install.there.service import end_engines, refuse_other, running_host, stop
+from engine_host.remote.install.there.service import (
+    end_engines,
+    end_outlived,
+    refuse_other,
+    running_host,
+    stop,
+)
 
 
 def abandon(asked: dict[str, Any]) -> dict[str, Any]:
@@ -28,6 +34,8 @@ def uninstall(asked: dict[str, Any]) -> dict[str, Any]:
     record = read(os.path.join(places.root, RECORD))
     if record is None:
         raise Failed("not_found", "Nothing of this program's installer is there.", root=places.root)
+    if refuse_other(places) is None:
+        end_outlived(places, record)
     if refuse_other(places) is not None:
         end_engines(places)
         stop(places, record)

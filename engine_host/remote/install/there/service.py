@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import platform
 import signal
+import sqlite3
 import subprocess
 import time
 from typing import Any
+from urllib.parse import quote
 
 from engine_host.remote.install.there.places import RECORD, UNIT, Failed, Places, read, write
 from engine_host.remote.install.there.programs import QUICK, attempt, run, sndr, user
@@ -78,12 +81,62 @@ def refuse_other(places: Places) -> dict[str, Any] | None:
 def engines(places: Places) -> list[dict[str, Any]]:
     """The engines of our host, if it runs and answers."""
     running = running_host(places)
-    if running is None or not running["ours"]:
+    if running is None:
+        return outlived(places)
+    if not running["ours"]:
         return []
     try:
         return _living(places)
     except (Failed, KeyError, TypeError):
         return []
+
+
+def outlived(places: Places) -> list[dict[str, Any]]:
+    """The engines that still run though no host does: those in its database whose process is the same one."""
+    path = os.path.join(places.data, "sndr.sqlite")
+    # Without a log beside it nothing is open, and nothing may be made by looking.
+    mode = "mode=ro" if os.path.exists(path + "-wal") else "immutable=1"
+    try:
+        opened = sqlite3.connect("file:%s?%s" % (quote(path), mode), uri=True, timeout=2.0)
+        with contextlib.closing(opened) as database:
+            rows = database.execute("SELECT body FROM document WHERE kind = 'engine' LIMIT 200").fetchall()
+        found = [json.loads(body) for (body,) in rows]
+        return [
+            {"name": str(one["engine"]["name"])[:500], "keep": True}
+            for one in found
+            if _born(int(one["pid"])) == one["born"]
+        ]
+    except (sqlite3.Error, OSError, ValueError, KeyError, TypeError):
+        return []
+
+
+def _born(pid: int) -> str | None:
+    """When a process began, as the host writes it: the boot, and ticks since then."""
+    try:
+        with open("/proc/%d/stat" % pid, encoding="utf-8", errors="replace") as file:
+            state, *fields = file.read().rpartition(")")[2].split()
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return None if state == "Z" else "%s/%s" % (file.read().strip(), fields[18])
+    except (OSError, IndexError, ValueError):
+        return None
+
+
+def end_outlived(places: Places, record: dict[str, Any]) -> None:
+    """Let the host come back to engines that outlived it, and end them: it knows what belongs to them."""
+    left = outlived(places)
+    if not left:
+        return
+    try:
+        pid = launch(places, str(record.get("service") or "plain"))
+        answering(places, os.path.realpath(places.current), pid)
+    except Failed as failure:
+        names = [one["name"] for one in left]
+        raise Failed(
+            "conflict",
+            "Engines of the host run there, and it does not start any more to end them.",
+            engines=names,
+            why=failure.message,
+        ) from failure
 
 
 def end_engines(places: Places) -> None:

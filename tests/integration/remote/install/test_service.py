@@ -17,11 +17,14 @@ import pytest
 from pydantic import ConfigDict
 
 from engine_host.core.errors import HostError
+from engine_host.core.store import Store
+from engine_host.engines.process import spawn
 from engine_host.protocol.errors import Reason
 from engine_host.remote.install.answers import MachineAnswer, Probed, Removed, Switched
 from engine_host.remote.install.machine import do
 from engine_host.remote.install.unit import unit_of
 from engine_host.remote.run import Feed, RemoteOutcome, RemoteScript, run_over
+from tests.integration.host_process import until as ended
 from tests.integration.remote.install.machines import SecondHome, pids_in, tree
 from tests.unit.asynchronous import until
 
@@ -169,6 +172,30 @@ def test_a_service_that_stays_is_made_and_taken_away(there: SecondHome) -> None:
     assert tree(there.home) == before
     assert not (there.home.parent / "lingers").exists(), "what the install permitted is taken back"
     assert "disable sndr-host.service" in calls(there)
+
+
+def test_engines_that_outlived_their_host_are_named_and_ended_by_it(there: SecondHome) -> None:
+    before = tree(there.home)
+    unit = begun(there, "one")
+    done = step(there, "switch", release="one", unit=unit)
+    step(there, "probe", interpreters=["python3"], small_package=None)
+    os.kill(done["version"]["pid"], signal.SIGTERM)
+    sleeping = subprocess.Popen(["sleep", "600"])
+    try:
+        assert ended(lambda: not os.path.exists(f"/proc/{done['version']['pid']}"))
+        store = Store(there.home / ".local/share/sndr/sndr.sqlite")
+        for name, born in (("kept", spawn._born(sleeping.pid)), ("of an earlier boot", "x/1")):
+            body = {"engine": {"name": name}, "pid": sleeping.pid, "born": born}
+            store.put("engine", name, 1.0, json.dumps(body))
+        store.close()
+        said = step(there, "probe", interpreters=["python3"], small_package=None)
+        assert (said["running"], said["engines"]) == (None, [{"name": "kept", "keep": True}])
+        step(there, "uninstall")
+    finally:
+        sleeping.kill()
+        sleeping.wait()
+    assert (there.home.parent / "stopped").exists(), "the host came back to end them"
+    assert tree(there.home) == before
 
 
 def test_where_services_end_with_the_session_it_is_a_plain_process(there: SecondHome) -> None:

@@ -44,6 +44,20 @@ def test_add_sends_what_was_said_and_refuses_hostile_names_here(host: FakeHost, 
         code, _, err = sndr("host", "add", *words)
         assert code == 2, err
     assert len(sent(host, "POST /v1/hosts")) == 1
+    _, _, err = sndr("host", "add", "bad name!")
+    assert "'bad name!': it is of small letters" in err
+    assert "estination" not in err.partition("Error")[2]
+
+
+def test_a_profile_keeps_what_is_named(host: FakeHost, sndr: Sndr) -> None:
+    engines = [{"kind": kind, "pid": 7, "user": "root", "arguments": [kind]} for kind in ("vllm", "ollama")]
+    answer = {"host": "gpu", "kept_at": 1.0, "engines": engines[:1], "others": engines[1:]}
+    host.answers["POST /v1/hosts/gpu/profile"] = (200, answer)
+    code, out, _ = sndr("host", "profile", "gpu", "--keep", "--engine", "vllm", "--engine", "8000")
+    assert (code, out.splitlines()) == (0, ["vllm: vllm", "not kept: ollama of root, process 7"])
+    assert sent(host, "POST /v1/hosts/gpu/profile") == [{"engines": ["vllm", "8000"], "all_engines": False}]
+    assert sndr("host", "profile", "gpu", "--all")[0] == 2
+    assert sndr("host", "profile", "gpu", "--keep", "--all", "--engine", "vllm")[0] == 2
 
 
 def test_change_keeps_what_is_not_said(host: FakeHost, sndr: Sndr) -> None:

@@ -37,7 +37,10 @@ class Place:
 
     def resolution(self) -> Resolution:
         others = OtherMachines(
-            lambda: self.there, lambda name: name.startswith("gpu/"), why_not=lambda name: f"{name}: no."
+            lambda: self.there,
+            lambda name: name.startswith("gpu/"),
+            why_not=lambda name: f"{name}: no.",
+            command=lambda name: f"sndr --host gpu run {name.partition('/')[2]}",
         )
         return Resolution(self, self.routes, lambda _: 0.0, others)
 
@@ -66,7 +69,16 @@ def test_an_engine_here_of_that_name_does_not_take_its_place(place: Place) -> No
     with pytest.raises(EndpointError) as refused:
         place.answer()
     assert (refused.value.status, refused.value.code) == (503, "route_target_not_running")
-    assert refused.value.message == "coder: gpu/qwen3: no."
+    assert refused.value.message == "coder: gpu/qwen3: no. Try: sndr --host gpu run qwen3"
+
+
+def test_of_an_engine_there_and_one_here_each_has_its_own_command(place: Place) -> None:
+    place.here, place.there = [], []
+    place.routes.put("coder", RouteTargets(engines=("gpu/qwen3", "small")))
+    with pytest.raises(EndpointError) as refused:
+        place.answer()
+    assert "sndr run small gpu/qwen3: no. Try: sndr --host gpu run qwen3" in refused.value.message
+    assert "sndr run gpu/qwen3" not in refused.value.message
 
 
 def test_a_request_that_may_not_leave_stays(place: Place) -> None:

@@ -14,7 +14,7 @@ from engine_host.remote.install import machine
 from engine_host.remote.install.answers import Probed
 from engine_host.remote.install.own_wheel import LOCK, LocalFile, small_package
 from engine_host.remote.install.packages import Platform, platform_of
-from engine_host.remote.install.plan import decide, removal
+from engine_host.remote.install.plan import decide, going_back, plain, removal
 from engine_host.remote.install.there import places, service
 from engine_host.remote.install.unit import unit_of
 
@@ -144,6 +144,29 @@ def test_a_removal_names_kept_engines_and_the_host_that_stops_it() -> None:
     other = {"pid": 7, "argv": ["/opt/x/python", "/opt/x/sndr", "serve"], "ours": False}
     (one,) = removal("gpu", said(running=other)).findings
     assert (one.id, one.severity) == ("remote.other-host", Severity.ERROR)
+
+
+@pytest.mark.parametrize(
+    ("changes", "command"),
+    [
+        ({"systemd": True, "lingers": False}, "sudo loginctl enable-linger u"),
+        ({"systemd": False, "lingers": None}, "sndr host update gpu"),
+        ({"systemd": True, "lingers": False, "user": "root"}, "sndr host update gpu"),
+    ],
+)
+def test_only_what_can_help_there_is_advised(changes: dict[str, Any], command: str) -> None:
+    found = plain("gpu", said(**changes), "it is so")
+    assert found.fix is not None
+    assert found.fix.command == command
+
+
+def test_going_back_is_a_diff_too_and_names_what_ends() -> None:
+    engines = [{"name": "a", "keep": False}]
+    plan = going_back("gpu", said(current="0.2-b", previous="0.1-a", engines=engines), "0.2-b", "0.1-a")
+    assert (plan.before, plan.release) == ("0.2-b", "0.1-a")
+    assert "current -> 0.1-a" in plan.changes[0].what
+    assert [one.id for one in plan.findings] == ["remote.engines-end"]
+    assert plan.changes[-1].what == "systemctl --user restart sndr-host.service"
 
 
 def test_hostile_paths_stay_one_word_of_the_unit() -> None:
