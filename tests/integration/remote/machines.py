@@ -208,6 +208,13 @@ class Machines:
                 found.send_signal(number)
                 found.wait(30)
 
+    def lock_key(self, passphrase: str) -> None:
+        """Let the machines know only a key that this passphrase opens."""
+        locked = self.folder / "locked_key"
+        make_key(locked, passphrase)
+        (self.folder / "authorized_keys").write_bytes(Path(f"{locked}.pub").read_bytes())
+        self.write_config(locked)
+
     def write_config(self, key: Path | None = None, *, more: str = "") -> None:
         """Write the configuration; `key` is the one that is offered."""
         common = (

@@ -6,7 +6,6 @@ import signal
 import stat
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
-from pathlib import Path
 from typing import Any
 
 import psutil
@@ -229,10 +228,7 @@ def test_a_changed_host_key_stops_and_cannot_be_accepted(fleet: Open, machines: 
 
 
 def test_a_passphrase_is_asked_for_again_until_it_is_right(fleet: Open, machines: Machines) -> None:
-    locked = machines.folder / "locked_key"
-    make_key(locked, "open sesame")
-    (machines.folder / "authorized_keys").write_bytes(Path(f"{locked}.pub").read_bytes())
-    machines.write_config(locked)
+    machines.lock_key("open sesame")
 
     async def work() -> None:
         async with fleet() as found:
@@ -252,10 +248,7 @@ def test_a_passphrase_is_asked_for_again_until_it_is_right(fleet: Open, machines
 
 
 def test_a_wrong_passphrase_ends_with_a_reason_and_is_not_tried_on(fleet: Open, machines: Machines) -> None:
-    locked = machines.folder / "locked_key"
-    make_key(locked, "open sesame")
-    (machines.folder / "authorized_keys").write_bytes(Path(f"{locked}.pub").read_bytes())
-    machines.write_config(locked)
+    machines.lock_key("open sesame")
 
     async def work() -> None:
         async with fleet() as found:
