@@ -112,15 +112,16 @@ class Gui:
 
     def wait_for(self, name: str, seconds: float = 20.0) -> dict[str, Any]:
         """The widget with this accessible name once it is shown and can be used."""
+        seen: list[dict[str, Any]] = []
 
         def there() -> bool:
             widget = self.find(name)
-            return widget is not None and bool(widget["enabled"])
+            if widget is not None and widget["enabled"]:
+                seen.append(widget)
+            return bool(seen)
 
         assert wait_until(there, seconds), f"{name!r} is not there; {self._summary()}"
-        widget = self.find(name)
-        assert widget is not None
-        return widget
+        return seen[0]
 
     def wait_until_shown(self, name: str, seconds: float = 20.0) -> None:
         """Wait for a widget that is shown and may be out of use, such as Send without a message."""

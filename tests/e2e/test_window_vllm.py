@@ -45,7 +45,10 @@ def test_patches_and_readings_of_a_running_vllm(gui: Gui, home: Path) -> None:
     gui.wait_for_words("Worker 0", 10)
     gui.open("Engine")
     gui.click("Stop")
-    gui.wait_for("Relaunch", 60)
+    # While it stops, Relaunch stands beside it; it is gone with the engine, and Home offers it then.
+    assert wait_until(lambda: gui.find("Stop") is None, 60)
+    gui.open("Home")
+    gui.wait_for("Relaunch", 20)
     assert wait_until(lambda: len(processes_of(home)) <= 3, 30), "vLLM left processes behind"
     assert gui.close() == 0
     assert wait_until(lambda: not processes_of(home), 20)
