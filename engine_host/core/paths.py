@@ -71,6 +71,11 @@ class Folders:
         """The database."""
         return self.data / "sndr.sqlite"
 
+    @property
+    def samples(self) -> Path:
+        """The database of measured series."""
+        return self.data / "telemetry.sqlite"
+
     def read_lock_owner(self) -> "LockOwner | None":
         """Read the note of the host that locked this data; None if there is none or it ended in order.
 

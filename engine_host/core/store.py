@@ -1,4 +1,4 @@
-"""The SQLite store for all that outlives the host: kept engines, ended jobs, the last measured comparison."""
+"""The SQLite files of the program; a store has all that outlives the host: kept engines, jobs, routes."""
 
 import contextlib
 import os
@@ -10,7 +10,6 @@ from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
 
-# Each entry takes the database from its index to the next version; entries are only ever added.
 _MIGRATIONS: tuple[str, ...] = (
     """
     CREATE TABLE document (
@@ -23,18 +22,19 @@ _MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX document_by_time ON document (kind, at);
     """,
 )
-
-
-# The second is what a full disk gives when SQLite cannot make the index of its write-ahead log.
 _LARGEST = 32 << 20
+# The second is what a full disk gives when SQLite cannot make the index of its write-ahead log.
 _FULL = {"SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"}
 
 
-class Store:
-    """Documents by kind and id, as JSON, in SQLite; safe against a kill at any moment."""
+class Database:
+    """One SQLite file, safe against a kill at any moment.
 
-    def __init__(self, path: Path, migrations: tuple[str, ...] = _MIGRATIONS) -> None:
-        """Open and migrate.
+    Each entry of `migrations` takes the file from its index to the next version; entries are only ever added.
+    """
+
+    def __init__(self, path: Path, migrations: tuple[str, ...], *, one_thread: bool = True) -> None:
+        """Open and migrate; without `one_thread` the caller sees to it that one thread at a time uses it.
 
         Raises HostError(not_writable), HostError(disk_full), HostError(database_too_new).
         """
@@ -49,20 +49,20 @@ class Store:
                 os.close(handle)
         except OSError as error:
             raise atomic_file.saving_failed(path, error) from error
-        with self._clear_errors():
-            self._db = sqlite3.connect(path, isolation_level=None, timeout=5.0)
+        with self.clear_errors():
+            self.sql = sqlite3.connect(path, isolation_level=None, timeout=5.0, check_same_thread=one_thread)
             # A text that is none is the reader's to judge: it must not end the reading of the others.
-            self._db.text_factory = lambda raw: raw.decode("utf-8", "replace")
+            self.sql.text_factory = lambda raw: raw.decode("utf-8", "replace")
             try:
-                self._open(migrations)
+                self._migrate(migrations)
             except BaseException:
-                self._db.close()
+                self.sql.close()
                 raise
 
-    def _open(self, migrations: tuple[str, ...]) -> None:
-        self._db.execute("PRAGMA journal_mode=WAL")
-        self._db.execute("PRAGMA synchronous=NORMAL")
-        version = int(self._db.execute("PRAGMA user_version").fetchone()[0])
+    def _migrate(self, migrations: tuple[str, ...]) -> None:
+        self.sql.execute("PRAGMA journal_mode=WAL")
+        self.sql.execute("PRAGMA synchronous=NORMAL")
+        version = int(self.sql.execute("PRAGMA user_version").fetchone()[0])
         if version > len(migrations):
             raise HostError(
                 Reason.DATABASE_TOO_NEW,
@@ -72,57 +72,15 @@ class Store:
                 evidence={"path": str(self.path), "schema": version, "known": len(migrations)},
             )
         for number, script in enumerate(migrations[version:], start=version + 1):
-            self._db.executescript(f"BEGIN;{script};PRAGMA user_version={number};COMMIT;")
-
-    def put(self, kind: str, identifier: str, at: float, body: str) -> None:
-        """Save a document, replacing one of the same kind and id.
-
-        Raises HostError(disk_full), HostError(not_writable).
-        """
-        with self._clear_errors():
-            self._db.execute(
-                "INSERT OR REPLACE INTO document (kind, id, at, body) VALUES (?, ?, ?, ?)",
-                (kind, identifier, at, body),
-            )
-
-    def remove(self, kind: str, identifier: str) -> None:
-        """Remove a document if it is there."""
-        with self._clear_errors():
-            self._db.execute("DELETE FROM document WHERE kind = ? AND id = ?", (kind, identifier))
-
-    def get(self, kind: str, identifier: str) -> str | None:
-        """One document, or None."""
-        with self._clear_errors():
-            row = self._db.execute(
-                "SELECT body FROM document WHERE kind = ? AND id = ? AND length(body) <= ?",
-                (kind, identifier, _LARGEST),
-            ).fetchone()
-        return None if row is None else str(row[0])
-
-    def newest(self, kind: str, limit: int) -> list[str]:
-        """Documents of a kind, newest first."""
-        with self._clear_errors():
-            rows = self._db.execute(
-                "SELECT body FROM document WHERE kind = ? AND length(body) <= ? ORDER BY at DESC LIMIT ?",
-                (kind, _LARGEST, limit),
-            ).fetchall()
-        return [str(row[0]) for row in rows]
-
-    def prune(self, kind: str, keep: int) -> None:
-        """Remove all but the newest documents of a kind."""
-        with self._clear_errors():
-            self._db.execute(
-                "DELETE FROM document WHERE kind = ? AND id NOT IN "
-                "(SELECT id FROM document WHERE kind = ? ORDER BY at DESC LIMIT ?)",
-                (kind, kind, keep),
-            )
+            self.sql.executescript(f"BEGIN;{script};PRAGMA user_version={number};COMMIT;")
 
     def close(self) -> None:
-        """Close the database."""
-        self._db.close()
+        """Close the file."""
+        self.sql.close()
 
     @contextlib.contextmanager
-    def _clear_errors(self) -> Iterator[None]:
+    def clear_errors(self) -> Iterator[None]:
+        """Turn the errors of SQLite into HostError(disk_full) or HostError(not_writable)."""
         try:
             yield
         except (sqlite3.Error, UnicodeDecodeError) as error:
@@ -136,3 +94,57 @@ class Store:
                 fix="Free some space and try again." if full else "Make it writable, or move it away.",
                 evidence={"path": str(self.path), "sqlite": name},
             ) from error
+
+
+class Store(Database):
+    """Documents by kind and id, as JSON, in SQLite; safe against a kill at any moment."""
+
+    def __init__(self, path: Path, migrations: tuple[str, ...] = _MIGRATIONS) -> None:
+        """Open and migrate.
+
+        Raises HostError(not_writable), HostError(disk_full), HostError(database_too_new).
+        """
+        super().__init__(path, migrations)
+
+    def put(self, kind: str, identifier: str, at: float, body: str) -> None:
+        """Save a document, replacing one of the same kind and id.
+
+        Raises HostError(disk_full), HostError(not_writable).
+        """
+        with self.clear_errors():
+            self.sql.execute(
+                "INSERT OR REPLACE INTO document (kind, id, at, body) VALUES (?, ?, ?, ?)",
+                (kind, identifier, at, body),
+            )
+
+    def remove(self, kind: str, identifier: str) -> None:
+        """Remove a document if it is there."""
+        with self.clear_errors():
+            self.sql.execute("DELETE FROM document WHERE kind = ? AND id = ?", (kind, identifier))
+
+    def get(self, kind: str, identifier: str) -> str | None:
+        """One document, or None."""
+        with self.clear_errors():
+            row = self.sql.execute(
+                "SELECT body FROM document WHERE kind = ? AND id = ? AND length(body) <= ?",
+                (kind, identifier, _LARGEST),
+            ).fetchone()
+        return None if row is None else str(row[0])
+
+    def newest(self, kind: str, limit: int) -> list[str]:
+        """Documents of a kind, newest first."""
+        with self.clear_errors():
+            rows = self.sql.execute(
+                "SELECT body FROM document WHERE kind = ? AND length(body) <= ? ORDER BY at DESC LIMIT ?",
+                (kind, _LARGEST, limit),
+            ).fetchall()
+        return [str(row[0]) for row in rows]
+
+    def prune(self, kind: str, keep: int) -> None:
+        """Remove all but the newest documents of a kind."""
+        with self.clear_errors():
+            self.sql.execute(
+                "DELETE FROM document WHERE kind = ? AND id NOT IN "
+                "(SELECT id FROM document WHERE kind = ? ORDER BY at DESC LIMIT ?)",
+                (kind, kind, keep),
+            )

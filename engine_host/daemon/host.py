@@ -94,6 +94,7 @@ from engine_host.remote.hosts import RemoteHosts
 from engine_host.telemetry.gpus import Gpus
 from engine_host.telemetry.history import History
 from engine_host.telemetry.machine import MachineMonitor, free_memory
+from engine_host.telemetry.sample_store import open_samples
 from engine_host.telemetry.sampler import Sampler
 
 _log = logging.getLogger(__name__)
@@ -193,7 +194,7 @@ class Host:
             self._machine, self._gpus, self.engines.alive, lambda: self.endpoint.findings, self._folders.cache
         )
         self.installations = VllmInstallations(self._folders.cache / "vllm-environments", self._has_gpu)
-        self._history = History()
+        self._history = History(open_samples(self._folders.samples))
         self._sampler = Sampler(self._machine, self._gpus, self._history, publish, self._readings)
         catalogue = PresetOperations(
             presets,
@@ -410,6 +411,7 @@ class Host:
         """Close the database; requests that were still at work during `close` have been answered by now."""
         if self._opened:
             self._store.close()
+            self._history.close()
 
     def targets(self) -> Sequence[Target]:
         """For the endpoint: the engines that answer."""

@@ -45,6 +45,6 @@ class RecordOperations:
         return LogPage(seq=self._events.seq, lines=tuple(lines), sources=self._log_buffer.sources())
 
     @performs(ops.TELEMETRY)
-    def telemetry(self, asked: TelemetryQuery) -> TelemetryPage:
-        """Return series over a range."""
-        return self._history.page(asked.names, asked.since, asked.step, seq=self._events.seq)
+    async def telemetry(self, asked: TelemetryQuery) -> TelemetryPage:
+        """Return series over a range. Raises HostError where the disk cannot be read."""
+        return await self._history.page(asked.names, asked.since, asked.step, seq=self._events.seq)

@@ -1,109 +1,98 @@
-"""A short history of every series: a fine ring for minutes, a coarse one for a day."""
+"""Every measured series of the last month: by the second for an hour, by the minute for a month."""
 
+import asyncio
 import math
+import time
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from engine_host.core.errors import HostError
 from engine_host.protocol.telemetry import Series, TelemetryPage
+from engine_host.telemetry.sample_store import Chunk, SampleStore
 from engine_host.telemetry.series import describe
+from engine_host.telemetry.steps import RESOLUTIONS, Resolution, Steps
 
-FINE_STEP = 1.0
-FINE_SPAN = 15 * 60.0
-COARSE_STEP = 10.0
-COARSE_SPAN = 24 * 3600.0
+SHOWN = 15 * 60.0
+"""Seconds of a page without a beginning."""
 SET_BACK = 5.0
 """Seconds that a sample may be older than the newest before the clock counts as set back."""
 MOST_SERIES = 200
-"""Series kept at most; each takes 95 kB, and the one longest without a value goes first."""
+"""Series in memory at most, 20 kB each; the one longest without a value is only on the disk then."""
+MOST_STEPS = 10_000
+"""Steps of a page at most; they are made wider rather than more."""
 
-
-class Ring:
-    """Means or peaks of steps of equal length, the newest `size` of them; a step without a value is a gap."""
-
-    def __init__(self, step: float, size: int, *, peaks: bool) -> None:
-        self.step = step
-        self.peaks = peaks
-        self.size = size
-        self.newest: int | None = None
-        self._values = array("d", bytes(8 * size))
-        self._counts = array("H", bytes(2 * size))
-
-    def add(self, at: float, value: float) -> None:
-        """Take a value into its step; one older than the ring is dropped."""
-        slot = math.floor(at / self.step)
-        if self.newest is None:
-            self.newest = slot
-        elif slot > self.newest:
-            self._clear(self.newest + 1, slot)
-            self.newest = slot
-        elif slot <= self.newest - self.size:
-            return
-        place = slot % self.size
-        count = self._counts[place]
-        if count == 0xFFFF:
-            return
-        self._counts[place] = count + 1
-        if self.peaks:
-            self._values[place] = max(value, self._values[place]) if count else value
-        else:
-            self._values[place] += (value - self._values[place]) / (count + 1)
-
-    def value(self, slot: int) -> tuple[float, int] | None:
-        """Mean or highest value of one step, and the number of values; None is a gap."""
-        if self.newest is None or not self.newest - self.size < slot <= self.newest:
-            return None
-        count = self._counts[slot % self.size]
-        return (self._values[slot % self.size], count) if count else None
-
-    def cut(self, at: float) -> None:
-        """Forget the steps after this time; those before it stay."""
-        slot = math.floor(at / self.step)
-        if self.newest is not None and slot < self.newest:
-            self._clear(slot + 1, self.newest)
-            self.newest = slot
-
-    def _clear(self, first: int, last: int) -> None:
-        for slot in range(max(first, last - self.size + 1), last + 1):
-            self._values[slot % self.size] = 0.0
-            self._counts[slot % self.size] = 0
+_Kept = dict[int, "array[float]"]
 
 
 class History:
-    """All series; times in seconds since the epoch. Everything happens on one thread."""
+    """All series; times in seconds since the epoch. Everything but the reading of the disk is on one thread.
 
-    def __init__(self) -> None:
-        self._fine: dict[str, Ring] = {}
-        self._coarse: dict[str, Ring] = {}
-        self._newest = 0.0
-        self._oldest: float | None = None
+    What was measured stays in memory until `save`; without a store it is kept there as far as it has place.
+    """
+
+    def __init__(self, store: SampleStore | None = None, clock: Callable[[], float] = time.time) -> None:
+        self._store = store
+        self._clock = clock
+        self._series: dict[str, tuple[Steps, ...]] = {}
+        self._evicted: list[Chunk] = []
+        self._newest: float | None = None
+        self._set_back: float | None = None
 
     def add(self, at: float, values: Mapping[str, float]) -> None:
         """Take one sample; raises KeyError for a name that is no series. NaN and infinity are not values.
 
         When the clock was set back, what was measured at times that are still to come is forgotten.
         """
-        if at < self._newest - SET_BACK:
-            for ring in (*self._fine.values(), *self._coarse.values()):
-                ring.cut(at)
+        if self._newest is not None and at < self._newest - SET_BACK:
+            for several in self._series.values():
+                for steps in several:
+                    steps.cut(at)
+            self._set_back = at if self._set_back is None else min(at, self._set_back)
             self._newest = at
         for name, value in values.items():
             if not math.isfinite(value):
                 continue
-            if name not in self._fine:
+            if name not in self._series:
                 peaks = describe(name).peaks
-                self._evict_stale()
-                self._fine[name] = Ring(FINE_STEP, round(FINE_SPAN / FINE_STEP), peaks=peaks)
-                self._coarse[name] = Ring(COARSE_STEP, round(COARSE_SPAN / COARSE_STEP), peaks=peaks)
-            self._fine[name].add(at, value)
-            self._coarse[name].add(at, value)
-        self._newest = max(self._newest, at)
-        self._oldest = at if self._oldest is None else min(self._oldest, at)
+                self._evict()
+                self._series[name] = tuple(Steps(resolution, peaks=peaks) for resolution in RESOLUTIONS)
+            for steps in self._series[name]:
+                steps.add(at, value)
+        self._newest = at if self._newest is None else max(self._newest, at)
 
-    def names(self) -> tuple[str, ...]:
-        """The series that have values, by name."""
-        return tuple(sorted(self._fine))
+    async def save(self) -> None:
+        """Write to the disk what is only in memory.
 
-    def page(
+        Raises HostError(disk_full), HostError(not_writable); it stays in memory then, for the next time.
+        """
+        if self._store is None or self._newest is None:
+            return
+        chunks, self._evicted = self._evicted, []
+        chunks += [
+            Chunk(steps.resolution, name, number, values)
+            for name, several in self._series.items()
+            for steps in several
+            for number, values in steps.take_unsaved().items()
+        ]
+        try:
+            await self._forget_the_future()
+            await asyncio.to_thread(self._store.write, chunks, self._newest)
+        except HostError:
+            for chunk in chunks:
+                for steps in self._series.get(chunk.series, ()):
+                    if steps.resolution is chunk.resolution:
+                        steps.not_saved(chunk.number)
+            raise
+        for several in self._series.values():
+            for steps in several:
+                steps.drop_saved()
+
+    def close(self) -> None:
+        """Close the file; what is only in memory is lost."""
+        if self._store is not None:
+            self._store.close()
+
+    async def page(
         self,
         names: Sequence[str] = (),
         since: float | None = None,
@@ -111,58 +100,132 @@ class History:
         *,
         seq: int = 0,
     ) -> TelemetryPage:
-        """Series from `since` to the newest sample in steps of at least `step` seconds.
+        """Return series from `since` to the newest sample in steps of at least `step` seconds.
 
         Without names all of them; a name without values is left out. Without `since` the last 15 minutes;
-        one that is still to come, as after a clock that was set back, is the newest sample's time.
-        The fine ring answers where it reaches and is wanted; the step is a multiple of the ring's own.
+        one that is still to come, as after a clock that was set back, is the newest sample's time. The
+        finest steps that reach so far back answer; the step is a multiple of theirs. It begins with the
+        first step that has a value. Raises HostError where the disk cannot be read.
         """
-        if self._oldest is None:
-            return TelemetryPage(seq=seq, step=step or FINE_STEP, series=())
-        first = self._newest - FINE_SPAN + FINE_STEP if since is None else min(since, self._newest)
-        first = max(first, self._oldest)
-        fine_reaches = math.floor(first) > math.floor(self._newest) - FINE_SPAN
-        fine = fine_reaches and (step is None or step < COARSE_STEP)
-        rings = self._fine if fine else self._coarse
-        own = FINE_STEP if fine else COARSE_STEP
-        many = max(1, math.ceil((step or own) / own - 1e-9))
-        chosen = [name for name in (names or self.names()) if name in rings]
-        return TelemetryPage(
-            seq=seq,
-            step=own * many,
-            series=tuple(self._series(name, rings[name], first, many) for name in dict.fromkeys(chosen)),
-        )
+        newest = self._clock() if self._newest is None else self._newest
+        first = newest - SHOWN + 1 if since is None else min(since, newest)
+        resolution = _resolution(newest - first, step)
+        first = max(first, newest - resolution.span)
+        many = max(1, math.ceil((step or 1) / resolution.step - 1e-9))
+        many = max(many, math.ceil((newest - first) / resolution.step / MOST_STEPS))
+        # In whole steps of the page, so that two pages of the same series show the same values.
+        start = math.floor(first / resolution.step) // many
+        stop = math.floor(newest / resolution.step) // many
+        memory = self._in_memory(resolution, names)
+        await self._forget_the_future()
+        chunks: list[Chunk] = []
+        if self._store is not None:
+            numbers = (start * many // resolution.chunk, ((stop + 1) * many - 1) // resolution.chunk)
+            chunks = await asyncio.to_thread(self._store.read, resolution, *numbers, names)
+        return await asyncio.to_thread(_page, resolution, chunks, memory, names, (start, stop, many), seq)
 
-    def _series(self, name: str, ring: Ring, first: float, many: int) -> Series:
-        kind = describe(name)
-        oldest = math.floor(self._newest / ring.step) - ring.size + 1
-        start = max(math.floor(first / ring.step), oldest) // many
-        stop = math.floor(self._newest / ring.step) // many
-        slots = range(start, stop + 1)
-        return Series(
-            name=name,
-            unit=kind.unit,
-            title=kind.title,
-            source=kind.source,
-            peaks=kind.peaks,
-            at=tuple(slot * many * ring.step for slot in slots),
-            values=tuple(_together(ring, slot * many, many) for slot in slots),
-        )
+    def _in_memory(self, resolution: Resolution, names: Sequence[str]) -> dict[str, _Kept]:
+        place = RESOLUTIONS.index(resolution)
+        memory = {
+            name: self._series[name][place].chunks() for name in names or self._series if name in self._series
+        }
+        for chunk in self._evicted:
+            if chunk.resolution is resolution and (not names or chunk.series in names):
+                memory.setdefault(chunk.series, {})[chunk.number] = chunk.values
+        return memory
 
-    def _evict_stale(self) -> None:
-        while len(self._fine) >= MOST_SERIES:
-            stale = min(self._fine, key=lambda name: self._fine[name].newest or 0)
-            del self._fine[stale], self._coarse[stale]
+    async def _forget_the_future(self) -> None:
+        """Let the disk forget what a clock that was set back has yet to reach."""
+        if self._store is not None and self._set_back is not None:
+            await asyncio.to_thread(self._store.cut, self._set_back)
+            self._set_back = None
+
+    def _evict(self) -> None:
+        while len(self._series) >= MOST_SERIES:
+            stale = min(self._series, key=lambda name: self._series[name][0].newest)
+            for steps in self._series.pop(stale):
+                self._evicted += [
+                    Chunk(steps.resolution, stale, number, values)
+                    for number, values in steps.take_unsaved().items()
+                ]
 
 
-def _together(ring: Ring, first: int, many: int) -> float | None:
-    """The highest value of some steps, or their mean, in which each counts as often as it was measured."""
+def _resolution(back: float, step: float | None) -> Resolution:
+    """Return the coarsest steps that are no wider than asked, or the finest that reach so far back."""
+    reaching = [one for one in RESOLUTIONS if back < one.span] or [RESOLUTIONS[-1]]
+    return next((one for one in reversed(reaching) if one.step <= (step or 1)), reaching[0])
+
+
+def _page(
+    resolution: Resolution,
+    chunks: Sequence[Chunk],
+    memory: Mapping[str, _Kept],
+    names: Sequence[str],
+    shown: tuple[int, int, int],
+    seq: int,
+) -> TelemetryPage:
+    start, stop, many = shown
+    kept: dict[str, _Kept] = {}
+    for chunk in chunks:
+        kept.setdefault(chunk.series, {})[chunk.number] = chunk.values
+    for name, own in memory.items():
+        for number, newer in own.items():
+            saved = kept.setdefault(name, {}).get(number)
+            kept[name][number] = newer if saved is None else _over(saved, newer)
+    found: dict[str, list[float | None]] = {}
+    for name in dict.fromkeys(names or sorted(kept)):
+        try:
+            peaks = describe(name).peaks
+        except KeyError:
+            # A series of another version of this program.
+            continue
+        values = [
+            _together(resolution, kept.get(name, {}), slot * many, many, peaks)
+            for slot in range(start, stop + 1)
+        ]
+        if any(value is not None for value in values):
+            found[name] = values
+    lead = min(
+        (next(i for i, value in enumerate(values) if value is not None) for values in found.values()),
+        default=0,
+    )
+    at = tuple(float(slot * many * resolution.step) for slot in range(start + lead, stop + 1))
+    return TelemetryPage(
+        seq=seq,
+        step=float(resolution.step * many),
+        series=tuple(_series(name, at, tuple(values[lead:])) for name, values in found.items()),
+    )
+
+
+def _series(name: str, at: tuple[float, ...], values: tuple[float | None, ...]) -> Series:
+    kind = describe(name)
+    return Series(
+        name=name,
+        unit=kind.unit,
+        title=kind.title,
+        source=kind.source,
+        peaks=kind.peaks,
+        at=at,
+        values=values,
+    )
+
+
+def _over(saved: "array[float]", newer: "array[float]") -> "array[float]":
+    return array("d", [old if math.isnan(new) else new for old, new in zip(saved, newer, strict=True)])
+
+
+def _together(resolution: Resolution, kept: _Kept, first: int, many: int, peaks: bool) -> float | None:
+    """Return the highest value of some steps, or their mean."""
+    found: list[float] = []
+    end = first + many
+    numbers = range(first // resolution.chunk, (end - 1) // resolution.chunk + 1)
     # A step may be wider than all that is kept.
-    newest = -1 if ring.newest is None else ring.newest
-    kept = range(max(first, newest - ring.size + 1), min(first + many, newest + 1))
-    found = [step for slot in kept if (step := ring.value(slot)) is not None]
+    for number in numbers if len(numbers) <= len(kept) else sorted(kept):
+        if number not in kept or number not in numbers:
+            continue
+        begin = number * resolution.chunk
+        values = kept[number][max(0, first - begin) : max(0, end - begin)]
+        found += [one for one in values if not math.isnan(one)]
     if not found:
         return None
-    if ring.peaks:
-        return max(value for value, _count in found)
-    return sum(value * count for value, count in found) / sum(count for _value, count in found)
+    return max(found) if peaks else math.fsum(found) / len(found)

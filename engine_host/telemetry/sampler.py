@@ -1,19 +1,26 @@
-"""Once a second, twice while an engine works: read everything, remember it, tell it."""
+"""Once a second, twice while an engine works: read everything, tell it, keep it."""
 
 import asyncio
+import logging
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from engine_host.core.errors import HostError
 from engine_host.protocol.engines import Readings
+from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import EventBase, TelemetryEvent
 from engine_host.protocol.telemetry import Sample
 from engine_host.telemetry.gpus import GpuReading, Gpus
 from engine_host.telemetry.history import History
 from engine_host.telemetry.machine import MachineMonitor, MachineReading
 
+_log = logging.getLogger(__name__)
+
 _STALE = 5.0
 """Seconds after which the readings of an engine at work no longer count as measured now."""
+_SAVED_BUSY, _SAVED_IDLE = 60.0, 600.0
+"""Seconds between two writes of what was measured: with an engine, and without, so that a disk can sleep."""
 _RATES = {"decode_rate": "generated_tokens_total", "prefill_rate": "prompt_tokens_total"}
 """The rates, each with the counter that says whether the engine counts such tokens at all."""
 
@@ -41,7 +48,8 @@ class Sampler:
         self._interval = interval
         self._busy_interval = busy_interval
         self._clock = clock
-        self._task: asyncio.Task[None] | None = None
+        self._tasks: tuple[asyncio.Task[None], ...] = ()
+        self._unsaved: Reason | None = None
         self._received: dict[str, list[Readings]] = {}
         self._sampled: dict[str, float] = {}
         self.latest: Sample | None = None
@@ -52,15 +60,19 @@ class Sampler:
 
     def start(self) -> None:
         """Begin; needs a running event loop."""
-        if self._task is None:
-            self._task = asyncio.create_task(self._run(), name="telemetry")
+        if not self._tasks:
+            self._tasks = (
+                asyncio.create_task(self._run(), name="telemetry"),
+                asyncio.create_task(self._save_now_and_then(), name="telemetry saving"),
+            )
 
     async def aclose(self) -> None:
-        """Stop, and let go of the driver."""
-        task, self._task = self._task, None
-        if task is not None:
+        """Stop, save what was measured, and let go of the driver."""
+        tasks, self._tasks = self._tasks, ()
+        for task in tasks:
             task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._save()
         # It waits for whoever reads them now.
         await asyncio.to_thread(self._gpus.close)
 
@@ -109,6 +121,26 @@ class Sampler:
             # Counted from when it was due, so that the steps do not drift; a late one is not caught up.
             due = max(due + (self._busy_interval if busy else self._interval), loop.time())
             await asyncio.sleep(due - loop.time())
+
+    async def _save_now_and_then(self) -> None:
+        waited = 0.0
+        while True:
+            await asyncio.sleep(_SAVED_BUSY)
+            waited += _SAVED_BUSY
+            if self._engine_readings() or waited >= _SAVED_IDLE:
+                await self._save()
+                waited = 0.0
+
+    async def _save(self) -> None:
+        try:
+            await self._history.save()
+        except HostError as error:
+            # Said once: what was measured stays in memory, and is written as soon as it can be.
+            if self._unsaved is not error.reason:
+                _log.warning("The graphs of the past are not kept on the disk: %s", error)
+            self._unsaved = error.reason
+        else:
+            self._unsaved = None
 
 
 def machine_values(reading: MachineReading) -> dict[str, float]:

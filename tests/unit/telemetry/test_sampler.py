@@ -32,7 +32,7 @@ def test_a_sample_is_remembered_and_published() -> None:
         # Not measured is absent: no rate was told, no GPU is there, the old readings are stale.
         assert "engine.e1.decode_rate" not in sample.values
         assert not [name for name in sample.values if name.startswith(("gpu.", "engine.old"))]
-        assert set(history.names()) == set(sample.values)
+        assert {one.name for one in (await history.page()).series} == set(sample.values)
 
     asyncio.run(go())
 
