@@ -28,6 +28,7 @@ from engine_host.cli.presets.verify import verify
 from engine_host.cli.remote.commands import host
 from engine_host.cli.remote.install import install, uninstall, update
 from engine_host.cli.remote.sheet import profile, sheet
+from engine_host.cli.remote.transfers import fetch, send
 from engine_host.cli.remote.watch import watch
 from engine_host.cli.render import render
 from engine_host.cli.requests.commands import requests
@@ -127,7 +128,7 @@ for _command in (vary, set_values, verdicts, verify):
 host.add_command(sheet)
 host.add_command(profile)
 host.add_command(watch)
-for _command in (install, update, uninstall):
+for _command in (install, update, uninstall, send, fetch):
     host.add_command(_command)
 bench.add_command(quality)
 bench.add_command(endpoint)

@@ -146,7 +146,7 @@ class Host:
         self._jobs.restore()
         folders = ModelFolders(self._settings, self._folders.data, lambda: self._closed)
         self.model_index = ModelIndex(folders.scan)
-        self.models = ModelOperations(self.model_index, self._settings, self._events)
+        self.models = ModelOperations(self.model_index, self._settings, self._events, folders.downloads)
         self.servers = LlamaCppServers(self._folders.data, lambda: self._settings.current.engine.own_server)
         self._patch_tracker = EnginePatchTracker(self._events, self._folders.run)
         self.engines = EngineManager(
@@ -265,7 +265,7 @@ class Host:
         )
         self._start_on_demand = started.start_planned
         self.services: tuple[object, ...] = (
-            *remote_services(self.remote, self._events, self._jobs, self._folders, os.environ),
+            *remote_services(self.remote, self._events, self._jobs, self._folders, os.environ, self.models),
             HostOperations(
                 self._folders,
                 self._events,

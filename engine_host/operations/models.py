@@ -1,6 +1,7 @@
 """The models of this machine."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from engine_host.core.event_log import EventLog
 from engine_host.core.settings import SettingsFile
@@ -14,7 +15,11 @@ from engine_host.protocol.operations import table as ops
 class ModelOperations:
     """The model files that were found, and the look for new ones."""
 
-    def __init__(self, index: ModelIndex, settings: SettingsFile, events: EventLog) -> None:
+    def __init__(
+        self, index: ModelIndex, settings: SettingsFile, events: EventLog, downloads: Callable[[], Path]
+    ) -> None:
+        """`downloads` is the folder that gets models that are fetched."""
+        self.downloads = downloads
         self._index = index
         self._settings = settings
         self._events = events
@@ -30,6 +35,10 @@ class ModelOperations:
         found = await self._index.models(rescan=True)
         self._events.publish(ModelsChangedEvent())
         return self._page(found)
+
+    async def find(self, name: str) -> ModelFile:
+        """Return a model by id, name or path. Raises HostError: model_file_missing, and of reading it."""
+        return (await self._index.find(name)).file
 
     async def listed(self, rescan: bool) -> Sequence[ModelFile]:
         """Return the models alone, looked for again or as known."""

@@ -21,7 +21,8 @@ from engine_host.protocol.remote.hosts import (
 from engine_host.remote.book import HostBook, KeptHost
 from engine_host.remote.engine_host_there import EngineHostLink, EngineHostThere
 from engine_host.remote.facts.read import read_facts
-from engine_host.remote.run import Feed, RemoteOutcome, RemoteScript, fed, run_over
+from engine_host.remote.facts.series import MachineSeries
+from engine_host.remote.run import Feed, RemoteOutcome, RemoteScript, Take, fed, run_over
 from engine_host.remote.running_engines import RunningEngines, RunningModel
 from engine_host.remote.ssh.command_lines import KEEP_ALIVE, OpenSsh
 from engine_host.remote.ssh.connection import Connection
@@ -29,6 +30,7 @@ from engine_host.remote.ssh.failures import broke, not_connected
 from engine_host.remote.ssh.folder import folder_of
 from engine_host.remote.ssh.questions import QuestionDesk
 from engine_host.remote.versions import standing
+from engine_host.telemetry.history import History
 
 _log = logging.getLogger(__name__)
 _SSH_ITSELF = 255
@@ -37,6 +39,8 @@ _LOOK_NOW = 2.0
 """Seconds for which somebody waits who wants to see what runs there now."""
 _MOST = 4 << 20
 """Bytes that are kept of what a program there prints."""
+_PAUSE_OF_SERIES = 60.0
+"""Seconds until a machine is measured again whose program ended."""
 
 
 @dataclass
@@ -71,6 +75,7 @@ class RemoteHosts:
         self._links: dict[str, EngineHostLink | RunningEngines] = {}
         self._running: dict[str, tuple[RunningModel, ...]] = {}
         self._there: dict[str, EngineHostThere] = {}
+        self._histories: dict[str, History] = {}
         self.desk = QuestionDesk(
             folders.run / "askpass.sock",
             folders.data / "askpass",
@@ -144,6 +149,7 @@ class RemoteHosts:
                 await found.disconnect()
             self.book.remove(name)
             self._connections.pop(name, None)
+            self._histories.pop(name, None)
         self._publish(RemoteHostEvent(remote=shown, removed=True))
 
     def connect(self, name: str) -> RemoteHost:
@@ -211,6 +217,11 @@ class RemoteHosts:
         """Return the models of an agentless machine's engines; None where nobody has looked yet."""
         return self._running.get(name)
 
+    def history(self, name: str) -> History:
+        """Return what was measured on an agentless machine. Raises HostError(not_found)."""
+        self.book.get(name)
+        return self._histories.get(name, History())
+
     def agentless(self) -> list[str]:
         """Return the agentless machines whose engines can be asked."""
         return [name for name in self._running if self._connections[name].connected]
@@ -241,15 +252,21 @@ class RemoteHosts:
         return await self.run_fed(name, script, fed(script.sent(data), held=script.held), seconds, most)
 
     async def run_fed(
-        self, name: str, script: RemoteScript, feed: Feed, seconds: float | None, most: int = _MOST
+        self,
+        name: str,
+        script: RemoteScript,
+        feed: Feed,
+        seconds: float | None,
+        most: int = _MOST,
+        take: Take | None = None,
     ) -> RemoteOutcome:
         """Run one of our programs there with `feed` writing its standard input, the program itself first.
 
-        Raises HostError: not_found, ssh_lost, and what `feed` raises.
+        `take` gets what it prints. Raises HostError: not_found, ssh_lost, and what both raise.
         """
         connection = self.connection(name)
         argv = connection.command(script.interpreter.value)
-        outcome = await run_over(argv, self.ssh.sharing_environment(), feed, seconds, most)
+        outcome = await run_over(argv, self.ssh.sharing_environment(), feed, seconds, most, take)
         if outcome.exit == _SSH_ITSELF and not await connection.stands():
             raise broke(name)
         return outcome
@@ -336,11 +353,25 @@ class RemoteHosts:
 
         link = RunningEngines(connection, lambda: self.probe(name), changed)
         self._links[name] = link
+        series = asyncio.create_task(self._follow(connection), name=f"series of {name}")
         try:
             await link.keep()
         finally:
             self._links.pop(name, None)
             self._running.pop(name, None)
+            series.cancel()
+            await asyncio.gather(series, return_exceptions=True)
+
+    async def _follow(self, connection: Connection) -> None:
+        """Measure an agentless machine, again after a while where that ends."""
+        name = connection.host.name
+        series = MachineSeries(self._histories.setdefault(name, History()))
+        while True:
+            with contextlib.suppress(HostError):
+                await series.follow(
+                    lambda script, feed, take: self.run_fed(name, script, feed, None, take=take)
+                )
+            await asyncio.sleep(_PAUSE_OF_SERIES)
 
     def _changed(self, name: str) -> None:
         if name in self.book.all:

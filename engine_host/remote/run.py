@@ -101,13 +101,22 @@ def fed(data: bytes, *, held: bool = False) -> Feed:
     return feed
 
 
+Take = Callable[[bytes], Awaitable[None]]
+"""Takes what a program prints, piece by piece."""
+
+
 async def run_over(
-    argv: Sequence[str], environment: Mapping[str, str], feed: Feed, seconds: float | None, most: int
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    feed: Feed,
+    seconds: float | None,
+    most: int,
+    take: Take | None = None,
 ) -> RemoteOutcome:
     """Run ssh over a connection that stands; when this is cancelled, so is what runs there.
 
-    Without `seconds` it may take as long as it likes. Raises HostError(ssh_failed) where ssh cannot be
-    started, and what `feed` raises.
+    Without `seconds` it may take as long as it likes; with `take` nothing that it prints is kept. Raises
+    HostError(ssh_failed) where ssh cannot be started, and what `feed` and `take` raise.
     """
     try:
         process = await asyncio.create_subprocess_exec(
@@ -129,7 +138,7 @@ async def run_over(
     try:
         async with asyncio.timeout(seconds):
             await asyncio.gather(
-                _feed(process.stdin, feed), out.read(process.stdout), err.read(process.stderr)
+                _feed(process.stdin, feed), out.read(process.stdout, take), err.read(process.stderr)
             )
             await process.wait()
     except TimeoutError:
@@ -154,8 +163,11 @@ class _Capped:
     def taken(self) -> bytes:
         return b"".join(self._parts)
 
-    async def read(self, stream: asyncio.StreamReader | None) -> None:
+    async def read(self, stream: asyncio.StreamReader | None, take: Take | None = None) -> None:
         while stream is not None and (part := await stream.read(1 << 16)):
+            if take is not None:
+                await take(part)
+                continue
             room = self._most - self._size
             self.cut = self.cut or len(part) > room
             if room > 0:
@@ -183,9 +195,18 @@ class Runner(Protocol):
         """Run one with data on its standard input. Raises HostError of the connection."""
 
     async def run_fed(
-        self, name: str, script: RemoteScript, feed: Feed, seconds: float | None, most: int = ...
+        self,
+        name: str,
+        script: RemoteScript,
+        feed: Feed,
+        seconds: float | None,
+        most: int = ...,
+        take: Take | None = None,
     ) -> RemoteOutcome:
-        """Run one with `feed` writing its standard input. Raises HostError of the connection."""
+        """Run one with `feed` writing its standard input, and `take` reading what it prints.
+
+        Raises HostError of the connection.
+        """
 
 
 SCRIPTS = Path(os.path.dirname(__file__)) / "scripts"

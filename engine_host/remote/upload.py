@@ -14,7 +14,7 @@ from engine_host.core.sizes import size_text
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.remote.run import SCRIPTS, RemoteOutcome, RemoteScript, Runner
 
-_RECEIVE = RemoteScript.read(SCRIPTS / "receive_file.py")
+RECEIVE = RemoteScript.read(SCRIPTS / "receive_file.py")
 _PIECE = 1 << 18
 _LONGEST_LOOK = 600.0
 """Seconds for hashing what is there already; a slow disk reads tens of gigabytes in them."""
@@ -40,14 +40,16 @@ async def upload(
     *,
     mode: int = 0o644,
     progress: Progress = lambda _done, _all: None,
+    measured: tuple[int, str] | None = None,
 ) -> Uploaded:
     """Send a file to `destination` there, a path below the home folder or an absolute one.
 
-    A part that an earlier try left is gone on with. Raises HostError: ssh_lost for a connection that went
-    away (the same call goes on), disk_full, not_writable, verification_failed, not_found for the source.
+    A part that an earlier try left is gone on with. `measured` are its size and SHA-256 where they are known.
+    Raises HostError: ssh_lost for a connection that went away (the same call goes on), disk_full,
+    not_writable, verification_failed, not_found for the source.
     """
     try:
-        size, digest = await asyncio.to_thread(_measured, source)
+        size, digest = measured if measured else await asyncio.to_thread(_measured, source)
     except OSError as error:
         raise HostError(
             Reason.NOT_FOUND,
@@ -55,15 +57,15 @@ async def upload(
             evidence={"path": str(source)},
         ) from error
     asked = {"path": destination, "size": size, "sha256": digest, "mode": mode}
-    outcome = await hosts.run(name, _RECEIVE, _line({**asked, "ask": True}), seconds=_LONGEST_LOOK)
-    there = _told(name, destination, outcome)
+    outcome = await hosts.run(name, RECEIVE, _line({**asked, "ask": True}), seconds=_LONGEST_LOOK)
+    there = told_by(name, destination, outcome)
     if there.get("done"):
         progress(size, size)
         return Uploaded(str(there["path"]), digest, 0)
     start = await asyncio.to_thread(_goes_on, source, there, size)
 
     async def feed(stream: asyncio.StreamWriter) -> None:
-        stream.write(_RECEIVE.sent(_line({**asked, "from": start})))
+        stream.write(RECEIVE.sent(_line({**asked, "from": start})))
         with files.open_regular(source) as file:
             file.seek(start)
             done = start
@@ -73,7 +75,7 @@ async def upload(
                 done += len(piece)
                 progress(done, size)
 
-    told = _told(name, destination, await hosts.run_fed(name, _RECEIVE, feed, None))
+    told = told_by(name, destination, await hosts.run_fed(name, RECEIVE, feed, None))
     return Uploaded(str(told.get("path", destination)), digest, size - start)
 
 
@@ -103,8 +105,8 @@ def _goes_on(source: Path, there: dict[str, Any], size: int) -> int:
     return have if not left and found.hexdigest() == there.get("sha256") else 0
 
 
-def _told(name: str, destination: str, outcome: RemoteOutcome) -> dict[str, Any]:
-    """Return what the other side says. Raises HostError for a failure that it tells of."""
+def told_by(name: str, destination: str, outcome: RemoteOutcome) -> dict[str, Any]:
+    """Return what the program that receives files says. Raises HostError for a failure that it tells of."""
     raw = outcome.need_success(f"Sending a file to {name}")
     try:
         told = json_text.parse_last_line(raw)

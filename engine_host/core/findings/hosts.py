@@ -1,6 +1,6 @@
 """Findings about remote hosts: what looks dangerous or forgotten in their facts."""
 
-from engine_host.core.findings.text import INFO, WARNING, Text
+from engine_host.core.findings.text import ERROR, INFO, WARNING, Text
 from engine_host.protocol.errors import Reason
 
 HOSTS = {
@@ -52,5 +52,23 @@ HOSTS = {
         "{engine} on {host}, port {port}, was kept and does not run.",
         fix="Start it, or keep what runs as the profile.",
         command="sndr host profile {host} --keep",
+    ),
+    "transfer.no-room": Text(
+        ERROR,
+        "{folder} on {where} has {free} free, and {needed} are to come.",
+        Reason.DISK_FULL,
+        "Free some space there, or choose a folder on another disk with --to.",
+    ),
+    "transfer.others": Text(
+        ERROR,
+        "Other files of these names lie in {folder} on {where}: {names}.",
+        Reason.CONFLICT,
+        "Choose another folder with --to, or replace them.",
+    ),
+    "transfer.not-looked-at": Text(
+        WARNING,
+        "The model lies in {folder}, where the engine host on {host} does not look: its path starts it.",
+        fix="Start it by its path, or add the folder to models.folders there.",
+        command="sndr --host {host} run {path}",
     ),
 }

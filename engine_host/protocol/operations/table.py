@@ -29,7 +29,7 @@ from engine_host.protocol.launch.fit import (
 from engine_host.protocol.launch.plans import BisectRequest, LaunchPlan, LaunchRequest, StartRequest
 from engine_host.protocol.logs import LogPage, LogQuery
 from engine_host.protocol.models import ModelPage
-from engine_host.protocol.operations import endpoint, remote_hosts, remote_install
+from engine_host.protocol.operations import endpoint, remote_hosts, remote_install, remote_transfers
 from engine_host.protocol.operations.definition import OF_PLANS, Done, EventStream, Nothing, Operation
 from engine_host.protocol.patches import (
     CheckPage,
@@ -353,4 +353,5 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     *endpoint.OPERATIONS,
     *remote_hosts.OPERATIONS,
     *remote_install.OPERATIONS,
+    *remote_transfers.OPERATIONS,
 )

@@ -1,7 +1,8 @@
 """Runs on another machine: writes a file that comes on standard input, goes on with a part, checks the whole.
 
 The first line is JSON: {"path", "size", "sha256", "mode", "ask" or "from"}. With `ask` it tells what is there
-already; else so many bytes follow as are missing from `from` on. The answer is one line of JSON.
+already; else so many bytes follow as are missing from `from` on. With {"folder", "names"} it tells the sizes
+of what is there under these names, and the free space. The answer is one line of JSON.
 Standard library only, for any Python from 3.6 on.
 """
 
@@ -61,11 +62,39 @@ def receive(path: str, part: str, asked: "dict[str, object]") -> "dict[str, obje
     return {"done": True, "path": os.path.abspath(path)}
 
 
+def sizes(folder: str, names: "list[str]") -> "dict[str, object]":
+    """Return the bytes of each file and of its part, None for none; and what the disk has free."""
+    folder = os.path.abspath(os.path.join(os.path.expanduser("~"), os.path.expanduser(folder)))
+    found = []
+    for name in names:
+        path = os.path.join(folder, name)
+        kept = []
+        for one in (path, part_of(path)):
+            kept.append(os.path.getsize(one) if os.path.isfile(one) else None)
+        found.append(kept)
+    place = folder
+    while not os.path.isdir(place) and os.path.dirname(place) != place:
+        if os.path.lexists(place):
+            return {"error": "refused", "text": place + " is no folder"}
+        place = os.path.dirname(place)
+    if not os.access(place, os.W_OK | os.X_OK):
+        return {"error": "refused", "text": place + " is not yours to write to"}
+    disk = os.statvfs(place)
+    return {"folder": folder, "files": found, "free": disk.f_bavail * disk.f_frsize}
+
+
+def part_of(path: str) -> str:
+    """Return where a file is kept until it is whole."""
+    return os.path.join(os.path.dirname(path), "." + os.path.basename(path) + ".sndr-part")
+
+
 def main() -> "dict[str, object]":
     """Do what the first line asks for."""
-    asked = json.loads(sys.stdin.buffer.readline())
+    asked = json.loads(sys.stdin.buffer.readline().decode("utf-8"))
+    if "folder" in asked:
+        return sizes(asked["folder"], asked["names"])
     path = os.path.join(os.path.expanduser("~"), os.path.expanduser(asked["path"]))
-    part = os.path.join(os.path.dirname(path), "." + os.path.basename(path) + ".sndr-part")
+    part = part_of(path)
     try:
         return there(path, part, asked) if asked.get("ask") else receive(path, part, asked)
     except OSError as error:

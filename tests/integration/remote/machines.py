@@ -45,6 +45,7 @@ class Sshd:
     far: Path
     port: int = field(default_factory=free_port)
     extra: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
     _process: "subprocess.Popen[bytes] | None" = None
 
     @property
@@ -62,6 +63,7 @@ class Sshd:
         if not self.host_key.exists():
             make_key(self.host_key)
         config = self.folder / f"{self.name}_config"
+        own = (f"HOME={self.far}", f"SNDR_HOME={self.far}", f"SNDR_CACHE={SHARED_CACHE}")
         lines = [
             f"Port {self.port}",
             "ListenAddress 127.0.0.1",
@@ -74,7 +76,7 @@ class Sshd:
             "PasswordAuthentication no",
             "KbdInteractiveAuthentication no",
             "Subsystem sftp internal-sftp",
-            f"SetEnv HOME={self.far} SNDR_HOME={self.far} SNDR_CACHE={SHARED_CACHE}",
+            f"SetEnv {' '.join((*self.variables, *own))}",
             *self.extra,
         ]
         config.write_text("\n".join(lines) + "\n", encoding="utf-8")

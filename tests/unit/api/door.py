@@ -229,8 +229,10 @@ async def door() -> AsyncIterator[Door]:
             built.manager, built.jobs, events.publish, plans.plan, started.start_planned, lambda _: 0
         )
         remote = RemoteHosts(HostBook(built.store), built.folders, built.reaper, events.publish, {})
+        downloads = built.folders.data / "models"
+        models = ModelOperations(ModelIndex(lambda: ()), settings, events, lambda: downloads)
         services = (
-            *remote_services(remote, events, built.jobs, built.folders, {}),
+            *remote_services(remote, events, built.jobs, built.folders, {}, models),
             HostOperations(
                 built.folders,
                 events,
@@ -248,7 +250,7 @@ async def door() -> AsyncIterator[Door]:
             ),
             SettingOperations(settings, events, lambda: endpoint, settings_changed),
             RecordOperations(built.jobs, built.log_buffer, History(), events),
-            ModelOperations(ModelIndex(lambda: ()), settings, events),
+            models,
             servers,
             InstallationOperations(
                 built.folders, built.jobs, events, built.log_buffer, environments, built.manager.alive

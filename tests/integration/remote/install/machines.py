@@ -12,7 +12,7 @@ from typing import Any, cast
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
 from engine_host.remote.install.machine import Machine
-from engine_host.remote.run import Feed, RemoteOutcome, RemoteScript, fed, run_over
+from engine_host.remote.run import Feed, RemoteOutcome, RemoteScript, Take, fed, run_over
 
 _OURS = ("SNDR_", "XDG_", "PYTHON", "VIRTUAL_ENV", "PIP_")
 
@@ -60,7 +60,13 @@ class SecondHome:
         return await self._run(script, fed(script.sent(data), held=script.held), seconds, most)
 
     async def run_fed(
-        self, name: str, script: RemoteScript, feed: Feed, seconds: float | None, most: int = 4 << 20
+        self,
+        name: str,
+        script: RemoteScript,
+        feed: Feed,
+        seconds: float | None,
+        most: int = 4 << 20,
+        take: Take | None = None,
     ) -> RemoteOutcome:
         """Run one that gets a file; the connection may be lost in the middle of it."""
         self.sent.append(0)

@@ -10,7 +10,7 @@ from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
 from engine_host.remote.install.answers import Removed
 from engine_host.remote.install.machine import Machine, do
-from engine_host.remote.run import Feed, RemoteOutcome, RemoteScript
+from engine_host.remote.run import Feed, RemoteOutcome, RemoteScript, Take
 
 
 class Says:
@@ -26,7 +26,13 @@ class Says:
         return self.outcome
 
     async def run_fed(
-        self, name: str, script: RemoteScript, feed: Feed, seconds: float | None, most: int = 0
+        self,
+        name: str,
+        script: RemoteScript,
+        feed: Feed,
+        seconds: float | None,
+        most: int = 0,
+        take: Take | None = None,
     ) -> RemoteOutcome:
         """Print it."""
         return self.outcome

@@ -1,0 +1,50 @@
+"""Ask the engine host of a connected machine, over its forwarded socket, by operations of the control API."""
+
+import asyncio
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from engine_host.core.errors import HostError
+from engine_host.core.outside import json_text
+from engine_host.gateway.upstream import UpstreamLostError, fetch
+from engine_host.protocol.base import Command
+from engine_host.protocol.errors import ErrorAnswer, Fix, Reason
+from engine_host.protocol.operations.definition import Operation
+from engine_host.remote.engine_host_there import control_target
+from engine_host.remote.hosts import RemoteHosts
+
+_Answer = TypeVar("_Answer", bound=BaseModel)
+
+
+async def ask(
+    hosts: RemoteHosts,
+    name: str,
+    operation: Operation[Any, _Answer],
+    asked: Command | None = None,
+    **path: str,
+) -> _Answer:
+    """Return what the engine host there answers. Raises HostError: its own, host_unreachable, ssh_lost."""
+    there, connection = hosts.there(name), hosts.connection(name)
+    if not there.reachable:
+        raise HostError.from_problem(there.problem) if there.problem is not None else _silent(name, "")
+    target = control_target(connection, there.token)
+    body = b"" if asked is None else asked.model_dump_json().encode()
+    try:
+        async with asyncio.timeout(max(30.0, operation.seconds)):
+            status, answer = await fetch(target, operation.method, operation.path_for(path), body)
+        json_text.refuse_huge(answer)
+        if status >= 400:
+            raise HostError.from_problem(ErrorAnswer.model_validate_json(answer).error)
+        return operation.answer.model_validate_json(answer)
+    except (UpstreamLostError, TimeoutError, ValueError, ValidationError) as error:
+        raise _silent(name, str(error)[:300]) from error
+
+
+def _silent(name: str, why: str) -> HostError:
+    return HostError(
+        Reason.HOST_UNREACHABLE,
+        f"The engine host on {name} does not answer.",
+        cause=why or "It is being looked for, or it ended.",
+        fix=Fix(text="See its state.", command="sndr host list"),
+    )
