@@ -45,6 +45,7 @@ def _vscode_notes(facts: Facts) -> tuple[str, ...]:
     notes = [
         "VS Code 1.122 or newer; restart it when the model does not show up in the list of models.",
         "It completes no lines by a model of your own, only chats and edits.",
+        "VS Code itself was not tried here: these are fields of its published schema.",
     ]
     if facts.key_needed:
         notes.append("Give it the key in Chat: Manage Language Models; VS Code keeps it among its secrets.")
@@ -91,6 +92,7 @@ def _zed_notes(facts: Facts) -> tuple[str, ...]:
     return (
         f"Zed wants {key}: in {KEY_VARIABLE} where Zed is started, or once in its agent's settings.",
         "Its own llama.cpp provider finds everything by itself from the address without /v1.",
+        "Zed itself was not tried here: these are the fields that its own source reads.",
     )
 
 

@@ -28,6 +28,8 @@ class ScriptedEngine:
     """Answers on a Unix socket, in whichever form it is asked."""
 
     socket: str
+    said: str = DONE
+    """The last words, for an agent that reads what to do in them."""
     received: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     _ids: Any = field(default_factory=itertools.count)
 
@@ -54,7 +56,7 @@ class ScriptedEngine:
             return _message(number, call, stream=bool(body.get("stream")))
         if path == "/v1/responses":
             return _HEAD + _response(number, call)
-        return _HEAD + _chat(number, call)
+        return _HEAD + _chat(number, call, self.said)
 
 
 def _has_result(body: dict[str, Any]) -> bool:
@@ -166,8 +168,8 @@ def _response(number: int, call: tuple[str, str] | None) -> bytes:
     )
 
 
-def _chat(number: int, call: tuple[str, str] | None) -> bytes:
-    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": None}, {"content": DONE}]
+def _chat(number: int, call: tuple[str, str] | None, said: str) -> bytes:
+    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": None}, {"content": said}]
     if call:
         function = {"name": call[0], "arguments": call[1]}
         deltas[1] = {

@@ -1,7 +1,9 @@
-"""Claude Code, Codex and opencode, set up by `sndr connect`, finish a small task where they are installed.
+"""Agents, set up by `sndr connect`, finish a small task.
 
-They are npm packages and no part of this program: `npm install --prefix FOLDER @anthropic-ai/claude-code
-@openai/codex opencode-ai`, and FOLDER/node_modules/.bin in PATH. The engine is scripted; all else is real.
+They are no part of this program, and each is tried where it is installed.
+Claude Code, Codex and opencode: `npm install --prefix FOLDER @anthropic-ai/claude-code @openai/codex
+opencode-ai`, and FOLDER/node_modules/.bin in PATH. aider: `pip install aider-chat` in an environment of its
+own, and the folder of its program in PATH. The engine is scripted; all else is real.
 """
 
 import asyncio
@@ -72,7 +74,7 @@ def installed(name: str) -> str:
     """The agent's program; the test is skipped where there is none."""
     found = shutil.which(name)
     if found is None:
-        pytest.skip(f"{name} is not installed; it is an npm package")
+        pytest.skip(f"{name} is not installed; it is no part of this program")
     return found
 
 
@@ -108,15 +110,24 @@ def set_up(name: str, folder: Path, url: str) -> None:
 
 
 def finished(
-    name: str, arguments: list[str], home: Path, variables: dict[str, str], files: dict[str, str]
-) -> None:
-    """Let an agent do the task; it has called its shell, read what that said, and been told the end."""
+    name: str,
+    arguments: list[str],
+    home: Path,
+    variables: dict[str, str],
+    files: dict[str, str],
+    said: str = DONE,
+) -> str:
+    """Let an agent do the task; return what it printed.
+
+    It has called its shell, read what that said, and been told the end.
+    """
     program = installed(name)
     folder = home / name
     (folder / "work").mkdir(parents=True)
 
-    async def go() -> None:
+    async def go() -> str:
         async with scripted(home) as (url, engine, gateway):
+            engine.said = said
             for path, text in files.items():
                 (folder / path).parent.mkdir(parents=True, exist_ok=True)
                 (folder / path).write_text(text)
@@ -127,10 +138,12 @@ def finished(
             assert engine.received
             requests = gateway.request_log.requests()
             assert all(request.state is RequestState.DONE for request in requests), requests
+            return out
 
-    asyncio.run(go())
+    out = asyncio.run(go())
     # Agents leave locks of their own behind.
     shutil.rmtree(folder)
+    return out
 
 
 @pytest.mark.timeout(PATIENCE + 60)
@@ -153,3 +166,15 @@ def test_codex(home: Path) -> None:
 def test_opencode(home: Path) -> None:
     variables = {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
     finished("opencode", ["run", TASK], home, variables, {"home/.config/opencode/opencode.json": OPENCODE})
+
+
+@pytest.mark.timeout(PATIENCE + 60)
+def test_aider(home: Path) -> None:
+    # It calls no tools: it reads in the answer what a file is to hold.
+    said = f"{DONE}\n\nproof.txt\n```\ndone\n```\n"
+    quiet = ["--analytics-disable", "--no-check-update", "--no-show-release-notes", "--no-browser"]
+    arguments = ["--no-git", "--yes-always", *quiet, "--message", TASK, "proof.txt"]
+    files = {"home/.aider.conf.yml": "# theirs\npretty: false\n", "work/proof.txt": ""}
+    out = finished("aider", arguments, home, {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}, files, said)
+    assert "Unknown context window" not in out, "it has read the file with the model's context"
+    assert "openai/scripted" in out

@@ -76,6 +76,34 @@ def test_golden_claude_code() -> None:
     assert with_key["apiKeyHelper"] == "printenv SNDR_API_KEY"
 
 
+# As their publishers have them: extensions/copilot/package.json of microsoft/vscode,
+# crates/settings_content/src/language_model.rs of zed-industries/zed.
+PUBLISHED: dict[str, dict[str, type]] = {
+    "vscode": {
+        "id": str, "name": str, "url": str, "toolCalling": bool, "vision": bool, "maxInputTokens": int,
+        "maxOutputTokens": int,
+    },
+    "zed": {
+        "name": str, "display_name": str, "max_tokens": int, "max_output_tokens": int, "capabilities": dict,
+    },
+}  # fmt: skip
+ZED_CAPABILITIES = {"tools", "images", "parallel_tool_calls", "prompt_cache_key"}
+
+
+@pytest.mark.parametrize("facts", [FACTS, WITH_KEY, HOSTILE])
+def test_editors_that_were_not_tried_get_what_they_publish(facts: Facts) -> None:
+    (code,) = value("vscode", facts)
+    assert set(code) <= {"name", "vendor", "apiKey", "apiType", "models"}
+    zed = value("zed", facts)["language_models"]["openai_compatible"]["sndr"]
+    assert set(zed) == {"api_url", "available_models"}
+    for name, (model,) in (("vscode", code["models"]), ("zed", zed["available_models"])):
+        assert {field: type(one) for field, one in model.items()} == PUBLISHED[name]
+        assert any("not tried here" in note for note in told(name, facts).notes)
+    capabilities = zed["available_models"][0]["capabilities"]
+    assert set(capabilities) == ZED_CAPABILITIES, "Zed has no default for any of them"
+    assert {type(one) for one in capabilities.values()} == {bool}
+
+
 def test_golden_zed_and_vscode() -> None:
     zed = value("zed")["language_models"]["openai_compatible"]["sndr"]
     assert zed["api_url"] == URL
