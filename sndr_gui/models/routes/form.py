@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
 from engine_host.protocol.endpoint.model_ids import fault_of_id, suggested_id
-from engine_host.protocol.endpoint.routes import NextProvider, Provider, RouteTargets
+from engine_host.protocol.endpoint.routes import NextProvider, Provider, RouteTargets, origin_of
 
 
 @dataclass
-class RouteForm:
-    """The fields of the dialog, as typed."""
+class ProviderForm:
+    """The fields of one provider, as typed.
 
-    route_id: str = ""
-    engines: str = ""
-    asks_provider: bool = False
+    `given_for` is the address that key and permission were given for; empty where they are of no address yet.
+    """
+
     url: str = ""
     model: str = ""
     key_variable: str = ""
@@ -27,24 +28,81 @@ class RouteForm:
     images: bool = False
     embeddings: bool = False
     allow_remote: bool = False
+    given_for: str = ""
+
+    @classmethod
+    def of(cls, one: NextProvider) -> ProviderForm:
+        """Return the form of a provider."""
+        provider = one.provider
+        return cls(
+            provider.url,
+            provider.model,
+            provider.key_variable or "",
+            provider.key_file or "",
+            str(provider.context),
+            str(provider.slots),
+            provider.tools,
+            provider.images,
+            provider.embeddings,
+            one.allow_remote,
+            provider.url,
+        )
+
+    @property
+    def title(self) -> str:
+        """The provider in few words."""
+        there = host_of(self.url.strip())
+        return f"{self.model.strip() or 'a model'} at {there or 'an address'}"
+
+    def moved(self) -> bool:
+        """Forget, once, what was given for another address; True where that was done."""
+        if not self.given_for or origin_of(self.url) == origin_of(self.given_for):
+            return False
+        self.given_for, self.key_variable, self.key_file, self.allow_remote = "", "", "", False
+        return True
+
+    def read(self) -> NextProvider:
+        """Return what was typed. Raises ValueError and ValidationError for what is missing or wrong."""
+        for value, name in ((self.url, "base URL"), (self.model, "model"), (self.context, "context")):
+            if not value.strip():
+                raise ValueError(f"Give the provider's {name}.")
+        provider = Provider(
+            url=self.url.strip(),
+            model=self.model.strip(),
+            key_variable=self.key_variable.strip() or None,
+            key_file=self.key_file.strip() or None,
+            context=_number(self.context, "context"),
+            slots=_number(self.slots, "number of requests at a time"),
+            tools=self.tools,
+            images=self.images,
+            embeddings=self.embeddings,
+        )
+        return NextProvider(provider=provider, allow_remote=self.allow_remote)
+
+
+@dataclass
+class RouteForm:
+    """The fields of the dialog, as typed; `providers` are asked in their order."""
+
+    route_id: str = ""
+    engines: str = ""
+    asks_provider: bool = False
+    providers: list[ProviderForm] = field(default_factory=lambda: [ProviderForm()])
     fallback: bool = False
-    further: tuple[NextProvider, ...] = ()
 
     @classmethod
     def of(cls, route_id: str, targets: RouteTargets | None) -> RouteForm:
         """Return the form of a route."""
         if targets is None:
             return cls(route_id)
-        provider = targets.provider
-        form = cls(route_id, ", ".join(targets.engines), provider is not None)
-        form.allow_remote, form.fallback = targets.allows(provider), targets.fallback
-        form.further = targets.further
-        if provider is not None:
-            form.url, form.model = provider.url, provider.model
-            form.key_variable, form.key_file = provider.key_variable or "", provider.key_file or ""
-            form.context, form.slots = str(provider.context), str(provider.slots)
-            form.tools, form.images, form.embeddings = provider.tools, provider.images, provider.embeddings
-        return form
+        providers = [ProviderForm.of(one) for one in targets.providers]
+        return cls(
+            route_id,
+            ", ".join(targets.engines),
+            bool(providers),
+            providers or [ProviderForm()],
+            targets.fallback,
+        )
 
     def read(self) -> tuple[RouteTargets | None, str]:
         """Return what was typed as a request, or None with what is missing or wrong."""
@@ -65,29 +123,42 @@ class RouteForm:
         engines = tuple(name for part in self.engines.split(",") if (name := part.strip()))
         if not engines and not self.asks_provider:
             raise ValueError("Name an engine, a preset or a model, or a provider.")
+        providers = self._read_providers()
+        if not providers:
+            return RouteTargets(engines=engines)
         return RouteTargets(
             engines=engines,
-            provider=self._provider() if self.asks_provider else None,
-            allow_remote=self.asks_provider and self.allow_remote,
-            fallback=self.asks_provider and bool(engines) and self.fallback,
-            further=self.further if self.asks_provider else (),
+            provider=providers[0].provider,
+            allow_remote=providers[0].allow_remote,
+            fallback=bool(engines) and self.fallback,
+            further=tuple(providers[1:]),
         )
 
-    def _provider(self) -> Provider:
-        for value, name in ((self.url, "base URL"), (self.model, "model"), (self.context, "context")):
-            if not value.strip():
-                raise ValueError(f"Give the provider's {name}.")
-        return Provider(
-            url=self.url.strip(),
-            model=self.model.strip(),
-            key_variable=self.key_variable.strip() or None,
-            key_file=self.key_file.strip() or None,
-            context=_number(self.context, "context"),
-            slots=_number(self.slots, "number of requests at a time"),
-            tools=self.tools,
-            images=self.images,
-            embeddings=self.embeddings,
-        )
+    def _read_providers(self) -> list[NextProvider]:
+        """Return the providers in their order; of several the number of a wrong one is said."""
+        found: list[NextProvider] = []
+        for number, form in enumerate(self.providers if self.asks_provider else (), 1):
+            try:
+                found.append(form.read())
+            except ValidationError as error:
+                if len(self.providers) == 1:
+                    raise
+                first = error.errors(include_url=False)[0]
+                raise ValueError(f"Provider {number}: {_sentence(first['loc'], first['msg'])}") from error
+            except ValueError as error:
+                raise ValueError(
+                    f"Provider {number}: {error}" if len(self.providers) > 1 else str(error)
+                ) from error
+        return found
+
+
+def host_of(url: str) -> str:
+    """Return host and port of an address, as the targets of a route are called; of a socket all of it."""
+    try:
+        parts = urlsplit(url)
+        return parts.netloc.rpartition("@")[2] or url
+    except ValueError:
+        return url
 
 
 def _number(text: str, name: str) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Awaitable, Callable
 from functools import partial
 
@@ -218,32 +217,3 @@ class RoutesModel(QObject):
     def _on_link(self) -> None:
         self.read()
         self.changed.emit()
-
-
-def command_for(action: str, route_id: str, targets: RouteTargets, before: RouteTargets | None) -> str:
-    """Return the command of `sndr routes` that leads a route there, from where it led."""
-    words = ["sndr", "routes", action, route_id or "ID", *targets.engines]
-    if not targets.engines and before is not None and before.engines:
-        words.append("--no-engines")
-    provider, old = targets.provider, before.provider if before is not None else None
-    if provider is None and old is not None:
-        words.append("--no-provider")
-    elif provider is not None and provider != old:
-        words += ["--provider", provider.url, "--model", provider.model, "--context", str(provider.context)]
-        words += ["--key-env", provider.key_variable] if provider.key_variable else []
-        words += ["--key-file", provider.key_file] if provider.key_file else []
-        had_key = old is not None and (old.key_variable or old.key_file)
-        words += ["--no-key"] if had_key and not (provider.key_variable or provider.key_file) else []
-        words += ["--slots", str(provider.slots)] if provider.slots != 8 else []
-        words += [] if provider.tools else ["--no-tools"]
-        words += ["--images"] if provider.images else []
-        words += ["--embeddings"] if provider.embeddings else []
-    allowed = before is not None and before.allows(provider)
-    fell_back = before is not None and before.fallback
-    for name, value, known in (
-        ("allow-remote", targets.allow_remote, allowed),
-        ("fallback", targets.fallback, fell_back),
-    ):
-        if value != known:
-            words.append(f"--{name}" if value else f"--no-{name}")
-    return shlex.join(words)

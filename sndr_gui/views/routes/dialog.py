@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QCheckBox, QFormLayout, QLineEdit, QVBoxLayout, QWidget
 
-from engine_host.protocol.endpoint.routes import Route, origin_of
+from engine_host.protocol.endpoint.routes import RouteStatus
 from engine_host.protocol.errors import Problem, Reason
-from sndr_gui.models.routes.form import RouteForm
-from sndr_gui.models.routes.page import RoutesModel, command_for
+from sndr_gui.models.routes.command import command_for
+from sndr_gui.models.routes.form import ProviderForm, RouteForm
+from sndr_gui.models.routes.page import RoutesModel
+from sndr_gui.views.routes.providers import ProviderList
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.dialog import Dialog
+from sndr_gui.views.widgets.flow import Flow
 from sndr_gui.views.widgets.labels import set_text, text
 from sndr_gui.views.widgets.layout import row
 from sndr_gui.views.widgets.problems import ProblemBox
@@ -26,7 +29,10 @@ _ELSEWHERE = "Another address: say again with which key, and whether requests ma
 class RouteDialog(Dialog):
     """Asks for the targets of a route."""
 
-    def __init__(self, parent: QWidget, model: RoutesModel, route: Route | None, *, moves: bool) -> None:
+    def __init__(
+        self, parent: QWidget, model: RoutesModel, status: RouteStatus | None, *, moves: bool
+    ) -> None:
+        route = status.route if status is not None else None
         known = route.id if route is not None else ""
         super().__init__(parent, f"Cut over {known}" if moves else f"Edit {known}" if known else "New route")
         self.setMinimumWidth(560)
@@ -40,25 +46,27 @@ class RouteDialog(Dialog):
         hint = f"for example {running}" if running else "names of engines, presets or models, with commas"
         self.engines = self._line("Engines", form.engines, hint)
         self.asks = self._box("Ask a provider with OpenAI's API", form.asks_provider)
-        self.url = self._line("Base URL", form.url, "https://HOST/v1")
-        self.model_there = self._line("Model there", form.model, "its name at the provider")
-        self.context = self._line("Context", form.context, "tokens of one request")
-        self.key_variable = self._line("Key in variable", form.key_variable, "a variable of the host")
-        self.key_file = self._line("Key in file", form.key_file, "a file with mode 0600")
-        self.slots = self._line("At a time", form.slots, "requests")
-        self.tools = self._box("It calls tools", form.tools)
-        self.images = self._box("It takes pictures", form.images)
-        self.embeddings = self._box("It makes embeddings", form.embeddings)
-        self.allow = self._box("Requests may leave for it", form.allow_remote)
+        self._filling = False
+        self.providers = ProviderList(model, form.providers, status)
+        self.providers.changed.connect(self._on_chosen)
+        self.fields.addRow(text("Asked in turn", "muted"), self.providers)
+        one = form.providers[0]
+        self.url = self._line("Base URL", one.url, "https://HOST/v1")
+        self.model_there = self._line("Model there", one.model, "its name at the provider")
+        self.context = self._line("Context", one.context, "tokens of one request")
+        self.key_variable = self._line("Key in variable", one.key_variable, "a variable of the host")
+        self.key_file = self._line("Key in file", one.key_file, "a file with mode 0600")
+        self.slots = self._line("At a time", one.slots, "requests")
+        self.tools = self._tick("It calls tools", one.tools)
+        self.images = self._tick("It takes pictures", one.images)
+        self.embeddings = self._tick("It makes embeddings", one.embeddings)
+        self._abilities = Flow(self.tools, self.images, self.embeddings)
+        self.fields.addRow("", self._abilities)
+        self.allow = self._box("Requests may leave for it", one.allow_remote)
         self.fallback = self._box("Only while none of the engines runs", form.fallback)
         self._anyway = False
-        # Of them the command line alone has more to say.
-        self._further = form.further
-        # The provider that the key and the permission were given for.
-        self._given_for = form.url
         self.elsewhere = text(_ELSEWHERE, "muted", wrap=True)
         self.elsewhere.hide()
-        self.url.textChanged.connect(self._on_address)
         self.wrong = text("", "bad", wrap=True)
         self.problem = ProblemBox()
         self.problem.hide()
@@ -87,18 +95,8 @@ class RouteDialog(Dialog):
             self.name.text(),
             self.engines.text(),
             self.asks.isChecked(),
-            self.url.text(),
-            self.model_there.text(),
-            self.key_variable.text(),
-            self.key_file.text(),
-            self.context.text(),
-            self.slots.text(),
-            self.tools.isChecked(),
-            self.images.isChecked(),
-            self.embeddings.isChecked(),
-            self.allow.isChecked(),
+            self.providers.forms,
             self.fallback.isChecked(),
-            self._further,
         )
 
     def _line(self, name: str, value: str, hint: str) -> QLineEdit:
@@ -110,34 +108,68 @@ class RouteDialog(Dialog):
         return made
 
     def _box(self, name: str, value: bool) -> QCheckBox:
+        made = self._tick(name, value)
+        self.fields.addRow("", made)
+        return made
+
+    def _tick(self, name: str, value: bool) -> QCheckBox:
         made = QCheckBox(name)
         made.setChecked(value)
         made.setAccessibleName(name)
         made.toggled.connect(self._on_edited)
-        self.fields.addRow("", made)
         return made
 
     def _on_edited(self) -> None:
+        if self._filling:
+            return
         self.problem.hide()
         self._anyway = False
+        self._keep()
         self._refresh()
 
-    def _on_address(self) -> None:
-        """Forget, once, what was given for another address."""
-        if not self._given_for or origin_of(self.url.text()) == origin_of(self._given_for):
-            return
-        self._given_for = ""
-        self.key_variable.clear()
-        self.key_file.clear()
-        self.allow.setChecked(False)
-        self.elsewhere.show()
+    def _keep(self) -> None:
+        """Write what is typed into the provider that is chosen."""
+        one = self.providers.chosen
+        one.url, one.model, one.context = self.url.text(), self.model_there.text(), self.context.text()
+        one.key_variable, one.key_file = self.key_variable.text(), self.key_file.text()
+        one.slots, one.tools = self.slots.text(), self.tools.isChecked()
+        one.images, one.embeddings = self.images.isChecked(), self.embeddings.isChecked()
+        one.allow_remote = self.allow.isChecked()
+        if one.moved():
+            self._fill(one)
+            self.elsewhere.show()
+        self.providers.show_forms()
+
+    def _fill(self, one: ProviderForm) -> None:
+        """Show a provider in the fields."""
+        self._filling = True
+        for line, value in (
+            (self.url, one.url), (self.model_there, one.model), (self.context, one.context),
+            (self.key_variable, one.key_variable), (self.key_file, one.key_file), (self.slots, one.slots),
+        ):  # fmt: skip
+            if line.text() != value:
+                line.setText(value)
+        for box, ticked in (
+            (self.tools, one.tools), (self.images, one.images), (self.embeddings, one.embeddings),
+            (self.allow, one.allow_remote),
+        ):  # fmt: skip
+            box.setChecked(ticked)
+        self._filling = False
+
+    def _on_chosen(self) -> None:
+        """Show another provider, or the same ones in another order."""
+        self.problem.hide()
+        self._anyway = False
+        self.elsewhere.hide()
+        self._fill(self.providers.chosen)
+        self._refresh()
 
     def _refresh(self) -> None:
         """Show what is wrong, the command, and the fields that mean something."""
         asks = self.asks.isChecked()
         for part in (
-            self.url, self.model_there, self.context, self.key_variable, self.key_file, self.slots,
-            self.tools, self.images, self.embeddings, self.allow, self.fallback,
+            self.providers, self.url, self.model_there, self.context, self.key_variable, self.key_file,
+            self.slots, self._abilities, self.allow, self.fallback,
         ):  # fmt: skip
             self.fields.setRowVisible(part, asks)
         targets, wrong = self.form.read()

@@ -68,11 +68,11 @@ class RoutesView(Page):
 
     def edit(self, status: RouteStatus) -> None:
         """Ask where a route is to lead."""
-        self._open(RouteDialog(self, self.model, status.route, moves=False))
+        self._open(RouteDialog(self, self.model, status, moves=False))
 
     def move_route(self, status: RouteStatus) -> None:
         """Ask where a route is to lead after a trial."""
-        self._open(RouteDialog(self, self.model, status.route, moves=True))
+        self._open(RouteDialog(self, self.model, status, moves=True))
 
     def _open(self, dialog: RouteDialog) -> None:
         self.dialog = dialog

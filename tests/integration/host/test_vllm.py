@@ -1,7 +1,9 @@
 """The bundled checkpoint in the real vLLM, through a real host: one start, shared by all tests here."""
 
 import json
+import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from engine_host.protocol.endpoint.requests import RequestQuery
 from engine_host.protocol.endpoint.routes import SetRoute
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import EngineState, RequestPage, RequestState, StopEngine
+from engine_host.protocol.errors import Reason
 from engine_host.protocol.launch.fit import Measured
 from engine_host.protocol.launch.plans import EngineKind, LaunchRequest
 from engine_host.protocol.operations import endpoint as endpoint_ops
@@ -49,22 +52,23 @@ class Served:
         self.shared_memory = shared_memory_of(self.pids)
 
     @staticmethod
-    def request() -> LaunchRequest:
+    def request(name: str | None = None, kv_cache_gib: float = 1) -> LaunchRequest:
         """The bundled model by its name, in vLLM."""
         return LaunchRequest(
             model="sndr-demo",
+            name=name,
             engine=EngineKind.VLLM,
             installation=str(vllm_venv()),
-            overrides=Overrides(context=2048, streams=2, kv_cache_gib=1),
+            overrides=Overrides(context=2048, streams=2, kv_cache_gib=kv_cache_gib),
         )
 
     def requests(self) -> RequestPage:
         """The requests so far, newest first."""
         return self.host.client.call(endpoint_ops.REQUESTS, RequestQuery(engine=self.engine.id))
 
-    def metric(self, name: str) -> float:
-        """The sum of one of vLLM's own counters."""
-        socket = self.host.folders.run / f"{self.plan.id}.sock"
+    def metric(self, name: str, plan: str = "") -> float:
+        """The sum of one of vLLM's own counters, of the engine of another plan where one is named."""
+        socket = self.host.folders.run / f"{plan or self.plan.id}.sock"
         transport = httpx.HTTPTransport(uds=str(socket))
         with httpx.Client(transport=transport, base_url="http://engine") as client:
             lines = client.get("/metrics").text.splitlines()
@@ -389,6 +393,59 @@ def test_a_plan_made_meanwhile_says_what_it_replaces(served: Served) -> None:
     plan = served.host.client.call(ops.PLAN, again)
     assert "context: 2048 → 1024" in plan.changes
     assert plan.findings[0].id == "replaces"
+
+
+def test_a_second_vllm_runs_beside_it_with_its_own_name_log_and_figures(served: Served) -> None:
+    control, first = served.host.client, served.engine
+    counter = "vllm:generation_tokens_total"
+    before = served.metric(counter)
+    alone = control.call(ops.PLAN, served.request("second"))
+    assert [(one.id, one.name) for one in alone.beside] == [(first.id, "sndr-demo")]
+    assert alone.instead_of == ()
+    huge = control.call(ops.PLAN, served.request("second", kv_cache_gib=1 << 16))
+    assert [one.severity for one in huge.findings if one.reason is Reason.OUT_OF_MEMORY] == ["error"]
+
+    second = served.host.launch(served.request("second"), START)
+
+    leader = psutil.Process(second.pid)
+    pids = [leader.pid, *(child.pid for child in leader.children(recursive=True))]
+    assert not set(pids) & set(served.pids)
+    assert sorted(model.id for model in served.client.models.list()) == ["second", "sndr-demo"]
+    question: Any = [{"role": "user", "content": ADD}]
+
+    def ask(name: str) -> tuple[str, int]:
+        answer = served.client.chat.completions.create(
+            model=name, messages=question, temperature=0, max_tokens=24
+        )
+        assert answer.usage is not None
+        return answer.model, answer.usage.completion_tokens
+
+    with ThreadPoolExecutor(2) as pool:
+        answers = list(pool.map(ask, ["sndr-demo", "second", "second"]))
+    assert [name for name, _ in answers] == ["sndr-demo", "second", "second"]
+    assert served.metric(counter) - before == answers[0][1]
+    for engine, plan, count in ((first, served.plan, 1), (second, second.plan, 2)):
+        asked = control.call(endpoint_ops.REQUESTS, RequestQuery(engine=engine.id)).requests
+        assert {one.engine for one in asked} == {engine.id}
+        assert len(asked) >= count
+        log = served.host.folders.logs / "engines" / f"{engine.id}.log"
+        assert plan.id in log.read_text(encoding="utf-8", errors="replace")
+        readings = wait_for(lambda: served.host.engine(engine.id).readings, "its readings")  # noqa: B023
+        assert readings.memory
+    written = served.metric(counter, second.plan.id)
+    assert written >= sum(tokens for name, tokens in answers if name == "second")
+    figures = httpx.get(f"http://127.0.0.1:{served.host.port}/metrics", trust_env=False, timeout=60).text
+    for engine in (first, second):
+        assert re.search(
+            rf'^vllm:generation_tokens_total\{{[^}}]*engine="{engine.id}"', figures, re.MULTILINE
+        )
+
+    control.call(ops.STOP, StopEngine(), id="second")
+    served.host.until(second.id, EngineState.UNLOADED)
+    assert [pid for pid in pids if alive(pid)] == []
+    assert ask("sndr-demo")[0] == "sndr-demo"
+    with pytest.raises(openai.NotFoundError):
+        ask("second")
 
 
 def test_it_writes_down_no_word_of_a_request(served: Served) -> None:

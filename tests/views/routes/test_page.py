@@ -8,12 +8,20 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel
 
-from engine_host.protocol.endpoint.routes import CutOver, RouteCheck, RouteStatus, RouteTargets, TargetState
+from engine_host.protocol.endpoint.routes import (
+    CutOver,
+    NextProvider,
+    RouteCheck,
+    RouteStatus,
+    RouteTargets,
+    TargetState,
+    TargetStatus,
+)
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.jobs import JobKind, JobState
 from sndr_gui.host.notices import Notice
+from sndr_gui.models.routes.command import command_for
 from sndr_gui.models.routes.form import RouteForm
-from sndr_gui.models.routes.page import command_for
 from sndr_gui.views.routes.dialog import RouteDialog
 from sndr_gui.views.routes.page import RoutesView
 from sndr_gui.views.widgets.copying import CopyField
@@ -25,6 +33,16 @@ TO_A, TO_B = RouteTargets(engines=("a",)), RouteTargets(engines=("b",))
 OUT = RouteTargets(provider=route_samples.PROVIDER, allow_remote=True)
 OTHER = route_samples.PROVIDER.model_copy(update={"url": "https://other/v1"})
 ELSEWHERE = OUT.model_copy(update={"provider": OTHER})
+LOCAL = route_samples.PROVIDER.model_copy(update={"url": "http://127.0.0.1:9/v1", "key_variable": None})
+THREE = OUT.model_copy(
+    update={"further": (NextProvider(provider=OTHER, allow_remote=True), NextProvider(provider=LOCAL))}
+)
+
+
+NEXT_OTHER = (
+    "--next --provider https://other/v1 --model large --context 131072 --key-env A_KEY --allow-remote"
+)
+NEXT_LOCAL = "--next --provider http://127.0.0.1:9/v1 --model large --context 131072"
 
 
 def routes(stage: Stage) -> RoutesView:
@@ -174,6 +192,78 @@ async def test_key_and_consent_go_to_no_other_address(stage: Stage) -> None:
     await stage.until(lambda: page.dialog is None)
 
 
+def rows(asked: RouteDialog) -> list[str]:
+    shown = asked.providers.list
+    return [shown.item(row).text() for row in range(shown.count())]
+
+
+async def test_each_provider_of_a_route_is_edited_in_its_place(stage: Stage) -> None:
+    status = route_samples.route("out", THREE)
+    answered = status.targets[0].model_copy(update={"state": TargetState.ANSWERED})
+    failed_one = TargetStatus(name="large at other", provider=True, state=TargetState.FAILED)
+    third = TargetStatus(name="large at 127.0.0.1:9", provider=True, state=TargetState.NOT_ALLOWED)
+    stage.host.routes = {"out": status.model_copy(update={"targets": (answered, failed_one, third)})}
+    page = routes(stage)
+    await stage.until(lambda: page.cards)
+    page.edit(stage.host.routes["out"])
+    asked = dialog(page)
+    assert rows(asked) == [
+        "1. large at api.example.com · answered",
+        "2. large at other · failed",
+        "3. large at 127.0.0.1:9 · may not be asked",
+    ]
+    listed = asked.providers.list
+    listed.setFocus()
+    QTest.keyClick(listed, Qt.Key.Key_Down)
+    QTest.keyClick(listed, Qt.Key.Key_Down)
+    assert asked.url.text() == "http://127.0.0.1:9/v1"
+    assert not asked.allow.isChecked()
+    asked.allow.setChecked(True)
+    assert rows(asked)[2].endswith("not asked yet"), "it is seen when it is asked"
+    asked.providers.up.click()
+    assert [row[:12] for row in rows(asked)] == ["1. large at ", "2. large at ", "3. large at "]
+    assert "127.0.0.1:9" in rows(asked)[1]
+    assert asked.url.text() == "http://127.0.0.1:9/v1", "the same is edited on"
+    listed.setCurrentRow(0)
+    assert asked.allow.isChecked(), "each has a permission of its own"
+    assert asked.key_variable.text() == "A_KEY"
+    asked.providers.remove.click()
+    assert asked.url.text() == "http://127.0.0.1:9/v1"
+    asked.providers.add.click()
+    assert asked.url.text() == ""
+    assert not asked.save.isEnabled()
+    assert "Provider 3: Give the provider's base URL." in asked.wrong.text()
+    asked.url.setText("https://third/v1")
+    asked.model_there.setText("m")
+    asked.context.setText("4096")
+    assert not asked.allow.isChecked(), "nothing is allowed by itself"
+    assert rows(asked)[2] == "3. m at third · may not be asked"
+    asked.save.click()
+    await stage.until(lambda: stage.host.sent("PUT", "/v1/routes/out"))
+    (sent,) = stage.host.sent("PUT", "/v1/routes/out")
+    told = [(sent["provider"]["url"], sent["allow_remote"])]
+    told += [(one["provider"]["url"], one["allow_remote"]) for one in sent["further"]]
+    assert told == [("http://127.0.0.1:9/v1", True), ("https://other/v1", True), ("https://third/v1", False)]
+    await stage.until(lambda: page.dialog is None)
+
+
+async def test_another_address_of_one_provider_leaves_the_others_alone(stage: Stage) -> None:
+    stage.host.routes = {"out": route_samples.route("out", THREE)}
+    page = routes(stage)
+    await stage.until(lambda: page.cards)
+    page.edit(stage.host.routes["out"])
+    asked = dialog(page)
+    asked.providers.list.setCurrentRow(1)
+    asked.url.setText("https://elsewhere/v1")
+    assert (asked.allow.isChecked(), asked.key_variable.text()) == (False, "")
+    assert not asked.elsewhere.isHidden()
+    asked.providers.list.setCurrentRow(0)
+    assert (asked.allow.isChecked(), asked.key_variable.text()) == (True, "A_KEY")
+    assert asked.elsewhere.isHidden()
+    asked.reject()
+    await stage.until(lambda: page.dialog is None)
+
+
 async def test_a_route_is_moved_taken_back_and_removed(stage: Stage) -> None:
     stage.host.routes = {"coder": route_samples.route("coder", TO_A, before=TO_B)}
     page = routes(stage)
@@ -243,7 +333,7 @@ async def test_without_a_host_nothing_can_be_changed(stage: Stage) -> None:
 def test_what_is_missing_is_said(changes: dict[str, object], told: str) -> None:
     form = RouteForm("coder", "a")
     for name, value in changes.items():
-        setattr(form, name, value)
+        setattr(form if hasattr(form, name) else form.providers[0], name, value)
     targets, wrong = form.read()
     assert targets is None
     assert told in wrong
@@ -251,7 +341,7 @@ def test_what_is_missing_is_said(changes: dict[str, object], told: str) -> None:
 
 def test_a_form_gives_back_what_it_was_made_of() -> None:
     both = RouteTargets(engines=("a",), provider=route_samples.PROVIDER, allow_remote=True, fallback=True)
-    for targets in (TO_A, OUT, both):
+    for targets in (TO_A, OUT, both, THREE):
         assert RouteForm.of("r", targets).read() == (targets, "")
 
 
@@ -264,6 +354,12 @@ def test_a_form_gives_back_what_it_was_made_of() -> None:
         (OUT, TO_A, "sndr routes set r a --no-provider"),
         (OUT, ELSEWHERE, "sndr routes set r --provider https://other/v1 --model large --context 131072 "
                          "--key-env A_KEY --allow-remote"),
+        (OUT, THREE, f"sndr routes set r {NEXT_OTHER} && sndr routes set r {NEXT_LOCAL}"),
+        (THREE, OUT, "sndr routes set r --no-next"),
+        (THREE, TO_A, "sndr routes set r a --no-provider"),
+        (THREE, THREE.model_copy(update={"further": THREE.further[::-1]}),
+         f"sndr routes set r --no-next && sndr routes set r {NEXT_LOCAL} && sndr routes set r {NEXT_OTHER}"),
+        (THREE, THREE.model_copy(update={"allow_remote": False}), "sndr routes set r --no-allow-remote"),
     ],
 )  # fmt: skip
 def test_the_command_does_the_same(
