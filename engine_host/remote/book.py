@@ -1,11 +1,10 @@
 """The hosts that a person added, as they are kept: in the host's database, with nothing secret."""
 
-import json
 import logging
 import time
 from collections.abc import Mapping
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from engine_host.core.errors import HostError
 from engine_host.core.store import Store
@@ -23,6 +22,9 @@ _log = logging.getLogger(__name__)
 _KIND, _FACTS, _PROFILE = "remote_host", "remote_facts", "remote_profile"
 _REMOVED = "remote_removed"
 """The destination that a removed host had: what is known of it counts again where it comes back."""
+_KEPT_AFTER_REMOVAL = 30 * 86400.0
+"""Seconds for which the facts and the profile of a removed host are kept."""
+_MOST_REMOVED = 1000
 MOST = 100
 
 
@@ -31,6 +33,22 @@ class KeptHost(AddRemoteHost):
 
     added_at: Seconds
     wanted: bool = False
+
+
+class _Removed(BaseModel):
+    """A host that was removed, and when."""
+
+    name: str
+    destination: str
+    at: Seconds
+
+    @classmethod
+    def read(cls, body: str | None) -> "_Removed | None":
+        """Return what was kept; None for nothing, and for what another version kept."""
+        try:
+            return None if body is None else cls.model_validate_json(body)
+        except ValidationError:
+            return None
 
 
 class HostBook:
@@ -48,6 +66,7 @@ class HostBook:
                 _log.warning("a host of another version of this program is left out: %s", error)
                 continue
             self._hosts[host.name] = host
+        self._forget_removed()
 
     @property
     def all(self) -> Mapping[str, KeptHost]:
@@ -86,7 +105,8 @@ class HostBook:
                 f"There are {MOST} hosts, as many as there can be.",
                 fix=Fix(text="Remove one.", command="sndr host remove NAME"),
             )
-        if self._store.get(_REMOVED, asked.name) != json.dumps(asked.destination):
+        removed = _Removed.read(self._store.get(_REMOVED, asked.name))
+        if removed is None or removed.destination != asked.destination:
             self._forget_known(asked.name)
         return self._save(KeptHost(**asked.model_dump(), added_at=time.time()))
 
@@ -117,7 +137,8 @@ class HostBook:
         Raises HostError(not_found), and what saving raises.
         """
         host = self.get(name)
-        self._store.put(_REMOVED, name, time.time(), json.dumps(host.destination))
+        removed = _Removed(name=name, destination=host.destination, at=time.time())
+        self._store.put(_REMOVED, name, removed.at, removed.model_dump_json())
         self._store.remove(_KIND, name)
         del self._hosts[name]
 
@@ -158,6 +179,19 @@ class HostBook:
         kept = HostProfile(host=name, kept_at=time.time(), engines=engines, others=others)
         self._store.put(_PROFILE, name, time.time(), kept.model_dump_json())
         return kept
+
+    def _forget_removed(self) -> None:
+        """Forget what is known of hosts that were removed long ago; a full disk is no harm."""
+        for body in self._store.newest(_REMOVED, _MOST_REMOVED):
+            removed = _Removed.read(body)
+            if removed is None or 0 <= time.time() - removed.at < _KEPT_AFTER_REMOVAL:
+                continue
+            try:
+                if removed.name not in self._hosts:
+                    self._forget_known(removed.name)
+                self._store.remove(_REMOVED, removed.name)
+            except HostError as error:
+                _log.warning("what is known of %s is not forgotten: %s", removed.name, error.problem.message)
 
     def _forget_known(self, name: str) -> None:
         self._store.remove(_FACTS, name)

@@ -11,10 +11,27 @@ from engine_host.gateway.upstream import UpstreamLostError, fetch
 from engine_host.protocol.base import Command
 from engine_host.protocol.errors import ErrorAnswer, Fix, Reason
 from engine_host.protocol.operations.definition import Operation
+from engine_host.protocol.remote.hosts import RemoteMode
 from engine_host.remote.engine_host_there import control_target
 from engine_host.remote.hosts import RemoteHosts
 
+_LOOKED_FOR = 20.0
+"""Seconds for the engine host of a machine that has just been connected."""
 _Answer = TypeVar("_Answer", bound=BaseModel)
+
+
+async def answers(hosts: RemoteHosts, name: str) -> bool:
+    """Return True if the engine host there answers; one that is being looked for is waited for.
+
+    Raises HostError: not_found, ssh_lost.
+    """
+    end = asyncio.get_running_loop().time() + _LOOKED_FOR
+    while True:
+        kept, there = hosts.connection(name).host, hosts.there(name)
+        known = there.reachable or there.problem is not None or kept.mode is not RemoteMode.ENGINE_HOST
+        if known or asyncio.get_running_loop().time() > end:
+            return there.reachable
+        await asyncio.sleep(0.1)
 
 
 async def ask(

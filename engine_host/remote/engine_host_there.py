@@ -23,6 +23,7 @@ from engine_host.protocol.models import ModelPage
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.presets import PresetPage
+from engine_host.remote.figures import rate_of_engines
 from engine_host.remote.run import SCRIPTS, RemoteOutcome, RemoteScript
 from engine_host.remote.ssh.connection import Connection
 from engine_host.remote.ssh.failures import forward_refused
@@ -31,6 +32,8 @@ _log = logging.getLogger(__name__)
 _FIND = RemoteScript.read(SCRIPTS / "find_engine_host.py")
 _LOOK = 5.0
 """Seconds between two looks at one that answers."""
+_LOOKS_OF_RATE = 2
+"""Looks of which one asks for the tokens a second too."""
 _PAUSES = (1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds between two looks for one that is not there; a probe looks at once."""
 _STARTABLE = 60.0
@@ -46,7 +49,8 @@ class EngineHostThere:
     """The engine host of a connected machine; `reachable` while its forwarded socket answers.
 
     `models` are those that its endpoint answers for, `startable` the names of those that could be started as
-    last asked; `token` opens its control API.
+    last asked. `rate` are the tokens a second of its engines, None where none was measured; `token` opens its
+    control API.
     """
 
     reachable: bool = False
@@ -56,6 +60,7 @@ class EngineHostThere:
     problem: Problem | None = None
     models: tuple[EndpointModel, ...] = ()
     startable: frozenset[str] = frozenset()
+    rate: float | None = None
     token: str = field(default="", repr=False)
 
 
@@ -135,11 +140,16 @@ class EngineHostLink:
         )
         startable = await self._startable(token)
         again = asyncio.get_running_loop().time() + _STARTABLE
+        rate: float | None = None
+        looks = 0
         while True:
             # One that was started anew takes this token no more.
             models = (await self._get(token, endpoint_ops.ENDPOINT_MODELS.path, EndpointModelPage)).models
             self._stood = True
-            self._tell(replace(there, models=models[:_MOST_MODELS], startable=startable))
+            if looks % _LOOKS_OF_RATE == 0:
+                rate = await self._rate(token)
+            looks += 1
+            self._tell(replace(there, models=models[:_MOST_MODELS], startable=startable, rate=rate))
             await self._pause(_LOOK)
             if asyncio.get_running_loop().time() >= again:
                 startable = await self._startable(token)
@@ -213,6 +223,16 @@ class EngineHostLink:
             await self._connection.forward(self._connection.folder.endpoint, there)
             self._endpoint = there
         return True
+
+    async def _rate(self, token: str) -> float | None:
+        """Return the tokens a second of its engines; None where they are not measured."""
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                status, body = await fetch(control_target(self._connection, token), "GET", ops.ENGINES.path)
+        except (UpstreamLostError, TimeoutError):
+            return None
+        rate = rate_of_engines(body) if status == 200 else None
+        return None if rate is None else round(rate, 1)
 
     async def _get(self, token: str, path: str, kind: type[_Answer]) -> _Answer:
         """Ask its control API. Raises HostError(host_gone) for no answer, and for one that is none."""

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -22,6 +23,7 @@ from engine_host.remote.book import HostBook, KeptHost
 from engine_host.remote.engine_host_there import EngineHostLink, EngineHostThere
 from engine_host.remote.facts.read import read_facts
 from engine_host.remote.facts.series import MachineSeries
+from engine_host.remote.figures import Figures
 from engine_host.remote.run import Feed, RemoteOutcome, RemoteScript, Take, fed, run_over
 from engine_host.remote.running_engines import RunningEngines, RunningModel
 from engine_host.remote.ssh.command_lines import KEEP_ALIVE, OpenSsh
@@ -39,6 +41,8 @@ _LOOK_NOW = 2.0
 """Seconds for which somebody waits who wants to see what runs there now."""
 _MOST = 4 << 20
 """Bytes that are kept of what a program there prints."""
+_AGE_OF_FACTS = 300.0
+"""Seconds after which the facts of a connected machine are read anew."""
 _PAUSE_OF_SERIES = 60.0
 """Seconds until a machine is measured again whose program ended."""
 
@@ -76,6 +80,8 @@ class RemoteHosts:
         self._running: dict[str, tuple[RunningModel, ...]] = {}
         self._there: dict[str, EngineHostThere] = {}
         self._histories: dict[str, History] = {}
+        self._figures: dict[str, Figures] = {}
+        self._reading = asyncio.Lock()
         self.desk = QuestionDesk(
             folders.run / "askpass.sock",
             folders.data / "askpass",
@@ -93,6 +99,15 @@ class RemoteHosts:
         shown = RemoteHost(**kept.model_dump())
         times = self.book.facts(name).read_at.values()
         shown = shown.model_copy(update={"facts_at": max(times, default=None)})
+        figures = self._figures.get(name, Figures())
+        shown = shown.model_copy(
+            update={
+                "tokens_per_second": figures.rate,
+                "tokens_at": figures.rate_at,
+                "last_event": figures.last,
+                "last_event_at": figures.last_at,
+            }
+        )
         if found is None:
             return shown
         status, there = found.status, self._there.get(name, EngineHostThere())
@@ -150,6 +165,7 @@ class RemoteHosts:
             self.book.remove(name)
             self._connections.pop(name, None)
             self._histories.pop(name, None)
+            self._figures.pop(name, None)
         self._publish(RemoteHostEvent(remote=shown, removed=True))
 
     def connect(self, name: str) -> RemoteHost:
@@ -313,7 +329,7 @@ class RemoteHosts:
             self.ssh,
             self.desk,
             self._reaper,
-            lambda: self._changed(kept.name),
+            lambda: self._told(kept.name),
             self._session,
         )
 
@@ -331,23 +347,52 @@ class RemoteHosts:
             return
 
         def changed(there: EngineHostThere) -> None:
-            if self._there.get(name) != there:
+            old = self._there.get(name, EngineHostThere())
+            if old != there or name not in self._there:
                 self._there[name] = there
+                self._figures_of(name).measured(there.rate)
+                self._figures_of(name).answers(
+                    [one.id for one in old.models], [one.id for one in there.models]
+                )
                 self._changed(name)
 
         link = EngineHostLink(connection, lambda script: self.run(name, script), changed)
         self._links[name] = link
+        reading = asyncio.create_task(self._read_now_and_then(connection), name=f"facts of {name}")
         try:
             await link.keep()
         finally:
             self._links.pop(name, None)
             self._there.pop(name, None)
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+
+    async def _read_now_and_then(self, connection: Connection) -> None:
+        """Read the facts when they are old, one machine at a time."""
+        name = connection.host.name
+        while True:
+            age = time.time() - max(self.book.facts(name).read_at.values(), default=0.0)
+            if 0.0 <= age < _AGE_OF_FACTS:
+                await asyncio.sleep(min(_AGE_OF_FACTS - age, _AGE_OF_FACTS))
+                continue
+            try:
+                async with self._reading:
+                    await self.probe(name)
+            except HostError as error:
+                _log.info("the facts of %s could not be read: %s", name, error.problem.message)
+                await asyncio.sleep(_AGE_OF_FACTS)
+            except Exception:  # noqa: BLE001 - nobody would hear of it, and facts stay as old as they are
+                _log.exception("the facts of %s could not be read", name)
+                await asyncio.sleep(_AGE_OF_FACTS)
 
     async def _look_at_engines(self, connection: Connection) -> None:
         name = connection.host.name
 
-        def changed(models: tuple[RunningModel, ...]) -> None:
-            if self._running.get(name) != models:
+        def changed(models: tuple[RunningModel, ...], rate: float | None) -> None:
+            old = self._running.get(name)
+            another = self._figures_of(name).measured(rate)
+            if old != models or another:
+                self._figures_of(name).answers([one.id for one in old or ()], [one.id for one in models])
                 self._running[name] = models
                 self._changed(name)
 
@@ -372,6 +417,14 @@ class RemoteHosts:
                     lambda script, feed, take: self.run_fed(name, script, feed, None, take=take)
                 )
             await asyncio.sleep(_PAUSE_OF_SERIES)
+
+    def _figures_of(self, name: str) -> Figures:
+        return self._figures.setdefault(name, Figures())
+
+    def _told(self, name: str) -> None:
+        if (found := self._connections.get(name)) is not None:
+            self._figures_of(name).state(found.status.state)
+        self._changed(name)
 
     def _changed(self, name: str) -> None:
         if name in self.book.all:

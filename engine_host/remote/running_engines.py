@@ -14,6 +14,7 @@ from engine_host.gateway.directory import Target
 from engine_host.gateway.upstream import UpstreamLostError, fetch
 from engine_host.protocol.remote.hosts import RemoteEngine, RemoteFacts
 from engine_host.protocol.text import first_break
+from engine_host.remote.figures import Counter, tokens_in
 from engine_host.remote.ssh.connection import Connection
 
 _log = logging.getLogger(__name__)
@@ -66,14 +67,15 @@ class RunningEngines:
         self,
         connection: Connection,
         read: Callable[[], Awaitable[RemoteFacts]],
-        changed: Callable[[tuple[RunningModel, ...]], None],
+        changed: Callable[[tuple[RunningModel, ...], float | None], None],
     ) -> None:
-        """`read` reads its facts anew; `changed` is told which models can be asked."""
+        """`read` reads its facts anew; `changed` is told which models can be asked, and of their rate."""
         self._connection = connection
         self._read = read
         self._changed = changed
         self._now = asyncio.Event()
         self._forwarded: set[str] = set()
+        self._counters: dict[str, Counter] = {}
         self._places: list[tuple[str, str]] = []
 
     def look(self) -> None:
@@ -141,7 +143,18 @@ class RunningEngines:
         """Ask all engines at once which models they have, and tell of them."""
         answers = await asyncio.gather(*(self._models(kind, socket) for kind, socket in places))
         found = [model for models in answers for model in models]
-        self._changed(tuple({model.id: model for model in reversed(found)}.values()))
+        serving = {model.socket for model in found}
+        rates = await asyncio.gather(*(self._rate(socket) for socket in sorted(serving)))
+        self._counters = {socket: one for socket, one in self._counters.items() if socket in serving}
+        told = [rate for rate in rates if rate is not None]
+        models = tuple({model.id: model for model in reversed(found)}.values())
+        self._changed(models, sum(told) if told else None)
+
+    async def _rate(self, socket: str) -> float | None:
+        """Return the tokens a second of an engine since it was last asked, None where it does not tell."""
+        text = (await _answer(socket, "/metrics")).decode("utf-8", "replace")
+        counter = self._counters.setdefault(socket, Counter())
+        return counter.add(asyncio.get_running_loop().time(), await asyncio.to_thread(tokens_in, text))
 
     async def _models(self, kind: str, socket: str) -> list[RunningModel]:
         """Return the models behind a forwarded port; none where it does not answer as an engine does."""
@@ -183,13 +196,21 @@ def _addresses(engine: RemoteEngine, hidden: bool) -> Iterator[str]:
 
 async def _asked(socket: str, path: str) -> dict[str, Any]:
     """Return what an engine says; nothing where it does not answer, or not with an object."""
+    try:
+        return json_text.parse_object(await _answer(socket, path) or b"{}")
+    except ValueError:
+        return {}
+
+
+async def _answer(socket: str, path: str) -> bytes:
+    """Return the body of an engine's answer; nothing where it does not answer, or with a refusal."""
     target = Target("engine", "engine", 1, 1, 0.0, socket=socket)
     try:
         async with asyncio.timeout(_PATIENCE):
             status, body = await fetch(target, "GET", path)
-        return json_text.parse_object(body) if status == 200 else {}
-    except (UpstreamLostError, TimeoutError, ValueError):
-        return {}
+    except (UpstreamLostError, TimeoutError):
+        return b""
+    return body if status == 200 else b""
 
 
 def _whole(value: object) -> int | None:

@@ -11,6 +11,7 @@ from engine_host.cli.remote.connecting import connect as connected
 from engine_host.cli.remote.fact_lines import fact_lines
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.text.plan import finding_lines
+from engine_host.core.sizes import duration
 from engine_host.protocol.operations import remote_hosts as ops
 from engine_host.protocol.operations.endpoint import ROUTES
 from engine_host.protocol.remote.hosts import (
@@ -224,12 +225,19 @@ def _lines(page: RemoteHostPage) -> list[str]:
     if not page.hosts:
         return ["No host was added. Your ssh configuration may name some: sndr host candidates"]
     rows = [
-        (one.name, one.destination, _MODES[one.mode], STATES[one.state], _note(one)) for one in page.hosts
+        (one.name, one.destination, _MODES[one.mode], STATES[one.state], _speed(one), _note(one))
+        for one in page.hosts
     ]
-    lines = table(("host", "ssh to", "way", "state", "note"), rows)
+    lines = table(("host", "ssh to", "way", "state", "tokens/s", "note"), rows)
     for said in (said for one in page.hosts for said in one.findings):
         lines += finding_lines(said)
     return lines
+
+
+def _speed(one: RemoteHost) -> str:
+    if one.state is not RemoteHostState.CONNECTED:
+        return ""
+    return "not measured" if one.tokens_per_second is None else f"{one.tokens_per_second:.1f}"
 
 
 def _note(one: RemoteHost) -> str:
@@ -238,4 +246,8 @@ def _note(one: RemoteHost) -> str:
         return f"{one.problem.reason}: {one.problem.message}{again}"
     if one.engine_host_problem is not None:
         return f"{one.sentence} {one.engine_host_problem.message}"
-    return one.sentence if one.state is not RemoteHostState.DISCONNECTED else ""
+    happened = ""
+    if one.last_event is not None and one.last_event_at is not None:
+        happened = f"{one.last_event}, {duration(time.time() - one.last_event_at)} ago"
+    said = one.sentence if one.state is not RemoteHostState.DISCONNECTED else ""
+    return f"{said} Last: {happened}." if happened and said else said

@@ -327,6 +327,10 @@ def _announce(out: Output, host: HostInfo, engine: Engine, answer: Answer | None
         echo(typed(f"Try:      {chat}   or   curl {key}{host.endpoint.url}/models"))
     if detached:
         echo(typed(f"Stop:     sndr stop{name}   (sndr quit ends the host too)"))
+        if there := chosen_host():
+            # Of this machine's endpoint: the routes there know nothing of this one.
+            led = shlex.join(["sndr", "routes", "set", engine.name, f"{there}/{engine.name}"])
+            echo(f"Use here: {led}")
 
 
 def _serve(out: Output, hold: HostHold, engine: Engine) -> Exit | None:

@@ -1,9 +1,11 @@
 """The host that a command is about: this machine's, or the one that `sndr --host NAME` names."""
 
+import shlex
+
 import click
 
 from engine_host.client.host_command import for_host
-from engine_host.protocol.errors import Problem
+from engine_host.protocol.errors import Fix, Problem, Reason
 
 _NAME = "sndr.host"
 
@@ -27,9 +29,22 @@ def typed(text: str) -> str:
 def typed_problem(problem: Problem) -> Problem:
     """Return a problem with the commands of its next action as they have to be typed."""
     host = chosen_host()
-    if not host or problem.fix is None:
+    if not host:
         return problem
-    fix = problem.fix
+    fix = problem.fix or Fix(text="")
+    if problem.reason is Reason.MODEL_FILE_MISSING:
+        return problem.model_copy(update={"fix": _sent_from_here(problem, fix, host)})
+    if problem.fix is None:
+        return problem
     command = for_host(fix.command, host) if fix.command else fix.command
     changed = fix.model_copy(update={"text": for_host(fix.text, host), "command": command})
     return problem.model_copy(update={"fix": changed})
+
+
+def _sent_from_here(problem: Problem, fix: Fix, host: str) -> Fix:
+    """Return the next action of a model that is not on the chosen host: this machine may have it."""
+    wanted = problem.evidence.get("wanted")
+    model = wanted if isinstance(wanted, str) else "MODEL"
+    text = for_host(fix.text, host)
+    text = f"{text.rstrip('.')}. Or send it there, if this machine has it." if text else "Send it there."
+    return fix.model_copy(update={"text": text, "command": shlex.join(["sndr", "host", "send", host, model])})

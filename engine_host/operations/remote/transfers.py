@@ -28,6 +28,7 @@ from engine_host.protocol.remote.transfers import (
     TransferFile,
     TransferWay,
 )
+from engine_host.remote.control import answers
 from engine_host.remote.hosts import RemoteHosts
 from engine_host.remote.transfer.fetching import compared_here, fetch, files_there
 from engine_host.remote.transfer.files import Hashes, ModelFiles
@@ -218,7 +219,7 @@ class ModelTransferOperations:
         if plan.way is TransferWay.FETCH:
             page = await self._models.scan()
             listed = next((one.id for one in page.models if Path(one.path) == Path(path)), None)
-        elif self._hosts.there(name).reachable:
+        elif await answers(self._hosts, name):
             listed = await listed_there(self._hosts, name, path)
             if listed is None:
                 folder = str(PurePosixPath(plan.folder).parent) if not start else plan.folder

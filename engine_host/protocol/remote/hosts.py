@@ -110,7 +110,8 @@ class RemoteHost(Wire):
     be used now. `shell` is the command that opens a shell there over this connection. `models` are those
     that its endpoint answers for; a route may lead to one as HOST/MODEL. `engine_host_problem` is why its
     engine host does not answer though the connection stands; `findings` say what is to be said of one that
-    does.
+    does. `tokens_per_second` is what all of its engines wrote when that was last measured, at `tokens_at`:
+    None is "not measured". `last_event` says in words what happened there last, as far as it was seen here.
     """
 
     name: str
@@ -137,6 +138,10 @@ class RemoteHost(Wire):
     shell: tuple[str, ...] = ()
     models: tuple[EndpointModel, ...] = ()
     findings: tuple[Finding, ...] = ()
+    tokens_per_second: float | None = None
+    tokens_at: Seconds | None = None
+    last_event: str | None = None
+    last_event_at: Seconds | None = None
 
 
 class RemoteHostPage(Page):

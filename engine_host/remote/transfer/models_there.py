@@ -6,7 +6,7 @@ from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.models import ModelFile
 from engine_host.protocol.operations import table as ops
-from engine_host.remote.control import ask
+from engine_host.remote.control import answers, ask
 from engine_host.remote.hosts import RemoteHosts
 
 
@@ -18,7 +18,7 @@ async def folder_there(hosts: RemoteHosts, name: str) -> str:
     root = hosts.book.get(name).model_root
     if root is not None:
         return root
-    if not hosts.there(name).reachable:
+    if not await answers(hosts, name):
         raise HostError(
             Reason.CONFLICT,
             f"The folder of the models on {name} is not known.",
@@ -38,8 +38,8 @@ async def path_there(hosts: RemoteHosts, name: str, model: str) -> str:
     """Return the path of a model there by its id. Raises HostError(model_file_missing)."""
     if model.startswith(("/", "~")) or model.lower().endswith(".gguf"):
         return model
-    kept, there = hosts.book.get(name), hosts.there(name)
-    if not there.reachable:
+    kept = hosts.book.get(name)
+    if not await answers(hosts, name):
         if kept.model_root is not None:
             return str(PurePosixPath(kept.model_root, model))
         raise HostError(

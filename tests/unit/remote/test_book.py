@@ -1,5 +1,6 @@
 """The hosts that are kept, and what no host may be called."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,24 @@ def test_what_is_known_of_a_removed_host_comes_back_with_it_and_not_with_another
         book.add(AddRemoteHost(name="gpu", destination=destination))
         assert known(book) == after
         book.remove("gpu")
+    store.close()
+
+
+def test_what_is_known_of_a_host_that_was_removed_long_ago_is_forgotten(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(home / "db")
+    book = HostBook(store)
+    book.add(AddRemoteHost(name="gpu", destination="me@gpu"))
+    know(book)
+    book.remove("gpu")
+    for days, after in ((29, ("Linux", 1)), (31, (None, 0))):
+        now = time.time() + days * 86400
+        monkeypatch.setattr(time, "time", lambda now=now: now)
+        again = HostBook(store)
+        again.add(AddRemoteHost(name="gpu", destination="me@gpu"))
+        assert known(again) == after
+        store.remove("remote_host", "gpu")
     store.close()
 
 

@@ -55,7 +55,10 @@ class Looks:
         self.done = 0
         self.told: list[tuple[RunningModel, ...]] = []
         self.connection = FakeConnection(folder)
-        self.link = RunningEngines(cast(Connection, self.connection), self._read, self.told.append)
+        self.link = RunningEngines(cast(Connection, self.connection), self._read, self._tell)
+
+    def _tell(self, models: tuple[RunningModel, ...], _rate: float | None) -> None:
+        self.told.append(models)
 
     async def _read(self) -> RemoteFacts:
         self.done += 1

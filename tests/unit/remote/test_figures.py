@@ -1,0 +1,83 @@
+"""The figures of a host's card, made of what machines say of themselves."""
+
+import json
+
+import pytest
+
+from engine_host.protocol.remote.hosts import RemoteHostState
+from engine_host.remote.figures import Counter, Figures, rate_of_engines, tokens_in
+
+
+def test_a_counter_has_a_rate_from_its_second_reading_on() -> None:
+    counter = Counter()
+    assert counter.add(0.0, 100.0) is None
+    assert counter.add(10.0, 300.0) == 20.0
+    assert counter.add(20.0, 300.0) == 0.0, "idle is a measured 0"
+    assert counter.add(30.0, 5.0) is None, "it began anew"
+    assert counter.add(40.0, None) is None
+    assert counter.add(50.0, 9.0) is None
+    assert counter.add(500.0, 99.0) is None, "too long ago to be a rate of now"
+
+
+def test_tokens_of_each_kind_of_engine() -> None:
+    assert tokens_in('vllm:generation_tokens_total{model_name="a"} 10.0\nvllm:prompt_tokens_total 5\n') == 10
+    assert tokens_in("llamacpp:tokens_predicted_total 7\n") == 7
+    assert tokens_in('sglang:generation_tokens_total{a="b"} 1e3\nsglang:generation_tokens_total 1\n') == 1001
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "vllm:generation_tokens_total nan",
+        "llamacpp:tokens_predicted_total 1e999",
+        "llamacpp:tokens_predicted_total 1e..e",
+        "\x00" * 100,
+    ],
+)
+def test_what_counts_nothing_is_not_measured(text: str) -> None:
+    assert tokens_in(text) is None
+
+
+def test_the_engines_of_a_host_together() -> None:
+    def engine(state: str, rate: object) -> dict[str, object]:
+        return {"state": state, "readings": {"decode_rate": rate}}
+
+    def told(*engines: object) -> float | None:
+        return rate_of_engines(json.dumps({"engines": engines}).encode())
+
+    assert told(engine("busy", 10.5), engine("ready", 0), engine("ended", 99)) == 10.5
+    assert told(engine("ready", None), {"state": "ready"}, None, 7) is None
+    assert told(engine("ready", "x"), engine("ready", True), engine("ready", -1)) is None
+    assert rate_of_engines(b"[]") is None
+    assert rate_of_engines(b'{"engines": 7}') is None
+    assert rate_of_engines(b'{"engines": [{"state": "ready", "readings": {"decode_rate": 1e999}}]}') is None
+
+
+def last(figures: Figures) -> tuple[str | None, float | None]:
+    """Return the last that happened, and when."""
+    return figures.last, figures.last_at
+
+
+def rate(figures: Figures) -> float | None:
+    """Return the rate as it is now."""
+    return figures.rate
+
+
+def test_the_last_that_happened() -> None:
+    now = [100.0]
+    figures = Figures(clock=lambda: now[0])
+    figures.state(RemoteHostState.CONNECTING)
+    assert last(figures) == (None, None)
+    figures.state(RemoteHostState.CONNECTED)
+    assert last(figures) == ("connected", 100.0)
+    now[0] = 200.0
+    figures.answers((), ("b", "a"))
+    assert last(figures) == ("a, b answer", 200.0)
+    assert figures.measured(12.34)
+    assert (rate(figures), figures.rate_at) == (12.3, 200.0)
+    assert not figures.measured(12.31)
+    figures.answers(("a", "b"), ("a",))
+    assert last(figures)[0] == "b does not answer any more"
+    figures.state(RemoteHostState.RECONNECTING)
+    assert (last(figures)[0], rate(figures)) == ("the connection was lost", None)
