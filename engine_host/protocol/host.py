@@ -2,6 +2,8 @@
 
 from enum import StrEnum
 
+from pydantic import Field
+
 from engine_host.protocol.base import Command, Seconds, Wire
 
 
@@ -13,8 +15,43 @@ class GpuHolder(Wire):
     memory: int | None = None
 
 
+class ThrottleReason(StrEnum):
+    """A reason for which a GPU's clocks are below their highest; the names are NVML's."""
+
+    IDLE = "idle"
+    APPLICATION_CLOCKS = "application_clocks"
+    POWER_CAP = "power_cap"
+    HARDWARE_SLOWDOWN = "hardware_slowdown"
+    SYNC_BOOST = "sync_boost"
+    THERMAL = "thermal"
+    HARDWARE_THERMAL = "hardware_thermal"
+    POWER_BRAKE = "power_brake"
+    DISPLAY_CLOCKS = "display_clocks"
+
+
+SLOWED_BY = frozenset(
+    {
+        ThrottleReason.POWER_CAP,
+        ThrottleReason.HARDWARE_SLOWDOWN,
+        ThrottleReason.THERMAL,
+        ThrottleReason.HARDWARE_THERMAL,
+        ThrottleReason.POWER_BRAKE,
+    }
+)
+"""The reasons that make a GPU slower than it could be while it works."""
+
+
+class PcieLink(Wire):
+    """How a GPU is connected; a link that is idle may be narrower and slower than it can be."""
+
+    generation: int
+    width: int
+    most_generation: int | None = None
+    most_width: int | None = None
+
+
 class Gpu(Wire):
-    """One GPU, read from NVML; bytes, watts and degrees Celsius; None where the driver does not tell."""
+    """One GPU, read from NVML; bytes, watts, MHz, joules, degrees Celsius; None where it does not tell."""
 
     index: int
     uuid: str
@@ -25,6 +62,19 @@ class Gpu(Wire):
     temperature: int | None = None
     power: float | None = None
     compute_capability: str | None = None
+    memory_utilization: float | None = Field(
+        None, description="share of time in which the memory controller was busy"
+    )
+    memory_temperature: int | None = None
+    slowdown_temperature: int | None = Field(None, description="from where the driver lowers the clocks")
+    power_limit: float | None = None
+    clock: int | None = Field(None, description="of the streaming multiprocessors")
+    most_clock: int | None = None
+    memory_clock: int | None = None
+    throttled_by: tuple[ThrottleReason, ...] | None = None
+    pcie: PcieLink | None = None
+    ecc_errors: int | None = Field(None, description="uncorrected, since the driver was loaded")
+    energy: float | None = Field(None, description="since the driver was loaded")
     holders: tuple[GpuHolder, ...] = ()
 
 

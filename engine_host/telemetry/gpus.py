@@ -6,11 +6,27 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from engine_host.protocol.host import Gpu, GpuAbsence, GpuHolder
+from engine_host.protocol.host import Gpu, GpuAbsence, GpuHolder, PcieLink, ThrottleReason
 
 _RETRY_AFTER = 30.0
 """Seconds between two tries to reach a driver that did not answer."""
+_SLOW_AGE = 10.0
+"""Seconds for which what the driver reads slowly, and what hardly changes, counts as now."""
 _MOST, _LONGEST_NAME = 64, 200
+# The bits of nvmlDeviceGetCurrentClocksEventReasons, as nvml.h has them.
+_THROTTLE_BITS = {
+    0x1: ThrottleReason.IDLE,
+    0x2: ThrottleReason.APPLICATION_CLOCKS,
+    0x4: ThrottleReason.POWER_CAP,
+    0x8: ThrottleReason.HARDWARE_SLOWDOWN,
+    0x10: ThrottleReason.SYNC_BOOST,
+    0x20: ThrottleReason.THERMAL,
+    0x40: ThrottleReason.HARDWARE_THERMAL,
+    0x80: ThrottleReason.POWER_BRAKE,
+    0x100: ThrottleReason.DISPLAY_CLOCKS,
+}
+_SM, _MEMORY = 1, 2
+"""The clocks of the streaming multiprocessors and of the memory, as nvml.h numbers them."""
 # An answer of another form than the library's documents say.
 _ODD = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError)
 
@@ -36,6 +52,8 @@ class _Card:
     name: str
     memory_total: int
     compute_capability: str | None
+    slowdown_temperature: int | None
+    most_clock: int | None
 
 
 class _CallError(Exception):
@@ -63,6 +81,7 @@ class Gpus:
         self._driver: str | None = None
         self._cuda: str | None = None
         self._failed_at: float | None = None
+        self._slow: dict[int, tuple[float, dict[str, Any]]] = {}
         self._last = GpuReading(absence=GpuAbsence.NO_DRIVER, detail="not read yet")
 
     @property
@@ -167,6 +186,8 @@ class Gpus:
             _text(self._call_optional("nvmlDeviceGetName", handle)) or f"GPU {index}",
             int(self._call("nvmlDeviceGetMemoryInfo", handle).total),
             f"{capability[0]}.{capability[1]}" if capability else None,
+            self._number("nvmlDeviceGetTemperatureThreshold", handle, 1),
+            self._number("nvmlDeviceGetMaxClockInfo", handle, _SM),
         )
 
     def _read_card(self, card: _Card) -> Gpu:
@@ -185,7 +206,69 @@ class Gpus:
             temperature=int(temperature) if temperature is not None else None,
             power=milliwatts / 1000 if milliwatts is not None else None,
             compute_capability=card.compute_capability,
+            memory_utilization=rates.memory / 100 if rates is not None else None,
+            slowdown_temperature=card.slowdown_temperature,
+            clock=self._number("nvmlDeviceGetClockInfo", card.handle, _SM),
+            most_clock=card.most_clock,
+            memory_clock=self._number("nvmlDeviceGetClockInfo", card.handle, _MEMORY),
+            throttled_by=self._throttled_by(card.handle),
+            **self._slowly(card),
         )
+
+    def _throttled_by(self, handle: Any) -> tuple[ThrottleReason, ...] | None:
+        bits = self._number("nvmlDeviceGetCurrentClocksEventReasons", handle)
+        if bits is None:
+            # The name that drivers before 535 have.
+            bits = self._number("nvmlDeviceGetCurrentClocksThrottleReasons", handle)
+        return None if bits is None else tuple(why for bit, why in _THROTTLE_BITS.items() if bits & bit)
+
+    def _slowly(self, card: _Card) -> dict[str, Any]:
+        """Return what takes the driver long to read, or hardly changes, at most some seconds old."""
+        now = self._clock()
+        at, values = self._slow.get(card.index, (now, {}))
+        if values and now - at < _SLOW_AGE:
+            return values
+        limit = self._number("nvmlDeviceGetEnforcedPowerLimit", card.handle)
+        energy = self._number("nvmlDeviceGetTotalEnergyConsumption", card.handle)
+        values = {
+            "memory_temperature": self._memory_temperature(card.handle),
+            "power_limit": None if limit is None else limit / 1000,
+            "energy": None if energy is None else energy / 1000,
+            "pcie": self._pcie(card.handle),
+            # Uncorrected ones, since the driver was loaded.
+            "ecc_errors": self._number("nvmlDeviceGetTotalEccErrors", card.handle, 1, 0),
+        }
+        self._slow[card.index] = now, values
+        return values
+
+    def _pcie(self, handle: Any) -> PcieLink | None:
+        generation = self._number("nvmlDeviceGetCurrPcieLinkGeneration", handle)
+        width = self._number("nvmlDeviceGetCurrPcieLinkWidth", handle)
+        if generation is None or width is None:
+            return None
+        return PcieLink(
+            generation=generation,
+            width=width,
+            most_generation=self._number("nvmlDeviceGetMaxPcieLinkGeneration", handle),
+            most_width=self._number("nvmlDeviceGetMaxPcieLinkWidth", handle),
+        )
+
+    def _memory_temperature(self, handle: Any) -> int | None:
+        field = getattr(self._nvml, "NVML_FI_DEV_MEMORY_TEMP", None)
+        fields = None if field is None else self._call_optional("nvmlDeviceGetFieldValues", handle, [field])
+        try:
+            # A GPU without that sensor says 0.
+            return int(fields[0].value.uiVal) or None if fields and fields[0].nvmlReturn == 0 else None
+        except _ODD:
+            return None
+
+    def _number(self, name: str, *arguments: Any) -> int | None:
+        """One NVML call whose answer is a whole number; None where the GPU does not tell."""
+        try:
+            value = self._call_optional(name, *arguments)
+            return None if value is None else int(value)
+        except _ODD:
+            return None
 
     def _call(self, name: str, *arguments: Any) -> Any:
         """One NVML call; raises _CallError."""
@@ -206,6 +289,7 @@ class Gpus:
         if self._opened:
             self._call_optional("nvmlShutdown")
         self._opened, self._cards = False, None
+        self._slow.clear()
 
     def _absence(self, failure: _CallError) -> GpuAbsence:
         missing: list[type[Exception]] = [ModuleNotFoundError]

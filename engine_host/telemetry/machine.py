@@ -4,6 +4,7 @@ import contextlib
 import platform
 import shutil
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,11 +26,18 @@ class MachineFacts:
 
 @dataclass(frozen=True)
 class MachineReading:
-    """Memory in bytes, used = total - available; `cpu_share` 0 to 1 since the last reading, None at first."""
+    """Memory in bytes, used = total - available; the others since the last reading, None at first.
+
+    `cpu_share` is 0 to 1, the rates are bytes a second of all disks and of all networks but loopback.
+    """
 
     ram_total: int
     ram_used: int
     cpu_share: float | None
+    disk_read: float | None = None
+    disk_written: float | None = None
+    network_received: float | None = None
+    network_sent: float | None = None
 
 
 @dataclass(frozen=True)
@@ -49,6 +57,7 @@ class MachineMonitor:
 
     def __init__(self) -> None:
         self._times: tuple[float, float] | None = None
+        self._moved: tuple[float, tuple[int, int, int, int]] | None = None
         self.facts = MachineFacts(
             os_name(),
             cpu_name(),
@@ -60,7 +69,21 @@ class MachineMonitor:
     def read(self) -> MachineReading:
         """Memory and processor now."""
         memory = psutil.virtual_memory()
-        return MachineReading(memory.total, memory.total - memory.available, self._cpu_share())
+        return MachineReading(
+            memory.total, memory.total - memory.available, self._cpu_share(), *self._rates()
+        )
+
+    def _rates(self) -> tuple[float | None, ...]:
+        """Bytes a second read, written, received and sent since the last reading."""
+        moved, now = _moved(), time.monotonic()
+        before, self._moved = self._moved, None if moved is None else (now, moved)
+        if moved is None or before is None or now <= before[0]:
+            return (None,) * 4
+        # A disk or a network that went takes its counters with it.
+        return tuple(
+            (new - old) / (now - before[0]) if new >= old else None
+            for new, old in zip(moved, before[1], strict=True)
+        )
 
     def _cpu_share(self) -> float | None:
         times = psutil.cpu_times()
@@ -72,6 +95,22 @@ class MachineMonitor:
         if before is None or total <= before[1]:
             return None
         return min(1.0, max(0.0, 1.0 - (idle - before[0]) / (total - before[1])))
+
+
+def _moved() -> tuple[int, int, int, int] | None:
+    """Bytes read, written, received and sent since the system started; None where it does not tell."""
+    try:
+        disks = psutil.disk_io_counters()
+        networks = psutil.net_io_counters(pernic=True)
+    except (OSError, RuntimeError):
+        return None
+    outside = [one for name, one in networks.items() if not name.startswith("lo")]
+    return (
+        disks.read_bytes if disks else 0,
+        disks.write_bytes if disks else 0,
+        sum(one.bytes_recv for one in outside),
+        sum(one.bytes_sent for one in outside),
+    )
 
 
 def free_memory() -> int:

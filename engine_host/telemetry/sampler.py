@@ -10,6 +10,7 @@ from engine_host.core.errors import HostError
 from engine_host.protocol.engines import Readings
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import EventBase, TelemetryEvent
+from engine_host.protocol.host import SLOWED_BY
 from engine_host.protocol.telemetry import Sample
 from engine_host.telemetry.gpus import GpuReading, Gpus
 from engine_host.telemetry.history import History
@@ -23,6 +24,8 @@ _SAVED_BUSY, _SAVED_IDLE = 60.0, 600.0
 """Seconds between two writes of what was measured: with an engine, and without, so that a disk can sleep."""
 _RATES = {"decode_rate": "generated_tokens_total", "prefill_rate": "prompt_tokens_total"}
 """The rates, each with the counter that says whether the engine counts such tokens at all."""
+_LATENCIES = {"TTFT": "ttft", "ITL": "itl", "queue": "queued"}
+"""The engine's own histograms that are series, by their names in the readings."""
 
 
 class Sampler:
@@ -52,6 +55,7 @@ class Sampler:
         self._unsaved: Reason | None = None
         self._received: dict[str, list[Readings]] = {}
         self._sampled: dict[str, float] = {}
+        self._before: dict[str, Readings] = {}
         self.latest: Sample | None = None
 
     def add_reading(self, engine: str, readings: Readings) -> None:
@@ -87,7 +91,9 @@ class Sampler:
         self._sampled = {engine: at for engine, at in self._sampled.items() if engine in known}
         for engine, readings in known.items():
             if readings.slots_busy == 0 or at - readings.at <= _STALE:
-                values |= engine_values(engine, self._rated(engine, readings, received.get(engine, ())))
+                rated = self._rated(engine, readings, received.get(engine, ()))
+                values |= engine_values(engine, rated, self._before.get(engine))
+        self._before = dict(known)
         sample = Sample(at=at, values=values)
         self.latest = sample
         self._history.add(at, values)
@@ -146,7 +152,15 @@ class Sampler:
 def machine_values(reading: MachineReading) -> dict[str, float]:
     """The machine's series."""
     values = {"ram.used": float(reading.ram_used), "ram.total": float(reading.ram_total)}
-    return values | _present({"cpu.share": reading.cpu_share})
+    return values | _present(
+        {
+            "cpu.share": reading.cpu_share,
+            "disk.read": reading.disk_read,
+            "disk.written": reading.disk_written,
+            "network.received": reading.network_received,
+            "network.sent": reading.network_sent,
+        }
+    )
 
 
 def gpu_values(reading: GpuReading) -> dict[str, float]:
@@ -161,13 +175,24 @@ def gpu_values(reading: GpuReading) -> dict[str, float]:
                 name + "utilization": gpu.utilization,
                 name + "temperature": gpu.temperature,
                 name + "power": gpu.power,
+                name + "power.limit": gpu.power_limit,
+                name + "memory.utilization": gpu.memory_utilization,
+                name + "memory.temperature": gpu.memory_temperature,
+                name + "clock": gpu.clock,
+                name + "memory.clock": gpu.memory_clock,
+                name + "throttled": None
+                if gpu.throttled_by is None
+                else float(not SLOWED_BY.isdisjoint(gpu.throttled_by)),
+                name + "pcie.generation": gpu.pcie.generation if gpu.pcie else None,
+                name + "pcie.width": gpu.pcie.width if gpu.pcie else None,
+                name + "ecc.errors": gpu.ecc_errors,
             }
         )
     return values
 
 
-def engine_values(engine: str, readings: Readings) -> dict[str, float]:
-    """One engine's series; what it did not measure is absent."""
+def engine_values(engine: str, readings: Readings, before: Readings | None = None) -> dict[str, float]:
+    """One engine's series, some of them since the readings before; what it did not measure is absent."""
     share = None
     if readings.kv_tokens is not None and readings.kv_capacity:
         share = readings.kv_tokens / readings.kv_capacity
@@ -182,8 +207,36 @@ def engine_values(engine: str, readings: Readings) -> dict[str, float]:
             name + "requests.running": readings.slots_busy,
             name + "requests.waiting": readings.requests_waiting,
             name + "acceptance_length": readings.acceptance_length,
+            **{
+                f"{name}acceptance.{place}": share
+                for place, share in enumerate(readings.acceptance_by_position, start=1)
+            },
+            **({} if before is None else _since(name, before, readings)),
         }
     )
+
+
+def _since(name: str, before: Readings, now: Readings) -> dict[str, float | None]:
+    """Return what was measured of the requests between two readings; without such requests it is absent."""
+    looked_up = _more(before.prefix_queries_total, now.prefix_queries_total)
+    found = _more(before.prefix_hits_total, now.prefix_hits_total)
+    values: dict[str, float | None] = {
+        name + "prefix_hits": found / looked_up if looked_up and found is not None else None,
+        name + "preemptions": _more(before.preemptions_total, now.preemptions_total),
+    }
+    earlier = {latency.name: latency for latency in before.latencies}
+    for latency in now.latencies:
+        old = earlier.get(latency.name)
+        series = _LATENCIES.get(latency.name)
+        if series is None or old is None or latency.mean is None or latency.count <= old.count:
+            continue
+        seconds = latency.mean * latency.count - (old.mean or 0.0) * old.count
+        values[name + series] = max(0.0, seconds / (latency.count - old.count))
+    return values
+
+
+def _more(before: int | None, now: int | None) -> int | None:
+    return None if before is None or now is None or now < before else now - before
 
 
 def _highest(readings: Sequence[Readings], name: str) -> float | None:

@@ -20,7 +20,7 @@ class SeriesKind:
 
 
 def _kind(name: str, unit: str, title: str, source: str, *, peaks: bool = True) -> SeriesKind:
-    pattern = re.escape(name).replace("N", r"(\d+)", 1).replace("ID", r"(.+?)", 1)
+    pattern = re.escape(name).replace("N", r"(\d{1,3})").replace("ID", r"(.+?)", 1)
     return SeriesKind(re.compile(pattern + r"\Z"), unit, title, source, peaks)
 
 
@@ -39,6 +39,19 @@ KINDS = (
     _kind("gpu.N.utilization", "share", "GPU {0} utilization", _NVML, peaks=False),
     _kind("gpu.N.temperature", "celsius", "GPU {0} temperature", _NVML),
     _kind("gpu.N.power", "watts", "GPU {0} power", _NVML, peaks=False),
+    _kind("gpu.N.power.limit", "watts", "GPU {0} power limit", _NVML),
+    _kind("gpu.N.memory.utilization", "share", "GPU {0} memory controller", _NVML, peaks=False),
+    _kind("gpu.N.memory.temperature", "celsius", "GPU {0} memory temperature", _NVML),
+    _kind("gpu.N.clock", "megahertz", "GPU {0} clock", _NVML, peaks=False),
+    _kind("gpu.N.memory.clock", "megahertz", "GPU {0} memory clock", _NVML, peaks=False),
+    _kind("gpu.N.throttled", "share", "GPU {0} slowed down (power, heat)", _NVML, peaks=False),
+    _kind("gpu.N.pcie.generation", "number", "GPU {0} PCIe generation", _NVML),
+    _kind("gpu.N.pcie.width", "number", "GPU {0} PCIe lanes", _NVML),
+    _kind("gpu.N.ecc.errors", "number", "GPU {0} uncorrected memory errors", _NVML),
+    _kind("disk.read", "bytes/s", "Disk read", _PSUTIL, peaks=False),
+    _kind("disk.written", "bytes/s", "Disk written", _PSUTIL, peaks=False),
+    _kind("network.received", "bytes/s", "Network received", _PSUTIL, peaks=False),
+    _kind("network.sent", "bytes/s", "Network sent", _PSUTIL, peaks=False),
     _kind("engine.ID.memory", "bytes", "Engine RAM", _PSUTIL),
     _kind("engine.ID.kv.tokens", "tokens", "KV cache", _SLOTS),
     _kind("engine.ID.kv.share", "share", "KV cache filled", _SLOTS),
@@ -47,6 +60,12 @@ KINDS = (
     _kind("engine.ID.requests.running", "requests", "Requests running", _SLOTS),
     _kind("engine.ID.requests.waiting", "requests", "Requests waiting", "endpoint's queue"),
     _kind("engine.ID.acceptance_length", "tokens", "Acceptance length", _METRICS, peaks=False),
+    _kind("engine.ID.acceptance.N", "share", "Drafts accepted at position {1}", _METRICS, peaks=False),
+    _kind("engine.ID.prefix_hits", "share", "Prompt found in the prefix cache", _METRICS, peaks=False),
+    _kind("engine.ID.preemptions", "requests", "Requests preempted", _METRICS),
+    _kind("engine.ID.ttft", "seconds", "Time to first token", _METRICS, peaks=False),
+    _kind("engine.ID.itl", "seconds", "Between tokens (ITL)", _METRICS, peaks=False),
+    _kind("engine.ID.queued", "seconds", "Time in the engine's queue", _METRICS, peaks=False),
 )
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from engine_host.protocol.host import GpuAbsence
+from engine_host.protocol.host import GpuAbsence, PcieLink, ThrottleReason
 from engine_host.telemetry.gpus import GpuReading, Gpus
 
 T = TypeVar("T")
@@ -34,10 +34,12 @@ class FakeNvml:
     NVMLError_LibraryNotFound = NVMLError_LibraryNotFound
     NVMLError_DriverNotLoaded = NVMLError_DriverNotLoaded
     NVML_TEMPERATURE_GPU = 0
+    NVML_FI_DEV_MEMORY_TEMP = 82
 
     def __init__(self, cards: int = 1) -> None:
         self.cards = cards
         self.broken: dict[str, Exception] = {}
+        self.odd: dict[str, Any] = {}
         self.calls: list[str] = []
 
     def __getattr__(self, name: str) -> Any:
@@ -54,7 +56,12 @@ class FakeNvml:
 
     def answer(self, name: str, *arguments: Any) -> Any:
         """Return the answer of the call."""
+        return self.odd[name] if name in self.odd else self.answers(*arguments)[name]
+
+    def answers(self, *arguments: Any) -> dict[str, Any]:
+        """Return what each call answers."""
         return {
+            "nvmlDeviceGetCurrentClocksThrottleReasons": 0x8,
             "nvmlInit": None,
             "nvmlShutdown": None,
             "nvmlSystemGetDriverVersion": b"580.95",
@@ -65,15 +72,27 @@ class FakeNvml:
             "nvmlDeviceGetName": "RTX 3090",
             "nvmlDeviceGetCudaComputeCapability": (8, 6),
             "nvmlDeviceGetMemoryInfo": SimpleNamespace(total=24 << 30, used=1 << 30),
-            "nvmlDeviceGetUtilizationRates": SimpleNamespace(gpu=25),
+            "nvmlDeviceGetUtilizationRates": SimpleNamespace(gpu=25, memory=50),
             "nvmlDeviceGetTemperature": 41,
             "nvmlDeviceGetPowerUsage": 30500,
+            "nvmlDeviceGetTemperatureThreshold": 90,
+            "nvmlDeviceGetMaxClockInfo": 2100,
+            "nvmlDeviceGetClockInfo": 9501 if arguments[-1:] == (2,) else 1395,
+            "nvmlDeviceGetCurrentClocksEventReasons": 0x4 | 0x20 | 0x8000,
+            "nvmlDeviceGetEnforcedPowerLimit": 350000,
+            "nvmlDeviceGetTotalEnergyConsumption": 1500,
+            "nvmlDeviceGetFieldValues": [SimpleNamespace(nvmlReturn=0, value=SimpleNamespace(uiVal=72))],
+            "nvmlDeviceGetCurrPcieLinkGeneration": 1,
+            "nvmlDeviceGetCurrPcieLinkWidth": 8,
+            "nvmlDeviceGetMaxPcieLinkGeneration": 4,
+            "nvmlDeviceGetMaxPcieLinkWidth": 16,
+            "nvmlDeviceGetTotalEccErrors": 0,
             "nvmlDeviceGetComputeRunningProcesses": [
                 SimpleNamespace(pid=7, usedGpuMemory=100),
                 SimpleNamespace(pid=8, usedGpuMemory=None),
             ],
             "nvmlDeviceGetGraphicsRunningProcesses": [],
-        }[name]
+        }
 
 
 def test_a_gpu_is_read_whole() -> None:
@@ -85,6 +104,13 @@ def test_a_gpu_is_read_whole() -> None:
     assert (first.name, first.memory_total, first.memory_used) == ("RTX 3090", 24 << 30, 1 << 30)
     assert (first.utilization, first.temperature, first.power) == (0.25, 41, 30.5)
     assert first.compute_capability == "8.6"
+    assert (first.memory_utilization, first.memory_temperature, first.slowdown_temperature) == (0.5, 72, 90)
+    assert (first.clock, first.most_clock, first.memory_clock) == (1395, 2100, 9501)
+    assert first.throttled_by == (ThrottleReason.POWER_CAP, ThrottleReason.THERMAL), (
+        "a later bit is no reason"
+    )
+    assert (first.power_limit, first.energy, first.ecc_errors) == (350.0, 1.5, 0)
+    assert first.pcie == PcieLink(generation=1, width=8, most_generation=4, most_width=16)
 
 
 def test_each_gpu_says_who_holds_it_the_most_first() -> None:
@@ -100,11 +126,18 @@ def test_each_gpu_says_who_holds_it_the_most_first() -> None:
 
 def test_repeated_reads_ask_only_for_what_changes() -> None:
     nvml = FakeNvml()
-    gpus = Gpus(nvml)
+    now = [0.0]
+    gpus = Gpus(nvml, clock=lambda: now[0])
     gpus.read()
     nvml.calls.clear()
     gpus.read()
-    assert len(nvml.calls) == 4
+    assert len(nvml.calls) == 7
+    assert not [call for call in nvml.calls if "Pcie" in call or "Ecc" in call], (
+        "the driver reads them slowly"
+    )
+    now[0] = 11.0
+    gpus.read()
+    assert "nvmlDeviceGetCurrPcieLinkWidth" in nvml.calls
 
 
 def test_what_a_gpu_does_not_tell_is_none() -> None:
@@ -113,6 +146,39 @@ def test_what_a_gpu_does_not_tell_is_none() -> None:
         nvml.broken[name] = NVMLError("Not Supported")
     (gpu,) = Gpus(nvml).read().gpus
     assert (gpu.utilization, gpu.temperature, gpu.power) == (None, None, None)
+
+
+def test_a_gpu_that_tells_its_memory_alone_is_one() -> None:
+    nvml = FakeNvml()
+    told = (
+        "nvmlInit",
+        "nvmlDeviceGetCount",
+        "nvmlDeviceGetHandleByIndex",
+        "nvmlDeviceGetMemoryInfo",
+        "nvmlShutdown",
+    )
+    for name in set(nvml.answers()) - set(told):
+        nvml.broken[name] = NVMLError("Not Supported")
+    (gpu,) = Gpus(nvml).read().gpus
+    told_of = gpu.model_dump(exclude_none=True)
+    assert set(told_of) == {"index", "uuid", "name", "memory_total", "memory_used", "holders"}
+
+
+@pytest.mark.parametrize("odd", [None, "many", [], SimpleNamespace(), float("nan"), 1 << 70])
+def test_an_odd_answer_beside_the_memory_leaves_the_gpu_there(odd: Any) -> None:
+    nvml = FakeNvml()
+    for name in ("FieldValues", "ClockInfo", "CurrPcieLinkWidth", "TotalEccErrors", "EnforcedPowerLimit"):
+        nvml.odd[f"nvmlDeviceGet{name}"] = odd
+    (gpu,) = Gpus(nvml).read().gpus
+    assert gpu.memory_used == 1 << 30
+    assert gpu.power_limit is None or odd == 1 << 70
+
+
+def test_older_drivers_tell_their_reasons_by_another_name() -> None:
+    nvml = FakeNvml()
+    nvml.broken["nvmlDeviceGetCurrentClocksEventReasons"] = NVMLError("Function Not Found")
+    (gpu,) = Gpus(nvml).read().gpus
+    assert gpu.throttled_by == (ThrottleReason.HARDWARE_SLOWDOWN,)
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,17 @@ from typing import Any
 
 import pytest
 
-from engine_host.protocol.engines import Readings
+from engine_host.protocol.engines import Latency, Readings
 from engine_host.protocol.events import TelemetryEvent
-from engine_host.telemetry import Gpus, History, MachineMonitor, Sampler
-from engine_host.telemetry.sampler import engine_values
+from engine_host.protocol.host import Gpu, PcieLink, ThrottleReason
+from engine_host.telemetry import GpuReading, Gpus, History, MachineMonitor, MachineReading, Sampler
+from engine_host.telemetry.sampler import engine_values, gpu_values, machine_values
 from engine_host.telemetry.series import describe
 
-UNITS = {"bytes", "share", "tokens", "tokens/s", "requests", "celsius", "watts"}
+UNITS = {
+    *("bytes", "bytes/s", "share", "tokens", "tokens/s", "requests", "seconds"),
+    *("celsius", "watts", "megahertz", "number"),
+}
 
 
 def test_a_sample_is_remembered_and_published() -> None:
@@ -124,10 +128,30 @@ def test_every_series_is_described() -> None:
     )
     values = engine_values("llamacpp-1.a", readings)
     assert len(values) == 8
-    gpu = [
-        f"gpu.12.{name}" for name in ("memory.used", "memory.total", "utilization", "temperature", "power")
-    ]
-    for name in (*values, *gpu, "ram.used", "ram.total", "cpu.share"):
+    reading = Gpu(
+        index=12,
+        uuid="GPU-x",
+        name="a card",
+        memory_total=2,
+        memory_used=1,
+        utilization=0.5,
+        temperature=40,
+        power=30.0,
+        memory_utilization=0.5,
+        memory_temperature=41,
+        power_limit=350.0,
+        clock=1395,
+        memory_clock=9501,
+        throttled_by=(ThrottleReason.IDLE,),
+        pcie=PcieLink(generation=4, width=16),
+        ecc_errors=0,
+    )
+    gpu = gpu_values(GpuReading((reading,)))
+    assert len(gpu) == 14
+    assert gpu["gpu.12.throttled"] == 0.0, "idle is not slowed down"
+    machine = machine_values(MachineReading(2, 1, 0.5, 1.0, 2.0, 3.0, 4.0))
+    assert len(machine) == 7
+    for name in (*values, *gpu, *machine):
         kind = describe(name)
         assert kind.unit in UNITS
         assert kind.title
@@ -136,6 +160,41 @@ def test_every_series_is_described() -> None:
     for wrong in ("gpu.x.power", "engine..memory", "ram.usedx", "xram.used"):
         with pytest.raises(KeyError):
             describe(wrong)
+
+
+def test_what_happened_since_the_last_sample_is_of_it_alone() -> None:
+    before = Readings(
+        at=0,
+        prefix_queries_total=1000,
+        prefix_hits_total=100,
+        preemptions_total=1,
+        latencies=(Latency(name="TTFT", count=10, mean=1.0), Latency(name="ITL", count=5, mean=0.5)),
+    )
+    now = Readings(
+        at=1,
+        prefix_queries_total=1200,
+        prefix_hits_total=250,
+        preemptions_total=3,
+        acceptance_by_position=(0.8, 0.5),
+        latencies=(Latency(name="TTFT", count=12, mean=1.5), Latency(name="ITL", count=5, mean=0.5)),
+    )
+    assert engine_values("e", now, before) == {
+        "engine.e.prefix_hits": 0.75,
+        "engine.e.preemptions": 2.0,
+        "engine.e.ttft": pytest.approx(4.0),
+        "engine.e.acceptance.1": 0.8,
+        "engine.e.acceptance.2": 0.5,
+    }
+    for name in engine_values("e", now, before):
+        assert describe(name).unit in UNITS
+    assert describe("engine.e.acceptance.2").title == "Drafts accepted at position 2"
+    # An engine that was started anew counts from nothing.
+    assert engine_values("e", before, now) == {}
+    assert engine_values("e", now, now) == {
+        "engine.e.preemptions": 0.0,
+        "engine.e.acceptance.1": 0.8,
+        "engine.e.acceptance.2": 0.5,
+    }
 
 
 def test_the_machine() -> None:
@@ -147,6 +206,9 @@ def test_the_machine() -> None:
     end = time.monotonic() + 0.1
     while time.monotonic() < end:
         pass
-    share = machine.read().cpu_share
+    reading = machine.read()
+    share = reading.cpu_share
     assert share is not None
+    rates = (reading.disk_read, reading.disk_written, reading.network_received, reading.network_sent)
+    assert all(rate is not None and rate >= 0 for rate in rates)
     assert 0 < share <= 1
