@@ -39,6 +39,7 @@ from engine_host.cli.settings import settings
 from engine_host.cli.status import events, logs, models, status
 from engine_host.cli.text.chosen_host import choose_host
 from engine_host.cli.text.whole_help import WholeHelp
+from engine_host.cli.top.commands import top
 from engine_host.protocol.base import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from engine_host.protocol.errors import Fix, Problem, Reason
 
@@ -95,6 +96,7 @@ def version(out: Output) -> Exit | None:
 for _command in (
     serve,
     status,
+    top,
     run,
     launch,
     stop,

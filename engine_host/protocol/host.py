@@ -42,7 +42,7 @@ SLOWED_BY = frozenset(
 
 
 class PcieLink(Wire):
-    """How a GPU is connected; a link that is idle may be narrower and slower than it can be."""
+    """The connection of a GPU; a link that is idle may be narrower and slower than it can be."""
 
     generation: int
     width: int

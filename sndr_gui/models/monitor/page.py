@@ -25,7 +25,10 @@ from sndr_gui.models.monitor.lines import Line, one_after_another, split_name
 from sndr_gui.models.window.live_model import LiveModel
 from sndr_gui.models.window.throttle import Throttle
 
-RANGES = (("5 min", 300), ("30 min", 1800), ("1 h", 3600), ("6 h", 21600), ("24 h", 86400))
+RANGES = (
+    *(("5 min", 300), ("30 min", 1800), ("1 h", 3600), ("6 h", 21600), ("24 h", 86400)),
+    ("30 d", 2_592_000),
+)
 _POINTS = 600
 # As many as the theme has colours for.
 _MOST_LINES = 4
