@@ -28,12 +28,21 @@ _FIELD = re.compile(
     re.IGNORECASE,
 )
 
+# As files of variables and commands have it, which agents read out: NAME_TOKEN=value, password='value'.
+_ASSIGNED = re.compile(
+    r"((?:PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|ACCESS_KEY|PRIVATE_KEY|password|passwd)"
+    r"\\*[\"']?\s?=\s?\\*[\"']?)[^\s\"'\\,;()<>{}\[\]$]{6,}"
+)
+_PRIVATE_KEY = re.compile(r"(-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----)[^-]+")
+
 
 def redacted(text: str) -> str:
     """Return the text without what looks like a key, a token or a password's field."""
     text = _WEB_TOKEN.sub(lambda found: HIDDEN if found[1] else found[0], text)
     text = _SECRET.sub(HIDDEN, text)
     text = _BEARER.sub(rf"\1 {HIDDEN}", text)
+    text = _PRIVATE_KEY.sub(rf"\1{HIDDEN}", text)
+    text = _ASSIGNED.sub(rf"\1{HIDDEN}", text)
     return _FIELD.sub(rf"\1{HIDDEN}", text)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from engine_host.core.did_you_mean import near_names
 from engine_host.gateway.directory import LOADED, Target
 from engine_host.gateway.error_answers import EndpointError
 from engine_host.protocol.errors import Reason
@@ -86,15 +87,17 @@ def model_list(targets: Sequence[Target]) -> dict[str, Any]:
 
 
 def find(targets: Sequence[Target], name: str) -> Target:
-    """The engine behind a model id; raises EndpointError 404 that lists the ids that run."""
+    """The engine behind a model id; raises EndpointError 404 with what is most like it and what runs."""
     for target in targets:
         if target.name == name:
             return target
     running = ", ".join(target.name for target in targets if target.state == LOADED) or "none"
+    near = near_names(name[:200], [target.name for target in targets])
+    meant = f" Did you mean {near[0]}?" if near else ""
     raise EndpointError(
         404,
         "model_not_found",
-        f"There is no model {name[:200]!r} here. Running now: {running}.",
+        f"There is no model {name[:200]!r} here.{meant} Running now: {running}.",
         Reason.NOT_FOUND,
         "model",
     )

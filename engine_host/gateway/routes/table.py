@@ -98,6 +98,8 @@ CLOSED = {
     "/cors-proxy": _OF_ENGINE,
 }
 """Paths that clients know from elsewhere, each with the reason why it is closed here."""
+_KEPT = "/v1/responses/"
+"""Below it OpenAI has the answers that were kept."""
 METRICS = "/metrics"
 OLLAMA_LOADS = frozenset({"/api/chat", "/api/generate"})
 """Paths at which a request without a text has a model loaded or ended."""
@@ -137,6 +139,14 @@ def get(method: str, path: str) -> Look:
     if path in CLOSED:
         raise faults.EndpointError(
             501, "not_supported", f"This endpoint has no {path}. {CLOSED[path]}", Reason.UNSUPPORTED
+        )
+    if path.startswith(_KEPT):
+        raise faults.EndpointError(
+            404,
+            "not_found",
+            "This endpoint keeps no answers, so there is none to be read, deleted or cancelled by its id. A "
+            "request that is at work is ended by closing its connection, or with: sndr requests cancel ID",
+            Reason.NOT_FOUND,
         )
     if found is None:
         raise _not_found(path)

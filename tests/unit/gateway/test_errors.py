@@ -30,6 +30,8 @@ from tests.unit.gateway.asking import CHAT, HELLO, ask, code_of
         ("OPTIONS", CHAT, 405, "method_not_allowed"),
         ("DELETE", "/v1/models", 405, "method_not_allowed"),
         ("GET", "/v1/models/other", 404, "model_not_found"),
+        ("GET", "/v1/responses/resp_1", 404, "not_found"),
+        ("POST", "/v1/responses/resp_1/cancel", 404, "not_found"),
         ("GET", "/v1/models/", 404, "unknown_route"),
     ],
 )

@@ -29,6 +29,11 @@ CHAT = "/v1/chat/completions"
         "eyJ-eyJaaaaaaaa-eyJhunter22aaa.eyJhunter22aaa.hunter22aaaa",
         '{\\\\\\"password\\\\\\": \\\\\\"hunter22\\\\\\"}',
         "sndr-" + "hunter22" * 6,
+        "password=hunter22",
+        "export DB_PASSWORD='hunter22' && run",
+        '{"content": "A=1\\nOPENAI_API_KEY=\\"hunter22\\"\\nB=2"}',
+        "AWS_SECRET_ACCESS_KEY = hunter22/hunter22",
+        "-----BEGIN RSA PRIVATE KEY-----\\nhunter22\\n-----END RSA PRIVATE KEY-----",
     ],
 )
 def test_what_looks_like_a_key_is_hidden(text: str) -> None:
@@ -38,7 +43,17 @@ def test_what_looks_like_a_key_is_hidden(text: str) -> None:
         assert secret not in shown
 
 
-@pytest.mark.parametrize("text", ["a task-oriented risk-assessment", "sk-local", "the bearer of bad news"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a task-oriented risk-assessment",
+        "sk-local",
+        "the bearer of bad news",
+        "next_token=self.read()",
+        "MAX_TOKENS=4096 and TOKEN=$OTHER and password=(ask)",
+        "-----BEGIN CERTIFICATE-----abc-----END CERTIFICATE-----",
+    ],
+)
 def test_plain_words_stay(text: str) -> None:
     assert redacted(text) == text
 
@@ -63,6 +78,11 @@ def test_plain_words_stay(text: str) -> None:
         "_ghp_",
         "-AKIA",
         "-AIza",
+        "TOKEN=",
+        "password='",
+        "PASSWORD",
+        "-----BEGIN ",
+        "-----BEGIN PRIVATE KEY-----",
     ],
 )
 def test_no_text_takes_longer_than_its_length(piece: str) -> None:

@@ -67,6 +67,12 @@ def test_a_query_that_nobody_knows_changes_nothing(world: Any) -> None:
     assert query_of(b"a=1&a=2&b") == {"a": "2", "b": ""}
 
 
+def test_an_unknown_model_is_told_the_nearest_name(world: Any) -> None:
+    for name, meant in (("M", " Did you mean m?"), ("nothing-like-it", "")):
+        message = ask(world, "GET", f"/v1/models/{name}").json()["error"]["message"]
+        assert message == f"There is no model '{name}' here.{meant} Running now: m."
+
+
 def test_a_row_that_ends_in_a_name_needs_one(world: Any) -> None:
     assert code_of(ask(world, "GET", "/v1/models/")) == (404, "unknown_route")
 
