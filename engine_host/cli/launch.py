@@ -11,6 +11,7 @@ from engine_host.cli.on_demand.adding import (
     refuse_without,
 )
 from engine_host.cli.output import Exit, Output, command, size
+from engine_host.cli.remote.here import launch_as_service, refuse_with_service
 from engine_host.cli.render import TARGETS, RenderOptions, render_options, write_down
 from engine_host.cli.start.consent import accept_option
 from engine_host.cli.start.follow import StartOptions, start
@@ -20,6 +21,7 @@ from engine_host.client.sync import ControlClient
 from engine_host.protocol.launch.fit import FitReport, FitRequest, Verdict
 from engine_host.protocol.launch.plans import LaunchRequest
 from engine_host.protocol.operations import table as ops
+from engine_host.protocol.remote.services import ServiceManager
 
 
 @click.command()
@@ -32,6 +34,12 @@ from engine_host.protocol.operations import table as ops
 @click.option("--dry-run", is_flag=True, help="Print the launch plan and start nothing.")
 @click.option("--detach", is_flag=True, help="Return when the model is ready; host and model keep running.")
 @accept_option
+@click.option(
+    "--in",
+    "manager",
+    type=click.Choice([one.value for one in ServiceManager]),
+    help="Have it carried out by Docker, Podman or systemd on this machine, in the place of an engine here.",
+)
 @click.option("--render", "target", type=TARGETS, help="Start nothing: render the start for this target.")
 @render_options
 @on_demand_option
@@ -46,6 +54,7 @@ def launch(
     dry_run: bool,
     detach: bool,
     accept: str | None,
+    manager: str | None,
     target: str | None,
     rendering: RenderOptions,
     on_demand: bool,
@@ -59,7 +68,8 @@ def launch(
     downloaded: for a model that is not here the command is named that fetches it. Otherwise as `sndr run`.
 
     With --render nothing is started: the start is written down as a script, for containers, as units of
-    systemd or for Kubernetes, for this machine or for --hardware.
+    systemd or for Kubernetes, for this machine or for --hardware. With --in it is written down and carried
+    out at once: by a container or a unit of this machine, which goes on when this command and the host end.
     """
     request = options.request(model, keep=keep).model_copy(update={"preset": preset})
     if on_demand:
@@ -67,6 +77,9 @@ def launch(
         add(out, lambda _client: request, keep_alive, pin, accept)
         return None
     refuse_without(keep_alive, pin)
+    if manager is not None:
+        refuse_with_service({"--keep": keep, "--render": target is not None, "--model": bool(model)})
+        return launch_as_service(out, ServiceManager(manager), request, rendering, dry_run, accept, detach)
     if target is not None:
         of_starts = {"--dry-run": dry_run, "--detach": detach}
         if conflicting := [name for name, value in of_starts.items() if value]:

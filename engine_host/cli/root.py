@@ -27,6 +27,9 @@ from engine_host.cli.presets.verdicts import verdicts
 from engine_host.cli.presets.verify import verify
 from engine_host.cli.remote.commands import host
 from engine_host.cli.remote.install import install, uninstall, update
+from engine_host.cli.remote.logs import host_logs
+from engine_host.cli.remote.power import gpu, host_power
+from engine_host.cli.remote.services import container, services, unit
 from engine_host.cli.remote.sheet import profile, sheet
 from engine_host.cli.remote.transfers import fetch, send
 from engine_host.cli.remote.watch import watch
@@ -117,6 +120,8 @@ for _command in (
     keys,
     routes,
     host,
+    services,
+    gpu,
     connect,
     requests,
     quit_host,
@@ -130,7 +135,7 @@ for _command in (vary, set_values, verdicts, verify):
 host.add_command(sheet)
 host.add_command(profile)
 host.add_command(watch)
-for _command in (install, update, uninstall, send, fetch):
+for _command in (install, update, uninstall, send, fetch, unit, container, host_logs, host_power):
     host.add_command(_command)
 bench.add_command(quality)
 bench.add_command(endpoint)

@@ -193,7 +193,8 @@ class Host:
         machine = MachineSource(
             self._machine, self._gpus, self.engines.alive, lambda: self.endpoint.findings, self._folders.cache
         )
-        self.installations = VllmInstallations(self._folders.cache / "vllm-environments", self._has_gpu)
+        installed = self._folders.cache / "vllm-environments"
+        self.installations = VllmInstallations(installed, lambda: bool(self._gpus.read().gpus))
         self._history = History(open_samples(self._folders.samples))
         self._sampler = Sampler(self._machine, self._gpus, self._history, publish, self._readings)
         catalogue = PresetOperations(
@@ -264,8 +265,23 @@ class Host:
             lambda plan: target_of_plan(plan, self.model_index.known(plan.model_path)),
         )
         self._start_on_demand = started.start_planned
+        deploy = DeployOperations(
+            catalogue,
+            plans,
+            self._catalogue,
+            lambda: read_switches(self._settings),
+            self.model_index.find,
+            self.servers.find,
+            self._environment,
+            lambda: self._gpus.read().gpus,
+            resources,
+            DeployFit(catalogue, self.fit),
+            consents,
+        )
         self.services: tuple[object, ...] = (
-            *remote_services(self.remote, self._events, self._jobs, self._folders, os.environ, self.models),
+            *remote_services(
+                self.remote, self._events, self._jobs, self._folders, os.environ, self.models, deploy
+            ),
             HostOperations(
                 self._folders,
                 self._events,
@@ -364,19 +380,7 @@ class Host:
                 self._events,
             ),
             on_demand,
-            DeployOperations(
-                catalogue,
-                plans,
-                self._catalogue,
-                lambda: read_switches(self._settings),
-                self.model_index.find,
-                self.servers.find,
-                self._environment,
-                lambda: self._gpus.read().gpus,
-                resources,
-                DeployFit(catalogue, self.fit),
-                consents,
-            ),
+            deploy,
         )
         await self.engines.adopt()
         await self._read_models_of_engines()
@@ -467,9 +471,6 @@ class Host:
     def _endpoint_address(self) -> EndpointAddress:
         key = self._keys.own if self._keys.needed else None
         return EndpointAddress(self.endpoint.describe().local_url or "", key)
-
-    def _has_gpu(self) -> bool:
-        return bool(self._gpus.read().gpus)
 
     def _catalogue(self) -> PatchCatalog:
         return PatchCatalog.load((BUILT_IN, self._folders.config / "patches"))

@@ -7,6 +7,8 @@ this file, each change of it a line of `watchdog-events.jsonl`; both can be read
 with 0 unless it cannot do its work.
 """
 
+from __future__ import annotations
+
 import argparse
 import json
 import os
@@ -96,7 +98,7 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def look(given: argparse.Namespace, unit: "Unit", known: dict[str, Any]) -> list[Check]:
+def look(given: argparse.Namespace, unit: Unit, known: dict[str, Any]) -> list[Check]:
     """Return every check; what the counters showed is kept for the next time."""
     checks = list(asked(given))
     text = metrics_of(given)
@@ -183,9 +185,7 @@ def grown(before: dict[str, Any], counted: dict[str, float | None], name: str) -
     return new - old if old is not None and new is not None and new > old else 0.0
 
 
-def restart(
-    given: argparse.Namespace, records: "Records", unit: "Unit", why: str, checks: list[Check]
-) -> int:
+def restart(given: argparse.Namespace, records: Records, unit: Unit, why: str, checks: list[Check]) -> int:
     """Restart it, not too often and with longer and longer pauses."""
     now = time.time()
     done = [at for at in records.known["restarts"] if now - at < _WINDOW]
@@ -201,7 +201,7 @@ def restart(
     return unit.systemctl("restart", given.unit).returncode
 
 
-def rehydrate(given: argparse.Namespace, records: "Records", unit: "Unit", missing: list[str]) -> int:
+def rehydrate(given: argparse.Namespace, records: Records, unit: Unit, missing: list[str]) -> int:
     """Fetch the files of the model that are gone, and start what could not start without them."""
     names = ", ".join(Path(name).name for name in missing)
     if not given.rehydrate:
@@ -306,7 +306,7 @@ class Unit:
         return found
 
     @staticmethod
-    def systemctl(*words: str) -> "subprocess.CompletedProcess[str]":
+    def systemctl(*words: str) -> subprocess.CompletedProcess[str]:
         """Ask the service manager of whoever runs this."""
         scope = [] if os.geteuid() == 0 and "XDG_RUNTIME_DIR" not in os.environ else ["--user"]
         return subprocess.run(
@@ -333,7 +333,7 @@ class Records:
         restarts = restarts if isinstance(restarts, list) else []
         self.known["restarts"] = [at for at in restarts if isinstance(at, int | float)]
 
-    def of_run(self, started: str, again: "int | None") -> dict[str, Any]:
+    def of_run(self, started: str, again: int | None) -> dict[str, Any]:
         """Return what is known of this run of the service; another one begins anew.
 
         `again` is how often the service manager has restarted it by itself since somebody else did.

@@ -88,6 +88,28 @@ class DeployOperations:
             _refuse_errors(made)
         return made
 
+    async def described(
+        self,
+        asked: RenderRequest,
+        *,
+        elsewhere: bool,
+        name: str | None = None,
+        model: ModelSource | None = None,
+    ) -> DeploySpec:
+        """Return a start that is to be carried out: on this machine, or on another one with its own files.
+
+        `name` and `model` are in the place of the preset's. Raises what `render` raises before it renders.
+        """
+        await self._check_consent(asked)
+        if elsewhere:
+            _check_named(asked.gpus, asked.count)
+            wanted = await self._on_paper(asked, ())
+        else:
+            wanted = await self.wanted(asked)
+        if asked.gpus:
+            _check_enough(asked.gpus, wanted)
+        return replace(wanted, id=name or wanted.id, model=model or wanted.model)
+
     async def _check_consent(self, asked: RenderRequest) -> None:
         """Raise HostError(consent_needed): a start that is written down is the first one elsewhere."""
         preset = asked.launch.preset

@@ -18,6 +18,7 @@ class JobKind(StrEnum):
     ENGINE_REMOVE = "engine.remove"
     ENGINE_START = "engine.start"
     ENGINE_STOP = "engine.stop"
+    GPU_POWER = "gpu.power"
     HOST_FETCH = "host.fetch"
     HOST_INSTALL = "host.install"
     HOST_SEND = "host.send"
@@ -28,6 +29,9 @@ class JobKind(StrEnum):
     PATCH_BISECT = "patch.bisect"
     PRESET_VERIFY = "preset.verify"
     ROUTE_CUTOVER = "route.cutover"
+    SERVICE_ACTION = "service.action"
+    SERVICE_INSTALL = "service.install"
+    SERVICE_REMOVE = "service.remove"
 
 
 class JobState(StrEnum):

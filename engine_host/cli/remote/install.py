@@ -1,6 +1,7 @@
 """`sndr host install|update|uninstall`: our host on another machine."""
 
 import sys
+from collections.abc import Iterable
 
 import click
 
@@ -13,6 +14,7 @@ from engine_host.protocol.base import Severity
 from engine_host.protocol.operations import remote_install as ops
 from engine_host.protocol.remote.install import (
     InstallOnHost,
+    PlannedChange,
     RemoteChange,
     RemoteInstalled,
     RemoteInstallPlan,
@@ -108,13 +110,19 @@ def uninstall(out: Output, name: str, dry_run: bool, yes: bool) -> Exit | None:
 
 def plan_lines(plan: RemoteInstallPlan) -> list[str]:
     """A plan as a diff of that machine: `+` new, `~` changed, `-` removed, `$` run there."""
+    return [*change_lines(plan.changes), *(line for one in plan.findings for line in finding_lines(one))]
+
+
+def change_lines(changes: Iterable[PlannedChange]) -> list[str]:
+    """Changes of a machine, one below the other, each with its sign."""
     lines = []
-    for one in plan.changes:
+    for one in changes:
         notes = [size(one.size)] if one.size is not None else []
         notes += [one.note] if one.note else []
         lines.append(f"{_SIGNS[one.kind]} {one.what}" + (f"  ({', '.join(notes)})" if notes else ""))
-        lines += [f"  {_SIGNS[one.kind]} {line}" for line in one.text.splitlines()]
-    return [*lines, *(line for one in plan.findings for line in finding_lines(one))]
+        signed = one.kind is RemoteChange.CHANGE
+        lines += [f"  {line}" if signed else f"  {_SIGNS[one.kind]} {line}" for line in one.text.splitlines()]
+    return lines
 
 
 def _planned(out: Output, plan: RemoteInstallPlan) -> Exit:

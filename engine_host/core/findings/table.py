@@ -14,13 +14,14 @@ from engine_host.core.findings.hosts import HOSTS
 from engine_host.core.findings.presets import PRESETS
 from engine_host.core.findings.remote import REMOTE
 from engine_host.core.findings.routes import ROUTES
+from engine_host.core.findings.services import SERVICES
 from engine_host.core.findings.starts import STARTS
 from engine_host.core.findings.text import Text
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.launch.plans import Finding
 
-TEXTS: Mapping[str, Text] = {**STARTS, **PRESETS, **DEPLOY, **ROUTES, **HOSTS, **REMOTE}
+TEXTS: Mapping[str, Text] = {**STARTS, **PRESETS, **DEPLOY, **ROUTES, **HOSTS, **REMOTE, **SERVICES}
 
 
 def finding(

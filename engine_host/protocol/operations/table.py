@@ -29,7 +29,13 @@ from engine_host.protocol.launch.fit import (
 from engine_host.protocol.launch.plans import BisectRequest, LaunchPlan, LaunchRequest, StartRequest
 from engine_host.protocol.logs import LogPage, LogQuery
 from engine_host.protocol.models import ModelPage
-from engine_host.protocol.operations import endpoint, remote_hosts, remote_install, remote_transfers
+from engine_host.protocol.operations import (
+    endpoint,
+    remote_hosts,
+    remote_install,
+    remote_transfers,
+    services,
+)
 from engine_host.protocol.operations.definition import OF_PLANS, Done, EventStream, Nothing, Operation
 from engine_host.protocol.patches import (
     CheckPage,
@@ -354,4 +360,5 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     *remote_hosts.OPERATIONS,
     *remote_install.OPERATIONS,
     *remote_transfers.OPERATIONS,
+    *services.OPERATIONS,
 )

@@ -5,8 +5,9 @@ is always the same few lines, which take them from standard input.
 """
 
 import json
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,8 +16,9 @@ from pydantic import ValidationError
 from engine_host.core.errors import HostError
 from engine_host.core.outside import json_text
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.remote.hosts import THIS_MACHINE
 from engine_host.remote.install.answers import MachineAnswer
-from engine_host.remote.install.there.steps import MARK
+from engine_host.remote.install.there.carrying import MARK
 from engine_host.remote.run import Interpreter, RemoteOutcome, RemoteScript, Runner
 
 _SCRIPT = RemoteScript(
@@ -32,14 +34,48 @@ sys.exit(module.main())
 """,
     held=True,
 )
-# Each after those that it imports.
-_MODULES = ("places", "programs", "service", "probing", "removal", "releases", "steps")
-_THERE = Path(__file__).parent / "there"
+_ROOT = Path(__file__).parents[3]
 _NO_PYTHON = 127
 _LONGEST_ANSWER = 4 << 20
-_SECONDS = {"probe": 180.0, "environment": 1800.0, "switch": 420.0, "demo": 600.0, "uninstall": 480.0}
 _USUAL = 120.0
 Answer = TypeVar("Answer", bound=MachineAnswer)
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Modules of ours that run on another machine, each after those that it imports; the last has the steps.
+
+    `seconds` are for those that may take long, by name; `fixes` what to do where it is not the usual.
+    """
+
+    modules: tuple[str, ...]
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    fixes: Mapping[Reason, str] = field(default_factory=dict)
+
+    @cached_property
+    def sent(self) -> bytes:
+        """Return them as data."""
+        texts = [
+            (name, (_ROOT / (name.replace(".", "/") + ".py")).read_text(encoding="utf-8"))
+            for name in self.modules
+        ]
+        return _sized(json.dumps(texts).encode())
+
+
+def modules_in(package: str, *names: str) -> tuple[str, ...]:
+    """Return the whole names of modules of a package."""
+    return tuple(f"{package}.{name}" for name in names)
+
+
+SHARED = modules_in("engine_host.remote.install.there", "places", "programs", "carrying")
+"""What all steps on other machines use."""
+INSTALL = Steps(
+    (
+        *SHARED,
+        *modules_in("engine_host.remote.install.there", "service", "probing", "removal", "releases", "steps"),
+    ),
+    {"probe": 180.0, "environment": 1800.0, "switch": 420.0, "demo": 600.0, "uninstall": 480.0},
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +87,16 @@ class Machine:
 
 
 async def do(machine: Machine, step: str, kind: type[Answer], **asked: Any) -> Answer:
-    """Do a step there; its answer. Raises HostError, also for an answer of another kind."""
-    request = json.dumps({**asked, "step": step}).encode()
-    data = _sized(_modules()) + _sized(request)
-    said = await machine.runner.run(machine.name, _SCRIPT, data, seconds=_SECONDS.get(step, _USUAL))
+    """Do a step of an install there; its answer. Raises HostError, also for an answer of another kind."""
+    return await do_step(machine, INSTALL, step, kind, asked)
+
+
+async def do_step(
+    machine: Machine, steps: Steps, step: str, kind: type[Answer], asked: Mapping[str, Any]
+) -> Answer:
+    """Do one of these steps there; its answer. Raises HostError, also for an answer of another kind."""
+    data = steps.sent + _sized(json.dumps({**asked, "step": step}).encode())
+    said = await machine.runner.run(machine.name, _SCRIPT, data, seconds=steps.seconds.get(step, _USUAL))
     if said.exit == _NO_PYTHON and MARK.encode() not in said.stdout:
         raise HostError(
             Reason.INSTALL_FAILED,
@@ -65,7 +107,7 @@ async def do(machine: Machine, step: str, kind: type[Answer], **asked: Any) -> A
         )
     answer = _answer(machine.name, step, said)
     if "done" not in answer:
-        raise _failed(machine.name, answer)
+        raise _failed(machine.name, steps, answer)
     try:
         return kind.model_validate(answer["done"])
     except ValidationError as error:
@@ -79,13 +121,6 @@ async def do(machine: Machine, step: str, kind: type[Answer], **asked: Any) -> A
 
 def _sized(content: bytes) -> bytes:
     return b"%d\n%s" % (len(content), content)
-
-
-@cache
-def _modules() -> bytes:
-    package = f"{__package__}.there"
-    texts = [(f"{package}.{name}", (_THERE / f"{name}.py").read_text(encoding="utf-8")) for name in _MODULES]
-    return json.dumps(texts).encode()
 
 
 def _answer(name: str, step: str, said: RemoteOutcome) -> dict[str, Any]:
@@ -109,9 +144,11 @@ _REASONS = {
     "conflict": Reason.CONFLICT,
     "disk_full": Reason.DISK_FULL,
     "download_failed": Reason.DOWNLOAD_FAILED,
+    "engine_start_failed": Reason.ENGINE_START_FAILED,
     "install_failed": Reason.INSTALL_FAILED,
     "not_found": Reason.NOT_FOUND,
     "not_writable": Reason.NOT_WRITABLE,
+    "unsupported": Reason.UNSUPPORTED,
     "verification_failed": Reason.VERIFICATION_FAILED,
 }
 _FIXES = {
@@ -122,16 +159,18 @@ _FIXES = {
 }
 
 
-def _failed(name: str, answer: dict[str, Any]) -> HostError:
+def _failed(name: str, steps: Steps, answer: dict[str, Any]) -> HostError:
     evidence = answer.get("evidence")
     evidence = evidence if isinstance(evidence, dict) else {}
     reason = _REASONS.get(str(answer.get("failed")), Reason.INSTALL_FAILED)
     lines = evidence.get("lines") or evidence.get("log") or []
     seen = str(lines[-1]) if isinstance(lines, list) and lines else str(evidence.get("error", ""))
-    message = f"{name}: {answer.get('message', 'A step failed.')}"
+    where = "This machine" if name == THIS_MACHINE else name
+    message = f"{where}: {answer.get('message', 'A step failed.')}"
     if evidence.get("back_on"):
         message += f" {evidence['back_on']}, which ran before, runs again."
-    fix = _FIXES.get(reason, "Look at the lines, mend what they name, and run the same command again.")
+    usual = "Look at the lines, mend what they name, and run the same command again."
+    fix = {**_FIXES, **steps.fixes}.get(reason, usual)
     return HostError(reason, message, cause=seen, fix=fix.format(name=name), evidence=evidence)
 
 

@@ -231,8 +231,21 @@ async def door() -> AsyncIterator[Door]:
         remote = RemoteHosts(HostBook(built.store), built.folders, built.reaper, events.publish, {})
         downloads = built.folders.data / "models"
         models = ModelOperations(ModelIndex(lambda: ()), settings, events, lambda: downloads)
+        deploy = DeployOperations(
+            catalogue,
+            plans,
+            PatchCatalog.load,
+            Switches,
+            _no_model,
+            _no_server,
+            no_environment,
+            lambda: (),
+            resources,
+            DeployFit(catalogue, fits),
+            consents,
+        )
         services = (
-            *remote_services(remote, events, built.jobs, built.folders, {}, models),
+            *remote_services(remote, events, built.jobs, built.folders, {}, models, deploy),
             HostOperations(
                 built.folders,
                 events,
@@ -313,19 +326,7 @@ async def door() -> AsyncIterator[Door]:
                 events,
             ),
             OnDemandOperations(Entries(built.store), on_demand, plans, consents, events, _listed_plan),
-            DeployOperations(
-                catalogue,
-                plans,
-                PatchCatalog.load,
-                Switches,
-                _no_model,
-                _no_server,
-                no_environment,
-                lambda: (),
-                resources,
-                DeployFit(catalogue, fits),
-                consents,
-            ),
+            deploy,
         )
         app = control_app(services, events, _endpoint, TOKEN)
         async with httpx.AsyncClient(

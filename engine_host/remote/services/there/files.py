@@ -1,0 +1,238 @@
+"""The files of a service there: compared, written beside and renamed, brought back, removed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from typing import Any
+
+from engine_host.remote.install.there.places import Failed, missing, names, read, write
+
+RECORD = ".sndr-service.json"
+_BEFORE, _MANIFEST = ".before", "manifest.json"
+_NEW = ".sndr-new"
+_LONGEST = 256 << 10
+_MOST = 4 << 20
+
+
+class Folders:
+    """The places of the files of a service; its name is one word without anything of a path."""
+
+    def __init__(self, name: str) -> None:
+        if not name or name.startswith(".") or set(name) & set("/\\\0"):
+            raise Failed("bad_request", "That is no name of a service.", name=name)
+        home = os.path.expanduser("~")
+        config = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+        cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")
+        self.home = home
+        self.all = os.path.join(home, ".local", "share", "sndr", "deploy")
+        self.folder = os.path.join(self.all, name)
+        self.units = os.path.join(config, "systemd", "user")
+        self.cache = os.path.join(cache, "sndr", "deploy", name)
+        self.record = os.path.join(self.folder, RECORD)
+        self.before = os.path.join(self.folder, _BEFORE)
+
+    def path(self, place: str, name: str) -> str:
+        """The path of a file; one that would lead out of its folder is refused."""
+        parts = name.split("/")
+        if not all(parts) or any(part in (".", "..") or "\0" in part for part in parts):
+            raise Failed("bad_request", "That is no name of a file.", name=name)
+        return os.path.join(self.units if place == "units" else self.folder, *parts)
+
+
+def known(folders: Folders) -> dict[str, Any]:
+    """Return what was written down of a service when it was installed; empty for one that is not ours."""
+    return read(folders.record) or {}
+
+
+def digests(record: dict[str, Any]) -> dict[str, str]:
+    """The hash of each file as it was written, by its path."""
+    files = record.get("files")
+    return {str(path): str(sha) for path, sha in files.items()} if isinstance(files, dict) else {}
+
+
+def changed(record: dict[str, Any]) -> list[str]:
+    """The files that are not as they were written."""
+    return [path for path, sha in sorted(digests(record).items()) if _digest(path) != sha]
+
+
+def compared(folders: Folders, asked: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Tell what would become of each file; the text that is there, where it differs and is short."""
+    written = digests(known(folders))
+    told = []
+    for one in asked:
+        path = folders.path(one["place"], one["name"])
+        now = _digest(path)
+        entry: dict[str, Any] = {"path": path, "state": "same", "text": ""}
+        if now is None:
+            entry["state"] = "new"
+        elif one.get("keep"):
+            entry["state"] = "kept"
+        elif now != one["sha256"]:
+            entry["state"] = "changed" if written.get(path) == now else "by_hand"
+            entry["text"] = _text(path)
+        told.append(entry)
+    return told
+
+
+def gone(folders: Folders, asked: list[dict[str, Any]]) -> list[str]:
+    """The files of an earlier install that are not wanted any more."""
+    wanted = {folders.path(one["place"], one["name"]) for one in asked}
+    return [path for path in sorted(digests(known(folders))) if path not in wanted and os.path.lexists(path)]
+
+
+def put_files(
+    folders: Folders, asked: list[dict[str, Any]], *, replace: bool, running: bool
+) -> dict[str, Any]:
+    """Write all files beside, keep those that are there, then rename; `undo_files` brings these back."""
+    told = compared(folders, asked)
+    by_hand = [one["path"] for one in told if one["state"] == "by_hand"]
+    if by_hand and not replace:
+        raise Failed("conflict", "Somebody changed files of it there.", paths=by_hand)
+    record = known(folders)
+    made = [str(path) for path in record.get("made", []) if isinstance(path, str)]
+    again = read(os.path.join(folders.before, _MANIFEST))
+    old = gone(folders, asked)
+    written = [
+        (one, entry) for one, entry in zip(asked, told) if entry["state"] in ("new", "changed", "by_hand")
+    ]
+    wanted = {folders.folder, *(os.path.dirname(entry["path"]) for _, entry in written)}
+    new_folders = sorted({path for folder in wanted for path in missing(folder)}, key=len)
+    for path in new_folders:
+        os.mkdir(path, 0o700)
+    made += [path for path in new_folders if path not in made]
+    try:
+        if again is None:
+            entries = _keep(folders, [entry["path"] for _, entry in written] + old)
+            again = {"entries": entries, "running": running, "made": new_folders, "first": not record}
+            write(os.path.join(folders.before, _MANIFEST), again)
+        else:
+            # An earlier try was cut off: what ran before it is what an undo brings back.
+            _keep_more(folders, again, [entry["path"] for _, entry in written] + old)
+        for one, entry in written:
+            _write_beside(entry["path"], one)
+        for _, entry in written:
+            os.replace(entry["path"] + _NEW, entry["path"])
+        for path in old:
+            os.remove(path)
+    except OSError:
+        undo_files(folders)
+        raise
+    return {"made": made, "written": [entry["path"] for _, entry in written], "removed": old}
+
+
+def _write_beside(path: str, one: dict[str, Any]) -> None:
+    mode = 0o600 if one.get("keep") else 0o755 if one.get("executable") else 0o644
+    new = path + _NEW
+    if os.path.lexists(new):
+        os.remove(new)
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(one["text"])
+        file.flush()
+        os.fsync(file.fileno())
+    os.chmod(new, mode)
+
+
+def _keep(folders: Folders, paths: list[str], start: int = 0) -> list[dict[str, Any]]:
+    os.makedirs(folders.before, mode=0o700, exist_ok=True)
+    entries = []
+    for number, path in enumerate(paths, start):
+        had = os.path.lexists(path)
+        if had:
+            shutil.copy2(path, os.path.join(folders.before, str(number)), follow_symlinks=False)
+        entries.append({"path": path, "kept": str(number) if had else None})
+    return entries
+
+
+def _keep_more(folders: Folders, manifest: dict[str, Any], paths: list[str]) -> None:
+    there = {one["path"] for one in manifest["entries"]}
+    more = _keep(folders, [path for path in paths if path not in there], len(manifest["entries"]))
+    manifest["entries"] += more
+    write(os.path.join(folders.before, _MANIFEST), manifest)
+
+
+def undo_files(folders: Folders) -> dict[str, Any]:
+    """Bring back what was there before the last `put_files`, and tell if there was something and it ran."""
+    manifest = read(os.path.join(folders.before, _MANIFEST))
+    if manifest is None:
+        return {"undone": False, "running": False, "first": False}
+    for one in manifest["entries"]:
+        path, kept = one["path"], one["kept"]
+        for leftover in (path + _NEW, path) if kept is None else (path + _NEW,):
+            if os.path.lexists(leftover):
+                os.remove(leftover)
+        if kept is not None:
+            os.replace(os.path.join(folders.before, kept), path)
+    shutil.rmtree(folders.before, ignore_errors=True)
+    if manifest["first"]:
+        shutil.rmtree(folders.folder, ignore_errors=True)
+        shutil.rmtree(folders.cache, ignore_errors=True)
+    drop_empty(manifest["made"])
+    return {"undone": True, "running": bool(manifest["running"]), "first": bool(manifest["first"])}
+
+
+def settle_files(
+    folders: Folders, asked: list[dict[str, Any]], facts: dict[str, Any], made: list[str]
+) -> None:
+    """Keep what was written as right, and forget what was before."""
+    files = {folders.path(one["place"], one["name"]): one["sha256"] for one in asked if not one.get("keep")}
+    write(folders.record, {**facts, "files": files, "made": made})
+    shutil.rmtree(folders.before, ignore_errors=True)
+
+
+def leaving_files(folders: Folders) -> list[str]:
+    """The files and folders that go with a service."""
+    outside = [path for path in digests(known(folders)) if not path.startswith(folders.folder + os.sep)]
+    return [path for path in [*outside, folders.folder, folders.cache] if os.path.lexists(path)]
+
+
+def remove_files(folders: Folders) -> list[str]:
+    """Remove the files of a service, its folder and caches, and the folders that were made for it."""
+    record = known(folders)
+    removed = []
+    for path in leaving_files(folders):
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path)
+        else:
+            os.remove(path)
+        removed.append(path)
+    made = record.get("made")
+    drop_empty(made if isinstance(made, list) else [])
+    # The folder of caches is made by systemd, below others that may be there for nothing else.
+    drop_empty([os.path.dirname(folders.cache), os.path.dirname(os.path.dirname(folders.cache))])
+    return removed
+
+
+def drop_empty(paths: list[str]) -> None:
+    """Remove folders that were made for a service, the deepest first, where nothing else is in them."""
+    for path in sorted(map(str, paths), key=len, reverse=True):
+        try:
+            os.rmdir(path)
+        except OSError:
+            continue
+
+
+def of_ours() -> list[str]:
+    """The names of all services with a folder of ours."""
+    return [one for one in names(Folders("any").all) if not one.startswith(".")][:200]
+
+
+def _digest(path: str) -> str | None:
+    """The hash of a file; None where there is none, an empty word for what cannot be read or is no file."""
+    try:
+        with open(path, "rb") as file:
+            return hashlib.sha256(file.read(_MOST)).hexdigest()
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return ""
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(_LONGEST)
+    except OSError:
+        return ""
