@@ -1,1 +1,0 @@
-"""`sndr top` with a real host: once, as JSON, and in a terminal until Ctrl+C."""
