@@ -46,7 +46,7 @@ LIGHT = Tokens(
     good="#1B7F53",
     warn="#9A5B00",
     bad="#C92A2A",
-    series=("#3B5BDB", "#0CA678", "#E8590C", "#9C36B5"),
+    series=("#3B5BDB", "#0CA678", "#E8590C", "#9C36B5", "#C2255C", "#0B7285", "#5C940D", "#495057"),
     parts=("#4C6EF5", "#12B886", "#82C91E", "#FD7E14", "#BE4BDB", "#FAB005", "#E64980", "#15AABF", "#A9744F"),
 )
 DARK = Tokens(
@@ -62,7 +62,7 @@ DARK = Tokens(
     good="#3DD39A",
     warn="#F0B35B",
     bad="#FF7B7B",
-    series=("#7C93FF", "#3DD39A", "#FFA45C", "#D58BF5"),
+    series=("#7C93FF", "#3DD39A", "#FFA45C", "#D58BF5", "#FF8FB8", "#4DD0E1", "#B5D96B", "#CED4DA"),
     parts=("#7C93FF", "#3DD39A", "#A9E34B", "#FFA45C", "#D58BF5", "#FFD43B", "#F783AC", "#66D9E8", "#D0A27F"),
 )
 

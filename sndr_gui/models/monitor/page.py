@@ -19,6 +19,7 @@ from sndr_gui.host.state import OPEN_REQUESTS
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import Column, RowsModel
 from sndr_gui.models.monitor.capture import CaptureModel
+from sndr_gui.models.monitor.graphs import GraphRow
 from sndr_gui.models.monitor.inspector import InspectorModel
 from sndr_gui.models.monitor.lens import LensModel
 from sndr_gui.models.monitor.lines import Line, one_after_another, split_name
@@ -31,7 +32,8 @@ RANGES = (
 )
 _POINTS = 600
 # As many as the theme has colours for.
-_MOST_LINES = 4
+_MOST_LINES = 8
+_ENGINE_MEMORY = GraphRow("Memory", "memory", formats.size, of_engine=True)
 _MEMORY_USED = r"ram\.used|gpu\.\d+\.memory\.used"
 _TONES = {
     RequestState.DONE: "good",
@@ -258,13 +260,16 @@ class MonitorModel(LiveModel):
             self.changed.emit()
         self.throttle.trigger()
 
-    def group(self, unit: str) -> list[Line]:
-        """Return the lines of one unit that are of the engine shown, and of those that ended before it."""
+    def lines_of(self, graph: GraphRow) -> list[Line]:
+        """Return the lines of a graph; an engine's are led by those of engines that ended before it."""
+        if not graph.of_engine:
+            lines = [line for name, line in self._series.items() if graph.has(name)]
+            return sorted(lines, key=lambda line: line.name)[:_MOST_LINES]
         own: dict[str, Line] = {}
         others: dict[str, list[Line]] = {}
         for line in self._series.values():
             engine, name = split_name(line.name)
-            if engine and line.unit == unit:
+            if engine and graph.has(name):
                 others.setdefault(name, [])
                 if engine == self._of:
                     own[name] = line
@@ -272,13 +277,14 @@ class MonitorModel(LiveModel):
                     others[name].append(line)
         led = ((name, one_after_another(own.get(name), lines)) for name, lines in others.items())
         # One name for all: to the graph and its legend they are one line.
-        return [replace(line, name=f"engine.{name}") for name, line in led if line is not None]
+        found = [replace(line, name=f"engine.{name}") for name, line in led if line is not None]
+        return sorted(found, key=lambda line: line.name)[:_MOST_LINES]
 
     def memory(self) -> list[Line]:
         """Return the lines of the memory graph: VRAM where there is any, else RAM; and the engines' parts."""
         used = [line for name, line in self._series.items() if re.fullmatch(_MEMORY_USED, name)]
         machine = [line for line in used if line.name.startswith("gpu")] or used
-        engines = self.group("bytes")
+        engines = self.lines_of(_ENGINE_MEMORY)
         live = self.session.state.live
         if len(live) > 1:
             own = ((engine, self._series.get(f"engine.{engine.id}.memory")) for engine in live)
@@ -288,7 +294,7 @@ class MonitorModel(LiveModel):
                 for engine, line in own
                 if line is not None
             ]
-        return [*machine[:3], *engines][:_MOST_LINES]
+        return [*machine[: _MOST_LINES - 1], *engines][:_MOST_LINES]
 
     # Requests.
 

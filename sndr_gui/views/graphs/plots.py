@@ -23,8 +23,8 @@ class _AgoAxis(pg.AxisItem):  # type: ignore[misc]
 
     def tickValues(self, low: float, high: float, size: float) -> list[tuple[float, list[float]]]:
         wanted = max(1.0, (high - low) / max(2, size / 130))
-        steps = (15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14400, 21600, 43200)
-        step = next((float(step) for step in steps if step >= wanted), 86400.0)
+        steps = (15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800)
+        step = next((float(step) for step in steps if step >= wanted), 432000.0)
         first = math.ceil(low / step) * step
         return [(step, [first + number * step for number in range(int((high - first) / step) + 1)])]
 
@@ -43,7 +43,8 @@ def _ago(seconds: float) -> str:
     if seconds < 3600:
         minutes = seconds / 60
         return f"{minutes:.0f} min" if minutes == int(minutes) else f"{minutes:.1f} min"
-    return f"{seconds / 3600:.0f} h"
+    hours = seconds / 3600
+    return f"{hours:.0f} h" if hours < 48 else f"{hours / 24:.0f} d"
 
 
 def drawn(line: Line, now: float, scale: float, dash: float) -> tuple[list[float], list[float]]:

@@ -5,26 +5,24 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
-from PySide6.QtWidgets import QGridLayout, QMenu
+from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtWidgets import QMenu
 
 from engine_host.protocol.engines import Request
 from sndr_gui.host.state import OPEN_REQUESTS
-from sndr_gui.kit import formats
-from sndr_gui.kit.formats import shortened
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.monitor.page import RANGES, MonitorModel
 from sndr_gui.models.window.throttle import Throttle
 from sndr_gui.views.engine.choice import EngineChoice
-from sndr_gui.views.graphs.card import GraphCard, load_graphs
 from sndr_gui.views.monitor.capture import CaptureLine
+from sndr_gui.views.monitor.graphs import GraphGrid
 from sndr_gui.views.monitor.inspector import InspectorDialog
 from sndr_gui.views.monitor.lens import LensPane
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.copying import SegmentedControl, copy
 from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.labels import set_text, set_tone, text
-from sndr_gui.views.widgets.layout import GAP, row
+from sndr_gui.views.widgets.layout import row
 from sndr_gui.views.widgets.page import Page
 from sndr_gui.views.widgets.tables import Table
 
@@ -38,7 +36,6 @@ class MonitorView(Page):
     def __init__(self, model: MonitorModel) -> None:
         super().__init__("Monitor", scrolls=True)
         self.model = model
-        self._loading = False
         self._chosen = ""
         self.ranges = SegmentedControl(tuple(name for name, _ in RANGES), "Time shown")
         for number, choice in enumerate(self.ranges.buttons):
@@ -47,15 +44,9 @@ class MonitorView(Page):
         self.tools.addWidget(self.ranges)
         self.choice = EngineChoice(model.session.state)
         self.below_header.addWidget(self.choice)
-        self.memory = GraphCard("Memory used, GiB", formats.size)
-        self.kv = GraphCard("KV cache, %", formats.percent)
-        self.rates = GraphCard("Tokens per second", formats.rate)
-        grid = QGridLayout()
-        grid.setSpacing(GAP)
-        self._grid = grid
-        self._narrow: bool | None = None
-        self._arrange(False)
-        self.body.addLayout(grid, 3)
+        self.graphs = GraphGrid(model)
+        self.below_header.addWidget(self.graphs.sets)
+        self.body.addWidget(self.graphs, 3)
         self.cancel = button(
             "Cancel request",
             self._on_cancel,
@@ -106,46 +97,22 @@ class MonitorView(Page):
         self.lens = LensPane(model.lens)
         self.lens.hide()
         self.body.addWidget(self.lens, 2)
-        model.history_changed.connect(self._draw)
+        model.history_changed.connect(self.graphs.draw)
         model.sampled.connect(self._schedule_draw)
         model.requests_changed.connect(self._on_requests)
         model.changed.connect(self._on_changed)
         # Two drawings a second are plenty; samples may come faster.
-        self._throttle = Throttle(self, 500, self._draw)
+        self._throttle = Throttle(self, 500, self.graphs.draw)
         self._on_requests()
         self._on_changed()
 
-    def _arrange(self, narrow: bool) -> None:
-        """Put the two upper graphs beside each other, or each over the whole width of a small window."""
-        if narrow is self._narrow:
-            return
-        self._narrow = narrow
-        places = ((0, 0, 1), (1, 0, 1), (2, 0, 1)) if narrow else ((0, 0, 1), (0, 1, 1), (1, 0, 2))
-        for card, (line, place, across) in zip((self.memory, self.kv, self.rates), places, strict=True):
-            self._grid.addWidget(card, line, place, 1, across)
-        for place in (0, 1):
-            self._grid.setColumnStretch(place, 0 if narrow and place else 1)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._arrange(self.width() < 900)
-
     def set_shown(self, shown: bool) -> None:
-        if shown and not self._loading:
-            self._loading = True
-            self.model.session.tasks.start(self._load_graphs(), "load the graphs")
+        self.graphs.set_shown(shown)
         self.model.set_shown(shown)
         self.model.lens.set_shown(shown and self._lens_shown)
         if shown:
-            self._draw()
+            self.graphs.draw()
             self._on_changed()
-
-    async def _load_graphs(self) -> None:
-        await load_graphs()
-        self.memory.make_graph(1 / 2**30, None)
-        self.kv.make_graph(100.0, 100.0)
-        self.rates.make_graph(1.0, None)
-        self._draw()
 
     def _on_range(self) -> None:
         self.model.set_range(RANGES[self.ranges.place][1])
@@ -153,15 +120,6 @@ class MonitorView(Page):
     def _schedule_draw(self) -> None:
         if self.isVisible():
             self._throttle.trigger()
-
-    def _draw(self) -> None:
-        model, seconds = self.model, float(self.model.range_seconds)
-        memory = model.memory()
-        vram = any(line.name.startswith("gpu") for line in memory)
-        self.memory.show_lines("VRAM used, GiB" if vram else "RAM used, GiB", memory, seconds)
-        of = f", {shortened(model.engine.name)}" if model.several and model.engine is not None else ""
-        self.kv.show_lines(f"KV cache, %{of}", model.group("share"), seconds)
-        self.rates.show_lines(f"Tokens per second{of}", model.group("tokens/s"), seconds)
 
     def _on_requests(self) -> None:
         total = self.model.requests.total

@@ -5,11 +5,14 @@ import time
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel
 
 from engine_host.protocol.engines import EngineState, RequestState
 from engine_host.protocol.events import EngineRequestEvent, TelemetryEvent
 from engine_host.protocol.telemetry import Sample
+from engine_host.telemetry.series import describe
 from sndr_gui.host.connection import Phase
+from sndr_gui.models.monitor.graphs import RATES, SETS
 from sndr_gui.models.monitor.lines import Line
 from sndr_gui.views.monitor.page import MonitorView
 from tests.views.conftest import Stage
@@ -61,6 +64,8 @@ async def test_a_request_that_is_no_longer_listed_leaves_none_chosen(stage: Stag
 async def test_the_list_stays_where_it_was_scrolled_to_while_others_come(stage: Stage) -> None:
     page = opened(stage)
     await come(stage, page, *range(10, 60))
+    # The graphs take their place when they are loaded, and the list what is left.
+    await stage.until(lambda: page.graphs.rates.graph is not None)
     page.table.selectRow(0)
     bar = page.table.verticalScrollBar()
     await stage.until(lambda: bar.maximum() > 0)
@@ -92,13 +97,13 @@ async def test_the_age_of_the_last_values_grows_without_any_event(stage: Stage) 
 async def test_monitor_draws_history_with_gaps_then_live(stage: Stage) -> None:
     page = opened(stage)
     await stage.until(lambda: page.model.loaded)
-    await stage.until(lambda: page.rates.graph is not None and page.rates.graph._curves)
-    assert page.rates.graph is not None
-    _xs, ys = page.rates.graph._curves[0].getOriginalDataset()
+    await stage.until(lambda: page.graphs.rates.graph is not None and page.graphs.rates.graph._curves)
+    assert page.graphs.rates.graph is not None
+    _xs, ys = page.graphs.rates.graph._curves[0].getOriginalDataset()
     assert any(math.isnan(y) for y in ys), "a gap is a gap"
 
     def decode() -> Line:
-        return next(line for line in page.model.group("tokens/s") if line.name == "engine.decode_rate")
+        return next(line for line in page.model.lines_of(RATES) if line.name == "engine.decode_rate")
 
     before = len(decode().at)
     values = {"engine.engine-2.decode_rate": 99.0}
@@ -106,6 +111,52 @@ async def test_monitor_draws_history_with_gaps_then_live(stage: Stage) -> None:
     await stage.until(lambda: decode().latest == 99.0)
     assert len(decode().at) > before
     assert [line.title for line in page.model.memory()] == ["RAM used", "Engine RAM"]
+
+
+async def test_each_set_of_graphs_has_its_series(stage: Stage) -> None:
+    page = opened(stage)
+    await stage.until(lambda: page.model.loaded)
+    now = {
+        "engine.engine-2.ttft": 0.25,
+        "engine.engine-2.itl": 0.02,
+        "engine.engine-2.prefix_hits": 0.75,
+        "engine.engine-2.acceptance.1": 0.8,
+        "engine.engine-2.kv.share": 0.5,
+        "gpu.0.power": 349.0,
+        "gpu.1.power": 120.0,
+        "gpu.0.power.limit": 350.0,
+        "gpu.0.memory.temperature": 72.0,
+        "cpu.share": 0.5,
+        "disk.read": 2.0**20,
+    }
+    names = [describe(one) for one in now]
+    assert len(names) == len(now)
+    page.model._series |= {
+        name: Line(name, kind.unit, kind.title, kind.source, kind.peaks, [time.time() - 1], [value])
+        for (name, value), kind in zip(now.items(), names, strict=True)
+    }
+    said: dict[str, list[str]] = {}
+    for place, shown in enumerate(SETS):
+        page.graphs.sets.buttons[place].click()
+        cards = page.graphs.cards()
+        assert page.graphs.shown_set == shown
+        assert all(card.isVisibleTo(page) for card in cards)
+        await stage.until(lambda cards=cards: all(card.graph is not None for card in cards))  # type: ignore[misc]
+        page.graphs.draw()
+        said |= {
+            card.title.text(): [label.text() for _, label in card._values if isinstance(label, QLabel)]
+            for card in cards
+        }
+        hidden = [one for several in page.graphs._cards.values() if several is not cards for one in several]
+        assert not any(one.isVisibleTo(page) for one in hidden)
+    assert said["Time to first token, s"] == ["250 ms"]
+    assert said["Between tokens, ms"] == ["20 ms"]
+    assert said["Power, W"] == ["349 W", "120 W"], "the limit is a line of its own, and not of this graph"
+    assert said["Temperature, °C"] == ["72 °C"]
+    assert said["Disk, MiB/s"] == ["1 MiB/s"]
+    assert said["Clock, MHz"] == [], "what was not measured has no line"
+    assert said["KV cache, %"] == ["50 %"], "no other share is the KV cache"
+    assert sorted(said["Prefix found and drafts accepted, %"]) == ["75 %", "80 %"]
 
 
 async def test_monitor_lists_requests_and_cancels(stage: Stage) -> None:

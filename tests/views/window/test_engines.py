@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QApplication
 from engine_host.protocol.engines import Engine, EngineState, RequestState
 from engine_host.protocol.events import EngineRequestEvent, TelemetryEvent
 from engine_host.protocol.telemetry import Sample
+from sndr_gui.models.monitor.graphs import RATES
 from sndr_gui.views.chat.page import ChatView
 from sndr_gui.views.engine.choice import EngineChoice
 from sndr_gui.views.engine.page import EngineView
@@ -193,14 +194,14 @@ async def test_monitor_tells_engines_apart(stage: Stage) -> None:
         stage.host.publish(TelemetryEvent(sample=Sample(at=at + later, values=values)))
 
     def decode() -> float | None:
-        return next(line for line in page.model.group("tokens/s")).latest
+        return next(line for line in page.model.lines_of(RATES)).latest
 
     await stage.until(lambda: decode() == 11.0)
     page.choice.box.setCurrentIndex(0)
     page.choice.box.activated.emit(0)
     assert chosen(stage) == "second"
     assert decode() == 21.0
-    assert "second" in page.rates.title.text()
+    assert "second" in page.graphs.rates.title.text()
     for number, engine in ((1, "engine-1"), (2, "engine-2")):
         request = samples.request(RequestState.DECODE, number, engine=engine)
         stage.host.publish(EngineRequestEvent(request=request))

@@ -124,7 +124,7 @@ async def test_small_window_shows_launch_and_monitor_whole(stage: Stage) -> None
     monitor = stage.window.page
     assert isinstance(monitor, MonitorView)
     stage.window.grab()
-    cards = [monitor.memory, monitor.kv, monitor.rates, monitor.table, monitor._empty]
+    cards = [monitor.graphs.memory, monitor.graphs.kv, monitor.graphs.rates, monitor.table, monitor._empty]
     shown = [part for part in cards if part.isVisible()]
     for one in shown:
         for other in shown:

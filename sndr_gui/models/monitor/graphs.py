@@ -1,0 +1,73 @@
+"""The graphs of Monitor beside memory, KV cache and rates: which series each has, and in which unit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sndr_gui.kit import formats
+
+
+@dataclass(frozen=True)
+class GraphRow:
+    """One graph: series whose name matches, of the engine shown or of the machine.
+
+    A measured value times `scale` is drawn; `top` is the end of the axis, and `word` writes a measured value.
+    """
+
+    title: str
+    series: str
+    word: Callable[[float], str]
+    scale: float = 1.0
+    top: float | None = None
+    of_engine: bool = False
+
+    def has(self, name: str) -> bool:
+        """Return True for the name of a series, without the engine's id, that belongs here."""
+        return re.fullmatch(self.series, name) is not None
+
+
+def _in(unit: str, digits: int = 0) -> Callable[[float], str]:
+    return lambda value: f"{value:,.{digits}f} {unit}"
+
+
+def _a_second(value: float) -> str:
+    return f"{formats.size(value)}/s"
+
+
+ENGINE, LATENCY, GPUS, MACHINE = "Engine", "Latency", "GPUs", "Machine"
+SETS = (ENGINE, LATENCY, GPUS, MACHINE)
+KV = GraphRow("KV cache, %", r"kv\.share", formats.percent, 100.0, 100.0, of_engine=True)
+RATES = GraphRow("Tokens per second", r"(decode|prefill)_rate", formats.rate, of_engine=True)
+GRAPHS = {
+    LATENCY: (
+        GraphRow("Time to first token, s", r"ttft|queued", formats.duration, of_engine=True),
+        GraphRow("Between tokens, ms", r"itl", formats.duration, 1000.0, of_engine=True),
+        GraphRow(
+            "Prefix found and drafts accepted, %",
+            r"prefix_hits|acceptance\.\d+",
+            formats.percent,
+            100.0,
+            100.0,
+            of_engine=True,
+        ),
+        GraphRow("Requests", r"requests\.(running|waiting)|preemptions", _in(""), of_engine=True),
+    ),
+    GPUS: (
+        GraphRow("Busy, %", r"gpu\.\d+\.utilization", formats.percent, 100.0, 100.0),
+        GraphRow("Power, W", r"gpu\.\d+\.power", _in("W")),
+        GraphRow("Temperature, °C", r"gpu\.\d+\.(memory\.)?temperature", _in("°C")),
+        GraphRow("Slowed down by power or heat, %", r"gpu\.\d+\.throttled", formats.percent, 100.0, 100.0),
+        GraphRow(
+            "Memory controller busy, %", r"gpu\.\d+\.memory\.utilization", formats.percent, 100.0, 100.0
+        ),
+        GraphRow("Clock, MHz", r"gpu\.\d+\.clock", _in("MHz")),
+    ),
+    MACHINE: (
+        GraphRow("CPU, %", r"cpu\.share", formats.percent, 100.0, 100.0),
+        GraphRow("RAM used, GiB", r"ram\.used", formats.size, 1 / 2**30),
+        GraphRow("Disk, MiB/s", r"disk\..*", _a_second, 1 / 2**20),
+        GraphRow("Network, MiB/s", r"network\..*", _a_second, 1 / 2**20),
+    ),
+}
