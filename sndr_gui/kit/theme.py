@@ -106,6 +106,13 @@ def apply() -> None:
     if not isinstance(app, QApplication):
         return
     tokens = current()
+    values = {name: value for name, value in asdict(tokens).items() if isinstance(value, str)}
+    shade = "dark" if tokens is DARK else "light"
+    icons = resource("icons").as_posix()
+    sheet = _style().substitute(values, icons=icons, shade=shade, mono=_mono_family[0])
+    # Every widget there is is measured anew for a sheet, also for the one that is in force.
+    if app.styleSheet() == sheet:
+        return
     palette = QPalette()
     role = QPalette.ColorRole
     for which, value in (
@@ -127,10 +134,7 @@ def apply() -> None:
     ):
         palette.setColor(which, QColor(value))
     app.setPalette(palette)
-    values = {name: value for name, value in asdict(tokens).items() if isinstance(value, str)}
-    shade = "dark" if tokens is DARK else "light"
-    icons = resource("icons").as_posix()
-    app.setStyleSheet(_style().substitute(values, icons=icons, shade=shade, mono=_mono_family[0]))
+    app.setStyleSheet(sheet)
     notifier.changed.emit()
 
 

@@ -100,12 +100,20 @@ def garbage() -> Iterator[None]:
     gc.enable()
 
 
-@pytest.fixture
-def loop(qapp: QApplication) -> Iterator[qasync.QEventLoop]:
-    """The Qt event loop; leaked tasks, timers and unhandled errors fail the test."""
+@pytest.fixture(scope="session")
+def dressed(qapp: QApplication) -> QApplication:
+    """The application with the program's style and fonts, which are set once at a start."""
     theme.setup(qapp, ThemeChoice.LIGHT)
     qapp.setQuitOnLastWindowClosed(False)
-    made = qasync.QEventLoop(qapp)
+    return qapp
+
+
+@pytest.fixture
+def loop(dressed: QApplication) -> Iterator[qasync.QEventLoop]:
+    """The Qt event loop; leaked tasks, timers and unhandled errors fail the test."""
+    # Another test may have chosen another theme.
+    theme.choose(ThemeChoice.LIGHT)
+    made = qasync.QEventLoop(dressed)
     asyncio.set_event_loop(made)
     errors: list[dict[str, Any]] = []
     made.set_exception_handler(lambda _loop, context: errors.append(context))

@@ -1,0 +1,23 @@
+"""The theme is given to the application when it is another one, and only then."""
+
+from PySide6.QtWidgets import QApplication
+
+from sndr_gui.kit import theme
+from sndr_gui.kit.settings import ThemeChoice
+
+
+def test_the_theme_in_force_is_not_given_again(dressed: QApplication) -> None:
+    theme.choose(ThemeChoice.LIGHT)
+    told: list[str] = []
+    connection = theme.notifier.changed.connect(lambda: told.append(theme.current().bg))
+    try:
+        theme.choose(ThemeChoice.LIGHT)
+        assert not told
+        theme.choose(ThemeChoice.DARK)
+        theme.choose(ThemeChoice.DARK)
+        assert told == [theme.DARK.bg]
+        assert dressed.palette().window().color() == theme.color("bg")
+    finally:
+        theme.choose(ThemeChoice.LIGHT)
+        theme.notifier.changed.disconnect(connection)
+    assert dressed.palette().window().color().name().upper() == theme.LIGHT.bg.upper()
