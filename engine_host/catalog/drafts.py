@@ -12,7 +12,7 @@ from engine_host.catalog.document import Document
 from engine_host.catalog.entries import Loaded, check, fault_of
 from engine_host.catalog.index import Catalog
 from engine_host.catalog.resolve import resolve
-from engine_host.catalog.yaml_file import parse
+from engine_host.catalog.yaml.file import parse
 from engine_host.core.errors import HostError
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import (
@@ -80,7 +80,7 @@ def lint(catalog: Catalog, text: str, path: Path, file: str, saved: str = "") ->
 def edited(text: str, changes: Iterable[PresetChange]) -> str:
     """A text with values changed. Raises HostError(preset_invalid) where the text is no YAML."""
     # With it comes the library that reads YAML, for which no start of the host waits.
-    from engine_host.catalog.yaml_edit import remove_value, set_value
+    from engine_host.catalog.yaml.edit import remove_value, set_value
 
     for change in changes:
         if change.remove:

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from engine_host.catalog.document import Document, KeyPath, dotted
-from engine_host.catalog.yaml_file import read
+from engine_host.catalog.yaml.file import read
 from engine_host.core.errors import HostError
 from engine_host.protocol.allowed import refusal
 from engine_host.protocol.base import Severity

@@ -11,7 +11,7 @@ from engine_host.catalog.drafts import EXPORTED, added, judge
 from engine_host.catalog.entries import Loaded, check
 from engine_host.catalog.index import Catalog
 from engine_host.catalog.reader import Place
-from engine_host.catalog.yaml_file import dump, parse
+from engine_host.catalog.yaml.file import dump, parse
 from engine_host.core.errors import HostError
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import EntryKind, PresetVariation

@@ -12,7 +12,7 @@ from engine_host.catalog.drafts import Draft, edited, lint
 from engine_host.catalog.entries import digest
 from engine_host.catalog.exchange import check_import, export, refuse
 from engine_host.catalog.index import Catalog
-from engine_host.catalog.yaml_file import MAX_BYTES
+from engine_host.catalog.yaml.file import MAX_BYTES
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError, consent_needed
 from engine_host.core.outside.files import open_regular

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from engine_host.catalog.drafts import edited, lint
 from engine_host.catalog.exchange import check_import, export
 from engine_host.catalog.resolve import TargetHardware, resolve
-from engine_host.catalog.yaml_file import MAX_BYTES, dump, parse
+from engine_host.catalog.yaml.file import MAX_BYTES, dump, parse
 from engine_host.core.outside import json_text
 from engine_host.fit.shapes.read import model_of_config
 from engine_host.protocol.presets import PresetChange, PresetLint

@@ -9,7 +9,7 @@ import pytest
 from engine_host.catalog.exchange import check_import, export
 from engine_host.catalog.index import Catalog
 from engine_host.catalog.reader import Place
-from engine_host.catalog.yaml_file import MAX_BYTES, parse
+from engine_host.catalog.yaml.file import MAX_BYTES, parse
 from engine_host.core.errors import HostError
 from tests.pace import slower
 from tests.unit.catalog.small import VARIATION, Small

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine_host.catalog.document import dotted
-from engine_host.catalog.yaml_file import MAX_BYTES, dump, parse, read
+from engine_host.catalog.yaml.file import MAX_BYTES, dump, parse, read
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
 

@@ -1,7 +1,5 @@
 """The nodes of a YAML text as ruamel.yaml reads them, and the values that the catalogue takes of them."""
 
-import math
-import re
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -13,24 +11,8 @@ from ruamel.yaml.representer import RoundTripRepresenter
 from ruamel.yaml.resolver import VersionedResolver
 
 from engine_host.catalog.document import Document, KeyPath, dotted, invalid
+from engine_host.catalog.yaml.scalars import BY_FIRST, DEEPEST, MOST_NODES, TAG, TOO_LARGE, value_of
 from engine_host.protocol.text import first_break
-
-_DEEPEST = 32
-# Ten times as many as an exported preset has with all that it needs.
-_MOST_NODES = 20_000
-_LONGEST_NUMBER = 20
-_TAG = "tag:yaml.org,2002:"
-# Fewer than YAML 1.2 has: `0x10`, `.inf` and dates are words.
-_SCALARS = (
-    ("null", re.compile(r"(?:~|null|Null|NULL|)$"), ("~", "n", "N", "")),
-    ("bool", re.compile(r"(?:true|True|TRUE|false|False|FALSE)$"), "tTfF"),
-    ("int", re.compile(r"[-+]?[0-9]+$"), "-+0123456789"),
-    ("float", re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$"), "-+.0123456789"),
-)
-_BY_FIRST = {
-    first: [(_TAG + tag, pattern) for tag, pattern, begins in _SCALARS if first in begins]
-    for first in {first for _, _, begins in _SCALARS for first in begins}
-}
 
 
 def parse_nodes(text: str, where: str) -> Document:
@@ -55,7 +37,7 @@ def parse_nodes(text: str, where: str) -> Document:
 def compose(text: str) -> Any:
     """The nodes of a text with their places, None for an empty one. Raises YAMLError."""
     yaml = YAML(typ="safe", pure=True)
-    yaml.Resolver, yaml.Composer, yaml.max_depth = _Resolver, _Composer, _DEEPEST
+    yaml.Resolver, yaml.Composer, yaml.max_depth = _Resolver, _Composer, DEEPEST
     return yaml.compose(text)
 
 
@@ -72,7 +54,7 @@ class _Representer(RoundTripRepresenter):  # type: ignore[misc]
 
     def represent_text(self, text: str) -> ScalarNode:
         broken = first_break(text.replace("\n", " ").replace("\t", " ")) is not None
-        return self.represent_scalar(f"{_TAG}str", text, style='"' if broken else None)
+        return self.represent_scalar(f"{TAG}str", text, style='"' if broken else None)
 
 
 _Representer.add_representer(str, _Representer.represent_text)
@@ -83,7 +65,7 @@ class _Resolver(VersionedResolver):  # type: ignore[misc]
 
     @property
     def versioned_resolver(self) -> Any:
-        return _BY_FIRST
+        return BY_FIRST
 
 
 class _Composer(Composer):  # type: ignore[misc]
@@ -94,7 +76,7 @@ class _Composer(Composer):  # type: ignore[misc]
     def compose_node(self, parent: Any, index: Any) -> Any:
         event = self.parser.peek_event()
         self._nodes += 1
-        if self._nodes > _MOST_NODES:
+        if self._nodes > MOST_NODES:
             raise ComposerError(None, None, "it holds more values than any such file", event.start_mark)
         if isinstance(event, AliasEvent) or event.anchor is not None:
             raise ComposerError(None, None, "anchors and aliases are not allowed", event.start_mark)
@@ -109,7 +91,10 @@ def _value(node: Node, path: KeyPath, lines: dict[KeyPath, int], where: str) -> 
         lines.update({(*path, place): _line(item) for place, item in enumerate(node.value)})
         return [_value(item, (*path, place), lines, where) for place, item in enumerate(node.value)]
     if isinstance(node, ScalarNode):
-        return _scalar(node, path, where)
+        found = value_of(node.value, str(node.tag))
+        if found is TOO_LARGE:
+            raise invalid(where, _line(node), dotted(path), "the number is too large")
+        return found
     table: dict[str, Any] = {}
     for key, value in node.value:
         if not isinstance(key, ScalarNode):
@@ -122,20 +107,6 @@ def _value(node: Node, path: KeyPath, lines: dict[KeyPath, int], where: str) -> 
         lines[inner] = _line(key)
         table[key.value] = _value(value, inner, lines, where)
     return table
-
-
-def _scalar(node: ScalarNode, path: KeyPath, where: str) -> Any:
-    text, tag = node.value, str(node.tag).removeprefix(_TAG)
-    if tag == "null":
-        return None
-    if tag == "bool":
-        return text.lower() == "true"
-    if tag not in {"int", "float"}:
-        return text
-    number = float(text)
-    if not math.isfinite(number) or (tag == "int" and len(text) > _LONGEST_NUMBER):
-        raise invalid(where, _line(node), dotted(path), "the number is too large")
-    return int(text) if tag == "int" else number
 
 
 def _line(node: Node) -> int:

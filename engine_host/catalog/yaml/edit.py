@@ -9,8 +9,8 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.nodes import CollectionNode, MappingNode, Node
 
 from engine_host.catalog.document import dotted, invalid
-from engine_host.catalog.yaml_file import parse
-from engine_host.catalog.yaml_nodes import compose, round_trip
+from engine_host.catalog.yaml.file import parse
+from engine_host.catalog.yaml.nodes import compose, round_trip
 
 # A value is one line, however long.
 _WIDTH = 1 << 20

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine_host.catalog.yaml_edit import remove_value, set_value
-from engine_host.catalog.yaml_file import dump, parse
+from engine_host.catalog.yaml.edit import remove_value, set_value
+from engine_host.catalog.yaml.file import dump, parse
 from engine_host.core.errors import HostError
 from engine_host.core.package_data import presets
 from engine_host.protocol.errors import Reason

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from engine_host.catalog.document import Document, invalid
+from engine_host.catalog.yaml.plain import parse_plain
 from engine_host.core.outside.files import open_regular
 
-# Forty times the largest that ships: what ruamel.yaml reads takes its time, about 50 KB a second.
+# Forty times the largest that ships: what is wrong in one is found by ruamel.yaml, about 50 KB a second.
 MAX_BYTES = 1 << 18
 
 
@@ -37,15 +38,17 @@ def parse(text: str, where: str) -> Document:
     """The document in a text. Raises HostError(preset_invalid)."""
     if len(text.encode()) > MAX_BYTES:
         raise invalid(where, None, "", "it is larger than any such file", "Choose the right file.")
+    if (document := parse_plain(text)) is not None:
+        return document
     # The library takes a tenth of a second to import, for which no start of the host waits.
-    from engine_host.catalog.yaml_nodes import parse_nodes
+    from engine_host.catalog.yaml.nodes import parse_nodes
 
     return parse_nodes(text, where)
 
 
 def dump(data: Mapping[str, Any]) -> str:
     """Return values as YAML in our own form, which `parse` reads back as the same values."""
-    from engine_host.catalog.yaml_nodes import round_trip
+    from engine_host.catalog.yaml.nodes import round_trip
 
     written = io.StringIO()
     round_trip().dump(dict(data), written)
