@@ -47,14 +47,14 @@ class Actions(QObject):
     """Sends the commands, and knows which are under way so that their buttons answer at once.
 
     Signals:
-        consent_wanted: a start waits for the consent in `pending_consent`
+        consent_wanted: a start waits for the consent in `pending_consent`; with these actions
         changed: what is under way, or the last problem, is new
         started: an engine's start was accepted
         stale: a plan was refused because it is old or no longer known; it has to be made again
     """
 
     changed = Signal()
-    consent_wanted = Signal()
+    consent_wanted = Signal(object)
     started = Signal()
     stale = Signal()
 
@@ -163,7 +163,7 @@ class Actions(QObject):
             # No failure: the person is asked, and may start it with their answer.
             needed = ConsentNeeded.model_validate(error.problem.evidence)
             self.pending_consent = PendingConsent(plan, needed)
-            self.consent_wanted.emit()
+            self.consent_wanted.emit(self)
             return
         self._session.state.set_engine(engine)
         # Whoever starts an engine wants to see it.

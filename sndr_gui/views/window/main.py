@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, QEvent, QSize, Qt, Signal
@@ -35,6 +34,7 @@ from sndr_gui.views.window.palette import Palette
 from sndr_gui.views.window.toasts import Toasts
 
 if TYPE_CHECKING:
+    from sndr_gui.models.window.actions import Actions
     from sndr_gui.models.window.close_confirmation import CloseConfirmation
     from sndr_gui.views.engine.choice import EngineChoice
     from sndr_gui.views.window.context import PageContext
@@ -225,7 +225,8 @@ class Window(QMainWindow):
         ):
             changed.connect(self._on_link)
         context.settings.theme_changed.connect(theme.choose)
-        context.actions.consent_wanted.connect(partial(self._on_consent, context))
+        # A partial with the context would keep both: no collector sees what Qt holds of a connection.
+        context.actions.consent_wanted.connect(self._on_consent)
         context.launch.presets.rows_changed.connect(self.palette_box.refresh)
 
     def _on_host(self) -> None:
@@ -272,11 +273,10 @@ class Window(QMainWindow):
         )
         self._strip.insertWidget(self._strip.indexOf(self._commands), self.engine_choice)
 
-    def _on_consent(self, context: PageContext) -> None:
+    def _on_consent(self, actions: Actions) -> None:
         """Ask for the consent that a start waits for, wherever it was begun."""
         from sndr_gui.views.window.consent import ConsentDialog
 
-        actions = context.actions
         if actions.pending_consent is not None:
             ConsentDialog(self, actions, actions.pending_consent).open()
 
