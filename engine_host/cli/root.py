@@ -31,6 +31,7 @@ from engine_host.cli.remote.logs import host_logs
 from engine_host.cli.remote.power import gpu, host_power
 from engine_host.cli.remote.services import container, services, unit
 from engine_host.cli.remote.sheet import profile, sheet
+from engine_host.cli.remote.staging import promote, rollback, stage
 from engine_host.cli.remote.transfers import fetch, send
 from engine_host.cli.remote.watch import watch
 from engine_host.cli.render import render
@@ -39,6 +40,7 @@ from engine_host.cli.routes.commands import routes
 from engine_host.cli.run import run, stop
 from engine_host.cli.serve import quit_host, serve
 from engine_host.cli.settings import settings
+from engine_host.cli.start.repeat import restart
 from engine_host.cli.status import events, logs, models, status
 from engine_host.cli.text.chosen_host import choose_host
 from engine_host.cli.text.whole_help import WholeHelp
@@ -103,6 +105,7 @@ for _command in (
     run,
     launch,
     stop,
+    restart,
     on_demand,
     chat,
     models,
@@ -135,7 +138,20 @@ for _command in (vary, set_values, verdicts, verify):
 host.add_command(sheet)
 host.add_command(profile)
 host.add_command(watch)
-for _command in (install, update, uninstall, send, fetch, unit, container, host_logs, host_power):
+for _command in (
+    install,
+    update,
+    uninstall,
+    send,
+    fetch,
+    unit,
+    container,
+    host_logs,
+    host_power,
+    stage,
+    promote,
+    rollback,
+):
     host.add_command(_command)
 bench.add_command(quality)
 bench.add_command(endpoint)

@@ -72,10 +72,11 @@ from engine_host.operations.presets.verify import PresetVerifyOperations
 from engine_host.operations.records import RecordOperations
 from engine_host.operations.remote.services import remote_services
 from engine_host.operations.requests.log import RequestOperations
-from engine_host.operations.routes.cutover import CutOverOperations
 from engine_host.operations.routes.kept import RouteOperations
 from engine_host.operations.servers import ServerOperations
 from engine_host.operations.settings import SettingOperations
+from engine_host.operations.staging.places import Here
+from engine_host.operations.staging.services import staging_services
 from engine_host.overlay.bundle import prune
 from engine_host.overlay.patch_catalog import BUILT_IN, PatchCatalog
 from engine_host.overlay.patch_hash import patch_hash
@@ -83,7 +84,6 @@ from engine_host.protocol.engines import EngineState, Readings
 from engine_host.protocol.events import (
     EngineReadingsEvent,
     EventBase,
-    RoutesChangedEvent,
     ServersChangedEvent,
     SettingsChangedEvent,
 )
@@ -264,6 +264,7 @@ class Host:
             self._events,
             lambda plan: target_of_plan(plan, self.model_index.known(plan.model_path)),
         )
+        here = Here(self.engines, started, self.on_demand.is_known)
         self._start_on_demand = started.start_planned
         deploy = DeployOperations(
             catalogue,
@@ -294,7 +295,7 @@ class Host:
             KeyOperations(
                 key_file, self._keys, self._events, lambda: self.endpoint.describe().reach is Reach.NETWORK
             ),
-            CutOverOperations(routes, self.gateway, self._jobs, lambda: publish(RoutesChangedEvent())),
+            *staging_services(self.remote, here, routes, self.gateway, self._jobs, self._store, self._events),
             RouteOperations(
                 routes,
                 self,

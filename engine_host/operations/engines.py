@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Callable
 
+from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.engines.manager import EngineManager
 from engine_host.launch.replacing import refuse_replacing
@@ -10,6 +11,7 @@ from engine_host.operations.performs import performs
 from engine_host.operations.plans import PlanOperations
 from engine_host.operations.presets.consents import PresetConsents
 from engine_host.protocol.engines import Engine, EnginePage, StopEngine
+from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.launch.plans import LaunchPlan, StartRequest
 from engine_host.protocol.operations import table as ops
 
@@ -71,6 +73,28 @@ class EngineOperations:
     def get(self, engine_id: str) -> Engine:
         """Return one engine by id or public name. Raises HostError(not_found)."""
         return self._engines.get(engine_id)
+
+    @performs(ops.PLAN_AGAIN)
+    async def plan_again(self, engine_id: str) -> LaunchPlan:
+        """Plan the start of an engine once more, in its place while it runs.
+
+        Raises HostError: not_found, also where the start is not known any more, and what planning raises.
+        """
+        engine = self._engines.get(engine_id)
+        try:
+            request = self._plans.request(engine.plan.id)
+        except HostError as error:
+            raise HostError(
+                Reason.NOT_FOUND,
+                f"How {engine.name} was started is not known any more.",
+                cause="The engine host was started anew since then.",
+                fix=Fix(text="Start it with its own command.", command=engine.plan.command),
+                evidence={"engine": engine.id, "plan": engine.plan.id},
+            ) from error
+        running = any(one.id == engine.id for one in self._engines.alive())
+        # Under its own name, also where the model's would be another one by now.
+        update = {"instead_of": (engine.id,) if running else (), "name": engine.name}
+        return await self._plans.plan(request.model_copy(update=update))
 
     @performs(ops.STOP)
     def stop(self, engine_id: str, asked: StopEngine) -> Engine:

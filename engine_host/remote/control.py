@@ -2,13 +2,14 @@
 
 import asyncio
 from typing import Any, TypeVar
+from urllib.parse import urlencode
 
 from pydantic import BaseModel, ValidationError
 
 from engine_host.core.errors import HostError
 from engine_host.core.outside import json_text
 from engine_host.gateway.upstream import UpstreamLostError, fetch
-from engine_host.protocol.base import Command
+from engine_host.protocol.base import Command, Query
 from engine_host.protocol.errors import ErrorAnswer, Fix, Reason
 from engine_host.protocol.operations.definition import Operation
 from engine_host.protocol.remote.hosts import RemoteMode
@@ -38,7 +39,7 @@ async def ask(
     hosts: RemoteHosts,
     name: str,
     operation: Operation[Any, _Answer],
-    asked: Command | None = None,
+    asked: Command | Query | None = None,
     **path: str,
 ) -> _Answer:
     """Return what the engine host there answers. Raises HostError: its own, host_unreachable, ssh_lost."""
@@ -46,10 +47,14 @@ async def ask(
     if not there.reachable:
         raise HostError.from_problem(there.problem) if there.problem is not None else _silent(name, "")
     target = control_target(connection, there.token)
-    body = b"" if asked is None else asked.model_dump_json().encode()
+    where, body = operation.path_for(path), b""
+    if isinstance(asked, Query):
+        where += f"?{urlencode(asked.model_dump(mode='json', exclude_defaults=True))}"
+    elif asked is not None:
+        body = asked.model_dump_json().encode()
     try:
         async with asyncio.timeout(max(30.0, operation.seconds)):
-            status, answer = await fetch(target, operation.method, operation.path_for(path), body)
+            status, answer = await fetch(target, operation.method, where, body)
         json_text.refuse_huge(answer)
         if status >= 400:
             raise HostError.from_problem(ErrorAnswer.model_validate_json(answer).error)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from engine_host.client.host_command import for_host
+from engine_host.protocol.remote.host_command import for_host
 
 if TYPE_CHECKING:
     from engine_host.protocol.errors import Problem

@@ -2,7 +2,7 @@
 
 from PySide6.QtWidgets import QWidget
 
-from engine_host.client.host_command import for_host
+from engine_host.protocol.remote.host_command import for_host
 
 _PROPERTY = "sndr_host"
 

@@ -56,14 +56,17 @@ def _here(name: str) -> ControlClient:
 def _with_engine_host(here: ControlClient, name: str) -> RemoteHost:
     remote = here.call(ops.REMOTE_HOST, name=name)
     if remote.mode is RemoteMode.AGENTLESS:
-        raise HostError(
-            Reason.UNSUPPORTED,
-            f"{name} is used without an engine host, which the command would ask.",
-            fix=Fix(text="See what is there.", command=f"sndr host facts {name}"),
-            evidence={"host": name},
-        )
+        raise _without(name)
     if remote.state is not RemoteHostState.CONNECTED:
-        remote = connect(here, name, output_here())
+        connect(here, name, output_here())
+    return until_engine_host(here, name)
+
+
+def until_engine_host(here: ControlClient, name: str) -> RemoteHost:
+    """Wait until the engine host of a connected machine can be asked. Raises HostError that says why not."""
+    remote = here.call(ops.REMOTE_HOST, name=name)
+    if remote.mode is RemoteMode.AGENTLESS:
+        raise _without(name)
     end = time.monotonic() + _FOUND
     while remote.control_socket is None or remote.control_token is None:
         if remote.engine_host_problem is not None:
@@ -80,3 +83,12 @@ def _with_engine_host(here: ControlClient, name: str) -> RemoteHost:
         time.sleep(_LOOK)
         remote = here.call(ops.REMOTE_HOST, name=name)
     return remote
+
+
+def _without(name: str) -> HostError:
+    return HostError(
+        Reason.UNSUPPORTED,
+        f"{name} is used without an engine host, which the command would ask.",
+        fix=Fix(text="See what is there.", command=f"sndr host facts {name}"),
+        evidence={"host": name},
+    )

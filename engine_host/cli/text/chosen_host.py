@@ -4,8 +4,8 @@ import shlex
 
 import click
 
-from engine_host.client.host_command import for_host
 from engine_host.protocol.errors import Fix, Problem, Reason
+from engine_host.protocol.remote.host_command import for_host
 
 _NAME = "sndr.host"
 

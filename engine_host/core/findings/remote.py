@@ -74,4 +74,38 @@ REMOTE = {
         "shown here.",
         fix="Update this program.",
     ),
+    "stage.led_to": Text(
+        ERROR,
+        "Requests would come to {target} as soon as it runs: {routes} leads there.",
+        reason=Reason.CONFLICT,
+        fix="Stage it under another name with --name, or lead that route elsewhere first.",
+    ),
+    "stage.promoted": Text(INFO, "{route} leads to {target} already, and to nothing that a staging changes."),
+    "promote.cannot": Text(
+        ERROR,
+        "{target} cannot be asked: {why}",
+        reason=Reason.CONFLICT,
+        fix="Stage it first; the route leads where it led.",
+        command="sndr host stage {machine} MODEL --name {engine} --for {route}",
+    ),
+    "promote.kept": Text(
+        INFO,
+        "{target} goes on: {why}.",
+    ),
+    "promote.not-ended": Text(
+        WARNING,
+        "{target} was not ended: {why}",
+        fix="End it when it has nothing to do.",
+        command="sndr stop {engine}",
+    ),
+    "rollback.moved": Text(
+        INFO, "{route} was led elsewhere since its last promotion; it goes back to where it led before that."
+    ),
+    "rollback.no-start": Text(
+        ERROR,
+        "{target} does not run, and cannot be started from here: {why}",
+        reason=Reason.CONFLICT,
+        fix="Start it with its own command, and take the route back then.",
+        command="sndr routes back {route}",
+    ),
 }

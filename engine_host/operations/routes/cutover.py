@@ -54,17 +54,39 @@ class CutOverOperations:
             f"Lead {route_id} to {' and '.join(led_to(_with(route, asked)))}",
             f"route {route_id}",
             f"sndr routes cutover {shlex.quote(route_id)} {words}".rstrip(),
-            lambda control: self._move(control, route, asked),
+            lambda control: self._carry_out(control, route, asked),
         )
 
-    async def _move(self, control: JobControl, route: Route, asked: RouteTargets) -> dict[str, Any]:
-        """The work of the job. Raises HostError; the route then leads where it led."""
+    async def _carry_out(self, control: JobControl, route: Route, asked: RouteTargets) -> dict[str, Any]:
+        return (await self.move(control, route, asked)).model_dump(mode="json")
+
+    def requests(self, route_id: str, asked: RouteTargets) -> tuple[str, ...]:
+        """Return what a new target will be asked, by name. Raises HostError where it cannot be asked."""
+        found: list[str] = []
+        route = _as_new(route_id, asked)
+        for part in _parts(asked):
+            name = f"{route_id}.trial-{secrets.token_hex(4)}"
+            self._book.attempt(name, part)
+            try:
+                trial = Trial(self._gateway.trusted_app, self._staged(route, name), name)
+                found += [what for what, _ in trial.checks() if what not in found]
+            finally:
+                self._book.end_attempt(name)
+        return tuple(found)
+
+    async def move(
+        self, control: JobControl, route: Route, asked: RouteTargets, *, more: int = 0, is_new: bool = False
+    ) -> CutOver:
+        """Try a new target and lead the route there, as steps of a job, which has `more` after these.
+
+        `is_new`: there is no such route yet. Raises HostError; the route then leads where it led.
+        """
         control.undone = f"{route.id} was not changed."
         checks: list[RouteCheck] = []
-        parts = _parts(asked)
+        parts, last = _parts(asked), steps_of(asked)
         names = [f"{route.id}.trial-{secrets.token_hex(4)}" for _ in parts]
         try:
-            control.step(1, len(parts) + 2, "stage", " and ".join(led_to(_with(route, asked))))
+            control.step(1, last + more, "stage", " and ".join(led_to(_with(route, asked))))
             for name, part in zip(names, parts, strict=True):
                 self._book.attempt(name, part)
             staged = [self._staged(route, name) for name in names]
@@ -72,23 +94,24 @@ class CutOverOperations:
                 trial = Trial(self._gateway.trusted_app, target, name)
                 for place, (what, check) in enumerate(wanted := trial.checks()):
                     told = f"{target.engine_name}: {what}"
-                    control.step(number, len(parts) + 2, "verify", told, place / len(wanted))
+                    control.step(number, last + more, "verify", told, place / len(wanted))
                     checks.append(await carry_out(target.engine_name, what, check))
                     if not checks[-1].passed:
                         raise _failed(route, target, name, checks)
         finally:
             for name in names:
                 self._book.end_attempt(name)
-        control.step(len(parts) + 2, len(parts) + 2, "flip")
-        if self._book.get(route.id) != route:
+        control.step(last, last + more, "flip")
+        if self._book.saved.get(route.id) != (None if is_new else route):
             raise HostError(
                 Reason.CONFLICT,
                 f"{route.id} was changed while the new target was tried.",
                 fix=Fix(text="Look at it, and begin again.", command="sndr routes list"),
             )
         moved = self._book.put(route.id, asked)
+        control.undone = ""
         self._changed()
-        return CutOver(route=moved, checks=tuple(checks)).model_dump(mode="json")
+        return CutOver(route=moved, checks=tuple(checks))
 
     def _staged(self, route: Route, trial_id: str) -> Target:
         try:
@@ -112,6 +135,11 @@ class CutOverOperations:
                 fix="Make it answer first; the route leads where it led.",
                 evidence={"code": error.code},
             ) from error
+
+
+def steps_of(asked: RouteTargets) -> int:
+    """Return how many steps moving a route there takes."""
+    return len(_parts(asked)) + 2
 
 
 def _parts(asked: RouteTargets) -> list[RouteTargets]:
@@ -142,6 +170,10 @@ def _failed(route: Route, target: Target, trial_id: str, checks: list[RouteCheck
         else "See what the provider says, mend it, and begin again.",
         evidence={"failed": last.name, "checks": [one.model_dump(mode="json") for one in checks]},
     )
+
+
+def _as_new(route_id: str, asked: RouteTargets) -> Route:
+    return Route(id=route_id, targets=asked, changed_at=0.0)
 
 
 def _with(route: Route, targets: RouteTargets) -> Route:

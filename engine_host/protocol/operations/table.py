@@ -33,6 +33,7 @@ from engine_host.protocol.operations import (
     endpoint,
     remote_hosts,
     remote_install,
+    remote_staging,
     remote_transfers,
     services,
 )
@@ -304,6 +305,10 @@ STOP = Operation(
     "engines.stop", "DELETE", "/v1/engines/{id}", StopEngine, Engine,
     "Drain and stop it; `now=true` kills.",
     status=202, reasons=(Reason.NOT_FOUND,), job=JobKind.ENGINE_STOP, command="stop")
+PLAN_AGAIN = Operation(
+    "engines.plan_again", "POST", "/v1/engines/{id}/plan", Nothing, LaunchPlan,
+    "The plan of the same start once more: instead of the engine while it runs, and by itself once it ended.",
+    status=201, reasons=(*OF_PLANS, Reason.CONFLICT), command="restart")
 ENGINE_PATCHES = Operation(
     "engines.patches", "GET", "/v1/engines/{id}/patches", Nothing, EnginePatches,
     "What took effect in each of its processes.",
@@ -359,6 +364,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     *endpoint.OPERATIONS,
     *remote_hosts.OPERATIONS,
     *remote_install.OPERATIONS,
+    *remote_staging.OPERATIONS,
     *remote_transfers.OPERATIONS,
     *services.OPERATIONS,
 )

@@ -59,9 +59,10 @@ from engine_host.operations.presets.verify import PresetVerifyOperations
 from engine_host.operations.records import RecordOperations
 from engine_host.operations.remote.services import remote_services
 from engine_host.operations.requests.log import RequestOperations
-from engine_host.operations.routes.cutover import CutOverOperations
 from engine_host.operations.routes.kept import RouteOperations
 from engine_host.operations.settings import SettingOperations
+from engine_host.operations.staging.places import Here
+from engine_host.operations.staging.services import staging_services
 from engine_host.overlay.patch_catalog import PatchCatalog
 from engine_host.overlay.selection import Switches
 from engine_host.protocol.engines import Backend, ServerBuild, ServerPage
@@ -257,7 +258,15 @@ async def door() -> AsyncIterator[Door]:
             ),
             KeyOperations(KeyFile(built.folders.config), KeyRing(), events, lambda: False),
             EndpointModelOperations(NoEngines().targets, tuple, events),
-            CutOverOperations(routes, gateway, built.jobs, lambda: None),
+            *staging_services(
+                remote,
+                Here(built.manager, started, lambda _: False),
+                routes,
+                gateway,
+                built.jobs,
+                built.store,
+                events,
+            ),
             RouteOperations(
                 routes, NoEngines(), events, catalogue, _listed, lambda _: False, gateway.providers.of
             ),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine_host.client.host_command import for_host
+from engine_host.protocol.remote.host_command import for_host
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,226 @@
+"""Roll-backs: a public id led where it led before, and the engine that was ended there started anew."""
+
+import asyncio
+import contextlib
+import shlex
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from engine_host.core.errors import HostError
+from engine_host.core.findings.table import finding
+from engine_host.core.jobs import JobControl, JobRunner
+from engine_host.gateway.routing.book import RouteBook
+from engine_host.operations.performs import performs
+from engine_host.operations.staging.places import Places, stage_of, until_listed, until_up
+from engine_host.operations.staging.promote import refuse, running_target
+from engine_host.operations.staging.promoted import PromotionBook
+from engine_host.protocol.base import Severity
+from engine_host.protocol.endpoint.routes import Route, RouteTargets
+from engine_host.protocol.engines import Engine
+from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.jobs import Job, JobKind
+from engine_host.protocol.launch.plans import Finding, StartRequest
+from engine_host.protocol.operations import remote_staging as ops
+from engine_host.protocol.remote.hosts import RemoteMode
+from engine_host.protocol.remote.install import PlannedChange, RemoteChange
+from engine_host.protocol.remote.staging import Promotion, PromotionPlan, TargetEngine
+
+
+@dataclass(frozen=True)
+class _Look:
+    """A roll-back before it begins; `waits` are engines that are on their way up already."""
+
+    route: Route
+    promotion: Promotion | None
+    plan: PromotionPlan
+    waits: tuple[TargetEngine, ...] = ()
+
+
+class RollbackOperations:
+    """Takes promotions and other changes of routes back."""
+
+    def __init__(
+        self,
+        places: Places,
+        book: RouteBook,
+        jobs: JobRunner,
+        promoted: PromotionBook,
+        changed: Callable[[], None],
+    ) -> None:
+        """`changed` is told when a route leads elsewhere."""
+        self._places = places
+        self._book = book
+        self._jobs = jobs
+        self._promoted = promoted
+        self._changed = changed
+
+    @performs(ops.PLAN_ROLLBACK)
+    async def plan(self, route_id: str) -> PromotionPlan:
+        """Return what a roll-back would do. Raises HostError: not_found, conflict where there is none."""
+        return (await self._look(route_id)).plan
+
+    @performs(ops.ROLLBACK)
+    async def roll_back(self, route_id: str) -> Job:
+        """Roll back. Raises HostError: not_found, conflict, and what stops it."""
+        look = await self._look(route_id)
+        refuse(look.plan.findings)
+        return self._jobs.start(
+            JobKind.ROUTE_ROLLBACK,
+            f"Lead {route_id} where it led before",
+            f"route {route_id}",
+            look.plan.command,
+            lambda control: self._roll_back(control, look),
+        )
+
+    async def _roll_back(self, control: JobControl, look: _Look) -> dict[str, Any]:
+        route, starts = look.route, look.plan.starts
+        steps = len(starts) + 1
+        control.undone = f"{route.id} was not changed."
+        started: list[TargetEngine] = []
+        for number, one in enumerate(starts, start=1):
+            control.step(number, steps, "start", one.target)
+            started.append(await self._started(control, number, steps, one))
+        for one in look.waits:
+            await until_up(self._places.of(one.machine), one.id, lambda _engine: None)
+        control.step(steps, steps, "flip")
+        if self._book.saved.get(route.id) != route:
+            raise HostError(
+                Reason.CONFLICT,
+                f"{route.id} was changed while it was taken back.",
+                fix=Fix(text="Look at it, and begin again.", command="sndr routes list"),
+            )
+        if look.plan.after is None:
+            self._book.remove(route.id)
+        else:
+            self._book.back(route.id)
+        control.undone, control.left = "", ""
+        self._changed()
+        if look.promotion is not None:
+            self._promoted.forget(route.id)
+        return Promotion(
+            id=route.id,
+            host=look.promotion.host if look.promotion is not None else "",
+            route=self._book.saved.get(route.id),
+            before=look.plan.before,
+            started=tuple(started),
+            at=time.time(),
+            findings=look.plan.findings,
+            back=f"sndr routes back {shlex.quote(route.id)}" if look.plan.after is not None else "",
+        ).model_dump(mode="json")
+
+    async def _started(self, control: JobControl, number: int, steps: int, one: TargetEngine) -> TargetEngine:
+        """Start an engine as it was started before. Raises HostError; then nothing was led anywhere."""
+        place = self._places.of(one.machine)
+        plan = await place.plan_again(one.id)
+        refuse(plan.findings)
+        engine = await place.start(StartRequest(plan=plan.id, replace=False))
+        control.left = f"{one.target} may still be loading."
+
+        def tell(seen: Engine) -> None:
+            control.step(number, steps, "start", f"{one.target}: {stage_of(seen)}")
+
+        try:
+            engine = await until_up(place, engine.id, tell)
+        except asyncio.CancelledError:
+            with contextlib.suppress(HostError):
+                await asyncio.shield(place.stop(engine.id, now=True))
+                control.left = ""
+            raise
+        control.left = f"{one.target} was started and goes on."
+        if one.machine:
+            await until_listed(self._places.hosts, one.machine, one.name)
+        return one.model_copy(update={"id": engine.id})
+
+    async def _look(self, route_id: str) -> _Look:
+        route = self._book.get(route_id)
+        promotion = self._promoted.of(route)
+        after = route.before
+        if after is None and promotion is None:
+            # It says so itself, and changes nothing.
+            self._book.back(route_id)
+        starts: list[TargetEngine] = []
+        waits: list[TargetEngine] = []
+        findings: list[Finding] = []
+        if promotion is None and any(one.id == route_id for one in self._promoted.all()):
+            findings.append(finding("rollback.moved", route=route_id))
+        for target in after.engines if after is not None else ():
+            ended = (
+                next((one for one in promotion.ended if one.target == target), None) if promotion else None
+            )
+            try:
+                found = await self._found(target)
+                if found is not None:
+                    waits.append(found)
+                elif not self._answers_without(target):
+                    starts.append(await self._startable(target, ended))
+            except HostError as error:
+                findings.append(_no_start(route_id, target, ended, error))
+        word = shlex.quote(route_id)
+        plan = PromotionPlan(
+            route=route_id,
+            before=route.targets,
+            after=after,
+            starts=tuple(starts),
+            changes=_changes(route.targets, after, tuple(starts)),
+            findings=tuple(findings),
+            command=f"sndr host rollback {word}",
+            same_as="" if starts or after is None else f"sndr routes back {word}",
+        )
+        return _Look(route, promotion, plan, tuple(waits))
+
+    async def _found(self, target: str) -> TargetEngine | None:
+        """Return the engine of a target if it runs or starts. Raises HostError where that cannot be told."""
+        machine = self._places.machine_of(target)
+        if machine and self._places.hosts.book.get(machine).mode is RemoteMode.AGENTLESS:
+            return None
+        return await running_target(self._places, target)
+
+    def _answers_without(self, target: str) -> bool:
+        """Return True for what answers though we started nothing: on demand, or on an agentless machine."""
+        machine = self._places.machine_of(target)
+        if not machine:
+            return self._places.here.is_on_demand(target)
+        engine = target.partition("/")[2]
+        return any(model.id == engine for model in self._places.hosts.shown(machine).models)
+
+    async def _startable(self, target: str, ended: TargetEngine | None) -> TargetEngine:
+        """Return the engine that can be started for a target. Raises HostError that says why none can."""
+        if ended is None:
+            raise HostError(Reason.NOT_FOUND, "How it was started is not known here.")
+        refuse((await self._places.of(ended.machine).plan_again(ended.id)).findings)
+        return ended
+
+
+def _no_start(route: str, target: str, ended: TargetEngine | None, error: HostError) -> Finding:
+    fix = error.problem.fix
+    command = (ended.command if ended is not None else None) or (fix.command if fix is not None else None)
+    return finding(
+        "rollback.no-start",
+        severity=Severity.ERROR,
+        target=target,
+        why=" ".join(part for part in (error.problem.message, error.problem.cause) if part),
+        route=shlex.quote(route),
+        command=command,
+    )
+
+
+def _changes(
+    before: RouteTargets, after: RouteTargets | None, starts: tuple[TargetEngine, ...]
+) -> tuple[PlannedChange, ...]:
+    back = after.engines if after is not None else ()
+    found = [PlannedChange(kind=RemoteChange.ADD, what=f"engine {one.target}") for one in starts]
+    found += [
+        PlannedChange(kind=RemoteChange.REMOVE, what=f"leads to {one}")
+        for one in before.engines
+        if one not in back
+    ]
+    found += [
+        PlannedChange(kind=RemoteChange.ADD, what=f"leads to {one}")
+        for one in back
+        if one not in before.engines
+    ]
+    if after is None:
+        found.append(PlannedChange(kind=RemoteChange.REMOVE, what="the route: it led nowhere before"))
+    return tuple(found)
