@@ -9,7 +9,7 @@ STATES = {
     ConnectionState.NOT_SET_UP: "not set up",
     ConnectionState.UNREADABLE: "its file cannot be read",
     ConnectionState.BY_HAND: "for you to copy in",
-    ConnectionState.IMPOSSIBLE: "cannot reach this machine",
+    ConnectionState.IMPOSSIBLE: "out of reach",
 }
 OUTCOMES = {
     ProbeOutcome.PASSED: "works",

@@ -54,7 +54,7 @@ def columns() -> list[Column[ClientEntry]]:
             lambda entry: STATES[entry.state],
             None,
             lambda entry: TONES.get(entry.state, "muted"),
-            tip=lambda entry: entry.address or ", ".join(entry.files),
+            tip=lambda entry: "\n".join(filter(None, (STATES[entry.state], entry.address, *entry.files))),
         ),
         Column(
             "Installed",

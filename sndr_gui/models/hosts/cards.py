@@ -43,11 +43,13 @@ class HostCard:
     age: str
     problem: Problem | None = None
     can_connect: bool = False
+    can_retry: bool = False
     can_disconnect: bool = False
     can_show: bool = True
     can_install: bool = False
     can_update: bool = False
     can_uninstall: bool = False
+    can_probe: bool = False
 
 
 def card_here(session: Session) -> HostCard:
@@ -101,11 +103,13 @@ def card_of(
         age=_age_of(session) if told and session is not None else _age_of_facts(remote),
         problem=None if joined and remote.engine_host_problem is None else _problem(remote),
         can_connect=not joined,
+        can_retry=remote.state is RemoteHostState.RECONNECTING,
         can_disconnect=joined,
         can_show=ours,
         can_install=connected and ours and not answers and remote.engine_host_problem is not None,
         can_update=answers and bool(program) and remote.version not in {None, program},
-        can_uninstall=answers,
+        can_uninstall=answers and ours,
+        can_probe=connected,
     )
 
 
@@ -114,7 +118,9 @@ def _problem(remote: RemoteHost) -> Problem | None:
 
 
 def _sentence(remote: RemoteHost, session: Session | None) -> str:
-    if state_of(remote, session) == ("connected", "good"):
+    word, _tone = state_of(remote, session)
+    if word in {"connected", remote.sentence.rstrip(".").lower()}:
+        # The word stands beside it.
         return ""
     lost = session is not None and remote.control_socket is not None and not session.connection.connected
     return session.connection.sentence if lost and session is not None else remote.sentence

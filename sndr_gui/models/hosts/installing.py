@@ -32,6 +32,7 @@ class Verb(StrEnum):
 
     INSTALL = "install"
     UPDATE = "update"
+    BACK = "back"
     UNINSTALL = "uninstall"
 
 
@@ -66,6 +67,8 @@ class InstallModel(QObject):
     def command(self) -> str:
         """The command that does the same."""
         words = ["sndr", "host", self.verb.value, self.name]
+        if self.verb is Verb.BACK:
+            words = ["sndr", "host", "update", self.name, "--back"]
         return shlex.join([*words, *(["--offline"] if self.offline else [])])
 
     @property
@@ -101,6 +104,8 @@ class InstallModel(QObject):
         async def work(client: AsyncControlClient) -> None:
             if self.verb is Verb.UNINSTALL:
                 plan = await client.call(ops.PLAN_HOST_UNINSTALL, name=self.name)
+            elif self.verb is Verb.BACK:
+                plan = await client.call(ops.PLAN_HOST_BACK, name=self.name)
             else:
                 plan = await client.call(ops.PLAN_HOST_INSTALL, asked, name=self.name)
             if number == self._read:
@@ -123,6 +128,8 @@ class InstallModel(QObject):
         async def work(client: AsyncControlClient) -> None:
             if self.verb is Verb.UNINSTALL:
                 job = await client.call(ops.UNINSTALL_HOST, name=self.name)
+            elif self.verb is Verb.BACK:
+                job = await client.call(ops.HOST_BACK, name=self.name)
             elif self.verb is Verb.UPDATE:
                 job = await client.call(ops.UPDATE_HOST, asked, name=self.name)
             else:

@@ -27,16 +27,15 @@ class HostsModel(LiveModel):
     Signals:
         saved: a host that a dialog sent was taken
         refused: the Problem of what a dialog sent
-        sheet_read: a HostSheet
     """
 
     saved = Signal()
     refused = Signal(object)
-    sheet_read = Signal(object)
 
     def __init__(self, fleet: Fleet) -> None:
         super().__init__()
         self.fleet = fleet
+        self.opened: str | None = None
         self.candidates: tuple[HostCandidate, ...] = ()
         self.source = ""
         self.facts: dict[str, RemoteFacts] = {}
@@ -81,6 +80,11 @@ class HostsModel(LiveModel):
             if (remote := fleet.remote(name)) is not None:
                 found.append(card_of(remote, fleet.known_session(name), self.facts.get(name), program))
         return tuple(found)
+
+    def open(self, name: str | None) -> None:
+        """Show everything of one host; None for all of them at one glance."""
+        self.opened = name
+        self.changed.emit()
 
     def pending(self, what: str) -> bool:
         """True while a command is on its way."""
@@ -203,14 +207,6 @@ class HostsModel(LiveModel):
             self.session.state.set_job(await client.call(CANCEL_JOB, id=job_id))
 
         self._send(f"cancel {job_id}", work)
-
-    def read_sheet(self, name: str) -> None:
-        """Read the sheet of a host; `sheet_read` follows."""
-
-        async def work(client: AsyncControlClient) -> None:
-            self.sheet_read.emit(await client.call(ops.HOST_SHEET, name=name))
-
-        self._send(f"sheet {name}", work)
 
     def _send(
         self,

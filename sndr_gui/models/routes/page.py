@@ -22,19 +22,7 @@ from engine_host.protocol.jobs import Job, JobKind
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
 from sndr_gui.host.session import Session
-
-_STATES = {
-    TargetState.RUNS: ("runs", "good"),
-    TargetState.ALLOWED: ("not asked yet", "muted"),
-    TargetState.ANSWERED: ("answered", "good"),
-    TargetState.FAILED: ("failed", "bad"),
-    TargetState.ON_DEMAND: ("loaded when asked", "good"),
-    TargetState.STARTING: ("starts", "accent"),
-    TargetState.NOT_RUNNING: ("does not run", "warn"),
-    TargetState.UNKNOWN: ("unknown here", "bad"),
-    TargetState.NOT_ALLOWED: ("may not be asked", "warn"),
-    TargetState.KEY_MISSING: ("no key", "bad"),
-}
+from sndr_gui.models.routes.words import STATES
 
 
 class RoutesModel(QObject):
@@ -87,7 +75,7 @@ class RoutesModel(QObject):
 
     def state_of(self, state: TargetState) -> tuple[str, str]:
         """Return the word for the state of a target, and its tone."""
-        return _STATES[state]
+        return STATES[state]
 
     def answers(self, status: RouteStatus) -> str:
         """Return what was seen of who is asked now, in words."""

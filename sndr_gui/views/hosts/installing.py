@@ -17,11 +17,13 @@ from sndr_gui.views.widgets.problems import Findings, ProblemBox
 _TITLES = {
     Verb.INSTALL: ("Install the engine host on {host}", "Install"),
     Verb.UPDATE: ("Update the engine host on {host}", "Update"),
+    Verb.BACK: ("Let the version before run again on {host}", "Go back"),
     Verb.UNINSTALL: ("Remove the engine host from {host}", "Remove"),
 }
 _ABOUT = {
     Verb.INSTALL: "For your user there alone; nothing of it needs root. This is all that would change:",
     Verb.UPDATE: "What runs there stays until the new version answers. This is all that would change:",
+    Verb.BACK: "What runs there now stays, one step away. This is all that would change:",
     Verb.UNINSTALL: "Its settings and data go with it. What was there before stays. This would be removed:",
 }
 
@@ -37,7 +39,7 @@ class InstallDialog(Dialog):
         self._about = text(_ABOUT[model.verb], "muted", wrap=True)
         self.offline = QCheckBox("Send the packages from here: the machine has no internet")
         self.offline.setAccessibleName("Send the packages from here")
-        self.offline.setVisible(model.verb is not Verb.UNINSTALL)
+        self.offline.setVisible(model.verb in {Verb.INSTALL, Verb.UPDATE})
         self.offline.toggled.connect(model.set_offline)
         self.problem = ProblemBox()
         self.findings = Findings(lambda _finding: None, lambda _fix: False)

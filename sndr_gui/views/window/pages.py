@@ -88,7 +88,7 @@ def _hosts(context: PageContext) -> Page:
     from sndr_gui.models.hosts.page import HostsModel
     from sndr_gui.views.hosts.page import HostsView
 
-    return HostsView(HostsModel(context.fleet))
+    return HostsView(HostsModel(context.fleet), context.go)
 
 
 def _logs(context: PageContext) -> Page:

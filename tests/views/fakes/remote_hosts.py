@@ -12,15 +12,19 @@ from engine_host.protocol.operations.definition import Done
 from engine_host.protocol.remote.hosts import (
     AddRemoteHost,
     AnswerSshQuestion,
+    ChangeRemoteHost,
     HostCandidate,
     HostCandidatePage,
+    HostProfile,
     HostSheet,
+    KeepProfile,
     RemoteFacts,
     RemoteHost,
     RemoteHostPage,
     RemoteHostState,
     SshQuestion,
     SshQuestionPage,
+    WatchdogPage,
 )
 from engine_host.protocol.remote.install import InstallOnHost, RemoteInstallPlan
 from tests.views.samples import host as samples
@@ -33,6 +37,8 @@ class FakeRemoteHosts(ABC):
         self.remote_hosts: dict[str, RemoteHost] = {}
         self.remote_facts: dict[str, RemoteFacts] = {}
         self.sheet = HostSheet(host="gpu", findings=(), markdown="# gpu\n")
+        self.profile = HostProfile(host="gpu")
+        self.watchdogs = WatchdogPage(host="gpu", read_at=1_000.0, watchdogs=())
         self.install_plan = RemoteInstallPlan(host="gpu")
         self.questions: dict[str, SshQuestion] = {}
         self.candidates: tuple[HostCandidate, ...] = ()
@@ -92,6 +98,25 @@ class FakeRemoteHosts(ABC):
     def _host_sheet(self, _name: str) -> HostSheet:
         return self.sheet
 
+    @performs(ops.HOST_PROFILE)
+    def _host_profile(self, _name: str) -> HostProfile:
+        return self.profile
+
+    @performs(ops.KEEP_PROFILE)
+    def _keep_profile(self, name: str, asked: KeepProfile) -> HostProfile:
+        engines = self.remote_facts[name].engines
+        kept = tuple(one for one in engines if str(one.pid) in asked.engines)
+        self.profile = HostProfile(host=name, kept_at=1.0, engines=kept)
+        return self.profile
+
+    @performs(ops.HOST_WATCHDOGS)
+    def _host_watchdogs(self, _name: str) -> WatchdogPage:
+        return self.watchdogs
+
+    @performs(ops.CHANGE_HOST)
+    def _change_host(self, name: str, asked: ChangeRemoteHost) -> RemoteHost:
+        return self.set_remote(self.remote_hosts[name].model_copy(update=asked.model_dump()))
+
     @performs(ops.HOST_CANDIDATES)
     def _host_candidates(self) -> HostCandidatePage:
         return HostCandidatePage(seq=self.seq, source="~/.ssh/config", candidates=self.candidates)
@@ -112,6 +137,14 @@ class FakeRemoteHosts(ABC):
     @performs(install.PLAN_HOST_UNINSTALL)
     def _plan_host_uninstall(self, _name: str) -> RemoteInstallPlan:
         return self.install_plan
+
+    @performs(install.PLAN_HOST_BACK)
+    def _plan_host_back(self, _name: str) -> RemoteInstallPlan:
+        return self.install_plan
+
+    @performs(install.HOST_BACK)
+    def _host_back(self, name: str) -> Job:
+        return samples.job(JobKind.HOST_UPDATE, JobState.RUNNING, touches=f"host {name}")
 
     @performs(install.INSTALL_HOST)
     def _install_host(self, name: str, _asked: InstallOnHost) -> Job:

@@ -9,6 +9,7 @@ from engine_host.protocol.remote.hosts import RemoteHost, RemoteHostState
 from engine_host.protocol.remote.install import PlannedChange, RemoteChange, RemoteInstallPlan
 from sndr_gui.views.hosts.installing import InstallDialog
 from sndr_gui.views.hosts.page import HostsView
+from sndr_gui.views.hosts.sections.engine_host import EngineHostSection
 from tests.views.conftest import Stage
 
 MISSING = Problem(
@@ -44,14 +45,25 @@ def dialog_of(stage: Stage) -> InstallDialog:
     return next(one for one in stage.window.findChildren(InstallDialog) if one.isVisible())
 
 
+def of_engine_host(stage: Stage, shown: Any) -> dict[str, Any]:
+    """Open the host, and return the buttons of its engine host."""
+    shown.buttons.made["open"].click()
+    page = stage.window.page
+    assert isinstance(page, HostsView)
+    assert page.detail is not None
+    page.detail.show_section("Engine host")
+    section = page.detail.shown
+    assert isinstance(section, EngineHostSection)
+    return dict(section.buttons.made)
+
+
 async def test_a_host_without_ours_is_offered_the_install_with_its_plan_first(stage: Stage) -> None:
     stage.host.install_plan = PLAN
     shown = await card(stage, remote(engine_host_problem=MISSING))
-    await stage.until(lambda: shown.install.isVisible())
+    await stage.until(lambda: shown.buttons.made["install"].isVisible())
     assert shown._state.text() == "no engine host"
-    assert shown.install.toolTip().endswith("sndr host install gpu")
-    assert not shown.uninstall.isVisible()
-    shown.install.click()
+    assert shown.buttons.made["install"].toolTip().endswith("sndr host install gpu")
+    shown.buttons.made["install"].click()
     dialog = dialog_of(stage)
     assert not dialog.start.isEnabled(), "nothing is started before its plan was seen"
     await stage.until(lambda: dialog.start.isEnabled())
@@ -64,15 +76,15 @@ async def test_a_host_without_ours_is_offered_the_install_with_its_plan_first(st
     dialog.start.click()
     await stage.until(lambda: stage.host.sent("POST", "/v1/hosts/gpu/install"))
     await stage.until(lambda: shown._job.isVisible())
-    assert not shown.install.isEnabled()
+    assert not shown.buttons.made["install"].isEnabled()
 
 
 async def test_a_plan_that_cannot_work_is_not_started(stage: Stage) -> None:
     full = Finding(id="disk", severity=Severity.ERROR, message="The disk there is full.")
     stage.host.install_plan = PLAN.model_copy(update={"findings": (full,)})
     shown = await card(stage, remote(engine_host_problem=MISSING))
-    await stage.until(lambda: shown.install.isVisible())
-    shown.install.click()
+    await stage.until(lambda: shown.buttons.made["install"].isVisible())
+    shown.buttons.made["install"].click()
     dialog = dialog_of(stage)
     await stage.until(lambda: dialog.findings.isVisible())
     assert not dialog.start.isEnabled()
@@ -83,10 +95,9 @@ async def test_an_older_host_is_offered_the_update(stage: Stage) -> None:
     stage.host.install_plan = PLAN
     older = {"control_socket": "/nowhere", "control_token": "/nowhere", "version": "sndr 0.0.1"}
     shown = await card(stage, remote(**older))
-    await stage.until(lambda: shown.install.isVisible())
-    assert shown.install.text() == "Update…"
-    assert shown.uninstall.isVisible()
-    shown.install.click()
+    await stage.until(lambda: shown.buttons.made["update"].isVisible())
+    assert not shown.buttons.made["install"].isVisible()
+    shown.buttons.made["update"].click()
     dialog = dialog_of(stage)
     await stage.until(lambda: dialog.start.isEnabled())
     dialog.start.click()
@@ -97,11 +108,27 @@ async def test_a_removal_shows_what_goes_first(stage: Stage) -> None:
     gone = PlannedChange(kind=RemoteChange.REMOVE, what="~/.local/share/sndr\x1b[2J")
     stage.host.install_plan = RemoteInstallPlan(host="gpu", changes=(gone,))
     shown = await card(stage, remote(control_socket="/nowhere", control_token="/nowhere"))
-    await stage.until(lambda: shown.uninstall.isVisible())
-    shown.uninstall.click()
+    made = of_engine_host(stage, shown)
+    await stage.until(lambda: made["uninstall"].isVisible())
+    made["uninstall"].click()
     dialog = dialog_of(stage)
     await stage.until(lambda: dialog.start.isEnabled())
     assert "\x1b" not in dialog.diff.toPlainText()
     assert dialog.diff.toPlainText().startswith("- ~/.local/share/sndr")
     dialog.start.click()
     await stage.until(lambda: stage.host.sent("POST", "/v1/hosts/gpu/uninstall"))
+
+
+async def test_going_back_shows_its_plan_first(stage: Stage) -> None:
+    stage.host.install_plan = PLAN
+    made = of_engine_host(
+        stage, await card(stage, remote(control_socket="/nowhere", control_token="/nowhere"))
+    )
+    await stage.until(lambda: made["back"].isVisible())
+    made["back"].click()
+    dialog = dialog_of(stage)
+    await stage.until(lambda: dialog.start.isEnabled())
+    assert dialog.command.label.text() == "sndr host update gpu --back"
+    assert not dialog.offline.isVisible()
+    dialog.start.click()
+    await stage.until(lambda: stage.host.sent("POST", "/v1/hosts/gpu/update/back"))

@@ -4,14 +4,10 @@ import time
 from typing import Any
 
 import pytest
-from PySide6.QtWidgets import QLabel
 
-from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Fix, Problem, Reason
-from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.remote.hosts import (
     HostCandidate,
-    HostSheet,
     RemoteDisk,
     RemoteEngine,
     RemoteFacts,
@@ -22,7 +18,6 @@ from engine_host.protocol.remote.hosts import (
 from sndr_gui.host.notices import Notice
 from sndr_gui.models.hosts.form import HostForm, suggested_name
 from sndr_gui.views.hosts.page import HostsView
-from sndr_gui.views.hosts.sheet import SheetDialog
 from tests.views.conftest import Stage
 
 GIB = 1 << 30
@@ -119,12 +114,14 @@ async def test_a_host_is_connected_disconnected_and_removed_with_undo(stage: Sta
     card = page.cards["gpu"]
     assert card._state.text() == "not connected"
     stage.host.becomes = {"state": RemoteHostState.CONNECTED, "sentence": "Connected.", "connected_at": 1.0}
-    card.connect_it.click()
+    card.buttons.made["connect"].click()
     await stage.until(lambda: card._state.text() == "connected")
-    assert not card.connect_it.isVisible()
-    card.disconnect_it.click()
+    assert not card.buttons.made["connect"].isVisible()
+    card.buttons.made["disconnect"].click()
     await stage.until(lambda: card._state.text() == "not connected")
-    card.remove.click()
+    card.buttons.made["open"].click()
+    assert page.detail is not None
+    page.detail.buttons.made["remove"].click()
     await stage.until(lambda: "gpu" not in page.cards and told)
     action = told[-1].action
     assert action is not None
@@ -148,7 +145,9 @@ async def test_facts_are_shown_with_their_age_and_what_was_not_read_is_no_number
     await stage.until(lambda: values["GPUs"].text() == "2 × L4")
     assert values["Models"].text() == "vLLM"
     assert values["Facts"].text() == "read 5 min ago"
-    page.cards["gpu"].probe.click()
+    page.model.open("gpu")
+    assert page.detail is not None
+    page.detail.buttons.made["probe"].click()
     await stage.until(lambda: stage.host.sent("POST", "/v1/hosts/gpu/probe"))
 
 
@@ -177,21 +176,6 @@ async def test_words_of_another_machine_are_shown_and_not_obeyed(stage: Stage, h
     page = view(stage)
     await stage.until(lambda: "gpu" in page.model.facts)
     stage.window.grab()
-
-
-async def test_the_sheet_is_read_and_shown_with_what_looks_wrong(stage: Stage) -> None:
-    stage.host.set_remote(remote())
-    page = view(stage)
-    await stage.until(lambda: "gpu" in page.cards)
-    finding = Finding(id="x", severity=Severity.WARNING, message="Models are on the root disk.")
-    stage.host.sheet = HostSheet(host="gpu", findings=(finding,), markdown="# gpu\n\x1b[2J## Measured\n")
-    page.cards["gpu"].sheet.click()
-    await stage.until(lambda: page.findChildren(SheetDialog))
-    dialog = page.findChildren(SheetDialog)[0]
-    assert "## Measured" in dialog.content.toPlainText()
-    assert "\x1b" not in dialog.content.toPlainText()
-    assert any("root disk" in one.text() for one in dialog.findChildren(QLabel))
-    dialog.accept()
 
 
 @pytest.mark.parametrize(

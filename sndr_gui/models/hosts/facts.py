@@ -1,0 +1,138 @@
+"""The facts of a host as tables, each part with its age; what was not read is a dash and never a nought."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from engine_host.protocol.remote.hosts import RemoteEngine, RemoteFacts, RemoteGpu
+from sndr_gui.kit import formats
+
+Rows = tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class FactPart:
+    """One part of the facts: its age in words, why it could not be read, and what it says."""
+
+    id: str
+    title: str
+    age: str
+    problem: str = ""
+    headings: tuple[str, ...] = ()
+    rows: Rows = field(default=())
+    nothing: str = ""
+
+
+def fact_part(facts: RemoteFacts | None, part: str, now: float) -> FactPart:
+    """Return one part of the facts; `now` in seconds since the epoch."""
+    title, headings, rows, nothing = _PARTS[part]
+    at = facts.read_at.get(part) if facts is not None else None
+    if facts is None or at is None:
+        problem = facts.problems.get(part, "") if facts is not None else ""
+        return FactPart(part, title, "never read", problem, nothing="Read the facts to see them here.")
+    return FactPart(
+        id=part,
+        title=title,
+        age=f"read {formats.age(max(0.0, now - at))}",
+        problem=facts.problems.get(part, ""),
+        headings=headings,
+        rows=rows(facts),
+        nothing=nothing,
+    )
+
+
+def fact_parts(facts: RemoteFacts | None, now: float) -> tuple[FactPart, ...]:
+    """Return all parts."""
+    return tuple(fact_part(facts, part, now) for part in _PARTS)
+
+
+def _measured(value: float | None, unit: str) -> str:
+    return formats.UNMEASURED if value is None else f"{value:.0f} {unit}"
+
+
+def _system(facts: RemoteFacts) -> Rows:
+    said = (
+        ("System", " · ".join(filter(None, (facts.system, facts.kernel, facts.machine)))),
+        ("Processor", " · ".join(filter(None, (facts.cpu, f"{facts.cpus} CPUs" if facts.cpus else None)))),
+        ("Python", facts.python or ""),
+        ("User", " in ".join(filter(None, (facts.user, facts.home)))),
+    )
+    return tuple((caption, value or formats.UNMEASURED) for caption, value in said)
+
+
+def _memory(facts: RemoteFacts) -> Rows:
+    return (("Available", f"{formats.size(facts.memory_free)} of {formats.size(facts.memory_total)}"),)
+
+
+def _disks(facts: RemoteFacts) -> Rows:
+    return tuple(
+        (
+            disk.mount,
+            disk.device,
+            f"{formats.size(disk.free)} of {formats.size(disk.total)}",
+            ", ".join(
+                word for word, so in (("root disk", disk.is_root), ("models", disk.holds_models)) if so
+            ),
+        )
+        for disk in facts.disks
+    )
+
+
+def _gpus(facts: RemoteFacts) -> Rows:
+    return tuple(_gpu(gpu, facts) for gpu in facts.gpus)
+
+
+def _gpu(gpu: RemoteGpu, facts: RemoteFacts) -> tuple[str, ...]:
+    holders = [holder for holder in facts.holders if holder.gpu == gpu.uuid]
+    held = formats.listed([f"{one.name} ({one.pid}) {formats.size(one.memory)}" for one in holders])
+    limit = f" of {gpu.power_limit:.0f} W" if gpu.power_limit is not None else ""
+    return (
+        f"{gpu.index}",
+        gpu.name,
+        formats.used_of(gpu.memory_used, gpu.memory_total),
+        formats.UNMEASURED if gpu.utilization is None else f"{gpu.utilization:.0f} %",
+        _measured(gpu.temperature, "°C"),
+        f"{_measured(gpu.power, 'W')}{limit}",
+        held if holders else "nobody",
+    )
+
+
+def _engines(facts: RemoteFacts) -> Rows:
+    return tuple(_engine(engine) for engine in facts.engines)
+
+
+def _engine(engine: RemoteEngine) -> tuple[str, ...]:
+    listens = ", ".join(engine.listens) or "not seen"
+    return engine.kind, f"{engine.pid}", engine.user, listens, " ".join(engine.arguments)
+
+
+def _lines(lines: tuple[str, ...]) -> Rows:
+    return tuple((line,) for line in lines)
+
+
+def _tools(facts: RemoteFacts) -> Rows:
+    return tuple(sorted(facts.tools.items()))
+
+
+_Part = tuple[str, tuple[str, ...], Callable[[RemoteFacts], Rows], str]
+_PARTS: dict[str, _Part] = {
+    "gpus": (
+        "GPUs",
+        ("", "GPU", "Memory", "Busy", "Heat", "Power", "Held by"),
+        _gpus,
+        "The machine shows no NVIDIA GPU.",
+    ),
+    "engines": (
+        "Engines",
+        ("Kind", "Process", "User", "Listens on", "Command line"),
+        _engines,
+        "No engine runs there.",
+    ),
+    "disks": ("Disks", ("Mounted at", "Device", "Free", ""), _disks, "No disk was told."),
+    "memory": ("Main memory", (), _memory, ""),
+    "system": ("System", (), _system, ""),
+    "containers": ("Containers", (), lambda facts: _lines(facts.containers), "No container runs there."),
+    "units": ("Services", (), lambda facts: _lines(facts.units), "Its user has no service."),
+    "tools": ("Tools", (), _tools, "None of the tools that engines are built with was found."),
+}

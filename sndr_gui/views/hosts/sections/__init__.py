@@ -1,0 +1,1 @@
+"""The sections of one host's detail."""
