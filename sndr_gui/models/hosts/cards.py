@@ -98,8 +98,8 @@ def card_of(
         sentence=_sentence(remote, session),
         gpus=_gpus_of(session.state.host) if told and session is not None else _gpus_of_facts(facts),
         models=_models(session) if told and session is not None else _engines_of_facts(facts),
-        speed=_speed(session) if told and session is not None else formats.UNMEASURED,
-        last=_last(session) if session is not None else "",
+        speed=_speed(session) if told and session is not None else _rate_of(remote),
+        last=(_last(session) if session is not None else "") or _last_of(remote),
         age=_age_of(session) if told and session is not None else _age_of_facts(remote),
         problem=None if joined and remote.engine_host_problem is None else _problem(remote),
         can_connect=not joined,
@@ -187,6 +187,18 @@ def _last(session: Session) -> str:
         case _:
             return ""
     return f"{formats.shortened(what, 80)}, {formats.age(max(0.0, time.time() - event.at))}"
+
+
+def _rate_of(remote: RemoteHost) -> str:
+    """Return the tokens a second that this machine's host last measured there."""
+    return formats.rate(remote.tokens_per_second) if remote.connected_at else formats.UNMEASURED
+
+
+def _last_of(remote: RemoteHost) -> str:
+    if remote.last_event is None or remote.last_event_at is None:
+        return ""
+    ago = formats.age(max(0.0, time.time() - remote.last_event_at))
+    return f"{formats.shortened(remote.last_event, 80)}, {ago}"
 
 
 def _age_of(session: Session) -> str:

@@ -57,7 +57,7 @@ class ChangeForm:
 
     @property
     def diff(self) -> str:
-        """What would change, as a diff."""
+        """The changes as a diff."""
         lines = []
         for name, (before, after) in self.changed.items():
             caption = FIELDS[name][0]

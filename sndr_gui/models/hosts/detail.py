@@ -55,12 +55,12 @@ class HostDetailModel(QObject):
 
     @property
     def remote(self) -> RemoteHost | None:
-        """What is kept of it, and the state of its connection."""
+        """The host as it is kept, with the state of its connection."""
         return self.hosts.fleet.remote(self.name)
 
     @property
     def facts(self) -> RemoteFacts | None:
-        """What was last read of it."""
+        """The facts as they were last read."""
         return self.hosts.facts.get(self.name)
 
     @property

@@ -1,4 +1,4 @@
-"""What can be done with a host, as buttons: one table for its card and for its detail."""
+"""The actions on a host as buttons: one table for its card and for its detail."""
 
 from __future__ import annotations
 

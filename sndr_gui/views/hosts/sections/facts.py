@@ -17,7 +17,7 @@ from sndr_gui.views.widgets.cards import Card
 
 
 class FactsSection(QWidget):
-    """What was read of the machine, and what was said about it."""
+    """The facts that were read, and the words that a person keeps."""
 
     def __init__(self, model: HostDetailModel) -> None:
         super().__init__()

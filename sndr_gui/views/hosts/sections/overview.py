@@ -1,4 +1,4 @@
-"""What a host has, what runs there, and what looks wrong."""
+"""GPUs and engines of a host, and everything that looks wrong there."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _NO_ROUTES = (
 
 
 class TrafficSection(QWidget):
-    """Who is asked over there, and for which ids."""
+    """The models over there, and the ids that lead to them."""
 
     def __init__(self, model: HostDetailModel, open_routes: Callable[[], object]) -> None:
         super().__init__()

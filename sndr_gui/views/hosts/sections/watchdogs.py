@@ -1,4 +1,4 @@
-"""What the watchdogs of a host's services saw last, and what changed while nobody looked."""
+"""The last looks of the watchdogs of a host's services, and the changes while nobody was there."""
 
 from __future__ import annotations
 
