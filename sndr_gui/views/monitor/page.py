@@ -45,7 +45,7 @@ class MonitorView(Page):
         self.choice = EngineChoice(model.session.state)
         self.below_header.addWidget(self.choice)
         self.graphs = GraphGrid(model)
-        self.below_header.addWidget(self.graphs.sets)
+        self.below_header.addLayout(row(self.graphs.sets, None))
         self.body.addWidget(self.graphs, 3)
         self.cancel = button(
             "Cancel request",
