@@ -9,6 +9,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 started=$SECONDS
 note() { printf '\n== %s (%d s)\n' "$1" "$((SECONDS - started))"; }
 
+# Else each run compiles the tests and their assertions anew, in each worker: a third of what collecting them takes.
+unset PYTHONDONTWRITEBYTECODE
+
 # A worker a processor, up to four: an engine takes some GB.
 tests=(.venv/bin/python -m pytest -n logical --maxprocesses 4)
 
@@ -41,5 +44,5 @@ note "the llama.cpp engine (compiled once a machine)"
 .venv/bin/sndr engine build llama.cpp --backend cpu
 
 note "hostile input, and tests with hosts, engines and the window on a display"
-# A file stays with one worker, so that the engine its tests share is started once; the quick files stay first.
+# A file stays with one worker, so that the engine its tests share is started once; the longest files come first.
 "${tests[@]}" --dist loadfile --no-loadscope-reorder --durations 20 tests/hostile tests/integration engine_host/overlay/patches tests/e2e "$@"

@@ -33,6 +33,24 @@ SETTLE = 5.0
 
 # The folders in the order in which they run: what is quick and fails most often is told first.
 FOLDERS = ("unit", "views", "hostile", "integration", "e2e")
+# Of the others these run first, the longest before all: while a long file at the end keeps one worker, the
+# others wait. docs/TESTING.md says how long each takes.
+LONGEST = (
+    "tests/integration/host/test_vllm_overlay.py",
+    "tests/integration/host/test_vllm_bisect.py",
+    "tests/integration/test_turboquant_speculation.py",
+    "tests/integration/remote/install/test_installing.py",
+    "tests/integration/host/test_vllm.py",
+    "tests/integration/test_overlay_cost.py",
+    "engine_host/overlay/patches/hybrid-speculation-prefix-cache/test_hybrid_speculation_prefix_cache.py",
+    "engine_host/overlay/patches/oom-keeps-engine/test_oom_keeps_engine.py",
+    "tests/integration/remote/install/test_over_ssh.py",
+    "tests/e2e/test_window_vllm.py",
+    "tests/integration/deploy/test_vllm_start.py",
+    "tests/integration/engines/test_vllm_install.py",
+    "tests/integration/host/test_vllm_moved_anchors.py",
+    "tests/integration/host/test_launch.py",
+)
 # What a test needs: by where its fixtures, and what its module imports, come from.
 NEEDS = {
     "tests.vllm_environment": "vllm",
@@ -60,14 +78,21 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test by its folder and by what it needs, and run the quick folders first."""
+    """Mark each test by its folder and by what it needs; run quick folders first, then the longest files."""
     for item in items:
         folder = _folder(item.path)
         if folder in {"hostile", "integration", "e2e"}:
             item.add_marker(folder)
             for marker in sorted(_needs(item)):
                 item.add_marker(marker)
-    items.sort(key=lambda item: FOLDERS.index(_folder(item.path)))
+    first = {TESTS.parent / name: place for place, name in enumerate(LONGEST)}
+    quick = FOLDERS.index("views") + 1
+
+    def turn(item: pytest.Item) -> tuple[int, int]:
+        place = FOLDERS.index(_folder(item.path))
+        return (place, 0) if place < quick else (quick, first.get(item.path, len(first) + place))
+
+    items.sort(key=turn)
 
 
 def pytest_collection_finish() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import LONGEST
 from tests.unit.test_layers import LARGE_FOLDERS, MOST_FILES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,6 +26,11 @@ def tracked() -> list[str]:
 
 def test_tree_is_small_enough_to_clone(tracked: list[str]) -> None:
     assert sum((ROOT / name).stat().st_size for name in tracked) < TREE_LIMIT
+
+
+def test_files_that_run_first_are_there(tracked: list[str]) -> None:
+    assert [name for name in LONGEST if name not in tracked] == []
+    assert len(set(LONGEST)) == len(LONGEST)
 
 
 def test_the_top_level_holds_what_was_agreed(tracked: list[str]) -> None:
