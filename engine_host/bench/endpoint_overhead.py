@@ -18,6 +18,7 @@ from pathlib import Path
 
 import psutil
 
+from engine_host.bench.comparison import Comparison, compare
 from engine_host.bench.random_model import QWEN3_06B, write_random_model
 from engine_host.core.keys.in_header import key_in_header
 from engine_host.gateway.directory import Target
@@ -57,6 +58,7 @@ class OverheadRow:
     ratio_low: float
     ratio_high: float
     tokens: int
+    comparison: Comparison
     cpu_per_token: float | None = None
 
     @property
@@ -155,6 +157,7 @@ async def run(
                 min(ratios),
                 max(ratios),
                 each,
+                compare(*([one.rate for one in side] for side in rounds)),
                 statistics.median(spent) if spent else None,
             )
         )
@@ -268,6 +271,8 @@ def told(report: OverheadReport) -> list[str]:
             f"ratio {row.ratio:.3f} ({row.ratio_low:.3f} to {row.ratio_high:.3f}), "
             f"{spent}{_verdict(row.reached)} (at least {GOAL})"
         )
+        if row.comparison.low is not None:
+            lines.append(f"  the endpoint is {row.comparison.sentence}")
     return lines
 
 

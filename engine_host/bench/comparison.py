@@ -1,0 +1,121 @@
+"""The verdict over two things that were measured in turns: faster, slower, or can't tell yet.
+
+Each round measures both, so that a machine that drifts does so for both. What is judged are the logarithms of
+the rounds' ratios: their Hodges-Lehmann estimate (the median of all means of two) with Wilcoxon's exact
+interval, which asks for no shape of the noise but symmetry, and lets one bad round in ten decide nothing.
+Source: Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3rd edition, 3.2 and 3.3.
+"""
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+LEVEL = 0.95
+"""The share of identical pairs that are not called different; that of the interval too."""
+MATTERS = 0.02
+"""The share from which on a difference is worth more runs."""
+_MOST_ROUNDS = 1000
+
+
+class Verdict(StrEnum):
+    """The result of a comparison of B with A."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    CANNOT_TELL = "cannot_tell"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """B against A: `change` is the share by which B is faster (or, below 0, slower), from `low` to `high`.
+
+    They are None where there are too few rounds for an interval. `more_rounds` are those that are likely to
+    decide, and None where it is decided, or where even a thousand would not.
+    """
+
+    verdict: Verdict
+    rounds: int
+    change: float | None = None
+    low: float | None = None
+    high: float | None = None
+    more_rounds: int | None = None
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in words."""
+        if self.low is None or self.high is None:
+            return f"can't tell: {self.more_rounds} more rounds are needed for any verdict"
+        if self.verdict is Verdict.FASTER:
+            return f"faster by {_percent(self.low)} to {_percent(self.high)} %"
+        if self.verdict is Verdict.SLOWER:
+            return f"slower by {_percent(-self.high)} to {_percent(-self.low)} %"
+        between = f"can't tell: between {-100 * self.low:.1f} % slower and {100 * self.high:.1f} % faster"
+        if self.more_rounds is None:
+            return between
+        return f"{between}; {self.more_rounds} more rounds are likely to tell"
+
+
+def compare(before: Sequence[float], after: Sequence[float]) -> Comparison:
+    """Compare speeds (more is better) of A and B, of which the first of each are of one round, and so on.
+
+    Raises ValueError for rounds without a pair, and for a speed that is not above 0 and finite.
+    """
+    if len(before) != len(after):
+        raise ValueError(f"{len(before)} rounds of A and {len(after)} of B make no pairs")
+    if not all(math.isfinite(speed) and speed > 0 for speed in (*before, *after)):
+        raise ValueError("a speed has to be above 0 and finite")
+    ratios = [math.log(b / a) for a, b in zip(before, after, strict=True)]
+    rounds = len(ratios)
+    outside = critical(rounds)
+    if outside is None:
+        return Comparison(Verdict.CANNOT_TELL, rounds, more_rounds=least_rounds() - rounds)
+    means = sorted((ratios[i] + ratios[j]) / 2 for i in range(rounds) for j in range(i, rounds))
+    low, high = means[outside], means[-1 - outside]
+    middle = (means[(len(means) - 1) // 2] + means[len(means) // 2]) / 2
+    verdict = Verdict.FASTER if low > 0 else Verdict.SLOWER if high < 0 else Verdict.CANNOT_TELL
+    more = _more_rounds(rounds, middle, (high - low) / 2) if verdict is Verdict.CANNOT_TELL else None
+    return Comparison(verdict, rounds, math.expm1(middle), math.expm1(low), math.expm1(high), more)
+
+
+@functools.cache
+def critical(rounds: int) -> int | None:
+    """Return how many of the lowest, and of the highest, means lie outside; None with too few rounds.
+
+    It is the largest number with P(T < it) ≤ (1 - level) / 2, where T is Wilcoxon's signed-rank statistic.
+    """
+    if rounds > 60:
+        # The exact distribution is normal by then to four digits.
+        middle = rounds * (rounds + 1) / 4
+        spread = math.sqrt(rounds * (rounds + 1) * (2 * rounds + 1) / 24)
+        return math.floor(middle - 1.959964 * spread)
+    ways = [1]
+    for rank in range(1, rounds + 1):
+        ways = [
+            (ways[total] if total < len(ways) else 0) + (ways[total - rank] if total >= rank else 0)
+            for total in range(len(ways) + rank)
+        ]
+    limit = (1 - LEVEL) / 2 * 2**rounds
+    below, number = 0, 0
+    while below + ways[number] <= limit:
+        below += ways[number]
+        number += 1
+    # The k lowest means lie outside with P(T < k); without one outside there is no bound at this level.
+    return number - 1 if number else None
+
+
+def least_rounds() -> int:
+    """Return the fewest rounds with which anything can be told."""
+    return next(rounds for rounds in range(1, 60) if critical(rounds) is not None)
+
+
+def _more_rounds(rounds: int, middle: float, half: float) -> int | None:
+    """Return the rounds that would make the interval as narrow as the change, or as what matters."""
+    wanted = max(abs(middle), math.log1p(MATTERS)) * 0.9
+    needed = math.ceil(rounds * (half / wanted) ** 2)
+    return needed - rounds if rounds < needed <= _MOST_ROUNDS else None
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"
