@@ -33,8 +33,15 @@ _GONE = {EngineState.UNLOADED, EngineState.FAILED}
     default="the program that started it",
     help="Who that program is, for `status`.",
 )
+@click.option(
+    "--connect-hosts",
+    is_flag=True,
+    help="Connect the hosts that were connected last, also with --owner-stdin; else it is always done.",
+)
 @command
-def serve(out: Output, host: str | None, port: int | None, owner_stdin: bool, owner: str) -> Exit | None:
+def serve(
+    out: Output, host: str | None, port: int | None, owner_stdin: bool, owner: str, connect_hosts: bool
+) -> Exit | None:
     """Run the engine host in the foreground until Ctrl+C.
 
     It serves the control socket for the window and for these commands, and the OpenAI endpoint for everyone
@@ -48,7 +55,14 @@ def serve(out: Output, host: str | None, port: int | None, owner_stdin: bool, ow
 
     # A program that starts the host reads the line of JSON, and is no terminal.
     announce = _announce if sys.stdout.isatty() and not out.as_json else None
-    options = ServeOptions(host=host, port=port, owner_stdin=owner_stdin, owner=owner, announce=announce)
+    options = ServeOptions(
+        host=host,
+        port=port,
+        owner_stdin=owner_stdin,
+        owner=owner,
+        connect_hosts=connect_hosts,
+        announce=announce,
+    )
     code = asyncio.run(serve(options))
     return Exit(code) if code in set(Exit) else Exit.FAILED
 

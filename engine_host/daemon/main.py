@@ -41,12 +41,14 @@ _COURTESY = 10.0
 class ServeOptions:
     """The way to serve; `host` and `port` win over settings.
 
-    `owner_stdin` ends the host when stdin closes; `owner` is whoever that is, in words. `announce` is told
-    what the line of JSON would say, instead of that line.
+    `owner_stdin` ends the host when stdin closes; `owner` is whoever that is, in words. With `connect_hosts`
+    the remote hosts that were connected are connected then too. `announce` is told what the line of JSON
+    would say, instead of that line.
     """
 
     owner_stdin: bool = False
     owner: str = "the program that started it"
+    connect_hosts: bool = False
     host: str | None = None
     port: int | None = None
     announce: Callable[[dict[str, Any]], None] | None = None
@@ -101,8 +103,8 @@ async def _run(
     host.lifetime.owner = options.owner if options.owner_stdin else ""
     try:
         await host.open(options.host, options.port)
-        if not options.owner_stdin:
-            # One that ends with a command or a window waits to be asked.
+        if options.connect_hosts or not options.owner_stdin:
+            # One that ends with a command waits to be asked.
             host.remote.resume()
         callers = ActiveClients(control_app(host.services, events, host.gateway.trusted_app, instance.token))
         control = HttpServer(callers, instance.bind(), name="control", protocol=_CONTROL)

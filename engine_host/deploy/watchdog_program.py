@@ -56,6 +56,11 @@ def main() -> int:
     missing = [name for name in given.file if not Path(name).exists()]
     if missing:
         return rehydrate(given, records, unit, missing)
+    if (came := records.known.pop("missing", None)) and unit.since is None:
+        # Somebody brought it from elsewhere.
+        names = ", ".join(Path(str(name)).name for name in came)
+        records.tell("rehydrated", f"{names}: there again")
+        return start(given, unit)
     if unit.since is None:
         # Not running, or on its way up or down: that is for systemd.
         records.tell("stopped", f"its service is {unit.state}")
@@ -204,15 +209,20 @@ def restart(given: argparse.Namespace, records: Records, unit: Unit, why: str, c
 def rehydrate(given: argparse.Namespace, records: Records, unit: Unit, missing: list[str]) -> int:
     """Fetch the files of the model that are gone, and start what could not start without them."""
     names = ", ".join(Path(name).name for name in missing)
+    records.known["missing"] = missing
     if not given.rehydrate:
         return records.tell("failing", f"{names}: not there, and nothing is known that fetches it")
     records.tell("rehydrating", f"{names}: not there; it is fetched again")
     ended = subprocess.run([given.rehydrate], stdin=subprocess.DEVNULL, check=False)
     if ended.returncode or not all(Path(name).exists() for name in missing):
         return records.tell("failing", f"{names}: could not be fetched (exit code {ended.returncode})")
+    del records.known["missing"]
     records.tell("rehydrated", f"{names}: fetched again and checked")
-    if unit.since is not None:
-        return 0
+    return start(given, unit) if unit.since is None else 0
+
+
+def start(given: argparse.Namespace, unit: Unit) -> int:
+    """Start what could not start without the files of its model."""
     unit.systemctl("reset-failed", given.unit)
     return unit.systemctl("start", given.unit).returncode
 

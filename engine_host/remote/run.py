@@ -135,19 +135,34 @@ async def run_over(
         ) from error
     out, err = _Capped(most), _Capped(_MOST_ERRORS)
     ended = True
+    work = [
+        asyncio.ensure_future(one)
+        for one in (_feed(process.stdin, feed), out.read(process.stdout, take), err.read(process.stderr))
+    ]
     try:
         async with asyncio.timeout(seconds):
-            await asyncio.gather(
-                _feed(process.stdin, feed), out.read(process.stdout, take), err.read(process.stderr)
-            )
+            await asyncio.gather(*work)
             await process.wait()
     except TimeoutError:
         ended = False
     finally:
-        await asyncio.shield(end_group(process))
+        for one in work:
+            one.cancel()
+        await asyncio.shield(_end(process, work))
     return RemoteOutcome(
         process.returncode if ended else None, out.taken, err.taken.decode("utf-8", "replace"), out.cut
     )
+
+
+async def _end(process: asyncio.subprocess.Process, work: Sequence[asyncio.Future[None]]) -> None:
+    """End ssh, and close what it wrote to: a pipe that is not read to its end stays open."""
+    await asyncio.gather(*work, return_exceptions=True)
+    await end_group(process)
+    for stream in (process.stdout, process.stderr):
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(2.0):
+                while stream is not None and await stream.read(1 << 16):
+                    pass
 
 
 class _Capped:

@@ -11,7 +11,7 @@ from engine_host.protocol.remote.hosts import WatchdogCheck, WatchdogEvent, Watc
 from engine_host.remote.run import SCRIPTS, RemoteOutcome, RemoteScript
 
 READ = RemoteScript.read(SCRIPTS / "read_watchdogs.py")
-_LONGEST = 500
+_LONGEST, _MOST = 500, 20
 
 Run = Callable[[RemoteScript], Awaitable[RemoteOutcome]]
 
@@ -39,7 +39,7 @@ def _service(told: dict[str, object]) -> WatchdogState:
         state = json_text.parse_object(str(told.get("state") or ""))
     except ValueError:
         return WatchdogState(service=service, events=tuple(events))
-    checks = state.get("checks")
+    checks, missing = state.get("checks"), state.get("missing")
     return WatchdogState(
         service=service,
         state=_text(state.get("state")) or "unknown",
@@ -57,6 +57,7 @@ def _service(told: dict[str, object]) -> WatchdogState:
             for one in (checks if isinstance(checks, list) else [])
             if isinstance(one, dict)
         ),
+        missing=tuple(map(_text, missing[:_MOST])) if isinstance(missing, list) else (),
         events=tuple(events),
     )
 

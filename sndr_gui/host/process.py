@@ -19,7 +19,7 @@ from engine_host.client.local_socket import open_local
 START_LIMIT = 30.0
 _TAIL_LINES = 30
 _TAIL_BYTES = 64 << 10
-_OWNED = ("--owner-stdin", "--owner", "the window that started it")
+_OWNED = ("--owner-stdin", "--owner", "the window that started it", "--connect-hosts")
 
 
 class HostStartFailed(Exception):  # noqa: N818

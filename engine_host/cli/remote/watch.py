@@ -1,6 +1,8 @@
 """`sndr host watch`: what the watchdogs of a host's services saw last."""
 
+import shlex
 import time
+from pathlib import PurePosixPath
 
 import click
 
@@ -45,6 +47,10 @@ def _lines(page: WatchdogPage, events: bool) -> list[str]:
         for check in one.checks:
             if check.ok is not True and check.detail:
                 lines.append(f"{one.service}: {check.name}: {check.detail}")
+        if one.missing:
+            folder = str(PurePosixPath(one.missing[0]).parent)
+            send = shlex.join(["sndr", "host", "send", page.host, "MODEL", "--to", folder])
+            lines.append(f"{one.service}: {', '.join(one.missing)} is not there. Send it from here: {send}")
         if events:
             lines += [
                 f"{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(event.at))}  {one.service}: "

@@ -339,7 +339,8 @@ class WatchdogState(Wire):
     """The newest look of a watchdog: `at` None for one that has not looked yet, `restarts` within six hours.
 
     `state` is one of the watchdog's words: healthy, degraded, starting, busy, failing, restarted, given_up,
-    stopped, rehydrating, rehydrated; "unknown" without one.
+    stopped, rehydrating, rehydrated; "unknown" without one. `missing` are the files of its model that are not
+    there.
     """
 
     service: str
@@ -350,6 +351,7 @@ class WatchdogState(Wire):
     failures: int = 0
     restarts: int = 0
     checks: tuple[WatchdogCheck, ...] = ()
+    missing: tuple[str, ...] = ()
     events: tuple[WatchdogEvent, ...] = ()
 
 

@@ -42,6 +42,8 @@ class Effective:
     jump: str | None
     known_hosts: tuple[str, ...] = ()
     """The files of known hosts, that first in which new keys are kept."""
+    proxy: str | None = None
+    """A command of the person's own that leads there."""
 
     @property
     def known_as(self) -> str:
@@ -126,6 +128,20 @@ class OpenSsh:
         own = ("-E", "/dev/stdout")
         return [self.program, "-F", str(config), *own, "-N", "-T", *_options(options), "--", destination]
 
+    def asking_nothing(self, destination: str, jumps: str) -> list[str]:
+        """Return the command that looks at the key of a place, by way of others, and lets nobody in."""
+        options = [
+            *("BatchMode=yes", "StrictHostKeyChecking=yes", "PreferredAuthentications=none"),
+            *("ControlMaster=no", "ControlPath=none", f"ConnectTimeout={_CONNECT}", "RemoteCommand=none"),
+            *("ClearAllForwardings=yes", "LogLevel=INFO", "UpdateHostKeys=no"),
+            *((f"ProxyJump={jumps}",) if jumps else ()),
+        ]
+        return [*self._configured(), "-E", "/dev/stdout", "-T", *_options(options), "--", destination, "exit"]
+
+    def asking_nobody(self) -> dict[str, str]:
+        """Return the environment in which ssh has nobody to ask."""
+        return self.environment({"SSH_ASKPASS_REQUIRE": "never"})
+
     def over(self, destination: str, socket: Path, *command: str) -> list[str]:
         """Return the command that runs a fixed command there over a connection that stands."""
         return [*self._sharing(socket), "-T", "--", destination, *command]
@@ -155,7 +171,7 @@ class OpenSsh:
                 evidence={"stderr": err, "exit": code},
             )
         said = dict(line.partition(" ")[::2] for line in reversed(out.splitlines()))
-        jump = said.get("proxyjump")
+        jump, proxy = said.get("proxyjump"), said.get("proxycommand")
         return Effective(
             host=said.get("hostname", destination),
             port=said.get("port", "22"),
@@ -164,6 +180,7 @@ class OpenSsh:
             key_alias=said.get("hostkeyalias"),
             known_hosts=_known_hosts(said),
             jump=None if jump in (None, "none") else jump,
+            proxy=None if proxy in (None, "none") else proxy,
         )
 
     def _configured(self) -> list[str]:

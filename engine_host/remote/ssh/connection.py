@@ -21,6 +21,7 @@ from engine_host.remote.book import KeptHost
 from engine_host.remote.ssh import failures
 from engine_host.remote.ssh.command_lines import OpenSsh, communicate, end_group
 from engine_host.remote.ssh.folder import HostFolder
+from engine_host.remote.ssh.jumps import changed_jump
 from engine_host.remote.ssh.questions import Attempt, QuestionDesk
 
 _log = logging.getLogger(__name__)
@@ -248,7 +249,10 @@ class Connection:
         ):
             told = f"Connection timed out: nothing within {_LONGEST_TRY:.0f} seconds"
         ended = failures.Ended(self.host.destination, process.returncode, told, attempt, log, effective)
-        return failures.problem_of(ended, was_connected=connected), connected
+        problem = failures.problem_of(ended, was_connected=connected)
+        if not connected and problem.reason is Reason.SSH_FAILED and failures.blames_jump(ended):
+            problem = await changed_jump(self._ssh, self.host.destination, effective) or problem
+        return problem, connected
 
     async def _end(
         self, process: asyncio.subprocess.Process, attempt: Attempt, reading: Awaitable[object]

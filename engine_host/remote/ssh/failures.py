@@ -254,7 +254,7 @@ def problem_of(ended: Ended, *, was_connected: bool) -> Problem:
             return one.problem(ended, found)
     if SshQuestionKind.HOST_KEY in ended.attempt.refused:
         return _unknown(ended)
-    if ended.effective and ended.effective.jump and any(one.words.search(ended.stderr) for one in _OWN):
+    if blames_jump(ended):
         return _jump(ended)
     for one in TABLE:
         if found := one.words.search(ended.words):
@@ -266,6 +266,12 @@ def problem_of(ended: Ended, *, was_connected: bool) -> Problem:
         ended.words.strip()[-500:] or _exit(ended.code),
         Fix(text="Try it by hand.", command=f"ssh -v {shlex.quote(ended.destination)}"),
     )
+
+
+def blames_jump(ended: Ended) -> bool:
+    """Return True where something before the machine, or a server, says that a key is not the known one."""
+    between = ended.effective is not None and (ended.effective.jump or ended.effective.proxy)
+    return bool(between) and any(one.words.search(ended.stderr) for one in _OWN)
 
 
 def refuses_forwards(words: str) -> bool:

@@ -227,6 +227,60 @@ def test_a_changed_host_key_stops_and_cannot_be_accepted(fleet: Open, machines: 
     run(work())
 
 
+def test_a_jump_host_whose_key_changed_is_named_with_the_command_that_forgets_it(
+    fleet: Open, machines: Machines
+) -> None:
+    machines.jump.stop()
+    make_key(machines.jump.host_key)
+    machines.jump.start()
+
+    async def work() -> None:
+        async with fleet() as found:
+            found.add("gpu", "gpu")
+            found.hosts.connect("gpu")
+            problem = (await found.reach("gpu", RemoteHostState.FAILED)).problem
+            assert problem is not None
+            assert problem.reason is Reason.HOST_KEY_CHANGED
+            assert "jump host before gpu" in problem.message
+            assert problem.evidence["fingerprint"] == machines.fingerprint(machines.jump)
+            assert problem.fix is not None
+            assert problem.fix.command is not None
+            assert f"[127.0.0.1]:{machines.jump.port}" in problem.fix.command
+            assert RemoteHostState.ASKING not in found.states("gpu")
+        assert not ssh_processes()
+
+    run(work())
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_a_command_of_ones_own_that_leads_there(fleet: Open, machines: Machines, changed: bool) -> None:
+    through = f"ssh -F {machines.config} -W %h:%p jump"
+    machines.write_config(
+        more=f"Host own\n  HostName 127.0.0.1\n  Port {machines.target.port}\n  ProxyCommand {through}\n"
+        f"  User root\n  IdentityFile {machines.key}\n  UserKnownHostsFile {machines.known_hosts}\n"
+    )
+    if changed:
+        machines.jump.stop()
+        make_key(machines.jump.host_key)
+        machines.jump.start()
+
+    async def work() -> None:
+        async with fleet() as found:
+            found.add("gpu", "own")
+            found.hosts.connect("gpu")
+            if not changed:
+                await found.reach("gpu")
+                return
+            problem = (await found.reach("gpu", RemoteHostState.FAILED)).problem
+            assert problem is not None
+            assert problem.reason is Reason.SSH_FAILED
+            assert problem.fix is not None
+            assert problem.fix.command == "ssh own"
+            assert RemoteHostState.RECONNECTING not in found.states("gpu"), "no other try mends it"
+
+    run(work())
+
+
 def test_a_passphrase_is_asked_for_again_until_it_is_right(fleet: Open, machines: Machines) -> None:
     machines.lock_key("open sesame")
 

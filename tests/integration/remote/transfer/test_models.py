@@ -3,8 +3,9 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+import subprocess
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -214,6 +215,57 @@ def test_a_connection_that_freezes_is_noticed_and_nobody_waits_for_one_that_is_n
 
     run(work())
     assert list((machines.far / "models").rglob("*.sndr-part"))
+
+
+def parts_in(folder: Path) -> list[Path]:
+    """Return the files that are not whole."""
+    return list(folder.rglob("*.sndr-part"))
+
+
+@contextmanager
+def small_disk(folder: Path) -> Iterator[Path]:
+    """A disk of 60 MB at a folder, which goes again."""
+    folder.mkdir(parents=True)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=60m", "tmpfs", folder], check=False)
+    if mounted.returncode:
+        pytest.skip("this user may mount no disk")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
+
+
+@pytest.mark.parametrize("way", ["send", "fetch"])
+def test_a_disk_that_fills_up_on_the_way_is_told_and_keeps_no_part(
+    desk: Callable[[], AbstractAsyncContextManager[Desk]],
+    machines: Machines,
+    checkpoint: Path,
+    tmp_path: Path,
+    way: str,
+) -> None:
+    async def work(disk: Path) -> None:
+        async with desk() as at:
+            await at.connect(model_root=str(disk))
+            if way == "send":
+                job = at.operations.send("gpu", SendModel(model=str(checkpoint)))
+            else:
+                job = at.operations.fetch("gpu", FetchModel(model=str(checkpoint), to=str(disk)))
+            await until(lambda: _share(at, job) > 0.05)
+            (disk / "somebody else's").write_bytes(bytes(25_000_000))
+            ended = await at.jobs.ended(job.id)
+            assert ended.error, "it fitted"
+            assert ended.error.reason is Reason.DISK_FULL
+            assert not parts_in(disk)
+            (disk / "somebody else's").unlink()
+            again = at.operations.send("gpu", SendModel(model=str(checkpoint)))
+            await at.done(again)
+            (disk / "somebody else's").write_bytes(bytes(15_000_000))
+            more = SendModel(model=str(checkpoint), to=str(disk / "more"))
+            plan = await at.operations.plan_send("gpu", more)
+            assert [one.id for one in plan.findings] == ["transfer.no-room"]
+
+    with small_disk(tmp_path / "disk") as disk:
+        run(work(disk))
 
 
 def test_a_cancelled_one_goes_on_later(
