@@ -36,7 +36,7 @@ _dry_run = click.option("--dry-run", is_flag=True, help="Print what would change
 
 
 @click.command("stage")
-@click.argument("name")
+@click.argument("machine", metavar="NAME")
 @click.argument("what", metavar="PRESET|MODEL")
 @launch_options
 @click.option("--as", "as_", metavar="ENGINE", help="Its public name there; the same as --name.")
@@ -47,8 +47,7 @@ _dry_run = click.option("--dry-run", is_flag=True, help="Print what would change
 @command
 def stage(
     out: Output,
-    /,
-    name: str,
+    machine: str,
     what: str,
     options: LaunchOptions,
     as_: str | None,
@@ -67,25 +66,25 @@ def stage(
     if as_ and options.name and as_ != options.name:
         raise click.UsageError("--as and --name say two names: give one of them.")
     if what.startswith(("~", ".")) or (what.endswith(".gguf") and not what.startswith("/")):
-        raise click.UsageError(f"{what!r} is a path of this machine: give the whole path on {name}.")
+        raise click.UsageError(f"{what!r} is a path of this machine: give the whole path on {machine}.")
     launch = options.request("", keep=keep)
     launch = launch.model_copy(update={"name": as_ or options.name})
     asked = StageOnHost(what=what, launch=launch, route=route, consent=accept)
     with find_or_start(daemon=True) as hold:
-        _reach(hold.client, name, out)
-        plan = hold.client.call(ops.PLAN_STAGE, asked, name=name)
+        _reach(hold.client, machine, out)
+        plan = hold.client.call(ops.PLAN_STAGE, asked, name=machine)
         if dry_run:
             out.result(plan, stage_lines(plan))
             return _exit(plan.findings)
         for line in stage_lines(plan):
             out.note(line)
         staged = StagedEngine.model_validate(
-            follow(hold.client, hold.client.call(ops.STAGE, asked, name=name), out).result
+            follow(hold.client, hold.client.call(ops.STAGE, asked, name=machine), out).result
         )
     lines = [f"{staged.target} is ready, and no route leads to it."]
-    lines += [f"Try it: sndr --host {name} chat --model {shlex.quote(staged.name)}"]
+    lines += [f"Try it: sndr --host {machine} chat --model {shlex.quote(staged.name)}"]
     lines += [f"Promote it: {staged.promote}"]
-    lines += [f"Or end it: sndr --host {name} stop {shlex.quote(staged.name)}"]
+    lines += [f"Or end it: sndr --host {machine} stop {shlex.quote(staged.name)}"]
     out.result(staged, lines)
     return None
 

@@ -72,6 +72,7 @@ class Connection:
         self._now = asyncio.Event()
         self._told_reaper = False
         self._log = _LastWords()
+        self._stood_at: str | None = None
 
     @property
     def connected(self) -> bool:
@@ -286,7 +287,10 @@ class Connection:
 
     async def _stand(self, process: asyncio.subprocess.Process) -> None:
         """Tell that it stands, and wait until ssh ends."""
-        self._tell(RemoteHostState.CONNECTED, f"Connected to {self.status.address}.")
+        now, before = self.status.address, self._stood_at
+        moved = f" It was at {before} before, and was found again." if before not in (None, now) else ""
+        self._stood_at = now
+        self._tell(RemoteHostState.CONNECTED, f"Connected to {now}.{moved}")
         session = asyncio.ensure_future(self._session(self))
         try:
             await process.wait()

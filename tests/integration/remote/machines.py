@@ -45,6 +45,7 @@ class Sshd:
     far: Path
     port: int = field(default_factory=free_port)
     extra: tuple[str, ...] = ()
+    address: str = "127.0.0.1"
     variables: tuple[str, ...] = ()
     _process: "subprocess.Popen[bytes] | None" = None
 
@@ -66,7 +67,7 @@ class Sshd:
         own = (f"HOME={self.far}", f"SNDR_HOME={self.far}", f"SNDR_CACHE={SHARED_CACHE}")
         lines = [
             f"Port {self.port}",
-            "ListenAddress 127.0.0.1",
+            f"ListenAddress {self.address}",
             f"HostKey {self.host_key}",
             f"AuthorizedKeysFile {self.folder / 'authorized_keys'}",
             "PidFile none",
@@ -94,7 +95,7 @@ class Sshd:
         end = time.monotonic() + 10
         while True:
             with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                if probe.connect_ex((self.address, self.port)) == 0:
                     return
             if self._process.poll() is not None or time.monotonic() > end:
                 raise AssertionError(f"sshd did not start: {self.log.read_text(errors='replace')[-2000:]}")
