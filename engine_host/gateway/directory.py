@@ -76,6 +76,16 @@ class Target:
         return self.context in (asked, rounded) or (most is not None and asked >= most == self.context)
 
     @property
+    def is_own_vllm(self) -> bool:
+        """True for a vLLM of this machine; what another one answers was completed there."""
+        return (
+            self.provider is None
+            and self.machine is None
+            and self.usage_on_request
+            and not self.native_infill
+        )
+
+    @property
     def engine_name(self) -> str:
         """The name by which who answers knows the model: in requests to it, and in commands about it."""
         return self.known_as or self.name

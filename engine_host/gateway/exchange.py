@@ -229,6 +229,8 @@ class Exchange:
                 raise failures.provider_unreachable(self._target) from error
             raise faults.engine_unreachable(self._target.engine_name) from error
         self._upstream = upstream
+        if self._call.passage is not None:
+            self._call.passage.begun()
         if not self._call.tentative and self._call.otherwise is None:
             # The engine has done its work, and may do the next, however long a client takes to read.
             upstream.on_complete = lambda: self._admission.release(self._ticket)

@@ -15,6 +15,9 @@ class Passage:
     lines = False
     """A stream of lines of JSON, in which no comment can stand."""
 
+    def begun(self) -> None:
+        """Note that the engine has the request."""
+
     def feed(self, data: bytes) -> bytes:
         """Return what the client gets for the next bytes of the engine's stream; raises EndpointError."""
         return data
@@ -56,6 +59,11 @@ class Two(Passage):
         self._second = second
         self.form = second.form
         self.lines = second.lines
+
+    def begun(self) -> None:
+        """Note that the engine has the request."""
+        if isinstance(self._first, Passage):
+            self._first.begun()
 
     def feed(self, data: bytes) -> bytes:
         """Return what the client gets for the next bytes; raises EndpointError."""

@@ -25,6 +25,7 @@ from engine_host.gateway.openai.infill import (
     wants_infill,
 )
 from engine_host.gateway.openai.usage import UsageFilter, asks_for_usage, with_usage
+from engine_host.gateway.openai.vllm_answer import VllmAnswer
 from engine_host.gateway.passage import Passage, Two
 from engine_host.gateway.routes.rows import Asked
 from engine_host.protocol.errors import Reason
@@ -176,9 +177,21 @@ def _plain(path: str, raw: bytes, body: dict[str, Any], target: Target) -> Call:
     if _is_read_apart(path, target) and progress.is_long(raw, body):
         long = progress.with_progress(raw)
         return Call(path, long, stream, passage=progress.ProgressFilter(), reader=READER)
+    if target.is_own_vllm:
+        told = VllmAnswer(shows_usage=asks_for_usage(body), one=_is_one(body))
+        return Call(
+            path, raw if not stream or asks_for_usage(body) else with_usage(body), stream, passage=told
+        )
     if not stream or not target.usage_on_request or asks_for_usage(body):
         return Call(path, raw, stream, reader=READER if _is_read_apart(path, target) else None)
     return Call(path, with_usage(body), stream, passage=UsageFilter())
+
+
+def _is_one(body: dict[str, Any]) -> bool:
+    """Return True for a request of one answer to one prompt."""
+    prompt = body.get("prompt")
+    several = isinstance(prompt, list) and any(isinstance(one, str | list) for one in prompt[1:])
+    return body.get("n") in (None, 1) and not several
 
 
 def _completion(raw: bytes, body: dict[str, Any], target: Target) -> Call:

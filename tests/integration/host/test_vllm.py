@@ -315,6 +315,13 @@ def test_a_stream_has_figures_that_its_client_did_not_ask_for(served: Served) ->
     assert all(chunk.choices for chunk in chunks)
     newest = served.requests().requests[0]
     assert newest.state is RequestState.DONE
+    # In llama.cpp's words, which some clients show.
+    timings = (chunks[-1].model_extra or {})["timings"]
+    assert chunks[-1].choices[0].finish_reason == "stop"
+    assert timings["prompt_n"] + timings["cache_n"] == newest.prompt_tokens
+    assert timings["predicted_n"] == newest.generated_tokens
+    assert timings["predicted_per_second"] > 0
+    assert timings["prompt_ms"] > 0
     assert newest.ttft is not None
     assert newest.prompt_tokens
     assert newest.generated_tokens is not None

@@ -93,7 +93,8 @@ def test_figures_are_asked_for_and_kept_from_a_client_that_did_not_ask(world: An
             assert request.ttft is not None
             assert request.decode_rate is not None
             requested = {**body, "stream_options": {"include_usage": True}}
-            assert frame(USAGE) in (await client.post(CHAT, json=requested)).content
+            told = (await client.post(CHAT, json=requested)).content
+            assert frame(USAGE).removesuffix(b"}\n\n") + b',"timings":{"prompt_n":7,"predicted_n":30,' in told
             await client.post(CHAT, json={**body, "stream": False})
             assert "stream_options" not in served.engine.received[2][1]
 
