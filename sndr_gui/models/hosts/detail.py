@@ -12,6 +12,7 @@ from engine_host.protocol.endpoint.routes import RouteStatus
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import remote_hosts as ops
+from engine_host.protocol.operations import remote_staging as staging
 from engine_host.protocol.remote.hosts import (
     ChangeRemoteHost,
     HostProfile,
@@ -21,6 +22,7 @@ from engine_host.protocol.remote.hosts import (
     RemoteHost,
     WatchdogPage,
 )
+from engine_host.protocol.remote.staging import Promotion
 from sndr_gui.models.hosts.page import HostsModel
 
 
@@ -42,6 +44,8 @@ class HostDetailModel(QObject):
         self.profile: HostProfile | None = None
         self.watchdogs: WatchdogPage | None = None
         self.routes: tuple[RouteStatus, ...] | None = None
+        self.ids: tuple[str, ...] = ()
+        self.promotions: tuple[Promotion, ...] = ()
         self.problems: dict[str, Problem] = {}
         self._pending: set[str] = set()
         self._stamp: tuple[object, ...] = ()
@@ -89,6 +93,8 @@ class HostDetailModel(QObject):
         async def work(client: AsyncControlClient) -> None:
             page = await client.call(endpoint_ops.ROUTES)
             self.routes = tuple(one for one in page.routes if self._leads_here(one))
+            self.ids = tuple(one.route.id for one in page.routes)
+            self.promotions = (await client.call(staging.PROMOTIONS, name=self.name)).promotions
 
         self._send("routes", work)
 

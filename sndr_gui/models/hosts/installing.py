@@ -13,18 +13,12 @@ from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.jobs import Job, JobKind
 from engine_host.protocol.operations import remote_install as ops
-from engine_host.protocol.remote.install import InstallOnHost, RemoteChange, RemoteInstallPlan
+from engine_host.protocol.remote.install import InstallOnHost, RemoteInstallPlan
 from sndr_gui.host.session import Session
-from sndr_gui.kit import formats
+from sndr_gui.models.hosts.planned import diff_of
 
-_SIGNS = {
-    RemoteChange.ADD: "+",
-    RemoteChange.CHANGE: "@",
-    RemoteChange.REMOVE: "-",
-    RemoteChange.KEEP: " ",
-    RemoteChange.RUN: "$",
-}
 KINDS = (JobKind.HOST_INSTALL, JobKind.HOST_UPDATE, JobKind.HOST_UNINSTALL)
+_TOUCHED = ("host {name}", "files of {name}", "services of {name}", "stage {name}", "power of {name}")
 
 
 class Verb(StrEnum):
@@ -37,10 +31,16 @@ class Verb(StrEnum):
 
 
 def job_of(session: Session, name: str) -> Job | None:
-    """Return the newest job that changes the engine host on another machine."""
-    jobs = session.state.jobs.values()
-    mine = [job for job in jobs if job.kind in KINDS and job.touches == f"host {name}"]
+    """Return the newest job on another machine."""
+    touched = {one.format(name=name) for one in _TOUCHED}
+    mine = [job for job in session.state.jobs.values() if job.touches in touched]
     return max(mine, key=lambda job: job.created_at, default=None)
+
+
+def is_changing(session: Session, name: str) -> bool:
+    """Return True while a job changes the engine host over there."""
+    jobs = session.state.jobs.values()
+    return any(job.kind in KINDS and job.touches == f"host {name}" and not job.ended for job in jobs)
 
 
 class InstallModel(QObject):
@@ -81,13 +81,7 @@ class InstallModel(QObject):
     @property
     def diff(self) -> str:
         """The plan as a diff of that machine; a dollar sign stands before what is run there."""
-        lines = []
-        for one in self.plan.changes if self.plan is not None else ():
-            notes = [formats.size(one.size)] if one.size is not None else []
-            notes += [one.note] if one.note else []
-            lines.append(f"{_SIGNS[one.kind]} {one.what}" + (f"  ({', '.join(notes)})" if notes else ""))
-            lines += [f"{_SIGNS[one.kind]}   {line}" for line in one.text.splitlines()]
-        return "\n".join(lines)
+        return diff_of(self.plan.changes if self.plan is not None else ())
 
     def set_offline(self, offline: bool) -> None:
         """Send the packages from here, or let the machine fetch them; the plan is made anew."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from PySide6.QtWidgets import QPushButton
 
 from sndr_gui.models.hosts.cards import HostCard
-from sndr_gui.models.hosts.installing import InstallModel, Verb
+from sndr_gui.models.hosts.installing import InstallModel, Verb, is_changing
 from sndr_gui.models.hosts.page import HostsModel
 from sndr_gui.models.hosts.words import THIS_MACHINE
 from sndr_gui.views.hosts.installing import InstallDialog
@@ -108,8 +108,7 @@ class HostButtons(Flow):
     def show_card(self, card: HostCard) -> None:
         """Offer what is possible with a host as it is now."""
         model = self._model
-        job = model.job(self._name) if self._name else None
-        changing = job is not None and not job.ended
+        changing = bool(self._name) and is_changing(model.session, self._name)
         for action_id, made in self.made.items():
             action = _ACTIONS[action_id]
             made.setVisible(action.offered(card))

@@ -14,7 +14,9 @@ from sndr_gui.views.engine.stages import JobView
 from sndr_gui.views.hosts.actions import HostButtons
 from sndr_gui.views.hosts.sections.engine_host import EngineHostSection
 from sndr_gui.views.hosts.sections.facts import FactsSection
+from sndr_gui.views.hosts.sections.files import FilesSection
 from sndr_gui.views.hosts.sections.overview import OverviewSection
+from sndr_gui.views.hosts.sections.services import ServicesSection
 from sndr_gui.views.hosts.sections.sheet import SheetSection
 from sndr_gui.views.hosts.sections.traffic import TrafficSection
 from sndr_gui.views.hosts.sections.watchdogs import WatchdogsSection
@@ -23,7 +25,14 @@ from sndr_gui.views.widgets.layout import row
 from sndr_gui.views.widgets.problems import ProblemBox
 
 Section = (
-    OverviewSection | TrafficSection | FactsSection | WatchdogsSection | SheetSection | EngineHostSection
+    OverviewSection
+    | TrafficSection
+    | ServicesSection
+    | FilesSection
+    | FactsSection
+    | WatchdogsSection
+    | SheetSection
+    | EngineHostSection
 )
 
 
@@ -40,7 +49,7 @@ class HostDetail(QWidget):
         self._card: HostCard | None = None
         wanted = ("show", "connect", "retry", "disconnect", "probe", "install", "update", "remove")
         self.buttons = HostButtons(hosts, name, wanted)
-        self._job = JobView("change of the host")
+        self._job = JobView("job on the host")
         self._job.cancel.clicked.connect(self._on_cancel)
         self.tabs = QTabBar()
         self.tabs.setAccessibleName(f"Sections of {name}")
@@ -51,6 +60,8 @@ class HostDetail(QWidget):
         self._made: dict[str, Callable[[], Section]] = {
             "Overview": lambda: OverviewSection(self.model),
             "Engines and traffic": lambda: TrafficSection(self.model, lambda: open_page("routes")),
+            "Services": lambda: ServicesSection(self.model),
+            "Files": lambda: FilesSection(self.model),
             "Facts": lambda: FactsSection(self.model),
             "Watchdogs": lambda: WatchdogsSection(self.model),
             "Sheet": lambda: SheetSection(self.model),

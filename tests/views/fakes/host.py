@@ -71,6 +71,7 @@ from engine_host.protocol.settings import SettingPage, SettingsChange
 from engine_host.protocol.telemetry import TelemetryPage, TelemetryQuery
 from tests.views.fakes.endpoint import FakeEndpoint
 from tests.views.fakes.remote_hosts import FakeRemoteHosts
+from tests.views.fakes.remote_work import FakeRemoteWork
 from tests.views.samples import fit as fit_samples
 from tests.views.samples import host as samples
 from tests.views.samples import presets as preset_samples
@@ -84,12 +85,13 @@ class _Server(uvicorn.Server):
         yield
 
 
-class FakeHost(FakeEndpoint, FakeRemoteHosts):
+class FakeHost(FakeEndpoint, FakeRemoteHosts, FakeRemoteWork):
     """Answers like a host; the parts are plain attributes that a test may change."""
 
     def __init__(self, run_folder: Path) -> None:
         FakeEndpoint.__init__(self)
         FakeRemoteHosts.__init__(self)
+        FakeRemoteWork.__init__(self)
         self.socket = run_folder / "control.sock"
         self.token_file = run_folder / "token"
         self.run_id = "run-1"

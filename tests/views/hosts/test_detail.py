@@ -44,7 +44,9 @@ async def opened(stage: Stage, section: str = "Overview", **more: Any) -> HostDe
     detail = page.detail
     assert detail is not None
     detail.show_section(section)
-    await stage.until(lambda: detail.model.sheet is not None and detail.model.routes is not None)
+    model = detail.model
+    await stage.until(lambda: model.sheet is not None and model.routes is not None)
+    await stage.until(lambda: not model.pending("read") and not model.pending("routes"))
     return detail
 
 
@@ -60,7 +62,16 @@ async def test_a_card_opens_and_escape_comes_back_to_it(stage: Stage) -> None:
     assert page.title.text() == "gpu"
     assert not page.cards["gpu"].isVisible()
     titles = [detail.tabs.tabText(place) for place in range(detail.tabs.count())]
-    assert titles == ["Overview", "Engines and traffic", "Facts", "Watchdogs", "Sheet", "Engine host"]
+    assert titles == [
+        "Overview",
+        "Engines and traffic",
+        "Services",
+        "Files",
+        "Facts",
+        "Watchdogs",
+        "Sheet",
+        "Engine host",
+    ]
     QTest.keyClick(detail.tabs, Qt.Key.Key_Right)
     assert detail.tabs.currentIndex() == 1
     QTest.keyClick(page, Qt.Key.Key_Escape)
@@ -198,7 +209,7 @@ async def test_words_of_another_machine_widen_nothing(stage: Stage, hostile: str
     )  # fmt: skip
     stage.window.resize(900, 700)
     detail = await opened(stage, notes=hostile)
-    for title in ("Overview", "Facts", "Engine host"):
+    for title in ("Overview", "Files", "Services", "Facts", "Engine host"):
         detail.show_section(title)
         stage.window.grab()
         assert detail.shown.minimumSizeHint().width() <= 900 - 208, title

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import shlex
+import time
 from collections.abc import Callable
+from functools import partial
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from engine_host.client.request_words import readable
 from engine_host.protocol.endpoint.routes import TargetStatus
+from engine_host.protocol.remote.hosts import RemoteMode
+from sndr_gui.kit import formats
 from sndr_gui.models.hosts.detail import HostDetailModel
+from sndr_gui.models.hosts.planned import PlannedAction, PlannedJob
+from sndr_gui.models.hosts.staging import PromoteAction, RollbackAction, StageAction
 from sndr_gui.models.routes.words import STATES
+from sndr_gui.views.hosts.planned import PlannedDialog
 from sndr_gui.views.hosts.sections.plain_table import PlainTable
-from sndr_gui.views.widgets.buttons import button
+from sndr_gui.views.widgets.buttons import Button, button
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.copying import CopyField
+from sndr_gui.views.widgets.flow import Flow
 from sndr_gui.views.widgets.labels import set_text, text
+from sndr_gui.views.widgets.layout import clear, row
 
 _NO_MODELS = "No model answers there now. Start one with “Show” and the page Launch, or on that machine."
 _NO_ROUTES = (
@@ -34,8 +43,22 @@ class TrafficSection(QWidget):
         self.models = PlainTable("Models that can be asked")
         self.no_models = text(_NO_MODELS, "muted", wrap=True)
         self.route = CopyField(what="the command that leads a route there")
-        for part in (self.models, self.no_models, self.route):
+        name = model.name
+        self.stage = button(
+            "Stage…", self._on_stage, icon="rocket",
+            hint="Start an engine there with no route to it; its plan is shown first",
+            command=f"sndr host stage {name} PRESET",
+        )  # fmt: skip
+        self.promote = button(
+            "Promote…", self._on_promote, icon="upload",
+            hint="Lead a public ID to an engine there after real requests were answered",
+            command=f"sndr host promote {name} ID ENGINE",
+        )  # fmt: skip
+        for part in (self.models, self.no_models, self.route, Flow(self.stage, self.promote)):
             models.body.addWidget(part)
+        self._backs = QVBoxLayout()
+        self._backs.setSpacing(6)
+        self.backs: dict[str, Button] = {}
         self.open_routes = button(
             "Open Routes",
             open_routes,
@@ -48,6 +71,7 @@ class TrafficSection(QWidget):
         self.no_routes = text(_NO_ROUTES, "muted", wrap=True)
         led.body.addWidget(self.routes)
         led.body.addWidget(self.no_routes)
+        led.body.addLayout(self._backs)
         lines = QVBoxLayout(self)
         lines.setContentsMargins(0, 0, 0, 0)
         lines.setSpacing(14)
@@ -66,6 +90,11 @@ class TrafficSection(QWidget):
         self.route.setVisible(bool(models))
         if models:
             self.route.set_content(shlex.join(["sndr", "routes", "set", "ID", f"{name}/{models[0].id}"]))
+        ours = remote is not None and remote.mode is RemoteMode.ENGINE_HOST
+        self.stage.setVisible(ours)
+        self.stage.setEnabled(self._model.is_connected)
+        self.promote.setEnabled(self._model.is_connected and bool(models))
+        self._show_promotions()
         problem = self._model.problems.get("routes")
         found = tuple(
             (status.route.id, target.name, STATES[target.state][0], _note(target))
@@ -77,6 +106,40 @@ class TrafficSection(QWidget):
         reading = "Reading the routes…" if self._model.routes is None else _NO_ROUTES
         set_text(self.no_routes, readable(problem.message) if problem is not None else reading)
         self.no_routes.setVisible(not found)
+
+    def _show_promotions(self) -> None:
+        promoted = {one.id: one for one in self._model.promotions}
+        if list(promoted) != list(self.backs):
+            clear(self._backs)
+            self.backs = {}
+            for public_id, one in promoted.items():
+                made = button(
+                    "Roll back…", partial(self._open, RollbackAction(public_id)), icon="undo-2",
+                    hint="Lead it where it led before; its plan is shown first",
+                    command=shlex.join(["sndr", "host", "rollback", public_id]),
+                )  # fmt: skip
+                made.setAccessibleName(f"Roll back {public_id}")
+                self.backs[public_id] = made
+                ago = formats.age(max(0.0, time.time() - one.at))
+                said = readable(f"{public_id} was promoted to {one.target}, {ago}.")
+                self._backs.addLayout(row(text(said, "muted", wrap=True), made))
+        for made in self.backs.values():
+            made.setEnabled(self._model.hosts.connected)
+
+    def _on_stage(self) -> None:
+        session = self._model.hosts.fleet.known_session(self._model.name)
+        page = session.state.models if session is not None else None
+        known = tuple(one.id for one in page.models) if page is not None else ()
+        self._open(StageAction(self._model.name, known))
+
+    def _on_promote(self) -> None:
+        remote = self._model.remote
+        engines = tuple(one.id for one in remote.models) if remote is not None else ()
+        self._open(PromoteAction(self._model.name, engines, self._model.ids))
+
+    def _open(self, action: PlannedAction) -> None:
+        job = PlannedJob(self._model.hosts.session, self._model.name, action)
+        PlannedDialog(self.window(), job).open()
 
 
 def _note(target: TargetStatus) -> str:

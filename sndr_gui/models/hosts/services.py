@@ -1,0 +1,144 @@
+"""The units and containers of a machine: read, acted on, followed and removed."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Awaitable, Callable
+
+from PySide6.QtCore import QObject, Signal
+
+from engine_host.client import HostError
+from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.protocol.errors import Problem
+from engine_host.protocol.jobs import Job
+from engine_host.protocol.operations import services as ops
+from engine_host.protocol.remote.services import (
+    ActOnService,
+    RemoveService,
+    Service,
+    ServiceAction,
+    ServiceLogQuery,
+    ServiceLogs,
+    ServiceManager,
+    ServicePage,
+)
+from sndr_gui.models.hosts.page import HostsModel
+from sndr_gui.models.hosts.planned import AskedField, Planned, PlannedAction, Values, diff_of
+
+LINES = 400
+
+
+def command_for(verb: str, host: str, service: Service) -> str:
+    """Return the command that does something with a service."""
+    if verb == "logs":
+        return shlex.join(["sndr", "host", "logs", host, service.name])
+    group = ["unit"] if service.manager is ServiceManager.SYSTEMD else ["container"]
+    which = [] if service.manager is ServiceManager.SYSTEMD else ["--in", service.manager.value]
+    return shlex.join(["sndr", "host", *group, verb, host, service.name, *which])
+
+
+class ServicesModel(QObject):
+    """The services of one host.
+
+    Signals:
+        changed: something was read, or could not be
+        logs_read: a ServiceLogs
+    """
+
+    changed = Signal()
+    logs_read = Signal(object)
+
+    def __init__(self, hosts: HostsModel, name: str) -> None:
+        super().__init__()
+        self._hosts, self.name = hosts, name
+        self.page: ServicePage | None = None
+        self.problem: Problem | None = None
+        self._pending: set[str] = set()
+
+    def pending(self, what: str) -> bool:
+        """True while a command is on its way."""
+        return what in self._pending
+
+    def read(self) -> None:
+        """Ask the machine what there is."""
+
+        async def work(client: AsyncControlClient) -> None:
+            self.page = await client.call(ops.SERVICES, name=self.name)
+
+        self._send("services", work)
+
+    def act(self, service: Service, action: ServiceAction) -> None:
+        """Start, stop or restart one of ours; the job follows."""
+
+        async def work(client: AsyncControlClient) -> None:
+            job = await client.call(
+                ops.ACT_ON_SERVICE,
+                ActOnService(action=action),
+                name=self.name,
+                manager=service.manager.value,
+                service=service.name,
+            )
+            self._hosts.session.state.set_job(job)
+
+        self._send(f"{action.value} {service.name}", work)
+
+    def read_logs(self, service: Service) -> None:
+        """Read the newest lines of a service; `logs_read` follows."""
+
+        async def work(client: AsyncControlClient) -> None:
+            logs: ServiceLogs = await client.call(
+                ops.SERVICE_LOGS,
+                ServiceLogQuery(lines=LINES),
+                name=self.name,
+                manager=service.manager.value,
+                service=service.name,
+            )
+            self.logs_read.emit(logs)
+
+        self._send(f"logs {service.name}", work)
+
+    def _send(self, what: str, work: Callable[[AsyncControlClient], Awaitable[None]]) -> None:
+        if what in self._pending or not self._hosts.connected:
+            return
+        self._pending.add(what)
+        self.problem = None
+
+        def failed(error: HostError) -> None:
+            self.problem = error.problem
+
+        def done() -> None:
+            self._pending.discard(what)
+            self.changed.emit()
+
+        self._hosts.session.command(f"{what} {self.name}", work, done=done, failed=failed)
+        self.changed.emit()
+
+
+class RemoveServiceAction(PlannedAction):
+    """Stop a service of ours and remove its files."""
+
+    verb = "Remove"
+    danger = True
+    about = "It is stopped, and what was written down for it goes. Models stay."
+    fields = (AskedField("replace", "Remove also files that somebody changed there", check=True),)
+
+    def __init__(self, name: str, service: Service) -> None:
+        self.title = f"Remove {service.name} from {name}"
+        self._name, self._service = name, service
+
+    def command(self, values: Values) -> str:
+        more = " --replace" if values["replace"] == "yes" else ""
+        return command_for("remove", self._name, self._service) + more
+
+    async def plan(self, client: AsyncControlClient, values: Values) -> Planned:
+        asked = RemoveService(replace=values["replace"] == "yes")
+        plan = await client.call(ops.PLAN_SERVICE_REMOVAL, asked, **self._path)
+        return Planned(diff_of(plan.changes), plan.findings)
+
+    async def start(self, client: AsyncControlClient, values: Values) -> Job:
+        asked = RemoveService(replace=values["replace"] == "yes")
+        return await client.call(ops.REMOVE_SERVICE, asked, **self._path)
+
+    @property
+    def _path(self) -> dict[str, str]:
+        return {"name": self._name, "manager": self._service.manager.value, "service": self._service.name}

@@ -1,0 +1,86 @@
+"""The part of the FAKE host of view tests that works on other machines: files, services, promotions."""
+
+from engine_host.operations.performs import performs
+from engine_host.protocol.jobs import Job, JobKind, JobState
+from engine_host.protocol.operations import remote_staging as staging
+from engine_host.protocol.operations import remote_transfers as transfers
+from engine_host.protocol.operations import services
+from engine_host.protocol.remote.services import (
+    ActOnService,
+    RemoveService,
+    ServiceLine,
+    ServiceLogQuery,
+    ServiceLogs,
+    ServiceManager,
+    ServicePage,
+    ServicePlan,
+)
+from engine_host.protocol.remote.staging import PromoteOnHost, PromotionPage, PromotionPlan
+from engine_host.protocol.remote.transfers import FetchModel, ModelTransferPlan, SendModel, TransferWay
+from tests.views.samples import host as samples
+
+
+class FakeRemoteWork:
+    """Work that other machines of a FAKE host are asked for; the answers are plain attributes."""
+
+    def __init__(self) -> None:
+        self.services = ServicePage(host="gpu", read_at=1.0, managers=(), services=())
+        self.service_plan = ServicePlan(host="gpu", manager=ServiceManager.SYSTEMD, name="vllm")
+        self.transfer = ModelTransferPlan(
+            host="gpu", way=TransferWay.SEND, model="qwen", source="/here", folder="/srv/models"
+        )
+        self.promotion_plan = PromotionPlan(route="coder", command="sndr host promote gpu coder qwen3")
+        self.promotions = PromotionPage(seq=1, promotions=())
+
+    @performs(services.SERVICES)
+    def _services(self, _name: str) -> ServicePage:
+        return self.services
+
+    @performs(services.ACT_ON_SERVICE)
+    def _act_on_service(self, name: str, _manager: str, _service: str, _asked: ActOnService) -> Job:
+        return samples.job(JobKind.SERVICE_ACTION, JobState.RUNNING, touches=f"services of {name}")
+
+    @performs(services.PLAN_SERVICE_REMOVAL)
+    def _plan_removal(self, _name: str, _manager: str, _service: str, _asked: RemoveService) -> ServicePlan:
+        return self.service_plan
+
+    @performs(services.REMOVE_SERVICE)
+    def _remove_service(self, name: str, _manager: str, _service: str, _asked: RemoveService) -> Job:
+        return samples.job(JobKind.SERVICE_REMOVE, JobState.RUNNING, touches=f"services of {name}")
+
+    @performs(services.SERVICE_LOGS)
+    def _service_logs(self, name: str, manager: str, service: str, _asked: ServiceLogQuery) -> ServiceLogs:
+        lines = (ServiceLine(text="ready \x1b[2J"),)
+        return ServiceLogs(host=name, manager=ServiceManager(manager), name=service, lines=lines)
+
+    @performs(transfers.PLAN_SEND)
+    def _plan_send(self, _name: str, _asked: SendModel) -> ModelTransferPlan:
+        return self.transfer
+
+    @performs(transfers.SEND_MODEL)
+    def _send_model(self, name: str, _asked: SendModel) -> Job:
+        return samples.job(JobKind.HOST_SEND, JobState.RUNNING, touches=f"files of {name}")
+
+    @performs(transfers.PLAN_FETCH)
+    def _plan_fetch(self, _name: str, _asked: FetchModel) -> ModelTransferPlan:
+        return self.transfer.model_copy(update={"way": TransferWay.FETCH})
+
+    @performs(staging.PROMOTIONS)
+    def _promotions(self, _name: str) -> PromotionPage:
+        return self.promotions
+
+    @performs(staging.PLAN_PROMOTION)
+    def _plan_promotion(self, _name: str, _asked: PromoteOnHost) -> PromotionPlan:
+        return self.promotion_plan
+
+    @performs(staging.PROMOTE)
+    def _promote(self, _name: str, asked: PromoteOnHost) -> Job:
+        return samples.job(JobKind.ROUTE_PROMOTE, JobState.RUNNING, touches=f"route {asked.route}")
+
+    @performs(staging.PLAN_ROLLBACK)
+    def _plan_rollback(self, _route_id: str) -> PromotionPlan:
+        return self.promotion_plan
+
+    @performs(staging.ROLLBACK)
+    def _rollback(self, route_id: str) -> Job:
+        return samples.job(JobKind.ROUTE_ROLLBACK, JobState.RUNNING, touches=f"route {route_id}")

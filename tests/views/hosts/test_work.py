@@ -1,0 +1,144 @@
+"""Work on another machine from its detail: planned first, then a job; a FAKE host tells of both."""
+
+from typing import Any
+
+from engine_host.protocol.base import Severity
+from engine_host.protocol.endpoint.connect import EndpointModel
+from engine_host.protocol.launch.plans import Finding
+from engine_host.protocol.remote.install import PlannedChange, RemoteChange
+from engine_host.protocol.remote.services import (
+    Service,
+    ServiceManager,
+    ServicePage,
+    ServicePlan,
+    ServiceState,
+)
+from engine_host.protocol.remote.staging import Promotion, PromotionPage, PromotionPlan
+from engine_host.protocol.remote.transfers import FileStanding, TransferFile
+from sndr_gui.views.hosts.planned import PlannedDialog
+from sndr_gui.views.hosts.sections.services import ServiceLogDialog
+from tests.views.conftest import Stage
+from tests.views.hosts.test_detail import opened, words
+
+OURS = Service(manager=ServiceManager.SYSTEMD, name="sndr-qwen", ours=True, state=ServiceState.RUNNING)
+OTHERS = Service(manager=ServiceManager.DOCKER, name="db", detail="Up\x1b[2J", state=ServiceState.RUNNING)
+
+
+def dialog_of(stage: Stage) -> PlannedDialog:
+    return next(one for one in stage.window.findChildren(PlannedDialog) if one.isVisible())
+
+
+async def test_a_model_is_sent_after_its_plan_was_seen(stage: Stage) -> None:
+    files = (
+        TransferFile(name="qwen.gguf", size=1 << 30, standing=FileStanding.PART, there=1 << 29),
+        TransferFile(name="old.gguf", size=1 << 20, standing=FileStanding.SAME),
+    )
+    stage.host.transfer = stage.host.transfer.model_copy(update={"files": files, "left": 1 << 29})
+    detail = await opened(stage, "Files", model_root="/srv/models")
+    section: Any = detail.shown
+    assert "They lie in /srv/models." in words(detail)
+    section.send.click()
+    dialog = dialog_of(stage)
+    assert not dialog.start.isEnabled()
+    dialog.lines["model"].setText("qwen; rm -rf /")
+    assert dialog.command.label.text() == "sndr host send gpu 'qwen; rm -rf /'"
+    await stage.until(dialog.start.isEnabled)
+    assert "+ /srv/models/qwen.gguf  (1 GiB, 512 MiB of it are there)" in dialog.diff.toPlainText()
+    assert not stage.host.sent("POST", "/v1/hosts/gpu/send")
+    dialog.checks["replace"].setChecked(True)
+    assert not dialog.start.isEnabled(), "what was planned was something else"
+    await stage.until(dialog.start.isEnabled)
+    dialog.start.click()
+    await stage.until(lambda: stage.host.sent("POST", "/v1/hosts/gpu/send"))
+    (asked,) = stage.host.sent("POST", "/v1/hosts/gpu/send")
+    assert (asked["model"], asked["to"], asked["replace"]) == ("qwen; rm -rf /", None, True)
+    await stage.until(lambda: detail._job.isVisible())
+
+
+async def test_a_plan_with_an_error_begins_nothing(stage: Stage) -> None:
+    full = Finding(id="x", severity=Severity.ERROR, message="The disk there is full.")
+    stage.host.transfer = stage.host.transfer.model_copy(update={"findings": (full,)})
+    section: Any = (await opened(stage, "Files")).shown
+    section.fetch.click()
+    dialog = dialog_of(stage)
+    dialog.lines["model"].setText("/srv/models/qwen.gguf")
+    await stage.until(dialog.findings.isVisible)
+    assert not dialog.start.isEnabled()
+    dialog.reject()
+
+
+async def test_services_of_ours_are_acted_on_and_others_are_only_shown(stage: Stage) -> None:
+    stage.host.services = ServicePage(host="gpu", read_at=1.0, managers=(), services=(OURS, OTHERS))
+    detail = await opened(stage, "Services")
+    section: Any = detail.shown
+    await stage.until(lambda: "sndr-qwen" in section.made)
+    assert "\x1b" not in words(detail)
+    assert list(section.made) == ["sndr-qwen"]
+    made = section.made["sndr-qwen"]
+    assert made["stop"].accessibleName() == "Stop sndr-qwen"
+    assert made["stop"].toolTip().endswith("sndr host unit stop gpu sndr-qwen")
+    await stage.until(lambda: made["logs"].isEnabled())
+    made["logs"].click()
+    await stage.until(lambda: stage.window.findChildren(ServiceLogDialog))
+    (log,) = stage.window.findChildren(ServiceLogDialog)
+    assert log.content.toPlainText().startswith("ready")
+    assert "\x1b" not in log.content.toPlainText()
+    log.accept()
+    made["stop"].click()
+    path = "/v1/hosts/gpu/services/systemd/sndr-qwen"
+    await stage.until(lambda: stage.host.sent("POST", f"{path}/act"))
+    assert stage.host.sent("POST", f"{path}/act")[0]["action"] == "stop"
+
+
+async def test_a_service_is_removed_after_its_plan_was_seen(stage: Stage) -> None:
+    gone = PlannedChange(kind=RemoteChange.REMOVE, what="~/.config/systemd/user/sndr-qwen.service")
+    stage.host.services = ServicePage(host="gpu", read_at=1.0, managers=(), services=(OURS,))
+    stage.host.service_plan = ServicePlan(
+        host="gpu", manager=ServiceManager.SYSTEMD, name="sndr-qwen", changes=(gone,)
+    )
+    section: Any = (await opened(stage, "Services")).shown
+    await stage.until(lambda: section.made)
+    section.made["sndr-qwen"]["remove"].click()
+    dialog = dialog_of(stage)
+    await stage.until(dialog.start.isEnabled)
+    assert dialog.diff.toPlainText() == "- ~/.config/systemd/user/sndr-qwen.service"
+    dialog.start.click()
+    path = "/v1/hosts/gpu/services/systemd/sndr-qwen/remove"
+    await stage.until(lambda: stage.host.sent("POST", path))
+
+
+async def test_without_a_service_the_section_says_what_one_is_for(stage: Stage) -> None:
+    detail = await opened(stage, "Services")
+    await stage.until(lambda: "No service of ours is there." in words(detail))
+    assert "sndr host unit install gpu PRESET" in words(detail)
+
+
+async def test_an_engine_is_promoted_and_rolled_back(stage: Stage) -> None:
+    plan = PromotionPlan(
+        route="coder",
+        checks=("chat",),
+        changes=(PlannedChange(kind=RemoteChange.CHANGE, what="coder -> gpu/qwen3"),),
+        command="sndr host promote gpu coder qwen3",
+    )
+    stage.host.promotion_plan = plan
+    promoted = Promotion(id="coder", host="gpu", target="gpu/qwen3", at=1.0)
+    stage.host.promotions = PromotionPage(seq=1, promotions=(promoted,))
+    models = (EndpointModel(id="qwen3", context=4096, chat=True),)
+    section: Any = (await opened(stage, "Engines and traffic", models=models)).shown
+    await stage.until(lambda: section.promote.isEnabled())
+    section.promote.click()
+    dialog = dialog_of(stage)
+    assert dialog.lines["engine"].text() == "qwen3", "there is one alone"
+    dialog.lines["route"].setText("coder")
+    await stage.until(dialog.start.isEnabled)
+    assert dialog.diff.toPlainText() == "$ ask: chat\n@ coder -> gpu/qwen3"
+    dialog.start.click()
+    await stage.until(lambda: stage.host.sent("POST", "/v1/hosts/gpu/promote"))
+    await stage.until(lambda: "coder" in section.backs)
+    await stage.until(lambda: not stage.window.findChildren(PlannedDialog))
+    section.backs["coder"].click()
+    back = dialog_of(stage)
+    await stage.until(back.start.isEnabled)
+    assert back.command.label.text() == "sndr host rollback coder"
+    back.start.click()
+    await stage.until(lambda: stage.host.sent("POST", "/v1/routes/coder/rollback"))
