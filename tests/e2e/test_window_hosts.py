@@ -36,12 +36,15 @@ def _from_nothing_to_a_chat(gui: Gui, machines: Machines) -> None:
     gui.press("Tab")
     gui.wait_for_words("sndr host add gpu gpu")
     gui.click("Add")
+    gui.wait_for("Connect gpu")
+    assert wait_until(lambda: gui.find("Connect gpu") == gui.find("Connect gpu"), 10), "the cards stand"
     gui.click("Connect gpu")
     # The jump host is known, the machine is not: its key is shown, and Enter would refuse it.
     gui.wait_for("Accept", 40)
     assert gui.says(machines.fingerprint(machines.target))
     gui.click("Accept")
     gui.wait_for("gpu: connected", 60)
+    _look_at_everything_of_it(gui)
     gui.click("Show gpu", 40)
     gui.open("Home")
     gui.click("Start the demo model", 40)
@@ -55,6 +58,21 @@ def _from_nothing_to_a_chat(gui: Gui, machines: Machines) -> None:
     _lost_and_found_again(gui, machines)
     with host_client() as here:
         assert not here.call(ops.ENGINES).engines, "nothing runs on this machine"
+
+
+def _look_at_everything_of_it(gui: Gui) -> None:
+    """Open its card, go through the sections by keyboard, and come back."""
+    gui.click("Details gpu", 40)
+    gui.wait_for("Sections of gpu")
+    gui.wait_for_words("What looks wrong")
+    for said in (
+        "Models that can be asked", "Ours", "Models there", "Kept by you", "What changed",
+        "sndr host sheet gpu", "Version there",
+    ):  # fmt: skip
+        gui.press("Right")
+        gui.wait_for_words(said)
+    gui.press("Escape")
+    gui.wait_for("Details gpu")
 
 
 def _lost_and_found_again(gui: Gui, machines: Machines) -> None:

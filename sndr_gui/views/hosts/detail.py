@@ -59,7 +59,7 @@ class HostDetail(QWidget):
         self.tabs.setUsesScrollButtons(True)
         self._made: dict[str, Callable[[], Section]] = {
             "Overview": lambda: OverviewSection(self.model),
-            "Engines and traffic": lambda: TrafficSection(self.model, lambda: open_page("routes")),
+            "Traffic": lambda: TrafficSection(self.model, lambda: open_page("routes")),
             "Services": lambda: ServicesSection(self.model),
             "Files": lambda: FilesSection(self.model),
             "Facts": lambda: FactsSection(self.model),

@@ -64,7 +64,7 @@ async def test_a_card_opens_and_escape_comes_back_to_it(stage: Stage) -> None:
     titles = [detail.tabs.tabText(place) for place in range(detail.tabs.count())]
     assert titles == [
         "Overview",
-        "Engines and traffic",
+        "Traffic",
         "Services",
         "Files",
         "Facts",
@@ -143,7 +143,7 @@ async def test_routes_that_lead_there_are_shown_and_others_are_not(stage: Stage)
     )
     stage.host.routes["coder"] = led
     models = (EndpointModel(id="qwen3", context=4096, chat=True),)
-    detail = await opened(stage, "Engines and traffic", models=models)
+    detail = await opened(stage, "Traffic", models=models)
     assert "coder" in words(detail)
     assert "sndr --host gpu run qwen3" in words(detail)
     assert "sndr routes set ID gpu/qwen3" in words(detail)

@@ -124,7 +124,7 @@ async def test_an_engine_is_promoted_and_rolled_back(stage: Stage) -> None:
     promoted = Promotion(id="coder", host="gpu", target="gpu/qwen3", at=1.0)
     stage.host.promotions = PromotionPage(seq=1, promotions=(promoted,))
     models = (EndpointModel(id="qwen3", context=4096, chat=True),)
-    section: Any = (await opened(stage, "Engines and traffic", models=models)).shown
+    section: Any = (await opened(stage, "Traffic", models=models)).shown
     await stage.until(lambda: section.promote.isEnabled())
     section.promote.click()
     dialog = dialog_of(stage)
