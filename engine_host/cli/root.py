@@ -8,6 +8,7 @@ import click
 from click.shell_completion import shell_complete
 
 from engine_host import __version__
+from engine_host.cli.bench.doctor import doctor
 from engine_host.cli.bench.endpoint import endpoint
 from engine_host.cli.bench.kernels import bench
 from engine_host.cli.bench.prove import prove
@@ -102,6 +103,7 @@ for _command in (
     serve,
     status,
     top,
+    doctor,
     run,
     launch,
     stop,

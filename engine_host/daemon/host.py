@@ -47,8 +47,7 @@ from engine_host.operations.host import HostOperations, Lifetime
 from engine_host.operations.hub import HubOperations
 from engine_host.operations.installations import InstallationOperations
 from engine_host.operations.keys import KeyOperations
-from engine_host.operations.measurements.proofs import ProofOperations
-from engine_host.operations.measurements.quality import QualityOperations
+from engine_host.operations.measurements.services import measurement_services
 from engine_host.operations.models import ModelOperations
 from engine_host.operations.on_demand.entries import Entries
 from engine_host.operations.on_demand.loads import OnDemandModels
@@ -332,28 +331,20 @@ class Host:
                 self._events,
             ),
             bisections,
-            ProofOperations(
-                self._jobs,
-                self._events,
-                self._log_buffer,
-                plans,
-                proofs,
-                self._gpus.read,
-                self._environment,
-                self.engines.alive,
-                self._folders.run,
-            ),
-            QualityOperations(
+            *measurement_services(
                 self._jobs,
                 self._events,
                 self._log_buffer,
                 self._store,
                 plans,
+                proofs,
+                self.engines,
                 self.model_index.find,
                 self._environment,
-                self.engines.alive,
                 machine.words,
-                lambda: resources() / "texts",
+                self._gpus,
+                self._history,
+                self.gateway.prefixes,
                 self._folders.run,
             ),
             EnginePatchOperations(self._patch_tracker, self.engines, plans, bisections.refuse_others),

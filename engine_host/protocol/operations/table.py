@@ -3,6 +3,7 @@
 from typing import Any
 
 from engine_host.protocol.base import Version
+from engine_host.protocol.bench.diagnosis import Diagnosis, DiagnosisQuery
 from engine_host.protocol.bench.proofs import ProofPage, ProveKernels
 from engine_host.protocol.bench.quality import MeasureQuality, QualityPage
 from engine_host.protocol.engines import (
@@ -189,6 +190,13 @@ MEASURE_QUALITY = Operation(
     "Measure what types of the KV cache do to a model: perplexity, divergence from 16 bits, needles, greedy "
     "answers; the job's result is a `QualityReport`.",
     status=202, reasons=(*OF_PLANS, *_OF_FINDINGS), job=JobKind.KV_QUALITY, command="bench quality")
+
+# Why engines are slow
+
+DIAGNOSE = Operation(
+    "diagnosis", "GET", "/v1/diagnosis", DiagnosisQuery, Diagnosis,
+    "Why engines were slow in the last minutes: causes with evidence, the gravest first.",
+    reasons=(Reason.NOT_FOUND,), command="doctor")
 
 # Fit
 

@@ -40,6 +40,7 @@ from engine_host.operations.host import HostOperations, Lifetime
 from engine_host.operations.hub import HubOperations
 from engine_host.operations.installations import InstallationOperations
 from engine_host.operations.keys import KeyOperations
+from engine_host.operations.measurements.diagnosis import DiagnosisOperations
 from engine_host.operations.measurements.proofs import ProofOperations
 from engine_host.operations.measurements.quality import QualityOperations
 from engine_host.operations.models import ModelOperations
@@ -304,6 +305,9 @@ async def door() -> AsyncIterator[Door]:
                 lambda: "a machine",
                 lambda: built.folders.data / "text",
                 built.folders.run,
+            ),
+            DiagnosisOperations(
+                built.manager.alive, built.manager.get, History(), PrefixLens(), Gpus(None), events
             ),
             EnginePatchOperations(
                 EnginePatchTracker(events, built.folders.run),

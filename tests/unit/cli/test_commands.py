@@ -1,10 +1,11 @@
 """The commands against a host of canned answers."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from engine_host.cli import main
@@ -52,12 +53,19 @@ def engines(*found: dict[str, Any]) -> tuple[int, Any]:
     return 200, {"seq": 0, "engines": list(found)}
 
 
+def commands_below(group: click.Group, words: str = "sndr") -> Iterator[tuple[str, click.Command]]:
+    """Return every command with what is typed for it, groups of groups included."""
+    for name, one in group.commands.items():
+        yield f"{words} {name}", one
+        if isinstance(one, click.Group):
+            yield from commands_below(one, f"{words} {name}")
+
+
 def test_every_command_has_help_and_json() -> None:
-    for name, command in root.commands.items():
-        assert command.help, name
-        leaves = getattr(command, "commands", {"": command}).values()
-        for leaf in leaves:
-            assert "as_json" in {parameter.name for parameter in leaf.params}, f"{name} {leaf.name}"
+    for words, one in commands_below(root):
+        assert one.help, words
+        if not isinstance(one, click.Group):
+            assert "as_json" in {parameter.name for parameter in one.params}, words
 
 
 def test_version(sndr: Sndr) -> None:

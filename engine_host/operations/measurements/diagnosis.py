@@ -1,0 +1,85 @@
+"""Why engines are slow: what was measured while they worked, judged."""
+
+import time
+from collections.abc import Callable, Sequence
+
+from engine_host.core.event_log import EventLog
+from engine_host.gateway.inspection.prefix_lens import PrefixLens
+from engine_host.operations.measurements.slow_causes import Measured, busy_of, causes_of
+from engine_host.operations.performs import performs
+from engine_host.protocol.bench.diagnosis import Diagnosis, DiagnosisQuery, SlowCause
+from engine_host.protocol.engines import Engine
+from engine_host.protocol.operations import table as ops
+from engine_host.telemetry.gpus import Gpus
+from engine_host.telemetry.history import History
+
+_TURNS = 200
+_PARTS = {"kv.share": "the KV cache", "prefix_hits": "prefix hits", "requests.running": "requests"}
+
+
+class DiagnosisOperations:
+    """Judges what the history of series holds."""
+
+    def __init__(
+        self,
+        alive: Callable[[], Sequence[Engine]],
+        find_engine: Callable[[str], Engine],
+        history: History,
+        prefixes: PrefixLens,
+        gpus: Gpus,
+        events: EventLog,
+    ) -> None:
+        """`find_engine` finds by id or public name, and raises HostError(not_found)."""
+        self._alive = alive
+        self._find_engine = find_engine
+        self._history = history
+        self._prefixes = prefixes
+        self._gpus = gpus
+        self._events = events
+
+    @performs(ops.DIAGNOSE)
+    async def diagnose(self, asked: DiagnosisQuery) -> Diagnosis:
+        """Return the causes of the last minutes. Raises HostError(not_found)."""
+        since = time.time() - asked.minutes * 60
+        engines = [self._find_engine(asked.engine)] if asked.engine is not None else self._alive()
+        page = await self._history.page((), since)
+        reading = self._gpus.last
+        measured = Measured(
+            {series.name: series.values for series in page.series}, page.step, reading.gpus, self._lost(since)
+        )
+        found: list[SlowCause] = []
+        worked = {}
+        for engine in engines:
+            busy = busy_of(engine, measured)
+            worked[engine.name] = len(busy.steps) * page.step
+            # What is about the machine is said once, however many engines it slowed down.
+            said = {(cause.reason, cause.evidence.get("gpu")) for cause in found if cause.engine is None}
+            found += [
+                cause
+                for cause in causes_of(busy, measured)
+                if cause.engine is not None or (cause.reason, cause.evidence.get("gpu")) not in said
+            ]
+        return Diagnosis(
+            seq=self._events.seq,
+            seconds=asked.minutes * 60,
+            busy=worked,
+            causes=tuple(sorted(found, key=lambda cause: -cause.share)),
+            not_measured=tuple(_not_measured(engines, measured)),
+        )
+
+    def _lost(self, since: float) -> dict[str, float]:
+        lost: dict[str, float] = {}
+        for conversation in self._prefixes.conversations(_TURNS):
+            for turn in conversation.turns:
+                if turn.at >= since and turn.lost_seconds:
+                    lost[turn.engine] = lost.get(turn.engine, 0.0) + turn.lost_seconds
+        return lost
+
+
+def _not_measured(engines: Sequence[Engine], measured: Measured) -> Sequence[str]:
+    missing = [] if measured.gpus else ["GPUs: none is listed"]
+    for engine in engines:
+        parts = [words for name, words in _PARTS.items() if not measured.values(f"engine.{engine.id}.{name}")]
+        if parts:
+            missing.append(f"{engine.name}: {', '.join(parts)}")
+    return missing

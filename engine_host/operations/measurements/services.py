@@ -1,0 +1,57 @@
+"""The operations that measure and judge, made from what they share."""
+
+from collections.abc import Awaitable, Callable, Collection
+from pathlib import Path
+from typing import Any
+
+from engine_host.core.event_log import EventLog
+from engine_host.core.jobs import JobRunner
+from engine_host.core.log_buffer import LogBuffer
+from engine_host.core.package_data import resources
+from engine_host.core.store import Store
+from engine_host.engines.manager import EngineManager
+from engine_host.gateway.inspection.prefix_lens import PrefixLens
+from engine_host.launch.dependencies import Environment
+from engine_host.launch.proofs import KernelProofs
+from engine_host.library.index import IndexedModel
+from engine_host.operations.measurements.diagnosis import DiagnosisOperations
+from engine_host.operations.measurements.proofs import ProofOperations
+from engine_host.operations.measurements.quality import QualityOperations
+from engine_host.operations.plans import PlanOperations
+from engine_host.telemetry.gpus import Gpus
+from engine_host.telemetry.history import History
+
+
+def measurement_services(
+    jobs: JobRunner,
+    events: EventLog,
+    log_buffer: LogBuffer,
+    store: Store,
+    plans: PlanOperations,
+    proofs: KernelProofs,
+    engines: EngineManager,
+    find_model: Callable[[str, Collection[str]], Awaitable[IndexedModel]],
+    find_environment: Callable[[str | None], Awaitable[Environment]],
+    machine: Callable[[], str],
+    gpus: Gpus,
+    history: History,
+    prefixes: PrefixLens,
+    run_folder: Path,
+) -> tuple[Any, ...]:
+    """Return what proves kernels, measures quality and judges speed; `machine` tells its words."""
+    common = (jobs, events, log_buffer)
+    return (
+        ProofOperations(*common, plans, proofs, gpus.read, find_environment, engines.alive, run_folder),
+        QualityOperations(
+            *common,
+            store,
+            plans,
+            find_model,
+            find_environment,
+            engines.alive,
+            machine,
+            lambda: resources() / "texts",
+            run_folder,
+        ),
+        DiagnosisOperations(engines.alive, engines.get, history, prefixes, gpus, events),
+    )

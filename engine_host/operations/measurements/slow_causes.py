@@ -1,0 +1,262 @@
+"""Judge from measured series why an engine was slow. Pure: series and engines in, causes out."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from engine_host.protocol.bench.diagnosis import SlowCause, SlowReason
+from engine_host.protocol.engines import Engine
+from engine_host.protocol.errors import Fix
+from engine_host.protocol.host import Gpu
+
+Values = Sequence[float | None]
+
+_KV_FULL = 0.95
+_RAM_SHORT = 0.95
+_CPU_BUSY = 0.95
+_WORKING = 0.5
+"""The share of time from which a GPU counts as at work."""
+_LEAST = 0.1
+"""The share of the busy time from which a cause is worth a word."""
+_FEW_DRAFTS = 1.3
+"""Tokens a step below which drafts cost about what they bring."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """All series of the time looked at, on one grid of steps of `step` seconds; a gap is None."""
+
+    series: Mapping[str, Values]
+    step: float = 1.0
+    gpus: Sequence[Gpu] = ()
+    lost: Mapping[str, float] = field(default_factory=dict)
+    """Seconds that conversations waited for prompts that were read again, by the id of the engine."""
+
+    def values(self, name: str) -> Values:
+        """Return a series; of one that was not measured nothing."""
+        return self.series.get(name, ())
+
+
+@dataclass(frozen=True)
+class Busy:
+    """The steps in which one engine worked."""
+
+    engine: Engine
+    steps: frozenset[int]
+
+    def share(self, values: Values, holds: Callable[[float], bool]) -> float | None:
+        """Return the share of the busy steps that were measured for which this holds; None without any."""
+        known = [value for step in self.steps if step < len(values) and (value := values[step]) is not None]
+        return sum(map(holds, known)) / len(known) if known else None
+
+    def mean(self, values: Values) -> float | None:
+        """Return the mean over the busy steps that were measured."""
+        known = [value for step in self.steps if step < len(values) and (value := values[step]) is not None]
+        return sum(known) / len(known) if known else None
+
+
+def busy_of(engine: Engine, measured: Measured) -> Busy:
+    """Return the steps in which an engine answered or had somebody wait."""
+    steps: set[int] = set()
+    for name in ("requests.running", "requests.waiting"):
+        values = measured.values(f"engine.{engine.id}.{name}")
+        steps.update(step for step, value in enumerate(values) if value)
+    return Busy(engine, frozenset(steps))
+
+
+def causes_of(busy: Busy, measured: Measured) -> Iterator[SlowCause]:
+    """Return what slowed an engine down while it worked; nothing for one that did not work."""
+    if busy.steps:
+        for judge in (
+            _queued,
+            _kv_full,
+            _preempted,
+            _prefix_missed,
+            _drafts_refused,
+            _eager,
+            _of_gpus,
+            _of_machine,
+        ):
+            yield from judge(busy, measured)
+
+
+def _of(busy: Busy, measured: Measured, name: str) -> Values:
+    return measured.values(f"engine.{busy.engine.id}.{name}")
+
+
+def _queued(busy: Busy, measured: Measured) -> Iterator[SlowCause]:
+    waiting = _of(busy, measured, "requests.waiting")
+    share = busy.share(waiting, lambda value: value > 0)
+    if share is not None and share >= _LEAST:
+        streams = busy.engine.plan.streams
+        most = max(value for value in waiting if value is not None)
+        yield SlowCause(
+            reason=SlowReason.QUEUED,
+            engine=busy.engine.name,
+            sentence=f"Requests waited for a free stream in {share:.0%} of the time, up to {most:.0f} at"
+            f" once; {streams} run at a time.",
+            share=share,
+            evidence={"waiting_at_most": most, "streams": float(streams)},
+            fix=Fix(
+                text="Start it with more streams, if the memory allows: fit says.",
+                command=f"sndr fit {busy.engine.plan.model} --streams {2 * streams}",
+            ),
+        )
+
+
+def _kv_full(busy: Busy, measured: Measured) -> Iterator[SlowCause]:
+    filled = _of(busy, measured, "kv.share")
+    share = busy.share(filled, lambda value: value >= _KV_FULL)
+    if share is not None and share >= _LEAST:
+        yield SlowCause(
+            reason=SlowReason.KV_FULL,
+            engine=busy.engine.name,
+            sentence=f"The KV cache was full ({_KV_FULL:.0%} and more) in {share:.0%} of the time: requests"
+            " wait for blocks, and cached prefixes are dropped.",
+            share=share,
+            fix=Fix(
+                text="Give it a smaller KV type, less context or fewer streams.",
+                command=f"sndr fit {busy.engine.plan.model}",
+            ),
+        )
+
+
+def _preempted(busy: Busy, measured: Measured) -> Iterator[SlowCause]:
+    preempted = _of(busy, measured, "preemptions")
+    total = sum(value for value in preempted if value)
+    if total:
+        share = busy.share(preempted, lambda value: value > 0) or 0.0
+        yield SlowCause(
+            reason=SlowReason.PREEMPTED,
+            engine=busy.engine.name,
+            sentence=f"{total:.0f} requests lost their KV blocks to others and were read again from the"
+            " start.",
+            share=max(share, _LEAST),
+            evidence={"preemptions": total},
+            fix=Fix(text="Run fewer streams, or give the KV cache more memory."),
+        )
+
+
+def _prefix_missed(busy: Busy, measured: Measured) -> Iterator[SlowCause]:
+    lost = measured.lost.get(busy.engine.id, 0.0)
+    seconds = len(busy.steps) * measured.step
+    hits = busy.mean(_of(busy, measured, "prefix_hits"))
+    if lost / seconds >= _LEAST:
+        found = "" if hits is None else f" {hits:.0%} of the prompts was found in the cache."
+        yield SlowCause(
+            reason=SlowReason.PREFIX_MISSED,
+            engine=busy.engine.name,
+            sentence=f"Conversations waited {lost:.0f} s for parts of their prompts that had been read"
+            f" before.{found}",
+            share=min(1.0, lost / seconds),
+            evidence={"lost_seconds": round(lost, 1), **({} if hits is None else {"hits": round(hits, 3)})},
+            fix=Fix(
+                text="See at which message each prompt parts from the one before.",
+                command="sndr requests prefix",
+            ),
+        )
+
+
+def _drafts_refused(busy: Busy, measured: Measured) -> Iterator[SlowCause]:
+    length = busy.mean(_of(busy, measured, "acceptance_length"))
+    if busy.engine.plan.speculation != "off" and length is not None and length < _FEW_DRAFTS:
+        yield SlowCause(
+            reason=SlowReason.DRAFTS_REFUSED,
+            engine=busy.engine.name,
+            sentence=f"Of the draft tokens few are accepted: {length:.2f} tokens a step, where 1 is none.",
+            share=1.0 - (length - 1.0),
+            evidence={"acceptance_length": round(length, 3)},
+            fix=Fix(
+                text="Draft fewer tokens, or start it without speculation.", settings={"speculation": "off"}
+            ),
+        )
+
+
+def _eager(busy: Busy, _measured: Measured) -> Iterator[SlowCause]:
+    settings = {setting.name: setting.value for setting in busy.engine.plan.settings}
+    if settings.get("eager") is True:
+        yield SlowCause(
+            reason=SlowReason.EAGER,
+            engine=busy.engine.name,
+            sentence="It was started without compiled graphs (eager): each step pays for every kernel's"
+            " launch.",
+            share=0.3,
+            fix=Fix(text="Start it without this setting.", settings={"eager": False}),
+        )
+
+
+def _of_gpus(busy: Busy, measured: Measured) -> Iterator[SlowCause]:
+    for gpu in measured.gpus:
+        name = f"gpu.{gpu.index}."
+        at_work = measured.values(name + "utilization")
+        steps = frozenset(
+            step for step in busy.steps if step < len(at_work) and (at_work[step] or 0.0) >= _WORKING
+        )
+        working = Busy(busy.engine, steps)
+        slowed = working.mean(measured.values(name + "throttled"))
+        if slowed is not None and slowed >= _LEAST:
+            why = (
+                ", ".join(reason.value.replace("_", " ") for reason in gpu.throttled_by or ())
+                or "power or heat"
+            )
+            yield SlowCause(
+                reason=SlowReason.THROTTLED,
+                sentence=f"GPU {gpu.index} ({gpu.name}) ran below its clocks in {slowed:.0%} of the time that"
+                f" it worked (now: {why}).",
+                share=slowed,
+                evidence={"gpu": gpu.uuid, **_measured_of(gpu)},
+                fix=Fix(text="Look at its temperature and its power limit.", command="sndr top"),
+            )
+        if (
+            gpu.pcie is not None
+            and gpu.pcie.most_width is not None
+            and gpu.pcie.width < gpu.pcie.most_width
+            and steps
+        ):
+            yield SlowCause(
+                reason=SlowReason.PCIE_NARROW,
+                sentence=f"GPU {gpu.index} has {gpu.pcie.width} of {gpu.pcie.most_width} PCIe lanes: loading"
+                " and talking to other GPUs is slower.",
+                share=_LEAST,
+                evidence={
+                    "gpu": gpu.uuid,
+                    "lanes": float(gpu.pcie.width),
+                    "most": float(gpu.pcie.most_width),
+                },
+                fix=Fix(text="Another slot of the mainboard, or its settings, may give it all of them."),
+            )
+
+
+def _measured_of(gpu: Gpu) -> dict[str, float | str]:
+    known = {
+        "temperature": gpu.temperature,
+        "power": gpu.power,
+        "power_limit": gpu.power_limit,
+        "clock": gpu.clock,
+    }
+    return {name: float(value) for name, value in known.items() if value is not None}
+
+
+def _of_machine(busy: Busy, measured: Measured) -> Iterator[SlowCause]:
+    cpu = busy.share(measured.values("cpu.share"), lambda value: value >= _CPU_BUSY)
+    if cpu is not None and cpu >= _LEAST and not measured.gpus:
+        yield SlowCause(
+            reason=SlowReason.CPU_BUSY,
+            sentence=f"Every processor was busy in {cpu:.0%} of the time that the engine worked: it computes"
+            " there, and whatever else runs takes from it.",
+            share=cpu,
+            fix=Fix(text="End what else runs, or give the engine as many threads as there are cores."),
+        )
+    used, total = measured.values("ram.used"), measured.values("ram.total")
+    shares = [
+        None if one is None or whole is None or not whole else one / whole
+        for one, whole in zip(used, total, strict=False)
+    ]
+    short = busy.share(shares, lambda value: value >= _RAM_SHORT)
+    if short is not None and short >= _LEAST:
+        yield SlowCause(
+            reason=SlowReason.RAM_SHORT,
+            sentence=f"RAM was full ({_RAM_SHORT:.0%} and more) in {short:.0%} of the time: weights that are"
+            " mapped are read from the disk again.",
+            share=short,
+            fix=Fix(text="End what else holds memory, or start a smaller quantisation.", command="sndr top"),
+        )

@@ -1,0 +1,53 @@
+"""Reasons for which an engine is slower than it could be, each with its evidence and what would help."""
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from engine_host.protocol.base import Page, Query, Wire
+from engine_host.protocol.errors import Fix
+
+
+class SlowReason(StrEnum):
+    """A reason for which an engine is slow."""
+
+    THROTTLED = "throttled"
+    PCIE_NARROW = "pcie_narrow"
+    CPU_BUSY = "cpu_busy"
+    RAM_SHORT = "ram_short"
+    QUEUED = "queued"
+    KV_FULL = "kv_full"
+    PREEMPTED = "preempted"
+    PREFIX_MISSED = "prefix_missed"
+    DRAFTS_REFUSED = "drafts_refused"
+    EAGER = "eager"
+
+
+class SlowCause(Wire):
+    """One reason; `share` is how much of the engine's busy time it concerned, 0 to 1."""
+
+    reason: SlowReason
+    engine: str | None = Field(None, description="the public name; null for the machine")
+    sentence: str
+    share: float = Field(ge=0.0, le=1.0)
+    evidence: dict[str, float | str] = Field(default_factory=dict)
+    fix: Fix | None = None
+
+
+class DiagnosisQuery(Query):
+    """One engine by id or name, or all that run; and how far back to look."""
+
+    engine: str | None = None
+    minutes: float = Field(10.0, gt=0.0, le=44_640.0, allow_inf_nan=False)
+
+
+class Diagnosis(Page):
+    """The causes, the gravest first; `busy` is the seconds in which an engine worked in the time looked at.
+
+    `not_measured` names what could not be judged, because nothing measures it on this machine or engine.
+    """
+
+    seconds: float
+    busy: dict[str, float]
+    causes: tuple[SlowCause, ...]
+    not_measured: tuple[str, ...] = ()

@@ -1,0 +1,49 @@
+"""`sndr doctor` with a real host and a real engine at work, and after a start that failed."""
+
+import json
+import time
+
+import httpx
+
+from engine_host.protocol.operations import table as ops
+from engine_host.protocol.telemetry import TelemetryQuery
+from tests.integration.host.conftest import RunningHost, wait_for
+from tests.integration.host_process import sndr
+
+
+def test_without_an_engine_it_says_so(host: RunningHost) -> None:
+    assert host.process.poll() is None
+    ended = sndr("doctor")
+    assert ended.code == 0
+    assert "No engine runs" in ended.out
+    assert sndr("doctor", "nobody", "--json").problem()["reason"] == "not_found"
+    assert sndr("doctor", "--minutes", "0").code == 2
+
+
+def test_a_queue_is_seen_and_named(host: RunningHost) -> None:
+    engine = host.start()
+    url = host.client.call(ops.HOST).endpoint.url
+    assert url is not None
+    body = {"model": engine.name, "prompt": "Tell a long story.", "max_tokens": 120, "stream": True}
+    began = time.time()
+
+    def waited() -> bool:
+        asked = TelemetryQuery(names=(f"engine.{engine.id}.requests.waiting",), since=began)
+        series = host.client.call(ops.TELEMETRY, asked).series
+        return bool(series) and sum(1 for value in series[0].values if value) >= 2
+
+    with httpx.Client(timeout=120) as client:
+        streams = [client.stream("POST", f"{url}/completions", json=body) for _ in range(10)]
+        for stream in streams:
+            stream.__enter__()
+        wait_for(waited, "a queue that was measured", 60)
+        told = json.loads(sndr("doctor", engine.name, "--json").out)
+        text = sndr("doctor", engine.name).out
+        for stream in streams:
+            stream.__exit__(None, None, None)
+    reasons = [cause["reason"] for cause in told["causes"]]
+    assert "queued" in reasons
+    assert told["busy"][engine.name] > 0
+    assert "Requests waited for a free stream" in text
+    assert f"$ sndr fit {engine.plan.model} --streams" in text
+    assert "Not measured: GPUs" in text or told["not_measured"] == []

@@ -1,0 +1,120 @@
+"""Causes of slowness: each from its own evidence, and none from what was not measured."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from engine_host.operations.measurements.slow_causes import Measured, busy_of, causes_of
+from engine_host.protocol.bench.diagnosis import SlowCause, SlowReason
+from engine_host.protocol.host import Gpu, PcieLink, ThrottleReason
+from engine_host.protocol.launch.plans import Layer, Setting
+from tests.plan_samples import engine_of, plain_plan
+
+BUSY = {"engine.e.requests.running": [0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]}
+GPU = Gpu(
+    index=0,
+    uuid="GPU-x",
+    name="RTX 3090",
+    memory_total=2,
+    memory_used=1,
+    temperature=90,
+    throttled_by=(ThrottleReason.THERMAL,),
+    pcie=PcieLink(generation=3, width=16, most_generation=4, most_width=16),
+)
+
+
+def found(
+    series: Mapping[str, Sequence[float | None]],
+    gpus: Sequence[Gpu] = (),
+    lost: float = 0.0,
+    **plan: Any,
+) -> dict[SlowReason, SlowCause]:
+    engine = engine_of(plain_plan(**plan), id="e")
+    measured = Measured({**BUSY, **series}, 1.0, gpus, {"e": lost})
+    return {cause.reason: cause for cause in causes_of(busy_of(engine, measured), measured)}
+
+
+def all_the_time(value: float | None) -> list[float | None]:
+    return [value] * 11
+
+
+def test_an_engine_that_nothing_slows_down_has_no_cause() -> None:
+    assert found({}) == {}, "what was not measured is no cause"
+    calm = {
+        "engine.e.requests.waiting": all_the_time(0.0),
+        "engine.e.kv.share": all_the_time(0.5),
+        "engine.e.preemptions": all_the_time(0.0),
+        "engine.e.acceptance_length": all_the_time(3.0),
+        "gpu.0.utilization": all_the_time(1.0),
+        "gpu.0.throttled": all_the_time(0.0),
+        "cpu.share": all_the_time(0.5),
+        "ram.used": all_the_time(10.0),
+        "ram.total": all_the_time(100.0),
+    }
+    assert found(calm, [GPU], speculation="mtp") == {}
+    assert found({name: all_the_time(None) for name in calm}, [GPU], speculation="mtp") == {}
+
+
+def test_an_engine_without_work_is_not_slow() -> None:
+    engine = engine_of(plain_plan(), id="other")
+    measured = Measured({**BUSY, "cpu.share": all_the_time(1.0)})
+    assert list(causes_of(busy_of(engine, measured), measured)) == []
+
+
+@pytest.mark.parametrize(
+    ("series", "reason", "share", "words"),
+    [
+        ({"engine.e.requests.waiting": [0, *[0] * 5, *[3] * 5]}, SlowReason.QUEUED, 0.5, "up to 3 at once"),
+        ({"engine.e.kv.share": [0, *[0.5] * 8, 0.96, 1.0]}, SlowReason.KV_FULL, 0.2, "20% of the time"),
+        ({"engine.e.preemptions": [0] * 10 + [2]}, SlowReason.PREEMPTED, 0.1, "2 requests lost"),
+        ({"cpu.share": all_the_time(1.0)}, SlowReason.CPU_BUSY, 1.0, "Every processor"),
+        (
+            {"ram.used": all_the_time(97.0), "ram.total": all_the_time(100.0)},
+            SlowReason.RAM_SHORT,
+            1.0,
+            "RAM was full",
+        ),
+    ],
+)
+def test_what_held_while_it_worked(
+    series: Mapping[str, Sequence[float | None]], reason: SlowReason, share: float, words: str
+) -> None:
+    causes = found(series)
+    assert set(causes) == {reason}
+    assert causes[reason].share == pytest.approx(share)
+    assert words in causes[reason].sentence
+    assert causes[reason].fix is not None
+
+
+def test_a_hot_gpu_counts_where_it_worked_alone() -> None:
+    half = [0.0, *[1.0] * 4, *[0.0] * 6]
+    causes = found(
+        {"gpu.0.utilization": half, "gpu.0.throttled": [0.0, 1.0, 1.0, *[0.0] * 2, *[1.0] * 6]}, [GPU]
+    )
+    assert set(causes) == {SlowReason.THROTTLED}
+    assert causes[SlowReason.THROTTLED].share == pytest.approx(0.5)
+    assert causes[SlowReason.THROTTLED].evidence["temperature"] == 90.0
+    assert "thermal" in causes[SlowReason.THROTTLED].sentence
+    narrow = GPU.model_copy(
+        update={"pcie": PcieLink(generation=3, width=4, most_generation=4, most_width=16)}
+    )
+    assert set(found({"gpu.0.utilization": half}, [narrow])) == {SlowReason.PCIE_NARROW}
+    assert found({"cpu.share": all_the_time(1.0)}, [GPU]) == {}, (
+        "with a GPU a busy processor is no cause alone"
+    )
+
+
+def test_prefix_drafts_and_eager() -> None:
+    hits = {"engine.e.prefix_hits": all_the_time(0.2)}
+    assert found(hits) == {}, "a new prompt is no miss"
+    missed = found(hits, lost=5.0)[SlowReason.PREFIX_MISSED]
+    assert missed.share == pytest.approx(0.5)
+    assert "20% of the prompts" in missed.sentence
+    drafts = {"engine.e.acceptance_length": all_the_time(1.1)}
+    assert found(drafts) == {}, "it drafts nothing"
+    refused = found(drafts, speculation="mtp")[SlowReason.DRAFTS_REFUSED]
+    assert refused.fix is not None
+    assert refused.fix.settings == {"speculation": "off"}
+    eager = Setting(name="eager", value=True, layer=Layer.OVERRIDE)
+    assert set(found({}, settings=(eager,))) == {SlowReason.EAGER}
