@@ -108,7 +108,9 @@ class DeployOperations:
             wanted = await self.wanted(asked)
         if asked.gpus:
             _check_enough(asked.gpus, wanted)
-        return replace(wanted, id=name or wanted.id, model=model or wanted.model)
+        # It is no engine of this host, so that no route here can be in its way.
+        findings = tuple(one for one in wanted.findings if one.id != "route.takes_name")
+        return replace(wanted, id=name or wanted.id, model=model or wanted.model, findings=findings)
 
     async def _check_consent(self, asked: RenderRequest) -> None:
         """Raise HostError(consent_needed): a start that is written down is the first one elsewhere."""

@@ -39,11 +39,11 @@ def launch_as_service(
     if rendering.output is not None or (rendering.address, rendering.hardware) != ("127.0.0.1", None):
         raise click.UsageError("--output, --address and --hardware go with --render, not with --in.")
     asked = {
-        "launch": launch,
+        "launch": launch.model_copy(update={"instead_of": None}),
         "service_name": _word(launch.name),
         "port": rendering.port,
         "force": rendering.force,
-        "replace": rendering.overwrite,
+        "replace": rendering.overwrite or launch.instead_of is not None,
         "dry_run": dry_run,
         "accept": accept,
     }

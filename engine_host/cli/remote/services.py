@@ -157,7 +157,12 @@ def _action(
 
 
 def install_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of a service that is installed."""
+    """Give a command with the options of a start those of a service that is installed.
+
+    Its `--replace` takes the place of that of a start: no engine of a host ends for it.
+    """
+    given: list[click.Parameter] = getattr(function, "__click_params__", [])
+    given[:] = [one for one in given if one.name != "replace"]
     for option in (
         accept_option,
         click.option("--force", is_flag=True, help="Despite findings that say that it would not start."),
@@ -205,39 +210,43 @@ def install(
 
 
 @click.command("install")
-@click.argument("name")
+@click.argument("machine", metavar="NAME")
 @click.argument("preset")
-@launch_options
 @install_options
+@launch_options
 @command
-def install_unit(out: Output, /, name: str, preset: str, options: LaunchOptions, **asked: Any) -> Exit | None:
+def install_unit(
+    out: Output, /, machine: str, preset: str, options: LaunchOptions, **asked: Any
+) -> Exit | None:
     """Have PRESET carried out by systemd on NAME, for the user that ssh logs in as, with its watchdog.
 
     The plan is shown first; what fails is undone. GPUs are those of that machine. Nothing of it needs root.
     """
-    launch = options.request("").model_copy(update={"preset": preset})
-    return _ended(
-        install(out, name, ServiceManager.SYSTEMD, {**asked, "launch": launch, "gpus": options.gpu})
-    )
+    return _ended(install(out, machine, ServiceManager.SYSTEMD, {**asked, **start_of(options, preset)}))
 
 
 @click.command("install")
-@click.argument("name")
+@click.argument("machine", metavar="NAME")
 @click.argument("preset")
 @_in
-@launch_options
 @install_options
+@launch_options
 @command
 def install_container(
-    out: Output, /, name: str, preset: str, manager: str | None, options: LaunchOptions, **asked: Any
+    out: Output, /, machine: str, preset: str, manager: str | None, options: LaunchOptions, **asked: Any
 ) -> Exit | None:
     """Have PRESET carried out by a container on NAME: Docker, or Podman where there is no Docker.
 
     The image is pulled first; what fails is undone, and what ran before runs again.
     """
-    launch = options.request("").model_copy(update={"preset": preset})
     kind = None if manager is None else ServiceManager(manager)
-    return _ended(install(out, name, kind, {**asked, "launch": launch, "gpus": options.gpu}))
+    return _ended(install(out, machine, kind, {**asked, **start_of(options, preset)}))
+
+
+def start_of(options: LaunchOptions, preset: str) -> dict[str, Any]:
+    """Return what the options of a start say of a service."""
+    launch = options.request("").model_copy(update={"preset": preset, "instead_of": None, "gpus": ()})
+    return {"launch": launch, "gpus": options.gpu, "replace": options.replace}
 
 
 def _ended(done: ServiceDone | Exit) -> Exit | None:

@@ -12,7 +12,7 @@ SERVICES = {
     ),
     "service.engine-missing": Text(
         ERROR,
-        "{program} is not on the PATH of that user on {host}, and the unit runs it.",
+        "{program} is not on the PATH of the units on {host}, and the unit runs it.",
         reason=Reason.ENGINE_UNUSABLE,
         fix="Name where it is with --program PATH, install it there, or take a container: --in docker.",
     ),
@@ -27,12 +27,14 @@ SERVICES = {
         "{host} has no {paths}.",
         reason=Reason.MODEL_FILE_MISSING,
         fix="Send the model there first, or name where it is with --model-path.",
+        command="sndr host send {host} MODEL",
     ),
     "service.model-large": Text(
         ERROR,
         "The model is a file of this machine with {size:gib} GiB; {host} does not have it.",
         reason=Reason.MODEL_FILE_MISSING,
         fix="Send it there first, and name where it is with --model-path.",
+        command="sndr host send {host} MODEL",
     ),
     "service.no-gpu": Text(
         ERROR,

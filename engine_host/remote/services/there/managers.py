@@ -92,7 +92,7 @@ def _unit(told: dict[str, str]) -> dict[str, Any]:
     detail = told.get("SubState", "")
     if detail == "auto-restart":
         state = "restarting"
-    if state == "failed":
+    if state in ("failed", "restarting"):
         detail = "%s, exit code %s" % (told.get("Result", ""), told.get("ExecMainStatus", ""))
     file_state = told.get("UnitFileState", "")
     return {
@@ -175,6 +175,13 @@ def _table(value: object) -> dict[str, Any]:
 
 def _count(text: str | None) -> int | None:
     return int(text) if text and text.isdecimal() and len(text) < 12 else None
+
+
+def path_of_units() -> str | None:
+    """The PATH that units of this user have, which is not that of a login."""
+    said = systemctl("show-environment")
+    lines = said.stdout.splitlines() if said is not None else []
+    return next((line[len("PATH=") :] for line in lines if line.startswith("PATH=")), None)
 
 
 def lasting() -> tuple[str, bool | None]:

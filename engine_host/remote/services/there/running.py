@@ -34,6 +34,7 @@ from engine_host.remote.services.there.managers import (
     containers,
     lasting,
     need,
+    path_of_units,
     service,
     systemctl,
     units,
@@ -52,7 +53,7 @@ def inspect(given: dict[str, Any]) -> dict[str, Any]:
     now = service(manager, name)
     user, lingers = lasting()
     needs = [path for path in given.get("needs", []) if not os.path.exists(os.path.expanduser(path))]
-    programs = {one: shutil.which(one) for one in given.get("programs", [])}
+    programs = {one: shutil.which(one, path=path_of_units()) for one in given.get("programs", [])}
     image = given.get("image")
     return {
         "home": folders.home,
@@ -184,6 +185,7 @@ def start(given: dict[str, Any]) -> dict[str, Any]:
     _unit_run("daemon-reload")
     unit, timer = name + ".service", name + "-watchdog.timer"
     _unit_run("enable" if given["enable"] else "disable", unit, timer)
+    _unit_run("daemon-reload")
     if given["start"]:
         systemctl("reset-failed", unit)
         _unit_run("restart", unit, timer, seconds=STOPPING)
@@ -215,6 +217,9 @@ def act(given: dict[str, Any]) -> dict[str, Any]:
     else:
         # The watchdog goes first: it would take the end for a failure.
         _unit_run(action, timer, unit, seconds=STOPPING)
+    if action in ("enable", "disable"):
+        # What it says of a unit file stays as it was until it reads it again.
+        _unit_run("daemon-reload")
     return {}
 
 
