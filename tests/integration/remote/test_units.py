@@ -146,6 +146,7 @@ def test_a_unit_over_ssh_from_nothing_and_back(units: Machines) -> None:
         asked = sndr("host", "unit", "remove", "gpu", NAME)
         assert asked.code == 2, "without a yes nothing is removed"
         assert sndr("host", "unit", "remove", "gpu", NAME, "--yes", "--replace").code == 0
+        assert sndr("host", "disconnect", "gpu").code == 0
         assert tree(far) == before
 
 
@@ -216,6 +217,7 @@ def test_a_container_over_ssh(far: Machines) -> None:
             assert "broken, as it was asked to be" in broken.problem()["cause"]
             assert answered(int(port)) == "sndr-demo", "what ran before runs again"
             assert sndr("host", "container", "remove", "gpu", NAME, "--yes").code == 0
+            assert sndr("host", "disconnect", "gpu").code == 0
             assert tree(far.far) == before
 
 

@@ -101,6 +101,8 @@ def put_files(
     new_folders = sorted({path for folder in wanted for path in missing(folder)}, key=len)
     for path in new_folders:
         os.mkdir(path, 0o700)
+    # systemd makes these when the unit starts.
+    new_folders += list(missing(folders.cache))
     made += [path for path in new_folders if path not in made]
     try:
         if again is None:
@@ -200,8 +202,6 @@ def remove_files(folders: Folders) -> list[str]:
         removed.append(path)
     made = record.get("made")
     drop_empty(made if isinstance(made, list) else [])
-    # The folder of caches is made by systemd, below others that may be there for nothing else.
-    drop_empty([os.path.dirname(folders.cache), os.path.dirname(os.path.dirname(folders.cache))])
     return removed
 
 

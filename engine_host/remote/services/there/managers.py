@@ -70,15 +70,17 @@ def _program(name: str) -> str | None:
     return shutil.which(name, path=environment_of_programs().get("PATH", os.defpath))
 
 
-def units(pattern: str = "*.service") -> list[dict[str, Any]]:
-    """The services of this user's manager that are loaded, or those of a name, loaded or not."""
-    said = systemctl("show", "--all", "--property=" + _PROPERTIES, "--", pattern)
+def units(*names: str) -> list[dict[str, Any]]:
+    """The services of this user's manager of these names; `*.service` are those that are loaded."""
+    said = systemctl("show", "--all", "--property=" + _PROPERTIES, "--", *names)
     if said is None or said.returncode != 0:
         return []
     found = [
         dict(line.partition("=")[::2] for line in block.splitlines()) for block in said.stdout.split("\n\n")
     ]
-    return [_unit(one) for one in found[:_MOST] if one.get("Id", "").endswith(".service")]
+    # One that is loaded is told of by its name, too.
+    by_name = {one["Id"]: one for one in found if one.get("Id", "").endswith(".service")}
+    return [_unit(one) for one in list(by_name.values())[:_MOST]]
 
 
 def unit(name: str) -> dict[str, Any]:

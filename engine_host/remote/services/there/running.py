@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import re
 import shutil
 import socket
 import subprocess
 from typing import Any
 
 from engine_host.deploy.watchdog_program import asked as checks_of
-from engine_host.remote.install.there.places import Failed, read
+from engine_host.remote.install.there.places import Failed, names, read
 from engine_host.remote.install.there.programs import QUICK, attempt, run
 from engine_host.remote.services.there.files import (
     Folders,
@@ -42,6 +43,8 @@ from engine_host.remote.services.there.managers import (
 )
 
 _LOG = "fetch.log"
+# A template alone cannot be started, and is no service.
+_OWN_UNIT = r"[A-Za-z0-9][A-Za-z0-9:_.\\-]{0,190}\.service"
 _DAYS = 3 * 86400.0
 _STARTING = 300.0
 
@@ -83,7 +86,8 @@ def survey(_given: dict[str, Any]) -> dict[str, Any]:
     for one in told:
         if one["usable"]:
             manager = one["manager"]
-            listed += units() if manager == SYSTEMD else containers(manager)
+            own = [one for one in names(Folders("any").units) if re.fullmatch(_OWN_UNIT, one)]
+            listed += units("*.service", *own) if manager == SYSTEMD else containers(manager)
     working = {one["manager"] for one in told if one["usable"]}
     ours: dict[tuple[str, str], dict[str, Any]] = {}
     for name in of_ours():
