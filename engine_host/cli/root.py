@@ -29,6 +29,7 @@ from engine_host.cli.presets.verify import verify
 from engine_host.cli.remote.commands import host
 from engine_host.cli.remote.install import install, uninstall, update
 from engine_host.cli.remote.logs import host_logs
+from engine_host.cli.remote.pin import engine_pin, host_pin
 from engine_host.cli.remote.power import gpu, host_power
 from engine_host.cli.remote.services import container, services, unit
 from engine_host.cli.remote.sheet import profile, sheet
@@ -155,6 +156,8 @@ for _command in (
     rollback,
 ):
     host.add_command(_command)
+host.add_command(host_pin)
+engine.add_command(engine_pin)
 bench.add_command(quality)
 bench.add_command(endpoint)
 

@@ -51,6 +51,8 @@ class EngineSettings(_Group):
         ServerChoice.AUTO
     )
     own_server: str | None = None
+    vllm: str | None = Field(None, min_length=1, max_length=4096)
+    vllm_before: str | None = Field(None, min_length=1, max_length=4096)
     streams: int = Field(8, ge=1, le=256)
     context: int | None = Field(None, ge=128)
     threads: int | None = Field(None, ge=1, le=1024)

@@ -458,7 +458,7 @@ class Host:
         self._first_readings.take(self.engines.get(event.engine))
 
     async def _environment(self, wanted: str | None) -> Environment:
-        return await asyncio.to_thread(self.installations.find, wanted)
+        return await asyncio.to_thread(self.installations.find, wanted or self._settings.current.engine.vllm)
 
     def _endpoint_address(self) -> EndpointAddress:
         key = self._keys.own if self._keys.needed else None

@@ -95,6 +95,8 @@ class VllmPlans:
         resolved.set("name", model.file.name, Layer.MODEL, "from the model")
         resolved.set_given("name", request.name, Layer.OVERRIDE)
         resolved.set("installation", environment.id, Layer.HARDWARE, environment.label)
+        if self._dependencies.settings.is_set("engine.vllm"):
+            resolved.set("installation", environment.id, Layer.USER, "the pin")
         if request.installation is not None:
             resolved.set("installation", environment.id, Layer.OVERRIDE)
         resolved.add_settings(VLLM, requested)

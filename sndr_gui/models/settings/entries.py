@@ -93,6 +93,20 @@ ENTRIES = (
         "Path of a llama-server that you built yourself.",
         "path",
     ),
+    Entry(
+        "engine.vllm",
+        "Engine",
+        "vLLM",
+        "The version that starts use where none is named, such as 0.32.0-cuda; or a folder with one.",
+        "path",
+    ),
+    Entry(
+        "engine.vllm_before",
+        "Engine",
+        "vLLM before",
+        "What `sndr engine pin --back` uses again.",
+        "path",
+    ),
     Entry("engine.streams", "Engine", "Streams", "Requests in parallel.", "number"),
     Entry(
         "engine.context",
