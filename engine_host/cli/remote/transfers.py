@@ -116,4 +116,5 @@ def _lines(done: ModelTransferred) -> list[str]:
 
 def _is_path(model: str) -> bool:
     """Return True for a path of this machine: one that is written as such, or a file that is there."""
-    return model.startswith((".", "/")) or (model.lower().endswith(".gguf") and Path(model).exists())
+    like_one = "/" in model or model.lower().endswith(".gguf")
+    return model.startswith((".", "/")) or (like_one and Path(model).exists())

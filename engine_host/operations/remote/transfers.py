@@ -110,6 +110,7 @@ class ModelTransferOperations:
             source = source.called(f"{found.id}.gguf")
         root = asked.to or await folder_there(self._hosts, name)
         folder = str(PurePosixPath(root, source.name)) if source.name else root
+        told.say("")
         compared = await compared_there(self._hosts, name, source, folder, self._hashes, told)
         return self._prepared(name, TransferWay.SEND, asked, found.id, source, compared)
 
@@ -119,6 +120,7 @@ class ModelTransferOperations:
         if source.start and not source.start.lower().endswith(".gguf"):
             source = source.called(f"{PurePosixPath(asked.model).name}.gguf")
         root = files.expanded(asked.to).absolute() if asked.to else self._models.downloads().absolute()
+        told.say("")
         compared = await compared_here(self._hosts, name, source, root / source.name, self._hashes, told)
         return self._prepared(name, TransferWay.FETCH, asked, asked.model, source, compared)
 
@@ -174,6 +176,7 @@ class ModelTransferOperations:
             looked = await steadily(self._hosts, name, lambda: prepare(Told(at(2))), waits(2))
             _refuse(looked.plan)
             carried, lie, began = 0, [], time.monotonic()
+            at(3)("", None)
             told = Told(at(3))
             told.total = looked.plan.size
             for file in looked.plan.files:
