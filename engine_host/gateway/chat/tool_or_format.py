@@ -42,11 +42,15 @@ def both(body: dict[str, Any], call: Call, format_field: str = "response_format"
 
 
 class ToolOrAgain(Passage):
-    """Holds an answer back until it calls a tool, and asks for another one where it does not."""
+    """Holds an answer back until it calls a tool, and asks for another one where it does not.
 
-    def __init__(self, passage: Passage, alone: Call) -> None:
+    `longer` is asked where a whole answer, tried with `tokens` at most, was cut in a call or before a word.
+    """
+
+    def __init__(self, passage: Passage, alone: Call, longer: Call | None = None, tokens: int = 0) -> None:
         self._passage = passage
         self._alone = alone
+        self._longer, self._tokens = longer, tokens
         self._frames = WholeFrames()
         self._held = b""
         self._texts = 0
@@ -76,6 +80,9 @@ class ToolOrAgain(Passage):
 
     def convert(self, body: bytes) -> bytes:
         """Return a whole answer with a call. Raises AskAgainError for one without."""
+        is_cut = self._longer is not None and _tokens_of(body) >= self._tokens
+        if self._longer is not None and is_cut and (_calls_a_tool(body) or not _writes(body)):
+            raise AskAgainError(self._longer)
         if _calls_a_tool(body) or _thought_alone(body):
             return self._passage.convert(body)
         raise AskAgainError(self._alone)
@@ -91,10 +98,7 @@ def _has(frame: bytes, marks: tuple[bytes, ...]) -> bool:
 
 def _calls_a_tool(body: bytes) -> bool:
     """Return True for an answer that calls a tool, in the form of a chat, of Responses or of Messages."""
-    try:
-        answer = json_text.parse_object(body)
-    except ValueError:
-        return False
+    answer = _parsed(body)
     messages = [one.get("message") for one in _list(answer.get("choices")) if isinstance(one, dict)]
     if any(isinstance(one, dict) and one.get("tool_calls") for one in messages):
         return True
@@ -102,12 +106,37 @@ def _calls_a_tool(body: bytes) -> bool:
     return any(isinstance(one, dict) and one.get("type") in ("function_call", "tool_use") for one in parts)
 
 
+def _tokens_of(body: bytes) -> int:
+    """Return how many tokens an answer has, as its engine counts them."""
+    usage = _parsed(body).get("usage")
+    told = (
+        [usage.get(name) for name in ("completion_tokens", "output_tokens")]
+        if isinstance(usage, dict)
+        else []
+    )
+    return max((count for count in told if isinstance(count, int)), default=0)
+
+
+def _writes(body: bytes) -> bool:
+    """Return True for an answer with a text, in each of the three forms."""
+    answer = _parsed(body)
+    said = [one.get("message") for one in _list(answer.get("choices")) if isinstance(one, dict)]
+    parts = [*_list(answer.get("content")), *_list(answer.get("output"))]
+    return any(isinstance(one, dict) and one.get("content") for one in said) or any(
+        isinstance(one, dict) and (one.get("text") or one.get("type") == "message") for one in parts
+    )
+
+
+def _parsed(body: bytes) -> dict[str, Any]:
+    try:
+        return json_text.parse_object(body)
+    except ValueError:
+        return {}
+
+
 def _thought_alone(body: bytes) -> bool:
     """Return True for an answer in which nothing was written before its limit came."""
-    try:
-        answer = json_text.parse_object(body)
-    except ValueError:
-        return False
+    answer = _parsed(body)
     if answer.get("stop_reason") == "max_tokens":
         return not any(isinstance(one, dict) and one.get("text") for one in _list(answer.get("content")))
     choices = [one for one in _list(answer.get("choices")) if isinstance(one, dict)]

@@ -56,7 +56,7 @@ def responses(asked: Asked) -> Call:
     call = Call(asked.path, raw, asked.stream, passage=told, reader=COUNT_RESPONSES)
     if body.get("tool_choice") == "required":
         otherwise = _response_as_calls(asked, body, frame)
-        return call if otherwise is None else forced(call, otherwise)
+        return call if otherwise is None else forced(call, otherwise, "max_output_tokens")
     return both(body, call)
 
 

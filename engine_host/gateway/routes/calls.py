@@ -33,6 +33,8 @@ from engine_host.protocol.errors import Reason
 # llama.cpp reads messages, tools, schemas and pictures for it as for an answer.
 READER = "/apply-template"
 _CHAT = "/v1/chat/completions"
+_TRIED = 256
+"""Tokens in which a model that is about to call a tool has begun to."""
 
 
 def embeddings(asked: Asked) -> Call:
@@ -81,10 +83,30 @@ def chat(asked: Asked, told: Passage | None = None) -> Call:
     return forced(call, as_calls(body, asked.target, told)) if has_to_call(body) else both(body, call)
 
 
-def forced(call: Call, otherwise: Call) -> Call:
-    """Return a call that has to be answered with a tool's; `otherwise` is asked where it is not."""
-    passage = ToolOrAgain(call.passage or Passage(), otherwise)
-    return replace(call, passage=passage, tentative=True)
+def forced(call: Call, otherwise: Call, limit: str = "max_tokens") -> Call:
+    """Return a call that has to be answered with a tool's; `otherwise` is asked where it is not.
+
+    `limit` is the field with the most tokens of its answer. One that comes as a whole is tried with few: a
+    model that writes would write until its context is full before anybody sees that it calls nothing.
+    """
+    inner = call.passage or Passage()
+    whole = replace(call, passage=ToolOrAgain(inner, otherwise), tentative=True)
+    body = json.loads(call.body)
+    asked = next(
+        (body[name] for name in (limit, "max_completion_tokens") if body.get(name) is not None), None
+    )
+    if call.stream or (isinstance(asked, int) and 0 <= asked <= _TRIED):
+        return whole
+    few = {name: value for name, value in body.items() if name != "max_completion_tokens"} | {limit: _TRIED}
+    return replace(
+        call,
+        body=json.dumps(few, ensure_ascii=False).encode(),
+        passage=ToolOrAgain(inner, otherwise, whole, _TRIED),
+        tentative=True,
+        # A call that is cut may be none that the engine can read.
+        otherwise=whole,
+        otherwise_at=(500,),
+    )
 
 
 def as_calls(chat: dict[str, Any], target: Target, told: Passage | None = None) -> Call:

@@ -215,6 +215,44 @@ def test_a_call_comes_whatever_the_model_does_first(
         assert '"name"' in answer.text
 
 
+CALLS = {"tool_calls": [NATIVE], "content": None}
+
+
+@pytest.mark.parametrize(
+    ("limit", "tried", "tokens", "asked_for"),
+    [
+        ({}, {"content": "a story"}, 256, [256, None]),
+        ({"max_tokens": 2000}, CALLS, 40, [256]),
+        ({"max_completion_tokens": 2000}, CALLS, 256, [256, None]),
+        ({}, {"content": None, "reasoning_content": "hm"}, 256, [256, None]),
+        ({}, None, 0, [256, None]),
+        ({"max_tokens": 100}, {"content": "no"}, 100, [100, 100]),
+    ],
+)
+def test_a_whole_answer_is_tried_with_few_tokens(
+    world: Any, scripts: Any, limit: dict[str, Any], tried: Any, tokens: int, asked_for: list[Any]
+) -> None:
+    async def script(engine: Any, sent: dict[str, Any], writer: Any) -> None:
+        first = len(engine.received) == 1
+        if first and tried is None:
+            refused = {"error": {"code": 500, "message": "Failed to parse input", "type": "server_error"}}
+            await scripts.answers(500, json.dumps(refused).encode())(engine, sent, writer)
+            return
+        is_list = sent["tool_choice"] == "none"
+        message = {"content": LIST} if is_list else tried if first else CALLS
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        answer = {"choices": [choice], "usage": {"completion_tokens": tokens if first else 700}}
+        await scripts.answers(200, json.dumps(answer).encode())(engine, sent, writer)
+
+    body = {name: value for name, value in ASKED.items() if name != "max_tokens"} | limit
+    answer, sent, request = asked(world, script, "/v1/chat/completions", body)
+    assert answer.json()["choices"][0]["message"]["tool_calls"]
+    assert [one.get("max_tokens") for one in sent] == asked_for
+    if len(sent) == 2 and sent[1]["tool_choice"] == "required":
+        assert sent[1].get("max_completion_tokens") == limit.get("max_completion_tokens"), "as it was asked"
+        assert request.generated_tokens == 700
+
+
 RECORDED = Path(__file__).parent.parent / "recorded"
 FORMS: list[tuple[str, dict[str, Any], str]] = [
     (
