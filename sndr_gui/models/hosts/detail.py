@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable
 
 from PySide6.QtCore import QObject, Signal
@@ -13,6 +14,7 @@ from engine_host.protocol.errors import Problem
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import remote_hosts as ops
 from engine_host.protocol.operations import remote_staging as staging
+from engine_host.protocol.operations import remote_transfers as transfers
 from engine_host.protocol.remote.hosts import (
     ChangeRemoteHost,
     HostProfile,
@@ -20,10 +22,15 @@ from engine_host.protocol.remote.hosts import (
     KeepProfile,
     RemoteFacts,
     RemoteHost,
+    RemoteMode,
     WatchdogPage,
 )
 from engine_host.protocol.remote.staging import Promotion
+from engine_host.protocol.telemetry import Series, TelemetryQuery
 from sndr_gui.models.hosts.page import HostsModel
+
+SERIES_SECONDS = 600.0
+"""The time that the lines of a host's figures go back."""
 
 
 class HostDetailModel(QObject):
@@ -44,6 +51,7 @@ class HostDetailModel(QObject):
         self.profile: HostProfile | None = None
         self.watchdogs: WatchdogPage | None = None
         self.routes: tuple[RouteStatus, ...] | None = None
+        self.series: tuple[Series, ...] = ()
         self.ids: tuple[str, ...] = ()
         self.promotions: tuple[Promotion, ...] = ()
         self.problems: dict[str, Problem] = {}
@@ -97,6 +105,19 @@ class HostDetailModel(QObject):
             self.promotions = (await client.call(staging.PROMOTIONS, name=self.name)).promotions
 
         self._send("routes", work)
+
+    def read_series(self) -> None:
+        """Read the figures of the last minutes of a machine without an engine host."""
+        remote = self.remote
+        if remote is None or remote.mode is not RemoteMode.AGENTLESS or not self.is_connected:
+            return
+        since = time.time() - SERIES_SECONDS
+
+        async def work(client: AsyncControlClient) -> None:
+            asked = TelemetryQuery(since=since)
+            self.series = (await client.call(transfers.HOST_TELEMETRY, asked, name=self.name)).series
+
+        self._send("series", work)
 
     def read_watchdogs(self) -> None:
         """Ask the machine what its watchdogs saw."""

@@ -17,6 +17,7 @@ from engine_host.protocol.remote.services import (
 )
 from engine_host.protocol.remote.staging import PromoteOnHost, PromotionPage, PromotionPlan
 from engine_host.protocol.remote.transfers import FetchModel, ModelTransferPlan, SendModel, TransferWay
+from engine_host.protocol.telemetry import TelemetryPage, TelemetryQuery
 from tests.views.samples import host as samples
 
 
@@ -30,6 +31,7 @@ class FakeRemoteWork:
             host="gpu", way=TransferWay.SEND, model="qwen", source="/here", folder="/srv/models"
         )
         self.promotion_plan = PromotionPlan(route="coder", command="sndr host promote gpu coder qwen3")
+        self.series = TelemetryPage(seq=1, step=5.0, series=())
         self.promotions = PromotionPage(seq=1, promotions=())
 
     @performs(services.SERVICES)
@@ -64,6 +66,10 @@ class FakeRemoteWork:
     @performs(transfers.PLAN_FETCH)
     def _plan_fetch(self, _name: str, _asked: FetchModel) -> ModelTransferPlan:
         return self.transfer.model_copy(update={"way": TransferWay.FETCH})
+
+    @performs(transfers.HOST_TELEMETRY)
+    def _host_telemetry(self, _name: str, _asked: TelemetryQuery) -> TelemetryPage:
+        return self.series
 
     @performs(staging.PROMOTIONS)
     def _promotions(self, _name: str) -> PromotionPage:

@@ -1,5 +1,6 @@
 """Work on another machine from its detail: planned first, then a job; a FAKE host tells of both."""
 
+import time
 from typing import Any
 
 from engine_host.protocol.base import Severity
@@ -15,6 +16,7 @@ from engine_host.protocol.remote.services import (
 )
 from engine_host.protocol.remote.staging import Promotion, PromotionPage, PromotionPlan
 from engine_host.protocol.remote.transfers import FileStanding, TransferFile
+from engine_host.protocol.telemetry import Series, TelemetryPage
 from sndr_gui.views.hosts.planned import PlannedDialog
 from sndr_gui.views.hosts.sections.services import ServiceLogDialog
 from tests.views.conftest import Stage
@@ -142,3 +144,18 @@ async def test_an_engine_is_promoted_and_rolled_back(stage: Stage) -> None:
     assert back.command.label.text() == "sndr host rollback coder"
     back.start.click()
     await stage.until(lambda: stage.host.sent("POST", "/v1/routes/coder/rollback"))
+
+
+async def test_a_machine_without_an_engine_host_shows_its_figures(stage: Stage) -> None:
+    now = time.time()
+    measured = Series(
+        name="gpu.0.memory_used", unit="bytes", title="Memory of GPU 0", source="nvidia-smi",
+        at=(now - 10, now - 5, now), values=(None, 2.0**30, 2.0**31),
+    )  # fmt: skip
+    silent = measured.model_copy(update={"name": "gpu.0.power", "values": (None, None, None)})
+    stage.host.series = TelemetryPage(seq=1, step=5.0, series=(measured, silent))
+    section: Any = (await opened(stage)).shown
+    await stage.until(lambda: section.series.isVisible())
+    assert list(section.series.lines) == ["gpu.0.memory_used"], "what was not measured is no line"
+    assert section.series.lines["gpu.0.memory_used"].accessibleName() == "Memory of GPU 0, GiB: 2.0"
+    stage.window.grab()

@@ -10,6 +10,7 @@ from sndr_gui.models.hosts.detail import HostDetailModel
 from sndr_gui.models.hosts.facts import fact_part
 from sndr_gui.views.hosts.sections.plain_table import FactCard
 from sndr_gui.views.hosts.sections.profile import ProfileCard
+from sndr_gui.views.hosts.sections.series import SeriesCard
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.labels import set_text, text
 from sndr_gui.views.widgets.problems import Findings
@@ -31,7 +32,8 @@ class OverviewSection(QWidget):
         lines = QVBoxLayout(self)
         lines.setContentsMargins(0, 0, 0, 0)
         lines.setSpacing(14)
-        for part in (self.gpus, self.engines, self.wrong, self.profile):
+        self.series = SeriesCard(model)
+        for part in (self.gpus, self.series, self.engines, self.wrong, self.profile):
             lines.addWidget(part)
 
     def refresh(self) -> None:
@@ -46,3 +48,4 @@ class OverviewSection(QWidget):
         set_text(self.nothing, said)
         self.nothing.setVisible(not found)
         self.profile.refresh()
+        self.series.refresh()
