@@ -19,6 +19,7 @@ _LONGEST = 300
 _MIB, _KIB = 1 << 20, 1 << 10
 _LARGEST = 1 << 60
 _NO_DISKS = ("tmpfs", "devtmpfs", "udev", "none", "overlay", "shm", "proc", "sysfs", "efivarfs")
+_WORD = re.compile(r"\S+")
 _LINK = re.compile(r"^\s+Link \d+: [\d.]+ GB/s$")
 
 Parts = Mapping[str, Part]
@@ -96,17 +97,36 @@ def _disks(parts: Parts, _mark: str) -> dict[str, Any]:
 
 def _file_systems(lines: list[str]) -> Iterator[RemoteDisk]:
     for line in lines[1:]:
-        # A mount's name may hold spaces, and a device's too; the numbers between them do not.
-        found = re.match(r"(.+?)\s+(\d+)\s+(\d+)\s+(-?\d+)\s+\S+\s+(/.*)$", line)
-        if found is None:
+        words = list(_WORD.finditer(line))
+        at = next((at for at in range(1, len(words) - 4) if _are_sizes(words[at : at + 5])), None)
+        if at is None:
             continue
-        total, free = _bytes(found[2], _KIB), _bytes(found[4], _KIB)
+        total, free = _bytes(words[at][0], _KIB), _bytes(words[at + 2][0], _KIB)
         if not total or free is None:
             continue
-        mount = visible(found[5])[:_LONGEST]
+        device, mount = line[: words[at].start()].strip(), line[words[at + 4].start() :]
         yield RemoteDisk(
-            device=visible(found[1])[:_LONGEST], mount=mount, total=total, free=free, is_root=mount == "/"
+            device=visible(device)[:_LONGEST],
+            mount=visible(mount)[:_LONGEST],
+            total=total,
+            free=free,
+            is_root=mount == "/",
         )
+
+
+def _are_sizes(words: list[re.Match[str]]) -> bool:
+    """Return True for all, used and free bytes, a share, and the beginning of a mount's name.
+
+    That name may hold spaces, and a device's too; the numbers between them do not. They are looked for word
+    by word: one pattern for the line would try each beginning with each length of a long row of spaces.
+    """
+    total, used, free, _, mount = (word[0] for word in words)
+    return (
+        mount.startswith("/")
+        and total.isdecimal()
+        and used.isdecimal()
+        and free.removeprefix("-").isdecimal()
+    )
 
 
 def _gpus(parts: Parts, _mark: str) -> dict[str, Any]:

@@ -19,6 +19,7 @@ _LONGEST = 64 << 10
 _MIB, _KIB = 1 << 20, 1 << 10
 _LARGEST = 1 << 60
 _MOST_GPUS = 64
+_MOST_DIGITS = 18
 _GPU = ("memory.used", "memory.total", "utilization", "temperature", "power")
 _UNITS = (_MIB, _MIB, 0.01, 1, 1)
 
@@ -64,16 +65,21 @@ class MachineSeries:
 
     def _share(self, text: str) -> float | None:
         """Return the share of the processor that was busy since the sample before; None at first."""
-        found = re.search(r"^cpu +((?:\d{1,18} *)+)$", text, re.MULTILINE)
-        times = [float(one) for one in found[1].split()] if found else []
-        if len(times) < 5:
+        # Split, not matched: a pattern for a list of numbers may try every way to divide a long one.
+        fields = next((line.split()[1:] for line in text.split("\n") if line.startswith("cpu ")), [])
+        if len(fields) < 5 or not all(map(_is_count, fields)):
             return None
+        times = [float(one) for one in fields]
         # User time holds that of guests already, which come as the ninth and tenth.
         now = (times[3] + times[4], sum(times[:8]))
         before, self._times = self._times, now
         if before is None or now[1] <= before[1]:
             return None
         return min(1.0, max(0.0, 1.0 - (now[0] - before[0]) / (now[1] - before[1])))
+
+
+def _is_count(field: str) -> bool:
+    return len(field) <= _MOST_DIGITS and field.isascii() and field.isdecimal()
 
 
 def _gpu(line: str) -> Mapping[str, float]:

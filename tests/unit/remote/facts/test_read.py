@@ -98,6 +98,8 @@ def test_a_machine_without_gpus_and_containers_has_none() -> None:
         f"{MARK} begin kernel\nLinux\n{MARK} end 0\n",
         f"{MARK} begin models\n{DISKS}{MARK} end 0\n",
         f"{MARK} begin memory\nMemTotal: {'9' * 500} kB\n{MARK} end 0\n",
+        f"{MARK} begin disks\nhead\n/dev/a{' ' * 400_000}x\n{MARK} end 0\n",
+        f"{MARK} begin disks\nhead\n/dev/a {'1 ' * 200_000}x\n{MARK} end 0\n",
     ],
 )
 def test_hostile_output_is_understood_as_little_or_nothing(hostile: str) -> None:
