@@ -18,6 +18,7 @@ SET_BACK = 5.0
 """Seconds that a sample may be older than the newest before the clock counts as set back."""
 MOST_SERIES = 200
 """Series in memory at most, 20 kB each; the one longest without a value is only on the disk then."""
+_MOST_EVICTED = 3 * MOST_SERIES
 MOST_STEPS = 10_000
 """Steps of a page at most; they are made wider rather than more."""
 
@@ -76,12 +77,9 @@ class History:
         ]
         try:
             await self._forget_the_future()
-            await asyncio.to_thread(self._store.write, chunks, self._newest)
+            await asyncio.to_thread(self._store.write, chunks)
         except HostError:
-            for chunk in chunks:
-                for steps in self._series.get(chunk.series, ()):
-                    if steps.resolution is chunk.resolution:
-                        steps.not_saved(chunk.number)
+            self._take_back(chunks)
             raise
         for several in self._series.values():
             for steps in several:
@@ -104,8 +102,9 @@ class History:
 
         Without names all of them; a name without values is left out. Without `since` the last 15 minutes;
         one that is still to come, as after a clock that was set back, is the newest sample's time. The
-        finest steps that reach so far back answer; the step is a multiple of theirs. It begins with the
-        first step that has a value. Raises HostError where the disk cannot be read.
+        finest steps that reach so far back answer; the step is a multiple of theirs. Each series goes from
+        its first value to its last, and without names there are at most `MOST_SERIES`, those measured last.
+        Raises HostError where the disk cannot be read.
         """
         newest = self._clock() if self._newest is None else self._newest
         first = newest - SHOWN + 1 if since is None else min(since, newest)
@@ -133,6 +132,15 @@ class History:
             if chunk.resolution is resolution and (not names or chunk.series in names):
                 memory.setdefault(chunk.series, {})[chunk.number] = chunk.values
         return memory
+
+    def _take_back(self, chunks: Sequence[Chunk]) -> None:
+        """Keep what could not be saved: of series in memory there, of others as far as there is place."""
+        for chunk in chunks:
+            for steps in self._series.get(chunk.series, ()):
+                if steps.resolution is chunk.resolution:
+                    steps.not_saved(chunk.number)
+        self._evicted += [chunk for chunk in chunks if chunk.series not in self._series]
+        del self._evicted[:-_MOST_EVICTED]
 
     async def _forget_the_future(self) -> None:
         """Let the disk forget what a clock that was set back has yet to reach."""
@@ -172,7 +180,7 @@ def _page(
         for number, newer in own.items():
             saved = kept.setdefault(name, {}).get(number)
             kept[name][number] = newer if saved is None else _over(saved, newer)
-    found: dict[str, list[float | None]] = {}
+    found: dict[str, tuple[int, list[float | None]]] = {}
     for name in dict.fromkeys(names or sorted(kept)):
         try:
             peaks = describe(name).peaks
@@ -183,17 +191,22 @@ def _page(
             _together(resolution, kept.get(name, {}), slot * many, many, peaks)
             for slot in range(start, stop + 1)
         ]
-        if any(value is not None for value in values):
-            found[name] = values
-    lead = min(
-        (next(i for i, value in enumerate(values) if value is not None) for values in found.values()),
-        default=0,
-    )
-    at = tuple(float(slot * many * resolution.step) for slot in range(start + lead, stop + 1))
+        measured = [place for place, value in enumerate(values) if value is not None]
+        if measured:
+            found[name] = measured[0], values[measured[0] : measured[-1] + 1]
+    if not names and len(found) > MOST_SERIES:
+        newest = sorted(found, key=lambda name: found[name][0] + len(found[name][1]))[-MOST_SERIES:]
+        found = {name: found[name] for name in sorted(newest)}
+    step = float(resolution.step * many)
     return TelemetryPage(
         seq=seq,
-        step=float(resolution.step * many),
-        series=tuple(_series(name, at, tuple(values[lead:])) for name, values in found.items()),
+        step=step,
+        series=tuple(
+            _series(
+                name, tuple((start + first + place) * step for place in range(len(values))), tuple(values)
+            )
+            for name, (first, values) in found.items()
+        ),
     )
 
 

@@ -61,19 +61,20 @@ class SampleStore:
         with self._database.clear_errors():
             self._sql.execute(f"PRAGMA max_page_count={max(16, largest // _PAGE)}")
 
-    def write(self, chunks: Sequence[Chunk], now: float) -> None:
-        """Save chunks over what is kept of them, and remove what is older than its span.
+    def write(self, chunks: Sequence[Chunk]) -> None:
+        """Save chunks over what is kept of them, and remove what more than fills the span of a resolution.
 
+        The span is of time that was measured: a clock that was wrong for a moment takes nothing with it.
         Where the file is full, what is oldest goes. Raises HostError(disk_full), HostError(not_writable).
         """
         with self._lock:
             try:
-                self._write(chunks, now)
+                self._write(chunks)
             except HostError as error:
                 if error.reason is not Reason.DISK_FULL:
                     raise
                 self._drop_oldest()
-                self._write(chunks, now)
+                self._write(chunks)
 
     def read(self, resolution: Resolution, first: int, last: int, names: Sequence[str]) -> list[Chunk]:
         """Return the chunks from one number to another, of some series or without names of all.
@@ -114,7 +115,7 @@ class SampleStore:
         with self._lock:
             self._database.close()
 
-    def _write(self, chunks: Iterable[Chunk], now: float) -> None:
+    def _write(self, chunks: Iterable[Chunk]) -> None:
         with self._transaction():
             for chunk in chunks:
                 self._sql.execute("INSERT OR IGNORE INTO series (name) VALUES (?)", (chunk.series,))
@@ -134,8 +135,9 @@ class SampleStore:
                 self._put(chunk.resolution, series, chunk.number, values)
             for resolution in RESOLUTIONS:
                 self._sql.execute(
-                    "DELETE FROM chunk WHERE step = ? AND number < ?",
-                    (resolution.step, resolution.oldest_chunk(now)),
+                    "DELETE FROM chunk WHERE step = ?1 AND number <= (SELECT DISTINCT number FROM chunk"
+                    " WHERE step = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)",
+                    (resolution.step, resolution.chunks),
                 )
             self._sql.execute("DELETE FROM series WHERE id NOT IN (SELECT series FROM chunk)")
 

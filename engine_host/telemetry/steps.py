@@ -13,9 +13,10 @@ class Resolution:
     span: int
     chunk: int
 
-    def oldest_chunk(self, now: float) -> int:
-        """Return the number of the oldest chunk that still has a step to keep."""
-        return math.floor((now - self.span) / self.step / self.chunk)
+    @property
+    def chunks(self) -> int:
+        """The chunks of the span, of which the first and the last are parts."""
+        return self.span // (self.step * self.chunk) + 1
 
 
 RESOLUTIONS = (Resolution(1, 3600, 300), Resolution(10, 86400, 360), Resolution(60, 31 * 86400, 360))

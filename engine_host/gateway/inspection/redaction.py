@@ -28,12 +28,17 @@ _FIELD = re.compile(
     re.IGNORECASE,
 )
 
-# As files of variables and commands have it, which agents read out: NAME_TOKEN=value, password='value'.
+# As files of variables and commands have it, which agents read out: NAME_TOKEN=value, password: 'value'.
+# A call is none (`token = next(tokens)`), and `"token": "word"` is what engines say of log probabilities.
 _ASSIGNED = re.compile(
-    r"((?:PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|ACCESS_KEY|PRIVATE_KEY|password|passwd)"
-    r"\\*[\"']?\s?=\s?\\*[\"']?)[^\s\"'\\,;()<>{}\[\]$]{6,}"
+    r"((?:(?:passw(?:or)?d|secret(?:[-_]access)?(?:[-_]key)?|api[-_]?key|access[-_]?key|private[-_]?key)"
+    r"\\*[\"']?\s?[:=]|token\\*[\"']?\s?=)\s?\\*[\"']?)"
+    r"(?![A-Za-z_][\w.]{0,100}\()(?![$(<{\[])[^\s\"'\\]{6,}",
+    re.IGNORECASE,
 )
-_PRIVATE_KEY = re.compile(r"(-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----)[^-]+")
+_PRIVATE_KEY = re.compile(
+    r"(-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----).*?(?=-----END|\Z)", re.DOTALL
+)
 
 
 def redacted(text: str) -> str:

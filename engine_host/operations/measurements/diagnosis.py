@@ -10,6 +10,7 @@ from engine_host.operations.performs import performs
 from engine_host.protocol.bench.diagnosis import Diagnosis, DiagnosisQuery, SlowCause
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.operations import table as ops
+from engine_host.protocol.telemetry import TelemetryPage
 from engine_host.telemetry.gpus import Gpus
 from engine_host.telemetry.history import History
 
@@ -44,9 +45,7 @@ class DiagnosisOperations:
         engines = [self._find_engine(asked.engine)] if asked.engine is not None else self._alive()
         page = await self._history.page((), since)
         reading = self._gpus.last
-        measured = Measured(
-            {series.name: series.values for series in page.series}, page.step, reading.gpus, self._lost(since)
-        )
+        measured = Measured(_on_one_grid(page), page.step, reading.gpus, self._lost(since))
         found: list[SlowCause] = []
         worked = {}
         for engine in engines:
@@ -74,6 +73,15 @@ class DiagnosisOperations:
                 if turn.at >= since and turn.lost_seconds:
                     lost[turn.engine] = lost.get(turn.engine, 0.0) + turn.lost_seconds
         return lost
+
+
+def _on_one_grid(page: TelemetryPage) -> dict[str, tuple[float | None, ...]]:
+    """Return the values of each series from the first step of any; before its own first there are gaps."""
+    first = min((series.at[0] for series in page.series), default=0.0)
+    return {
+        series.name: (None,) * round((series.at[0] - first) / page.step) + series.values
+        for series in page.series
+    }
 
 
 def _not_measured(engines: Sequence[Engine], measured: Measured) -> Sequence[str]:

@@ -57,12 +57,14 @@ GRAPHS = {
     GPUS: (
         GraphRow("Busy, %", r"gpu\.\d+\.utilization", formats.percent, 100.0, 100.0),
         GraphRow("Power, W", r"gpu\.\d+\.power", _in("W")),
-        GraphRow("Temperature, °C", r"gpu\.\d+\.(memory\.)?temperature", _in("°C")),
+        GraphRow("Temperature, °C", r"gpu\.\d+\.temperature", _in("°C")),
+        GraphRow("Memory temperature, °C", r"gpu\.\d+\.memory\.temperature", _in("°C")),
         GraphRow("Slowed down by power or heat, %", r"gpu\.\d+\.throttled", formats.percent, 100.0, 100.0),
         GraphRow(
             "Memory controller busy, %", r"gpu\.\d+\.memory\.utilization", formats.percent, 100.0, 100.0
         ),
         GraphRow("Clock, MHz", r"gpu\.\d+\.clock", _in("MHz")),
+        GraphRow("Memory clock, MHz", r"gpu\.\d+\.memory\.clock", _in("MHz")),
     ),
     MACHINE: (
         GraphRow("CPU, %", r"cpu\.share", formats.percent, 100.0, 100.0),

@@ -31,8 +31,6 @@ RANGES = (
     ("30 d", 2_592_000),
 )
 _POINTS = 600
-# As many as the theme has colours for.
-_MOST_LINES = 8
 _ENGINE_MEMORY = GraphRow("Memory", "memory", formats.size, of_engine=True)
 _MEMORY_USED = r"ram\.used|gpu\.\d+\.memory\.used"
 _TONES = {
@@ -42,6 +40,11 @@ _TONES = {
     RequestState.LOADING: "muted",
     RequestState.WAITING: "muted",
 }
+
+
+def _in_order(line: Line) -> tuple[tuple[int, str], ...]:
+    """Return the place of a line among others: GPU 10 comes after GPU 9."""
+    return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in line.name.split("."))
 
 
 def state_of(request: Request) -> str:
@@ -264,7 +267,7 @@ class MonitorModel(LiveModel):
         """Return the lines of a graph; an engine's are led by those of engines that ended before it."""
         if not graph.of_engine:
             lines = [line for name, line in self._series.items() if graph.has(name)]
-            return sorted(lines, key=lambda line: line.name)[:_MOST_LINES]
+            return sorted(lines, key=_in_order)
         own: dict[str, Line] = {}
         others: dict[str, list[Line]] = {}
         for line in self._series.values():
@@ -278,7 +281,7 @@ class MonitorModel(LiveModel):
         led = ((name, one_after_another(own.get(name), lines)) for name, lines in others.items())
         # One name for all: to the graph and its legend they are one line.
         found = [replace(line, name=f"engine.{name}") for name, line in led if line is not None]
-        return sorted(found, key=lambda line: line.name)[:_MOST_LINES]
+        return sorted(found, key=_in_order)
 
     def memory(self) -> list[Line]:
         """Return the lines of the memory graph: VRAM where there is any, else RAM; and the engines' parts."""
@@ -294,7 +297,7 @@ class MonitorModel(LiveModel):
                 for engine, line in own
                 if line is not None
             ]
-        return [*machine[: _MOST_LINES - 1], *engines][:_MOST_LINES]
+        return [*sorted(machine, key=_in_order), *engines]
 
     # Requests.
 

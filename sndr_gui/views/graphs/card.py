@@ -90,9 +90,11 @@ class GraphCard(Card):
         self.setToolTip(plain_tooltip(sentence))
 
     def show_lines(self, title: str, lines: list[Line], seconds: float) -> None:
-        """Draw the lines, or say that there are none."""
-        set_text(self.title, title)
+        """Draw the lines, or say that there are none; what there is no colour for is counted in the title."""
         measured = [line for line in lines if any(value is not None for value in line.values)]
+        most = len(theme.current().series)
+        set_text(self.title, f"{title}  (and {len(measured) - most} more)" if len(measured) > most else title)
+        measured = measured[:most]
         self._show_legend(measured)
         if self.graph is None:
             return

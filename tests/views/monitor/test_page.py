@@ -152,11 +152,28 @@ async def test_each_set_of_graphs_has_its_series(stage: Stage) -> None:
     assert said["Time to first token, s"] == ["250 ms"]
     assert said["Between tokens, ms"] == ["20 ms"]
     assert said["Power, W"] == ["349 W", "120 W"], "the limit is a line of its own, and not of this graph"
-    assert said["Temperature, °C"] == ["72 °C"]
+    assert said["Memory temperature, °C"] == ["72 °C"]
     assert said["Disk, MiB/s"] == ["1 MiB/s"]
     assert said["Clock, MHz"] == [], "what was not measured has no line"
     assert said["KV cache, %"] == ["50 %"], "no other share is the KV cache"
     assert sorted(said["Prefix found and drafts accepted, %"]) == ["75 %", "80 %"]
+
+
+async def test_every_gpu_has_a_line_as_far_as_there_are_colours(stage: Stage) -> None:
+    page = opened(stage)
+    await stage.until(lambda: page.model.loaded)
+    names = [f"gpu.{number}.{name}" for number in range(12) for name in ("power", "memory.used")]
+    page.model._series |= {
+        name: Line(name, "", name, "", True, [time.time() - 1], [float(place)])
+        for place, name in enumerate(names)
+    }
+    await stage.until(lambda: page.graphs.rates.graph is not None)
+    page.graphs.draw()
+    assert page.graphs.memory.title.text().endswith(f"(and {len(page.model.memory()) - 8} more)")
+    page.graphs.sets.buttons[SETS.index("GPUs")].click()
+    power = page.graphs.cards()[1]
+    assert power.title.text() == "Power, W  (and 4 more)"
+    assert [line.name for line, _ in power._values] == [f"gpu.{number}.power" for number in range(8)]
 
 
 async def test_monitor_lists_requests_and_cancels(stage: Stage) -> None:

@@ -34,6 +34,17 @@ CHAT = "/v1/chat/completions"
         '{"content": "A=1\\nOPENAI_API_KEY=\\"hunter22\\"\\nB=2"}',
         "AWS_SECRET_ACCESS_KEY = hunter22/hunter22",
         "-----BEGIN RSA PRIVATE KEY-----\\nhunter22\\n-----END RSA PRIVATE KEY-----",
+        "aws_secret_access_key = hunter22/hunter22",
+        "secret=hunter22",
+        "token = hunter22",
+        "api_key=hunter22",
+        "Password=hunter22",
+        "password: hunter22",
+        "DB_PASSWORD=ab$hunter22",
+        "DB_PASSWORD=a,hunter22",
+        "-----BEGIN PGP PRIVATE KEY BLOCK-----\nhunter22\n-----END PGP PRIVATE KEY BLOCK-----",
+        "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4\nDEK-Info: AES-256\n\nhunter22\n-----END RSA",
+        "-----BEGIN OPENSSH PRIVATE KEY-----\nhunter22",
     ],
 )
 def test_what_looks_like_a_key_is_hidden(text: str) -> None:
@@ -50,6 +61,9 @@ def test_what_looks_like_a_key_is_hidden(text: str) -> None:
         "sk-local",
         "the bearer of bad news",
         "next_token=self.read()",
+        "token = next(tokens)",
+        '{"token": "information", "logprob": -0.1}',
+        '{"max_tokens": 4096, "prompt_tokens": 123456}',
         "MAX_TOKENS=4096 and TOKEN=$OTHER and password=(ask)",
         "-----BEGIN CERTIFICATE-----abc-----END CERTIFICATE-----",
     ],
@@ -83,6 +97,8 @@ def test_plain_words_stay(text: str) -> None:
         "PASSWORD",
         "-----BEGIN ",
         "-----BEGIN PRIVATE KEY-----",
+        "password: ",
+        "token=a",
     ],
 )
 def test_no_text_takes_longer_than_its_length(piece: str) -> None:
