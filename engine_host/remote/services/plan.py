@@ -124,7 +124,13 @@ def decide(wanted: Wanted, said: Inspected) -> ServicePlan:
     changes = list(_changes(wanted, said))
     runs = said.service.state in RUNS
     written = any(one.kind is not RemoteChange.RUN for one in changes)
-    unchanged = not written and said.manager is not None and (runs or not wanted.asked.start)
+    unchanged = (
+        not written
+        and not said.unfinished
+        and said.manager is not None
+        and (runs or not wanted.asked.start)
+        and (wanted.image is not None or said.service.enabled in (None, wanted.asked.enable))
+    )
     if runs and not unchanged and wanted.asked.start:
         findings.append(finding("service.restarts", name=wanted.name))
     return ServicePlan(

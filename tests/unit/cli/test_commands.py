@@ -68,6 +68,14 @@ def test_every_command_has_help_and_json() -> None:
             assert "as_json" in {parameter.name for parameter in one.params}, words
 
 
+def test_no_command_has_two_parameters_of_one_name() -> None:
+    for words, one in commands_below(root):
+        names = [parameter.name for parameter in one.params]
+        options = [option for parameter in one.params for option in parameter.opts]
+        assert len(names) == len(set(names)), words
+        assert len(options) == len(set(options)), words
+
+
 def test_version(sndr: Sndr) -> None:
     code, out, _ = sndr("version", "--json")
     assert code == 0

@@ -46,20 +46,32 @@ def known(folders: Folders) -> dict[str, Any]:
     return read(folders.record) or {}
 
 
+def begun(folders: Folders) -> dict[str, Any] | None:
+    """Return what an install that has not ended yet wrote down of what was before; None where none is."""
+    return read(os.path.join(folders.before, _MANIFEST))
+
+
 def digests(record: dict[str, Any]) -> dict[str, str]:
     """The hash of each file as it was written, by its path."""
     files = record.get("files")
     return {str(path): str(sha) for path, sha in files.items()} if isinstance(files, dict) else {}
 
 
-def changed(record: dict[str, Any]) -> list[str]:
-    """The files that are not as they were written."""
-    return [path for path, sha in sorted(digests(record).items()) if _digest(path) != sha]
+def changed(folders: Folders) -> list[str]:
+    """The files that are neither as they were written, nor as an install that was cut off wrote them."""
+    meant = digests(begun(folders) or {})
+    written = sorted(digests(known(folders)).items())
+    return [path for path, sha in written if _digest(path) not in (sha, meant.get(path, sha))]
+
+
+def _every(folders: Folders) -> list[str]:
+    """All files that were written, those of an install that was cut off too."""
+    return sorted({**digests(known(folders)), **digests(begun(folders) or {})})
 
 
 def compared(folders: Folders, asked: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Tell what would become of each file; the text that is there, where it differs and is short."""
-    written = digests(known(folders))
+    written, meant = digests(known(folders)), digests(begun(folders) or {})
     told = []
     for one in asked:
         path = folders.path(one["place"], one["name"])
@@ -70,7 +82,7 @@ def compared(folders: Folders, asked: list[dict[str, Any]]) -> list[dict[str, An
         elif one.get("keep"):
             entry["state"] = "kept"
         elif now != one["sha256"]:
-            entry["state"] = "changed" if written.get(path) == now else "by_hand"
+            entry["state"] = "changed" if now in (written.get(path), meant.get(path)) else "by_hand"
             entry["text"] = _text(path)
         told.append(entry)
     return told
@@ -79,39 +91,39 @@ def compared(folders: Folders, asked: list[dict[str, Any]]) -> list[dict[str, An
 def gone(folders: Folders, asked: list[dict[str, Any]]) -> list[str]:
     """The files of an earlier install that are not wanted any more."""
     wanted = {folders.path(one["place"], one["name"]) for one in asked}
-    return [path for path in sorted(digests(known(folders))) if path not in wanted and os.path.lexists(path)]
+    return [path for path in _every(folders) if path not in wanted and os.path.lexists(path)]
 
 
 def put_files(
-    folders: Folders, asked: list[dict[str, Any]], *, replace: bool, running: bool
+    folders: Folders, asked: list[dict[str, Any]], *, replace: bool, **before: Any
 ) -> dict[str, Any]:
-    """Write all files beside, keep those that are there, then rename; `undo_files` brings these back."""
+    """Write all files beside, keep those that are there, then rename; `undo_files` brings these back.
+
+    `before` is what else has to be known of it then.
+    """
     told = compared(folders, asked)
     by_hand = [one["path"] for one in told if one["state"] == "by_hand"]
     if by_hand and not replace:
         raise Failed("conflict", "Somebody changed files of it there.", paths=by_hand)
-    record = known(folders)
-    made = [str(path) for path in record.get("made", []) if isinstance(path, str)]
-    again = read(os.path.join(folders.before, _MANIFEST))
+    record, again = known(folders), begun(folders)
     old = gone(folders, asked)
     written = [
         (one, entry) for one, entry in zip(asked, told) if entry["state"] in ("new", "changed", "by_hand")
     ]
     wanted = {folders.folder, *(os.path.dirname(entry["path"]) for _, entry in written)}
     new_folders = sorted({path for folder in wanted for path in missing(folder)}, key=len)
-    for path in new_folders:
-        os.mkdir(path, 0o700)
     # systemd makes these when the unit starts.
-    new_folders += list(missing(folders.cache))
-    made += [path for path in new_folders if path not in made]
+    of_cache = list(missing(folders.cache))
+    files = {entry["path"]: one["sha256"] for one, entry in zip(asked, told) if not one.get("keep")}
+    manifest = again or {**before, "entries": [], "made": [], "files": {}, "first": not record}
     try:
-        if again is None:
-            entries = _keep(folders, [entry["path"] for _, entry in written] + old)
-            again = {"entries": entries, "running": running, "made": new_folders, "first": not record}
-            write(os.path.join(folders.before, _MANIFEST), again)
-        else:
-            # An earlier try was cut off: what ran before it is what an undo brings back.
-            _keep_more(folders, again, [entry["path"] for _, entry in written] + old)
+        for path in new_folders:
+            os.mkdir(path, 0o700)
+        # What ran before a try that was cut off is what an undo brings back.
+        _keep(folders, manifest, [entry["path"] for _, entry in written] + old)
+        manifest["made"] += [path for path in (*new_folders, *of_cache) if path not in manifest["made"]]
+        manifest["files"] = {**manifest.get("files", {}), **files}
+        write(os.path.join(folders.before, _MANIFEST), manifest)
         for one, entry in written:
             _write_beside(entry["path"], one)
         for _, entry in written:
@@ -119,8 +131,12 @@ def put_files(
         for path in old:
             os.remove(path)
     except OSError:
-        undo_files(folders)
+        # Of an earlier try something may run: taking that back is more than bringing back files.
+        if again is None and not undo_files(folders)["undone"]:
+            drop_empty(new_folders)
         raise
+    made = [str(path) for path in record.get("made", []) if isinstance(path, str)]
+    made += [path for path in manifest["made"] if path not in made]
     return {"made": made, "written": [entry["path"] for _, entry in written], "removed": old}
 
 
@@ -137,28 +153,27 @@ def _write_beside(path: str, one: dict[str, Any]) -> None:
     os.chmod(new, mode)
 
 
-def _keep(folders: Folders, paths: list[str], start: int = 0) -> list[dict[str, Any]]:
+def _keep(folders: Folders, manifest: dict[str, Any], paths: list[str]) -> None:
+    """Copy files that are not kept yet, and note which were there."""
     os.makedirs(folders.before, mode=0o700, exist_ok=True)
-    entries = []
-    for number, path in enumerate(paths, start):
+    there = {one["path"] for one in manifest["entries"]}
+    for number, path in enumerate([path for path in paths if path not in there], len(there)):
         had = os.path.lexists(path)
         if had:
             shutil.copy2(path, os.path.join(folders.before, str(number)), follow_symlinks=False)
-        entries.append({"path": path, "kept": str(number) if had else None})
-    return entries
-
-
-def _keep_more(folders: Folders, manifest: dict[str, Any], paths: list[str]) -> None:
-    there = {one["path"] for one in manifest["entries"]}
-    more = _keep(folders, [path for path in paths if path not in there], len(manifest["entries"]))
-    manifest["entries"] += more
-    write(os.path.join(folders.before, _MANIFEST), manifest)
+        manifest["entries"].append({"path": path, "kept": str(number) if had else None})
 
 
 def undo_files(folders: Folders) -> dict[str, Any]:
-    """Bring back what was there before the last `put_files`, and tell if there was something and it ran."""
-    manifest = read(os.path.join(folders.before, _MANIFEST))
+    """Bring back what was there before the last `put_files`, and tell if there was something and it ran.
+
+    `first` says that nothing was there before, and nothing is left.
+    """
+    manifest = begun(folders)
     if manifest is None:
+        # Nothing was changed yet when there is no list of what was kept.
+        if not os.path.lexists(os.path.join(folders.before, _MANIFEST)):
+            shutil.rmtree(folders.before, ignore_errors=True)
         return {"undone": False, "running": False, "first": False}
     for one in manifest["entries"]:
         path, kept = one["path"], one["kept"]
@@ -168,11 +183,13 @@ def undo_files(folders: Folders) -> dict[str, Any]:
         if kept is not None:
             os.replace(os.path.join(folders.before, kept), path)
     shutil.rmtree(folders.before, ignore_errors=True)
-    if manifest["first"]:
-        shutil.rmtree(folders.folder, ignore_errors=True)
-        shutil.rmtree(folders.cache, ignore_errors=True)
+    for path in (folders.folder, folders.cache):
+        # A folder that was there before may have files of somebody.
+        if manifest["first"] and path in manifest["made"]:
+            shutil.rmtree(path, ignore_errors=True)
     drop_empty(manifest["made"])
-    return {"undone": True, "running": bool(manifest["running"]), "first": bool(manifest["first"])}
+    first = bool(manifest["first"]) and not os.path.lexists(folders.folder)
+    return {"undone": True, "running": bool(manifest["running"]), "first": first}
 
 
 def settle_files(
@@ -186,7 +203,7 @@ def settle_files(
 
 def leaving_files(folders: Folders) -> list[str]:
     """The files and folders that go with a service."""
-    outside = [path for path in digests(known(folders)) if not path.startswith(folders.folder + os.sep)]
+    outside = [path for path in _every(folders) if not path.startswith(folders.folder + os.sep)]
     return [path for path in [*outside, folders.folder, folders.cache] if os.path.lexists(path)]
 
 

@@ -16,6 +16,7 @@ from engine_host.remote.install.there.places import Failed, names, read
 from engine_host.remote.install.there.programs import QUICK, attempt, run
 from engine_host.remote.services.there.files import (
     Folders,
+    begun,
     changed,
     compared,
     gone,
@@ -66,7 +67,7 @@ def inspect(given: dict[str, Any]) -> dict[str, Any]:
         "gone": gone(folders, given["files"]),
         "preset": str(record.get("preset") or ""),
         "manager": record.get("manager"),
-        "unfinished": os.path.isdir(folders.before),
+        "unfinished": begun(folders) is not None,
         "service": now,
         "user": user,
         "lingers": lingers,
@@ -130,7 +131,7 @@ def show(given: dict[str, Any]) -> dict[str, Any]:
 def _ours(folders: Folders, record: dict[str, Any]) -> dict[str, Any]:
     state = read(os.path.join(folders.folder, "watchdog.json")) or {}
     shown = {one: record.get(one) for one in ("title", "preset", "model", "engine", "address")}
-    return {**shown, "ours": True, "changed": changed(record), "watchdog": state.get("state")}
+    return {**shown, "ours": True, "changed": changed(folders), "watchdog": state.get("state")}
 
 
 def put(given: dict[str, Any]) -> dict[str, Any]:
@@ -259,13 +260,14 @@ def settle(given: dict[str, Any]) -> dict[str, Any]:
 def undo(given: dict[str, Any]) -> dict[str, Any]:
     """Take back what an install did, and let run again what ran before."""
     folders, name, manager = Folders(given["name"]), given["name"], given["manager"]
-    if not os.path.isdir(folders.before):
-        return {"undone": False, "running": False, "first": False}
+    if begun(folders) is None:
+        # Nothing was written yet: what runs is what ran before.
+        return undo_files(folders)
     _end(manager, name)
     told = undo_files(folders)
     if manager == SYSTEMD:
         systemctl("daemon-reload")
-        if told["first"]:
+        if not told["running"]:
             systemctl("reset-failed", name + ".service")
     if told["running"]:
         start({"name": name, "manager": manager, "start": True, "enable": manager == SYSTEMD})
@@ -286,7 +288,7 @@ def remove(given: dict[str, Any]) -> dict[str, Any]:
     record = known(folders)
     _need_ours(folders, manager)
     need(manager)
-    by_hand = [path for path in changed(record) if os.path.lexists(path)]
+    by_hand = [path for path in changed(folders) if os.path.lexists(path)]
     if by_hand and not given["replace"]:
         raise Failed("conflict", "Somebody changed files of it there.", paths=by_hand)
     _end(manager, name)
