@@ -44,7 +44,12 @@ def listing(path: str) -> "dict[str, object]":
 def _is_model(name: str) -> bool:
     part = _PART.match(name)
     first = part is None or int(part.group(2)) == 1
-    return name.lower().endswith(".gguf") and first and not _PROJECTOR.search(name)
+    return _is_shown(name) and first and not _PROJECTOR.search(name)
+
+
+def _is_shown(name: str) -> bool:
+    """Return True for a GGUF file that is not hidden: some systems put a small file "._NAME" beside each."""
+    return name.lower().endswith(".gguf") and not name.startswith(".")
 
 
 def _parts(name: str) -> "list[str]":
@@ -58,7 +63,7 @@ def _parts(name: str) -> "list[str]":
 def _projectors(folder: str, parts: "list[str]") -> "list[str]":
     """Return the projectors beside a model: all where it is the only one there, else those of its name."""
     names = sorted(os.listdir(folder))
-    found = [name for name in names if _PROJECTOR.search(name) and name.lower().endswith(".gguf")]
+    found = [name for name in names if _PROJECTOR.search(name) and _is_shown(name)]
     if [name for name in names if _is_model(name)] == parts[:1]:
         return found
     stem = re.sub(r"-\d{5}-of-\d{5}$", "", os.path.splitext(parts[0])[0])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from engine_host.core.errors import HostError
 from engine_host.core.outside import files
@@ -20,6 +20,7 @@ from engine_host.protocol.text import FileName, Line
 _PIECE = 1 << 20
 _MOST_KNOWN = 4000
 _PART = re.compile(r"-\d{5}-of-\d{5}$")
+_NAME: TypeAdapter[str] = TypeAdapter(FileName)
 
 
 class ModelPart(BaseModel):
@@ -63,19 +64,31 @@ class ModelFiles(BaseModel):
         return self.model_copy(update={"files": renamed, "start": name, "blob": self.start})
 
 
+def _check_names(found: ModelFiles) -> None:
+    """Raise ValueError for names that are not of one model, or that could write where nobody looks."""
+    names = {one.name for one in found.files}
+    if len(names) != len(found.files) or (found.start and found.start not in names) or found.blob:
+        raise ValueError("a name in it is there twice, or is none of its files")
+    if found.name or len(found.files) > 1 or not found.start:
+        # The machine chooses this folder as well: of "/models/.." or "...gguf" it would be the one above.
+        if "/" in _NAME.validate_python(found.name):
+            raise ValueError("its folder is more than one name")
+        names.add(found.name)
+    if any(part.startswith(".") for name in names for part in name.split("/")):
+        raise ValueError("a name in it begins with a dot")
+
+
 def understood(told: Mapping[str, Any], model: str, where: str) -> ModelFiles:
     """Return the files that a machine lists. Raises HostError: model_file_missing, unsupported."""
     if (failure := told.get("error")) is None:
         try:
             found = ModelFiles.model_validate(told)
-            names = {one.name for one in found.files}
-            if len(names) != len(found.files) or (found.start and found.start not in names):
-                raise ValueError("a name in it is there twice, or is none of its files")
+            _check_names(found)
         except (ValidationError, ValueError) as error:
             raise HostError(
                 Reason.UNSUPPORTED,
                 f"The files of {model[:200]!r} on {where} cannot be carried.",
-                cause="A name among them is no plain text, or leads out of its folder.",
+                cause="A name among them is no plain text, leads out of its folder, or begins with a dot.",
                 fix=Fix(text="Rename them there."),
                 evidence={"path": str(told.get("folder", ""))[:300], "error": str(error)[:500]},
             ) from error

@@ -1,6 +1,7 @@
 """Models that are sent to and fetched from another machine over the real ssh: compared, resumed, checked."""
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -305,6 +306,49 @@ def test_what_is_no_model_and_where_nothing_is_known_is_said(
             assert refused.value.reason is Reason.NOT_WRITABLE
 
     run(work())
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"folder": "/srv/models/..", "files": [{"name": "authorized_keys", "size": 1}]},
+        {
+            "folder": "/srv/m",
+            "files": [{"name": name, "size": 1} for name in ("...gguf", "x")],
+            "start": "...gguf",
+        },
+        {"folder": "/srv/m", "files": [{"name": ".bash_profile", "size": 1}], "start": ".bash_profile"},
+    ],
+)
+def test_a_machine_that_lies_about_a_models_folder_writes_nothing_here(
+    desk: Callable[[], AbstractAsyncContextManager[Desk]],
+    machines: Machines,
+    tmp_path: Path,
+    told: dict[str, object],
+) -> None:
+    tools = machines.far / "bin"
+    tools.mkdir()
+    fake = f"#!/bin/sh\n# FAKE\ncat >/dev/null\ncat <<'end'\n\n{json.dumps(told)}\nend\n"
+    (tools / "python3").write_text(fake, encoding="utf-8")
+    (tools / "python3").chmod(0o755)
+    machines.target.stop()
+    machines.target.variables = (f"PATH={tools}:/usr/bin:/bin",)
+    machines.target.start()
+    home = tmp_path / "home of mine"
+
+    async def work() -> None:
+        async with desk() as at:
+            await at.connect()
+            asked = FetchModel(model="/srv/m", to=str(home / "models"))
+            with pytest.raises(HostError) as refused:
+                await at.operations.plan_fetch("gpu", asked)
+            assert refused.value.reason is Reason.UNSUPPORTED
+            ended = await at.jobs.ended(at.operations.fetch("gpu", asked).id)
+            assert ended.error
+            assert ended.error.reason is Reason.UNSUPPORTED
+
+    run(work())
+    assert not home.exists()
 
 
 def _share(at: Desk, job: Job) -> float:
