@@ -118,17 +118,19 @@ async def run(
     repeats: int,
     pairs: int,
     key: str | None = None,
+    bare_model: str | None = None,
     endpoint_pid: int | None = None,
     tell: Callable[[str], None] = lambda text: None,
 ) -> OverheadReport:
     """Measure both sides in turns; `bare` and `endpoint` are each a URL or the path of a Unix socket.
 
     `tokens` are those of a stream where up to eight run; where more do, each has fewer, so that a round is no
-    longer. `key` is for the endpoint; `tell` hears each step in a sentence.
+    longer. `key` is for the endpoint; `bare_model` is the model's name on the bare side where it is another
+    there; `tell` hears each step in a sentence.
     Raises UpstreamLostError when a side cannot be reached and RuntimeError when it does not answer with
     all tokens.
     """
-    sides = _Sides(_target(bare, model), _target(endpoint, model, key))
+    sides = _Sides(_target(bare, bare_model or model), _target(endpoint, model, key))
     ttft = await _added_ttft(sides, pairs, tell)
     rows = []
     for count in streams:
@@ -287,7 +289,8 @@ def main(words: Sequence[str]) -> int:
     """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", type=Path, metavar="FILE")
-    parser.add_argument("--bare", metavar="SOCKET")
+    parser.add_argument("--bare", metavar="SOCKET or URL")
+    parser.add_argument("--bare-model", help="the model's name there, where it is another")
     parser.add_argument("--endpoint", metavar="URL")
     parser.add_argument("--model")
     parser.add_argument("--pid", type=int, help="of the endpoint's process")
@@ -312,6 +315,7 @@ def main(words: Sequence[str]) -> int:
         repeats=asked.repeats,
         pairs=asked.pairs,
         key=key,
+        bare_model=asked.bare_model,
         endpoint_pid=asked.pid,
         tell=_tell,
     )

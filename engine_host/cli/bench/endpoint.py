@@ -50,6 +50,13 @@ _ROOM = 512
 )
 @click.option("--repeats", type=click.IntRange(1), default=3, show_default=True, help="Rounds a side.")
 @click.option("--pairs", type=click.IntRange(2), default=15, show_default=True, help="Questions for TTFT.")
+@click.option(
+    "--against",
+    metavar="URL",
+    help="Measure MODEL, a public id of this endpoint, against this other address, such as the endpoint of"
+    " the machine to which a route leads. Nothing is started.",
+)
+@click.option("--against-model", metavar="NAME", help="The model's name there, where it is another.")
 @command
 def endpoint(
     out: Output,
@@ -58,6 +65,8 @@ def endpoint(
     tokens: int,
     repeats: int,
     pairs: int,
+    against: str | None,
+    against_model: str | None,
 ) -> Exit | None:
     """Measure an engine directly and through the endpoint, in turns.
 
@@ -65,38 +74,57 @@ def endpoint(
     random weights, which is as fast as a trained one. Says what the endpoint adds to the time to first token,
     and its share of the engine's speed; 5 when a goal is missed. A key of the endpoint, where it needs one,
     is read from the variable SNDR_API_KEY.
+
+    With --against, both sides are addresses: `sndr bench endpoint coder --against http://gpu:8020
+    --against-model qwen3` says what the way through this machine costs.
     """
     # Read by the measurement itself; one that it would refuse starts nothing.
     key_from(os.environ)
     if host_name := chosen_host():
         raise click.UsageError(f"This measures the endpoint of this machine, without --host {host_name}.")
+    if against_model is not None and against is None:
+        raise click.UsageError("--against-model names the model at --against.")
+    if against is not None and model is None:
+        raise click.UsageError("With --against, name the MODEL: a public id of this endpoint.")
+    if against is not None and not against.startswith(("http://", "/")):
+        raise click.UsageError("--against takes http://HOST:PORT, or the path of a Unix socket.")
     counts = streams or _STREAMS
-    with signals(), find_or_start() as hold, _engine(out, hold, model, max(counts), tokens) as engine:
-        host = hold.client.call(ops.HOST)
-        url = host.endpoint.local_url
-        if url is None or not url.startswith("http://"):
-            raise HostError(
-                Reason.UNSUPPORTED,
-                "The endpoint is not served." if url is None else "The endpoint is served with TLS.",
-                cause="What is measured is plain HTTP of this machine.",
-                fix="Take the certificate out of the settings for the measurement.",
-            )
-        socket = hold.client.folders.run / f"{engine.plan.id}.sock"
-        sizes = {"tokens": tokens, "repeats": repeats, "pairs": pairs, "pid": host.pid}
-        words = ["--bare", str(socket), "--endpoint", url.removesuffix("/v1"), "--model", engine.name]
-        words += [word for name, size in sizes.items() for word in (f"--{name}", str(size))]
-        words += ["--streams", *map(str, counts), *(["--json"] if out.as_json else [])]
-        done = subprocess.run(
-            [sys.executable, "-m", _SCRIPT, *words],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE if out.as_json else None,
-            text=True,
-            check=False,
+    sizes = {"tokens": tokens, "repeats": repeats, "pairs": pairs}
+    words = [word for name, size in sizes.items() for word in (f"--{name}", str(size))]
+    words += ["--streams", *map(str, counts), *(["--json"] if out.as_json else [])]
+    with signals(), find_or_start() as hold:
+        if against is not None and model is not None:
+            words += ["--bare", against.removesuffix("/").removesuffix("/v1"), "--model", model]
+            words += ["--bare-model", against_model] if against_model is not None else []
+            return _measured(out, hold, model, words)
+        with _engine(out, hold, model, max(counts), tokens) as engine:
+            socket = hold.client.folders.run / f"{engine.plan.id}.sock"
+            return _measured(out, hold, engine.name, [*words, "--bare", str(socket), "--model", engine.name])
+
+
+def _measured(out: Output, hold: HostHold, name: str, words: list[str]) -> Exit | None:
+    """Run the measurement in a process of its own, and print what it says."""
+    host = hold.client.call(ops.HOST)
+    url = host.endpoint.local_url
+    if url is None or not url.startswith("http://"):
+        raise HostError(
+            Reason.UNSUPPORTED,
+            "The endpoint is not served." if url is None else "The endpoint is served with TLS.",
+            cause="What is measured is plain HTTP of this machine.",
+            fix="Take the certificate out of the settings for the measurement.",
         )
+    words = [*words, "--endpoint", url.removesuffix("/v1"), "--pid", str(host.pid)]
+    done = subprocess.run(
+        [sys.executable, "-m", _SCRIPT, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE if out.as_json else None,
+        text=True,
+        check=False,
+    )
     if done.returncode not in (0, 1):
         raise HostError(
             Reason.ENGINE_CRASHED,
-            f"{engine.name} could not be measured.",
+            f"{name} could not be measured.",
             cause=done.stderr.strip().rpartition("\n")[2] if done.stderr else "It is said above.",
             fix="`sndr status` says how engine and endpoint are; with keys, set SNDR_API_KEY.",
         )

@@ -35,3 +35,28 @@ def test_the_endpoint_is_measured_beside_its_engine(
     assert all(row["bare"]["rate"] > 0 and row["endpoint"]["rate"] > 0 for row in report["rows"])
     assert report["ttft"]["pairs"] == 2
     assert report["ttft"]["bare"] > 0
+
+
+@pytest.mark.llamacpp
+def test_a_route_is_measured_beside_another_address(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with home_left_empty("sndr-e-") as home:
+        monkeypatch.setenv("SNDR_HOME", str(home))
+        assert main(["run", "--demo", "--detach", "--json"]) == Exit.OK
+        capsys.readouterr()
+        assert main(["status", "--json"]) == Exit.OK
+        url = json.loads(capsys.readouterr().out)["host"]["endpoint"]["local_url"]
+        assert main(["routes", "set", "coder", "sndr-demo"]) == Exit.OK
+        few = ["--streams", "2", "--tokens", "8", "--repeats", "1", "--pairs", "2"]
+        other = ["--against", url, "--against-model", "sndr-demo"]
+        done = main(["bench", "endpoint", "coder", "--json", *few, *other])
+        report = json.loads(capsys.readouterr().out.splitlines()[-1])
+        assert main(["bench", "endpoint", "--against", url]) == Exit.USAGE
+        assert main(["bench", "endpoint", "coder", "--against", "ftp://there"]) == Exit.USAGE
+        nobody = main(["bench", "endpoint", "nobody", "--json", *few, "--against", url])
+        assert nobody == Exit.ENGINE
+        assert main(["quit"]) == Exit.OK
+    assert done == (Exit.OK if report["reached"] else Exit.ENGINE)
+    assert report["model"] == "coder"
+    assert report["rows"][0]["bare"]["rate"] > 0
