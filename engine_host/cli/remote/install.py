@@ -104,6 +104,7 @@ def uninstall(out: Output, name: str, dry_run: bool, yes: bool) -> Exit | None:
             follow(hold.client, hold.client.call(ops.UNINSTALL_HOST, name=name), out).result
         )
     lines = [f"removed  {path}" for path in done.removed] + [f"kept     {path}" for path in done.kept]
+    lines += [line for one in done.findings for line in finding_lines(one)]
     out.result(done, [*lines, f"{name} stays in the list: sndr host remove {name}"])
     return None
 

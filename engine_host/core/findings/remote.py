@@ -26,6 +26,12 @@ REMOTE = {
         "With the host there every engine ends, kept ones too: {names}.",
         fix="Wait until they are not needed.",
     ),
+    "remote.services-stay": Text(
+        INFO,
+        "Units and containers that were installed on {host} go on without the host there: {names}.",
+        fix="Remove each that is not needed any more.",
+        command="{command}",
+    ),
     "remote.no-gpu": Text(INFO, "{host} shows no NVIDIA GPU: engines there run on the processor."),
     "remote.no-platform": Text(
         ERROR,

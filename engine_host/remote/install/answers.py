@@ -59,6 +59,13 @@ class InstallRecord(MachineAnswer):
     set_lingering: bool = False
 
 
+class FoundStaying(MachineAnswer):
+    """A service that goes on without the host, and its manager."""
+
+    name: Word
+    manager: Word
+
+
 class Probed(MachineAnswer):
     """A machine before an install."""
 
@@ -81,6 +88,8 @@ class Probed(MachineAnswer):
     running: FoundHost | None
     engines: Annotated[tuple[FoundEngine, ...], Field(max_length=_MANY)]
     own_data: Annotated[tuple[Word, ...], Field(max_length=_MANY)]
+    staying: Annotated[tuple[Word, ...], Field(max_length=_MANY)] = ()
+    services: Annotated[tuple[FoundStaying, ...], Field(max_length=_MANY)] = ()
 
     @property
     def ours_runs(self) -> bool:

@@ -155,10 +155,12 @@ async def uninstall(machine: Machine, tell: Tell) -> RemoteInstalled:
     said = await _probe(machine)
     if said.record is None:
         raise not_installed(machine.name)
-    refuse(removal(machine.name, said))
+    plan = removal(machine.name, said)
+    refuse(plan)
     tell(REMOVAL_STEPS[1], "", None)
     done = await do(machine, "uninstall", Removed)
-    return RemoteInstalled(host=machine.name, removed=done.removed, kept=done.kept)
+    stays = tuple(one for one in plan.findings if one.id == "remote.services-stay")
+    return RemoteInstalled(host=machine.name, removed=done.removed, kept=done.kept, findings=stays)
 
 
 def refuse(plan: RemoteInstallPlan) -> None:

@@ -67,7 +67,7 @@ def modules_in(package: str, *names: str) -> tuple[str, ...]:
     return tuple(f"{package}.{name}" for name in names)
 
 
-SHARED = modules_in("engine_host.remote.install.there", "places", "programs", "carrying")
+SHARED = modules_in("engine_host.remote.install.there", "places", "programs", "staying", "carrying")
 """What all steps on other machines use."""
 INSTALL = Steps(
     (

@@ -1,11 +1,14 @@
 """The changes of an install, an update or a removal, from what the machine said of itself."""
 
+import os
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from engine_host.core.findings.table import finding
 from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.remote.install import InstallOnHost, PlannedChange, RemoteChange, RemoteInstallPlan
+from engine_host.protocol.remote.services import ServiceManager
 from engine_host.remote.install.answers import FoundPython, InstallRecord, Probed
 from engine_host.remote.install.own_wheel import LocalFile, pythons
 from engine_host.remote.install.packages import Platform, platform_of
@@ -106,19 +109,35 @@ def removal(host: str, said: Probed) -> RemoteInstallPlan:
     changes = [PlannedChange(kind=RemoteChange.RUN, what="stop the engine host")]
     if record.service == "systemd":
         changes.append(PlannedChange(kind=RemoteChange.REMOVE, what=said.unit))
-    if record.set_lingering:
+    if record.set_lingering and not said.services:
         changes.append(PlannedChange(kind=RemoteChange.RUN, what="loginctl disable-linger"))
     changes.append(PlannedChange(kind=RemoteChange.REMOVE, what=said.root))
     for path in said.own_data:
-        if path in made:
+        stays = next((one for one in said.staying if os.path.dirname(one) == path), None)
+        if path in made and stays is not None:
+            note = "settings, data and models of the host there: it came with the install"
+            changes.append(PlannedChange(kind=RemoteChange.REMOVE, what=f"{path}/*", note=note))
+            changes.append(PlannedChange(kind=RemoteChange.KEEP, what=stays, note="of services, which go on"))
+        elif path in made:
             note = "settings, data and models of the host there: it came with the install"
             changes.append(PlannedChange(kind=RemoteChange.REMOVE, what=path, note=note))
         else:
             changes.append(PlannedChange(kind=RemoteChange.KEEP, what=path, note="was there before"))
     findings = [one for one in _of_what_runs(host, said) if one.id != "remote.engines-end"]
+    if said.services:
+        findings.append(_staying(host, said))
     if said.engines:
         findings.append(finding("remote.engines-removed", names=[one.name for one in said.engines]))
     return RemoteInstallPlan(host=host, before=said.current, changes=tuple(changes), findings=tuple(findings))
+
+
+def _staying(host: str, said: Probed) -> Finding:
+    """Return the finding of services that stay, with the command that removes the first of them."""
+    first = said.services[0]
+    group = "unit" if first.manager == ServiceManager.SYSTEMD else "container"
+    command = shlex.join(["sndr", "host", group, "remove", host, first.name])
+    names = [one.name for one in said.services]
+    return finding("remote.services-stay", host=host, names=names, command=command)
 
 
 def _python(said: Probed) -> FoundPython | None:

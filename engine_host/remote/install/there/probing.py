@@ -20,6 +20,7 @@ from engine_host.remote.install.there.places import (
 )
 from engine_host.remote.install.there.programs import NO_PROGRAMS, QUICK, attempt, own_variables, pip, user
 from engine_host.remote.install.there.service import engines, has_services, lingers, running_host
+from engine_host.remote.install.there.staying import services, staying
 
 _ASK_PYTHON = (
     "import importlib.util as u, json, sys; print(json.dumps([list(sys.version_info[:3]), sys.executable, "
@@ -57,6 +58,8 @@ def probe(asked: dict[str, Any]) -> dict[str, Any]:
         "running": running_host(places),
         "engines": engines(places),
         "own_data": [path for path in places.own if os.path.isdir(path)],
+        "staying": [path for path in map(staying, places.own) if path is not None],
+        "services": services(),
     }
 
 

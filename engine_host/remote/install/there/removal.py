@@ -16,6 +16,7 @@ from engine_host.remote.install.there.service import (
     running_host,
     stop,
 )
+from engine_host.remote.install.there.staying import end_lingering, hand_over, staying
 
 
 def abandon(asked: dict[str, Any]) -> dict[str, Any]:
@@ -54,13 +55,25 @@ def remove(places: Places) -> dict[str, Any]:
         if os.path.isdir(wants) and not names(wants):
             os.rmdir(wants)
     if record.get("set_lingering"):
-        attempt(["loginctl", "disable-linger"], QUICK)
+        end_lingering()
     removed, kept = [], []
     # Whatever runs by now was not started by the install: its data stays.
     made = set(record["made"]) if running_host(places) is None else set()
     shutil.rmtree(places.root)
     for path in places.own:
-        if path in made and os.path.isdir(path):
+        if path in made and (stays := staying(path)) is not None:
+            # A service goes on without the host.
+            for name in names(path):
+                one = os.path.join(path, name)
+                if one == stays:
+                    kept.append(one)
+                elif os.path.isdir(one) and not os.path.islink(one):
+                    shutil.rmtree(one)
+                    removed.append(one)
+                else:
+                    os.remove(one)
+                    removed.append(one)
+        elif path in made and os.path.isdir(path):
             shutil.rmtree(path)
             removed.append(path)
         elif os.path.isdir(path):
@@ -69,4 +82,5 @@ def remove(places: Places) -> dict[str, Any]:
         if os.path.isdir(path) and not names(path):
             os.rmdir(path)
             removed.append(path)
+    hand_over(path for path in sorted(made, key=len) if os.path.isdir(path))
     return {"removed": [places.root, *removed], "kept": kept}

@@ -8,8 +8,8 @@ import shutil
 from typing import Any
 
 from engine_host.remote.install.there.places import Failed, missing, names, read, write
+from engine_host.remote.install.there.staying import SERVICE_RECORD, deployed, hand_over
 
-RECORD = ".sndr-service.json"
 _BEFORE, _MANIFEST = ".before", "manifest.json"
 _NEW = ".sndr-new"
 _LONGEST = 256 << 10
@@ -26,11 +26,11 @@ class Folders:
         config = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
         cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")
         self.home = home
-        self.all = os.path.join(home, ".local", "share", "sndr", "deploy")
+        self.all = deployed()
         self.folder = os.path.join(self.all, name)
         self.units = os.path.join(config, "systemd", "user")
         self.cache = os.path.join(cache, "sndr", "deploy", name)
-        self.record = os.path.join(self.folder, RECORD)
+        self.record = os.path.join(self.folder, SERVICE_RECORD)
         self.before = os.path.join(self.folder, _BEFORE)
 
     def path(self, place: str, name: str) -> str:
@@ -49,6 +49,13 @@ def known(folders: Folders) -> dict[str, Any]:
 def begun(folders: Folders) -> dict[str, Any] | None:
     """Return what an install that has not ended yet wrote down of what was before; None where none is."""
     return read(os.path.join(folders.before, _MANIFEST))
+
+
+def note_lingering(folders: Folders) -> None:
+    """Write down that lingering was set by an install that has not ended yet."""
+    manifest = begun(folders)
+    if manifest is not None:
+        write(os.path.join(folders.before, _MANIFEST), {**manifest, "lingering": True})
 
 
 def digests(record: dict[str, Any]) -> dict[str, str]:
@@ -197,7 +204,8 @@ def settle_files(
 ) -> None:
     """Keep what was written as right, and forget what was before."""
     files = {folders.path(one["place"], one["name"]): one["sha256"] for one in asked if not one.get("keep")}
-    write(folders.record, {**facts, "files": files, "made": made})
+    lingering = any((one or {}).get("lingering") for one in (known(folders), begun(folders), facts))
+    write(folders.record, {**facts, "files": files, "made": made, "lingering": bool(lingering)})
     shutil.rmtree(folders.before, ignore_errors=True)
 
 
@@ -218,7 +226,10 @@ def remove_files(folders: Folders) -> list[str]:
             os.remove(path)
         removed.append(path)
     made = record.get("made")
-    drop_empty(made if isinstance(made, list) else [])
+    folders_made = list(map(str, made)) if isinstance(made, list) else []
+    drop_empty(folders_made)
+    # Those that others use now go with the last of them.
+    hand_over(path for path in folders_made if os.path.isdir(path))
     return removed
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from engine_host.deploy.watchdog_program import asked as checks_of
 from engine_host.remote.install.there.places import Failed, names, read
 from engine_host.remote.install.there.programs import QUICK, attempt, run
+from engine_host.remote.install.there.staying import end_lingering
 from engine_host.remote.services.there.files import (
     Folders,
     begun,
@@ -22,6 +23,7 @@ from engine_host.remote.services.there.files import (
     gone,
     known,
     leaving_files,
+    note_lingering,
     of_ours,
     put_files,
     remove_files,
@@ -139,7 +141,9 @@ def put(given: dict[str, Any]) -> dict[str, Any]:
     folders = Folders(given["name"])
     now = service(given["manager"], given["name"])
     running = now["state"] in ("running", "starting", "restarting")
-    return put_files(folders, given["files"], replace=given["replace"], running=running)
+    volume = given["manager"] == SYSTEMD or _volume(given["manager"], given["name"])
+    before = {"running": running, "enabled": now.get("enabled"), "volume": volume}
+    return put_files(folders, given["files"], replace=given["replace"], **before)
 
 
 def fetch(given: dict[str, Any]) -> dict[str, Any]:
@@ -177,24 +181,30 @@ def progress(given: dict[str, Any]) -> dict[str, Any]:
 
 def start(given: dict[str, Any]) -> dict[str, Any]:
     """Start what was written: a unit with its watchdog, or a container in the place of the one before."""
-    folders, name = Folders(given["name"]), given["name"]
-    need(given["manager"])
-    if given["manager"] != SYSTEMD:
-        if given["start"]:
-            run(["bash", os.path.join(folders.folder, "start.sh")], _STARTING, "engine_start_failed")
-        return {"lingering": False}
+    folders, manager = Folders(given["name"]), given["manager"]
+    need(manager)
     lingering = False
-    if given["enable"] and lasting()[1] is False:
+    if manager == SYSTEMD and given["enable"] and lasting()[1] is False:
         said = attempt(["loginctl", "enable-linger"], QUICK)
         lingering = said is not None and said.returncode == 0 and lasting()[1] is True
+        if lingering:
+            note_lingering(folders)
+    _begin(folders, manager, given["name"], start=given["start"], enable=given["enable"])
+    return {"lingering": lingering}
+
+
+def _begin(folders: Folders, manager: str, name: str, *, start: bool, enable: bool) -> None:
+    if manager != SYSTEMD:
+        if start:
+            run(["bash", os.path.join(folders.folder, "start.sh")], _STARTING, "engine_start_failed")
+        return
     _unit_run("daemon-reload")
     unit, timer = name + ".service", name + "-watchdog.timer"
-    _unit_run("enable" if given["enable"] else "disable", unit, timer)
+    _unit_run("enable" if enable else "disable", unit, timer)
     _unit_run("daemon-reload")
-    if given["start"]:
+    if start:
         systemctl("reset-failed", unit)
         _unit_run("restart", unit, timer, seconds=STOPPING)
-    return {"lingering": lingering}
 
 
 def act(given: dict[str, Any]) -> dict[str, Any]:
@@ -260,7 +270,8 @@ def settle(given: dict[str, Any]) -> dict[str, Any]:
 def undo(given: dict[str, Any]) -> dict[str, Any]:
     """Take back what an install did, and let run again what ran before."""
     folders, name, manager = Folders(given["name"]), given["name"], given["manager"]
-    if begun(folders) is None:
+    before = begun(folders)
+    if before is None:
         # Nothing was written yet: what runs is what ran before.
         return undo_files(folders)
     _end(manager, name)
@@ -269,8 +280,13 @@ def undo(given: dict[str, Any]) -> dict[str, Any]:
         systemctl("daemon-reload")
         if not told["running"]:
             systemctl("reset-failed", name + ".service")
-    if told["running"]:
-        start({"name": name, "manager": manager, "start": True, "enable": manager == SYSTEMD})
+    elif before["first"] and not before.get("volume", True):
+        attempt([manager, "volume", "rm", name + "-cache"], QUICK)
+    enabled = bool(before.get("enabled", told["running"]))
+    if told["running"] or (enabled and not before["first"] and manager == SYSTEMD):
+        _begin(folders, manager, name, start=told["running"], enable=enabled)
+    if before.get("lingering"):
+        end_lingering(name)
     return told
 
 
@@ -299,7 +315,7 @@ def remove(given: dict[str, Any]) -> dict[str, Any]:
         systemctl("daemon-reload")
         systemctl("reset-failed", name + ".service")
     if record.get("lingering"):
-        attempt(["loginctl", "disable-linger"], QUICK)
+        end_lingering(name)
     left = service(manager, name)
     if left["state"] in ("running", "starting", "restarting"):
         raise Failed("install_failed", "It does not end.", name=name, state=left["state"])
@@ -325,6 +341,11 @@ def _need_ours(folders: Folders, manager: str) -> None:
 
 def _unit_run(*words: str, seconds: float = QUICK) -> None:
     run(["systemctl", "--user", *words], seconds, "engine_start_failed")
+
+
+def _volume(manager: str, name: str) -> bool:
+    said = attempt([manager, "volume", "inspect", name + "-cache"], QUICK)
+    return said is not None and said.returncode == 0
 
 
 def _image(manager: str, image: str) -> bool:

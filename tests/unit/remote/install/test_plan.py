@@ -137,6 +137,22 @@ def test_a_removal_keeps_what_was_there_before() -> None:
     assert any(one.what == "loginctl disable-linger" for one in changes)
 
 
+def test_a_removal_leaves_what_services_installed_and_names_the_command() -> None:
+    data = "/users/u/.local/share/sndr"
+    record = {"made": [data], "service": "systemd", "set_lingering": True}
+    services = [{"name": "sndr-a", "manager": "podman"}, {"name": "sndr-b", "manager": "systemd"}]
+    plan = removal("gpu", said(record=record, own_data=[data], staying=[f"{data}/deploy"], services=services))
+    kept = [one.what for one in plan.changes if one.kind is RemoteChange.KEEP]
+    assert kept == [f"{data}/deploy"]
+    assert not [one for one in plan.changes if one.kind is RemoteChange.REMOVE and one.what == data]
+    assert not [one for one in plan.changes if "linger" in one.what], "they still need it"
+    (told,) = [one for one in plan.findings if one.id == "remote.services-stay"]
+    assert "sndr-a" in told.message
+    assert "sndr-b" in told.message
+    assert told.fix is not None
+    assert told.fix.command == "sndr host container remove gpu sndr-a"
+
+
 def test_a_removal_names_kept_engines_and_the_host_that_stops_it() -> None:
     engines = [{"name": "a", "keep": False}, {"name": "b", "keep": True}]
     (one,) = removal("gpu", said(engines=engines)).findings
