@@ -16,8 +16,9 @@ from engine_host.remote.run import SCRIPTS, RemoteOutcome, RemoteScript, Runner
 
 RECEIVE = RemoteScript.read(SCRIPTS / "receive_file.py")
 _PIECE = 1 << 18
-_LONGEST_LOOK = 600.0
-"""Seconds for hashing what is there already; a slow disk reads tens of gigabytes in them."""
+_LEAST_HASH = 600.0
+_SLOWEST_DISK = 20e6
+"""Bytes a second."""
 
 Progress = Callable[[int, int], None]
 """Told the bytes that are there, and all."""
@@ -30,6 +31,11 @@ class Uploaded:
     path: str
     sha256: str
     sent: int
+
+
+def hashing_seconds(size: int) -> float:
+    """Return the seconds that hashing so many bytes may take on another machine, whatever its disk."""
+    return _LEAST_HASH + size / _SLOWEST_DISK
 
 
 async def upload(
@@ -57,7 +63,8 @@ async def upload(
             evidence={"path": str(source)},
         ) from error
     asked = {"path": destination, "size": size, "sha256": digest, "mode": mode}
-    outcome = await hosts.run(name, RECEIVE, _line({**asked, "ask": True}), seconds=_LONGEST_LOOK)
+    line = _line({**asked, "ask": True})
+    outcome = await hosts.run(name, RECEIVE, line, seconds=hashing_seconds(size))
     there = told_by(name, destination, outcome)
     if there.get("done"):
         progress(size, size)

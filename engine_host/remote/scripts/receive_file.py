@@ -29,7 +29,9 @@ def there(path: str, part: str, asked: "dict[str, object]") -> "dict[str, object
     """Return what there is of the file: all of it, or a part with its hash."""
     if os.path.isfile(path) and os.path.getsize(path) == asked["size"] and hash_of(path) == asked["sha256"]:
         return {"done": True, "path": os.path.abspath(path)}
-    if os.path.isfile(part) and not os.path.islink(part) and os.path.getsize(part):
+    kept = os.path.getsize(part) if os.path.isfile(part) and not os.path.islink(part) else 0
+    # A longer one is no part of this file: hashing it would take time for nothing.
+    if 0 < kept <= int(str(asked["size"])):
         return {"size": os.path.getsize(part), "sha256": hash_of(part)}
     return {"size": 0}
 

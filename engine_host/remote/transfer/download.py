@@ -3,26 +3,29 @@
 import asyncio
 import contextlib
 import errno
+import fcntl
 import hashlib
 import json
 import os
 import secrets
-from collections.abc import Callable
+import stat
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
 from engine_host.core.errors import HostError
-from engine_host.core.outside import files, json_text
+from engine_host.core.outside import json_text
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.remote.run import SCRIPTS, RemoteScript, Runner, fed
 from engine_host.remote.scripts.receive_file import part_of
+from engine_host.remote.upload import hashing_seconds
 
 _SEND = RemoteScript.read(SCRIPTS / "send_file.py")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _LONGEST_LINE = 64 << 10
-_LONGEST_HASH = 3600.0
-"""Seconds for hashing a file there."""
+_NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
+_PIECE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -84,11 +87,11 @@ class _Answer:
         return True
 
 
-async def hash_there(hosts: Runner, name: str, source: str) -> str:
-    """Return the SHA-256 of a file there. Raises HostError."""
+async def hash_there(hosts: Runner, name: str, source: str, size: int) -> str:
+    """Return the SHA-256 of a file there of so many bytes. Raises HostError."""
     mark = secrets.token_hex(16)
     asked = json.dumps({"path": source, "mark": mark, "only_hash": True}).encode() + b"\n"
-    outcome = await hosts.run(name, _SEND, asked, seconds=_LONGEST_HASH)
+    outcome = await hosts.run(name, _SEND, asked, seconds=hashing_seconds(size))
     raw = outcome.need_success(f"Hashing {source} on {name}")
     try:
         told = json_text.parse_last_line(raw)
@@ -105,19 +108,38 @@ async def download(
     source: str,
     destination: Path,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
+    checking: Callable[[int], None] = lambda _done: None,
+    *,
+    replace: bool = False,
 ) -> Downloaded:
     """Fetch a file of another machine to a path here; a part that an earlier try left is gone on with.
 
-    Raises HostError: ssh_lost for a connection that went away (the same call goes on), disk_full,
-    not_writable, verification_failed, model_file_missing.
+    What lies on the disk is hashed before it gets its name; `checking` is told of the bytes that were. A file
+    that is there stays, without `replace`. Raises HostError: ssh_lost for a connection that went away (the
+    same call goes on), conflict for a file that is there or that somebody else fetches to the same path,
+    disk_full, not_writable, verification_failed, model_file_missing.
     """
     part = Path(part_of(str(destination)))
     try:
         await asyncio.to_thread(destination.parent.mkdir, parents=True, exist_ok=True)
-        return await _fetched(hosts, name, source, destination, part, progress)
+        with _held(part) as file:
+            if file is None:
+                raise _fetched_by_another(destination)
+            _need_place(destination, replace=replace)
+            try:
+                done = await _fetched(hosts, name, source, destination, part, file, progress, checking)
+            except OSError as error:
+                if error.errno in _FULL:
+                    await asyncio.to_thread(part.unlink, missing_ok=True)
+                raise
+            _need_place(destination, replace=replace)
+            if not _is_at(part, file):
+                raise _fetched_by_another(destination)
+            await asyncio.to_thread(part.chmod, 0o644)
+            await asyncio.to_thread(part.replace, destination)
+            return done
     except OSError as error:
         if error.errno in _FULL:
-            await asyncio.to_thread(part.unlink, missing_ok=True)
             raise HostError(
                 Reason.DISK_FULL,
                 f"The disk of this machine is full: {destination} was not fetched.",
@@ -132,36 +154,82 @@ async def download(
         ) from error
 
 
+@contextlib.contextmanager
+def _held(part: Path) -> Iterator[IO[bytes] | None]:
+    """Open a part, and keep everybody else from it meanwhile; None where somebody has it."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
+    with os.fdopen(os.open(part, flags, 0o600), "r+b") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, f"{part} is no regular file")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield None
+            return
+        except OSError as error:
+            # Some file systems have no locks; the hash of what lies there still tells.
+            if error.errno not in _NO_LOCKS:
+                raise
+        if not _is_at(part, file):
+            # Whoever had it was done in between: this is the whole file now.
+            yield None
+            return
+        try:
+            yield file
+        finally:
+            if _is_at(part, file) and not os.fstat(file.fileno()).st_size:
+                part.unlink(missing_ok=True)
+
+
+def _is_at(part: Path, file: IO[bytes]) -> bool:
+    with contextlib.suppress(FileNotFoundError):
+        return os.path.samestat(os.stat(part, follow_symlinks=False), os.fstat(file.fileno()))
+    return False
+
+
+def _need_place(destination: Path, *, replace: bool) -> None:
+    if not replace and os.path.lexists(destination):
+        raise HostError(
+            Reason.CONFLICT,
+            f"{destination} came to be there meanwhile, and stays.",
+            cause="Another transfer or program put it there.",
+            fix="Do it again: what is there is compared first.",
+            evidence={"path": str(destination)},
+        )
+
+
 async def _fetched(
     hosts: Runner,
     name: str,
     source: str,
     destination: Path,
     part: Path,
+    file: IO[bytes],
     progress: Callable[[int, int], None],
+    checking: Callable[[int], None],
 ) -> Downloaded:
-    have, known = await asyncio.to_thread(_of_part, part)
+    """Bring the part to its end, and check it as it lies on the disk."""
+    have, known = await _of_part(file, checking)
     mark = secrets.token_hex(16)
-    asked = {"path": source, "mark": mark, "size": have, "sha256": known.hexdigest()}
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
-    with os.fdopen(os.open(part, flags, 0o600), "r+b") as file:
-        written = _Written(file, known, progress)
-        answer = _Answer(mark.encode(), written.write, written.begin)
-        line = json.dumps(asked).encode() + b"\n"
-        try:
-            outcome = await hosts.run_fed(name, _SEND, fed(_SEND.sent(line)), None, take=answer.take)
-        except ValueError as error:
-            raise _no_answer(name, source) from error
-        if answer.head is not None and "error" in answer.head:
-            await asyncio.to_thread(part.unlink, missing_ok=True)
-            raise _refused(name, source, answer.head)
-        outcome.need_success(f"Fetching {source} from {name}")
-        try:
-            told = json_text.parse_last_line(answer.tail)
-        except ValueError as error:
-            raise _no_answer(name, source) from error
-        await asyncio.to_thread(written.finish)
-    if told.get("sha256") != written.hash.hexdigest():
+    asked = {"path": source, "mark": mark, "size": have, "sha256": known}
+    written = _Written(file, progress)
+    answer = _Answer(mark.encode(), written.write, written.begin)
+    line = json.dumps(asked).encode() + b"\n"
+    try:
+        outcome = await hosts.run_fed(name, _SEND, fed(_SEND.sent(line)), None, take=answer.take)
+    except ValueError as error:
+        raise _no_answer(name, source) from error
+    if answer.head is not None and "error" in answer.head:
+        # The part stays: a disk there that is not mounted says the same as one without the file.
+        raise _refused(name, source, answer.head)
+    outcome.need_success(f"Fetching {source} from {name}")
+    try:
+        told = json_text.parse_last_line(answer.tail)
+    except ValueError as error:
+        raise _no_answer(name, source) from error
+    await asyncio.to_thread(written.finish)
+    _, lies = await _of_part(file, checking)
+    if told.get("sha256") != lies:
         await asyncio.to_thread(part.unlink, missing_ok=True)
         raise HostError(
             Reason.VERIFICATION_FAILED,
@@ -170,24 +238,19 @@ async def _fetched(
             fix="Do it again.",
             evidence={"path": str(destination), "host": name},
         )
-    await asyncio.to_thread(part.chmod, 0o644)
-    await asyncio.to_thread(part.replace, destination)
-    return Downloaded(written.hash.hexdigest(), written.carried)
+    return Downloaded(lies, written.carried)
 
 
 class _Written:
-    """The part as it grows, with its hash."""
+    """The part as it grows."""
 
-    def __init__(self, file: IO[bytes], known: Any, progress: Callable[[int, int], None]) -> None:
+    def __init__(self, file: IO[bytes], progress: Callable[[int, int], None]) -> None:
         self._file = file
         self._progress = progress
-        self.hash = known
         self.carried, self._at, self._all = 0, 0, 0
 
     def begin(self, start: int, size: int) -> None:
         """Go on where the other side does."""
-        if not start:
-            self.hash = hashlib.sha256()
         self._file.seek(start)
         self._file.truncate()
         self._at, self._all = start, size
@@ -195,7 +258,6 @@ class _Written:
     def write(self, piece: bytes) -> None:
         """Write what came."""
         self._file.write(piece)
-        self.hash.update(piece)
         self.carried += len(piece)
         self._progress(self._at + self.carried, self._all)
 
@@ -205,13 +267,25 @@ class _Written:
         os.fsync(self._file.fileno())
 
 
-def _of_part(part: Path) -> tuple[int, Any]:
+async def _of_part(file: IO[bytes], checking: Callable[[int], None]) -> tuple[int, str]:
+    """Return the bytes of a part and their SHA-256, as they are on the disk."""
     found, size = hashlib.sha256(), 0
-    with contextlib.suppress(FileNotFoundError), files.open_regular(part, follow=False) as file:
-        for piece in iter(lambda: file.read(1 << 20), b""):
-            found.update(piece)
-            size += len(piece)
-    return size, found
+    file.seek(0)
+    while piece := await asyncio.to_thread(file.read, _PIECE):
+        await asyncio.to_thread(found.update, piece)
+        size += len(piece)
+        checking(size)
+    return size, found.hexdigest()
+
+
+def _fetched_by_another(destination: Path) -> HostError:
+    return HostError(
+        Reason.CONFLICT,
+        f"{destination} is being fetched already.",
+        cause="Another transfer, maybe from another machine, goes to the same path.",
+        fix=Fix(text="Wait for it or cancel it, or choose another folder with --to.", command="sndr jobs"),
+        evidence={"path": str(destination)},
+    )
 
 
 def _no_answer(name: str, source: str) -> HostError:

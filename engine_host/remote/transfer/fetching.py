@@ -49,7 +49,9 @@ async def compared_here(
         if whole == one.size:
             digest = await hashes.of(folder / one.name, told.reading(one.name, one.size))
             same = (
-                await hash_there(hosts, name, str(PurePosixPath(source.folder, source.read_as(one.name))))
+                await hash_there(
+                    hosts, name, str(PurePosixPath(source.folder, source.read_as(one.name))), one.size
+                )
                 == digest
             )
             standing, have = (FileStanding.SAME, one.size) if same else (FileStanding.OTHER, 0)
@@ -73,6 +75,8 @@ async def fetch(
         str(PurePosixPath(source.folder, source.read_as(file.name))),
         Path(folder, file.name),
         told.carrying(file.name),
+        told.reading(file.name, file.size),
+        replace=file.standing is FileStanding.OTHER,
     )
     lies = {"standing": FileStanding.SAME, "there": file.size, "sha256": done.sha256}
     return file.model_copy(update=lies), done.carried

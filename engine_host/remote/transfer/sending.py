@@ -13,10 +13,7 @@ from engine_host.remote.run import Runner
 from engine_host.remote.scripts.model_files import listing
 from engine_host.remote.transfer.files import Hashes, ModelFiles, understood
 from engine_host.remote.transfer.pace import Told
-from engine_host.remote.upload import RECEIVE, told_by, upload
-
-_LONGEST_LOOK = 3600.0
-"""Seconds for hashing one file there."""
+from engine_host.remote.upload import RECEIVE, hashing_seconds, told_by, upload
 
 
 @dataclass(frozen=True)
@@ -92,7 +89,7 @@ async def send(
 
 async def _is_there(hosts: Runner, name: str, path: str, size: int, digest: str) -> bool:
     asked = {"path": path, "size": size, "sha256": digest, "ask": True}
-    outcome = await hosts.run(name, RECEIVE, _line(asked), seconds=_LONGEST_LOOK)
+    outcome = await hosts.run(name, RECEIVE, _line(asked), seconds=hashing_seconds(size))
     return told_by(name, path, outcome).get("done") is True
 
 

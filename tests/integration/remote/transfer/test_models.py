@@ -308,6 +308,35 @@ def test_what_is_no_model_and_where_nothing_is_known_is_said(
     run(work())
 
 
+def test_two_machines_with_models_of_one_name_do_not_write_to_one_file(
+    desk: Callable[[], AbstractAsyncContextManager[Desk]], tmp_path: Path
+) -> None:
+    sources = [tmp_path / folder / "m.gguf" for folder in ("a", "b")]
+    for path in sources:
+        path.parent.mkdir()
+        path.write_bytes(os.urandom(LARGE))
+
+    async def work() -> None:
+        async with desk() as at:
+            await at.connect()
+            at.fleet.add("gpu2", "direct", RemoteMode.AGENTLESS)
+            at.fleet.hosts.connect("gpu2")
+            await at.fleet.reach("gpu2")
+            jobs = [
+                at.operations.fetch(name, FetchModel(model=str(path)))
+                for name, path in zip(("gpu", "gpu2"), sources, strict=True)
+            ]
+            ended = [await at.jobs.ended(one.id) for one in jobs]
+            (won,) = (number for number, one in enumerate(ended) if one.state is JobState.DONE)
+            error = ended[1 - won].error
+            assert error
+            assert error.reason is Reason.CONFLICT
+            assert (tmp_path / "fetched" / "m.gguf").read_bytes() == sources[won].read_bytes()
+
+    run(work())
+    assert not parts_in(tmp_path / "fetched")
+
+
 @pytest.mark.parametrize(
     "told",
     [

@@ -1,7 +1,9 @@
 """What another machine says of files may be anything: nothing of it leads out of the folder meant."""
 
 import asyncio
+import fcntl
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +12,11 @@ import pytest
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
 from engine_host.remote.run import Feed, RemoteOutcome, RemoteScript, Take
-from engine_host.remote.transfer.download import download
+from engine_host.remote.scripts.receive_file import there
+from engine_host.remote.transfer.download import download, hash_there
 from engine_host.remote.transfer.files import understood
 from engine_host.remote.transfer.pace import Pace, Told
+from engine_host.remote.upload import upload
 
 
 def listed(*names: object, **more: object) -> dict[str, Any]:
@@ -81,8 +85,9 @@ def test_a_model_of_several_files_gets_a_folder_of_its_own() -> None:
 class Says:
     """FAKE: a machine that answers a download with some bytes; MARK in them is the mark that it was sent."""
 
-    def __init__(self, printed: bytes) -> None:
+    def __init__(self, printed: bytes, meanwhile: Callable[[], object] = lambda: None) -> None:
         self.printed = printed
+        self.meanwhile = meanwhile
 
     async def run(
         self, name: str, script: RemoteScript, data: bytes = b"", *, seconds: float = 30.0, most: int = 0
@@ -107,6 +112,7 @@ class Says:
         told = self.printed.replace(b"MARK", mark)
         for at in range(0, len(told), 7):
             await take(told[at : at + 7])
+        self.meanwhile()
         return RemoteOutcome(0, b"", "")
 
 
@@ -162,6 +168,110 @@ def test_an_answer_of_another_form_puts_no_file_in_its_place(
         fetched(printed, tmp_path)
     assert refused.value.reason is reason
     assert not (tmp_path / "a.gguf").exists()
+
+
+WHOLE = b'\nMARK\n{"size": 3, "from": 0}\nabc{"sha256": "%s"}\n' % SHA256.encode()
+
+
+def test_what_lies_on_the_disk_is_hashed_and_not_what_came(tmp_path: Path) -> None:
+    part = tmp_path / ".a.gguf.sndr-part"
+
+    def somebody_writes() -> None:
+        part.write_bytes(b"another file")
+
+    with pytest.raises(HostError) as damaged:
+        asyncio.run(download(Says(WHOLE, somebody_writes), "gpu", "/m/a.gguf", tmp_path / "a.gguf"))
+    assert damaged.value.reason is Reason.VERIFICATION_FAILED
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_part_that_somebody_else_fetches_to_is_left_alone(tmp_path: Path) -> None:
+    part = tmp_path / ".a.gguf.sndr-part"
+    part.write_bytes(b"ab")
+    with part.open("r+b") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(HostError) as busy:
+            fetched(WHOLE, tmp_path)
+    assert busy.value.reason is Reason.CONFLICT
+    assert part.read_bytes() == b"ab"
+    assert fetched(WHOLE, tmp_path) == b"abc"
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_file_that_came_to_be_there_stays_until_somebody_says_so(tmp_path: Path, *, late: bool) -> None:
+    target = tmp_path / "a.gguf"
+
+    def come() -> None:
+        target.write_bytes(b"mine")
+
+    if not late:
+        come()
+    with pytest.raises(HostError) as other:
+        asyncio.run(download(Says(WHOLE, come), "gpu", "/m/a.gguf", target))
+    assert other.value.reason is Reason.CONFLICT
+    assert target.read_bytes() == b"mine"
+    asyncio.run(download(Says(WHOLE), "gpu", "/m/a.gguf", target, replace=True))
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"abc"]
+
+
+@pytest.mark.parametrize("error", ["missing", "refused", 7])
+def test_a_part_stays_where_the_file_cannot_be_read_there_now(tmp_path: Path, error: object) -> None:
+    part = tmp_path / ".a.gguf.sndr-part"
+    part.write_bytes(b"ab")
+    told = json.dumps({"error": error, "text": "the disk is not mounted"}).encode()
+    with pytest.raises(HostError) as missing:
+        fetched(b"\nMARK\n" + told + b"\n", tmp_path)
+    assert missing.value.reason is Reason.MODEL_FILE_MISSING
+    assert part.read_bytes() == b"ab"
+    part.unlink()
+    with pytest.raises(HostError):
+        fetched(b"\nMARK\n" + told + b"\n", tmp_path)
+    assert not list(tmp_path.iterdir()), "nothing came, and nothing is left of it"
+
+
+class Waits:
+    """FAKE: a machine that has every file, and keeps how long it may take to say so."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    async def run(
+        self, name: str, script: RemoteScript, data: bytes = b"", *, seconds: float = 30.0, most: int = 0
+    ) -> RemoteOutcome:
+        """Say so."""
+        self.seconds.append(seconds)
+        return RemoteOutcome(0, b'{"done": true, "path": "/a", "sha256": "00"}\n', "")
+
+    async def run_fed(
+        self,
+        name: str,
+        script: RemoteScript,
+        feed: Feed,
+        seconds: float | None,
+        most: int = 0,
+        take: Take | None = None,
+    ) -> RemoteOutcome:
+        """Nothing has to be sent."""
+        raise AssertionError
+
+
+def test_hashing_there_may_take_as_long_as_a_large_file_needs(tmp_path: Path) -> None:
+    size = 900 * 10**9
+    hosts = Waits()
+    asyncio.run(upload(hosts, "gpu", tmp_path / "a", "/a", measured=(size, SHA256)))
+    asyncio.run(hash_there(hosts, "gpu", "/a", size))
+    assert len(hosts.seconds) == 2
+    assert all(seconds >= size / 50e6 for seconds in hosts.seconds)
+    asyncio.run(upload(hosts, "gpu", tmp_path / "a", "/a", measured=(1, SHA256)))
+    assert hosts.seconds[-1] < 3600
+
+
+def test_a_part_that_is_longer_than_the_file_is_not_hashed(tmp_path: Path) -> None:
+    part = tmp_path / ".a.sndr-part"
+    part.write_bytes(b"abcd")
+    path = str(tmp_path / "a")
+    assert there(path, str(part), {"size": 3, "sha256": SHA256}) == {"size": 0}
+    assert there(path, str(part), {"size": 4, "sha256": SHA256})["size"] == 4
 
 
 def test_a_rate_is_measured_or_none() -> None:
