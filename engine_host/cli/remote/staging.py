@@ -22,7 +22,7 @@ from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import remote_hosts as host_ops
 from engine_host.protocol.operations import remote_staging as ops
-from engine_host.protocol.remote.hosts import THIS_MACHINE
+from engine_host.protocol.remote.hosts import THIS_MACHINE, RemoteMode
 from engine_host.protocol.remote.staging import (
     PromoteOnHost,
     Promotion,
@@ -136,6 +136,7 @@ def rollback(out: Output, word: str, dry_run: bool) -> Exit | None:
     """
     with find_or_start() as hold:
         route = _rolled_back(hold.client, word)
+        _reach_targets(hold.client, route, out)
         plan = hold.client.call(ops.PLAN_ROLLBACK, id=route)
         if dry_run:
             out.result(plan, promotion_lines(plan))
@@ -224,6 +225,19 @@ def _reach(client: ControlClient, name: str, out: Output) -> None:
     """Connect a host and wait for its engine host. Raises HostError."""
     connect(client, name, out)
     until_engine_host(client, name)
+
+
+def _reach_targets(client: ControlClient, route: str, out: Output) -> None:
+    """Connect the machines that a route led to before; the plan says why one cannot be asked."""
+    before = client.call(endpoint_ops.ROUTE, id=route).route.before
+    hosts = {one.name for one in client.call(host_ops.HOSTS).hosts if one.mode is RemoteMode.ENGINE_HOST}
+    targets = before.engines if before is not None else ()
+    for name in dict.fromkeys(target.partition("/")[0] for target in targets if "/" in target):
+        if name in hosts:
+            try:
+                _reach(client, name, out)
+            except HostError as error:
+                out.note(error.problem.sentence())
 
 
 def _exit(findings: tuple[Finding, ...]) -> Exit | None:

@@ -107,6 +107,13 @@ REMOTE = {
     "rollback.moved": Text(
         INFO, "{route} was led elsewhere since its last promotion; it goes back to where it led before that."
     ),
+    "rollback.not-asked": Text(
+        ERROR,
+        "{target} cannot be asked whether it runs: {why}",
+        reason=Reason.HOST_UNREACHABLE,
+        fix="Connect {host}, and begin again.",
+        command="sndr host connect {host}",
+    ),
     "rollback.no-start": Text(
         ERROR,
         "{target} does not run, and cannot be started from here: {why}",

@@ -1,22 +1,32 @@
 """Engines of one machine, this one or another: looked at, started from plans, let finish, and ended."""
 
 import asyncio
+import contextlib
+import shlex
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from engine_host.core.errors import HostError
+from engine_host.core.jobs import JobControl
 from engine_host.engines.manager import EngineManager
 from engine_host.operations.engines import EngineOperations
 from engine_host.operations.staging.far_host import FarHost, far_host
+from engine_host.protocol.endpoint.routes import Route
 from engine_host.protocol.engines import Engine, EngineState, StopEngine
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.launch.plans import LaunchPlan, StartRequest
+from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
+from engine_host.protocol.operations.remote_hosts import OF_SSH
 from engine_host.protocol.remote.hosts import THIS_MACHINE
 from engine_host.remote.hosts import RemoteHosts
 
 GONE = frozenset({EngineState.UNLOADED, EngineState.FAILED})
 UP = frozenset({EngineState.READY, EngineState.BUSY})
+LEAVING = frozenset({EngineState.DRAINING, EngineState.STOPPING})
+_NO_ANSWER = frozenset(
+    {*OF_SSH, Reason.HOST_UNREACHABLE, Reason.HOST_GONE, Reason.PROTOCOL_MISMATCH} - {Reason.NOT_FOUND}
+)
 _LOOK = 0.3
 """Seconds between two looks at an engine."""
 _PATIENCE = 600.0
@@ -34,6 +44,9 @@ class Place(Protocol):
 
     async def engine(self, engine_id: str) -> Engine:
         """Return one by id or public name. Raises HostError(not_found)."""
+
+    async def routes(self) -> Sequence[Route]:
+        """Return the routes of its own endpoint, but for this machine's. Raises HostError."""
 
     async def plan_again(self, engine_id: str) -> LaunchPlan:
         """Return the plan of its start once more. Raises HostError."""
@@ -63,6 +76,10 @@ class Here:
         """Return one by id or public name. Raises HostError(not_found)."""
         return self._manager.get(engine_id)
 
+    async def routes(self) -> Sequence[Route]:
+        """Return none: whoever looks at this machine has its routes at hand."""
+        return ()
+
     async def plan_again(self, engine_id: str) -> LaunchPlan:
         """Return the plan of its start once more. Raises HostError."""
         return await self._operations.plan_again(engine_id)
@@ -89,6 +106,10 @@ class There:
     async def engine(self, engine_id: str) -> Engine:
         """Return one by id or public name. Raises HostError(not_found), and of the connection."""
         return await self.far.call(ops.ENGINE, id=engine_id)
+
+    async def routes(self) -> Sequence[Route]:
+        """Return the routes of its endpoint. Raises HostError."""
+        return tuple(one.route for one in (await self.far.call(endpoint_ops.ROUTES)).routes)
 
     async def plan_again(self, engine_id: str) -> LaunchPlan:
         """Return the plan of its start once more. Raises HostError."""
@@ -127,6 +148,39 @@ def alive(engines: Sequence[Engine]) -> list[Engine]:
     return [one for one in engines if one.state not in GONE]
 
 
+def is_unasked(error: HostError) -> bool:
+    """Return True if a machine did not answer: nothing was refused, and what was asked may be done there."""
+    return error.reason in _NO_ANSWER
+
+
+async def bring_up(
+    place: Place, request: StartRequest, control: JobControl, loading: str, tell: Callable[[Engine], None]
+) -> Engine:
+    """Start a plan and wait until it is verified; a cancel meanwhile ends what was started.
+
+    `control.left` says `loading` too for as long as that may be so, also while the answer to the start is
+    on its way. Raises HostError: what refuses the start, its own problem, and of the connection.
+    """
+    before = control.left
+    control.left = f"{before} {loading}".strip()
+    begun = asyncio.ensure_future(place.start(request))
+    try:
+        try:
+            engine = await until_up(place, (await asyncio.shield(begun)).id, tell)
+        except asyncio.CancelledError:
+            # What is being started has no name yet by which it could be ended: its answer is waited for.
+            with contextlib.suppress(HostError):
+                await place.stop((await begun).id, now=True)
+                control.left = before
+            raise
+    except HostError as error:
+        if not is_unasked(error):
+            control.left = before
+        raise
+    control.left = before
+    return engine
+
+
 async def until_up(place: Place, engine_id: str, tell: Callable[[Engine], None]) -> Engine:
     """Wait until a start is verified; `tell` hears of each look.
 
@@ -152,15 +206,15 @@ async def let_finish(place: Place, engine_id: str) -> bool:
 
 async def until_gone(place: Place, engine_id: str) -> None:
     """Wait until an engine's process is gone. Raises HostError(engine_not_ready) when it stays."""
-    end = asyncio.get_running_loop().time() + _STOP
-    while (engine := await place.engine(engine_id)).state not in GONE:
-        if asyncio.get_running_loop().time() > end:
-            raise HostError(
-                Reason.ENGINE_NOT_READY,
-                f"{engine.name} is still stopping after {_STOP:.0f} s.",
-                fix=Fix(text="End it at once.", command=f"sndr stop {engine.name} --now"),
-            )
-        await asyncio.sleep(_LOOK)
+    await _until(place, engine_id, frozenset(EngineState) - GONE)
+
+
+async def until_left(place: Place, engine_id: str) -> bool:
+    """Wait while an engine drains or stops; True if it is gone then, False where its stop was cancelled.
+
+    Raises HostError(engine_not_ready) when that takes too long.
+    """
+    return (await _until(place, engine_id, LEAVING)).state in GONE
 
 
 async def until_listed(hosts: RemoteHosts, machine: str, name: str) -> None:
@@ -171,6 +225,20 @@ async def until_listed(hosts: RemoteHosts, machine: str, name: str) -> None:
         if any(model.id == name for model in hosts.there(machine).models):
             return
         await asyncio.sleep(0.1)
+
+
+async def _until(place: Place, engine_id: str, passing: frozenset[EngineState]) -> Engine:
+    """Wait while an engine is in one of these states."""
+    end = asyncio.get_running_loop().time() + _STOP
+    while (engine := await place.engine(engine_id)).state in passing:
+        if asyncio.get_running_loop().time() > end:
+            raise HostError(
+                Reason.ENGINE_NOT_READY,
+                f"{engine.name} is still stopping after {_STOP:.0f} s.",
+                fix=Fix(text="End it at once.", command=f"sndr stop {shlex.quote(engine.name)} --now"),
+            )
+        await asyncio.sleep(_LOOK)
+    return engine
 
 
 def stage_of(engine: Engine) -> str:

@@ -13,7 +13,8 @@ from engine_host.core.outside.model_ids import check_id
 from engine_host.gateway.routing.book import RouteBook
 from engine_host.operations.performs import performs
 from engine_host.operations.routes.cutover import CutOverOperations, steps_of
-from engine_host.operations.staging.places import Places, alive, let_finish, until_gone
+from engine_host.operations.staging.leading import as_target, routes_to, running_targets
+from engine_host.operations.staging.places import Places, let_finish, until_gone
 from engine_host.operations.staging.promoted import PromotionBook
 from engine_host.protocol.base import Severity
 from engine_host.protocol.endpoint.routes import Route, RouteTargets
@@ -63,9 +64,9 @@ class PromotionOperations:
 
     @performs(ops.PROMOTIONS)
     def page(self, name: str) -> PromotionPage:
-        """Return the last promotions to engines of a machine. Raises HostError(not_found)."""
+        """Return the promotions to engines of a machine that still hold. Raises HostError(not_found)."""
         self._known(name)
-        found = tuple(one for one in self._promoted.all() if one.host == name)
+        found = tuple(one for one in self._promoted.standing(self._book.saved) if one.host == name)
         return PromotionPage(seq=self._events.seq, promotions=found)
 
     @performs(ops.PLAN_PROMOTION)
@@ -104,31 +105,55 @@ class PromotionOperations:
         )
         # Kept before anything is ended: whatever happens from here on can be taken back.
         self._promoted.keep(done)
-        control.left = f"{asked.route} leads to {target}; what it led to before goes on."
+        control.left = _left(done, ends)
         steps = steps_of(look.after)
         for number, one in enumerate(ends, start=1):
             control.step(
                 steps + number, steps + len(ends), "end", f"{one.target}, once its requests have ended"
             )
-            done = await self._ended(done, one)
+            done = await self._ended(control, done, one, ends[number:])
             self._promoted.keep(done)
+            control.left = _left(done, ends[number:])
         control.left = ""
         return done.model_dump(mode="json")
 
-    async def _ended(self, done: Promotion, one: TargetEngine) -> Promotion:
+    async def _ended(
+        self, control: JobControl, done: Promotion, one: TargetEngine, later: tuple[TargetEngine, ...]
+    ) -> Promotion:
         """End what a route led to; where that does not work the promotion says so, and holds."""
         try:
             place = self._places.of(one.machine)
             if await let_finish(place, one.id):
+                if (why := await self._needed(done, one)) is not None:
+                    kept = finding("promote.kept", target=one.target, why=why)
+                    return done.model_copy(update={"findings": (*done.findings, kept)})
+                # Kept before it is ended: a roll-back knows how to start it, whatever happens meanwhile.
+                ending = done.model_copy(update={"ending": (*done.ending, one)})
+                self._promoted.keep(ending)
+                done = ending
+                control.left = _left(done, later)
                 await place.stop(one.id)
                 await until_gone(place, one.id)
-                return done.model_copy(update={"ended": (*done.ended, one)})
+                rest = tuple(other for other in done.ending if other != one)
+                return done.model_copy(update={"ended": (*done.ended, one), "ending": rest})
             why = "Requests still go on after ten minutes."
         except HostError as error:
             why = error.problem.sentence()
         command = for_host(f"sndr stop {shlex.quote(one.name)}", one.machine)
         left = finding("promote.not-ended", target=one.target, why=why, engine=one.name, command=command)
         return done.model_copy(update={"findings": (*done.findings, left)})
+
+    async def _needed(self, done: Promotion, one: TargetEngine) -> str | None:
+        """Return why an engine goes on though the promotion was to end it; None where nothing needs it.
+
+        Minutes may have gone by since the flip. Raises HostError where its machine does not answer.
+        """
+        routes = await routes_to(self._places, one, self._book.saved.values())
+        if routes:
+            return _leads(routes)
+        if self._book.saved.get(done.id) != done.route:
+            return f"{done.id} was changed meanwhile"
+        return None
 
     async def _look(self, name: str, asked: PromoteOnHost) -> _Look:
         self._known(name)
@@ -150,7 +175,7 @@ class PromotionOperations:
             checks = self._cutovers.requests(asked.route, after)
         except HostError as error:
             findings.append(self._cannot(name, asked, error))
-        ends, stays = await self._old_engines(old, asked, target)
+        ends, stays = await self._old_engines(old, asked, after)
         word = " --stop-old" if asked.stop_old else ""
         words = [asked.route, target.partition("/")[2] if name != THIS_MACHINE else target]
         plan = PromotionPlan(
@@ -182,32 +207,29 @@ class PromotionOperations:
         )
 
     async def _old_engines(
-        self, old: Route | None, asked: PromoteOnHost, target: str
+        self, old: Route | None, asked: PromoteOnHost, after: RouteTargets
     ) -> tuple[tuple[TargetEngine, ...], tuple[Finding, ...]]:
         """Return the engines that end with a promotion, and why others do not."""
         if old is None or not asked.stop_old:
             return (), ()
         ends: list[TargetEngine] = []
         kept: list[Finding] = []
+        # As they will be: the new target may be led to by a preset or a model that others are of, too.
+        routes = {**self._book.saved, old.id: old.model_copy(update={"targets": after})}
         for name in old.targets.engines:
-            if name == target:
-                continue
-            others = [
-                one.id
-                for one in self._book.saved.values()
-                if one.id != old.id and name in one.targets.engines
-            ]
-            if others:
-                why = f"{', '.join(others)} leads there too"
-                kept.append(finding("promote.kept", target=name, why=why))
+            if name in after.engines:
                 continue
             try:
-                found = await running_target(self._places, name)
+                for engine in await running_targets(self._places, name):
+                    one = as_target(self._places, name, engine)
+                    if any((other.machine, other.id) == (one.machine, one.id) for other in ends):
+                        continue
+                    if leads := await routes_to(self._places, one, routes.values()):
+                        kept.append(finding("promote.kept", target=name, why=_leads(leads)))
+                    else:
+                        ends.append(one)
             except HostError as error:
                 kept.append(finding("promote.kept", target=name, why=error.problem.sentence()))
-                continue
-            if found is not None:
-                ends.append(found)
         return tuple(ends), tuple(kept)
 
     def _target(self, host: str, engine: str) -> str:
@@ -218,24 +240,6 @@ class PromotionOperations:
     def _known(self, name: str) -> None:
         if name != THIS_MACHINE:
             self._places.hosts.book.get(name)
-
-
-async def running_target(places: Places, target: str) -> TargetEngine | None:
-    """Return the engine that a route's target is now; None where it does not run.
-
-    Raises HostError where its machine does not answer, or has no engine host of ours.
-    """
-    machine = places.machine_of(target)
-    name = target.partition("/")[2] if machine else target
-    place = places.of(machine)
-    for engine in alive(await place.engines()):
-        # A route to an engine here may name its preset or its model; one elsewhere goes by its name alone.
-        if name == engine.name or (not machine and name in (engine.plan.preset, engine.plan.model)):
-            command = for_host(engine.plan.command, machine)
-            return TargetEngine(
-                target=target, machine=machine, id=engine.id, name=engine.name, command=command
-            )
-    return None
 
 
 def refuse(findings: tuple[Finding, ...]) -> None:
@@ -249,6 +253,18 @@ def refuse(findings: tuple[Finding, ...]) -> None:
                 fix=one.fix,
                 evidence={"finding": one.id, **one.evidence},
             )
+
+
+def _leads(routes: tuple[str, ...]) -> str:
+    return f"{', '.join(routes)} {'leads' if len(routes) == 1 else 'lead'} there"
+
+
+def _left(done: Promotion, later: tuple[TargetEngine, ...]) -> str:
+    """Return where everything is while the engines that were led to before are ended."""
+    parts = [f"{done.id} leads to {done.target}"]
+    for said, engines in (("has ended", done.ended), ("is being ended", done.ending), ("goes on", later)):
+        parts += [f"{one.target} {said}" for one in engines]
+    return "; ".join(parts) + "."
 
 
 def _changes(

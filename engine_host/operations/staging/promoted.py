@@ -1,6 +1,7 @@
 """The last promotion of each public id, as it is kept: what a roll-back needs to know."""
 
 import logging
+from collections.abc import Mapping
 
 from pydantic import ValidationError
 
@@ -40,5 +41,8 @@ class PromotionBook:
 
     def of(self, route: Route) -> Promotion | None:
         """Return the promotion by which a route leads where it does; None where it was moved since."""
-        found = next((one for one in self.all() if one.id == route.id), None)
-        return found if found is not None and found.route == route else None
+        return next((one for one in self.all() if one.id == route.id and one.route == route), None)
+
+    def standing(self, routes: Mapping[str, Route]) -> list[Promotion]:
+        """Return those by which these routes lead where they do, newest first."""
+        return [one for one in self.all() if one.route is not None and routes.get(one.id) == one.route]

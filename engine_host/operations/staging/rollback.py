@@ -1,7 +1,5 @@
 """Roll-backs: a public id led where it led before, and the engine that was ended there started anew."""
 
-import asyncio
-import contextlib
 import shlex
 import time
 from collections.abc import Callable
@@ -13,8 +11,19 @@ from engine_host.core.findings.table import finding
 from engine_host.core.jobs import JobControl, JobRunner
 from engine_host.gateway.routing.book import RouteBook
 from engine_host.operations.performs import performs
-from engine_host.operations.staging.places import Places, stage_of, until_listed, until_up
-from engine_host.operations.staging.promote import refuse, running_target
+from engine_host.operations.staging.leading import as_target, running_targets
+from engine_host.operations.staging.places import (
+    LEAVING,
+    Places,
+    alive,
+    bring_up,
+    is_unasked,
+    stage_of,
+    until_left,
+    until_listed,
+    until_up,
+)
+from engine_host.operations.staging.promote import refuse
 from engine_host.operations.staging.promoted import PromotionBook
 from engine_host.protocol.base import Severity
 from engine_host.protocol.endpoint.routes import Route, RouteTargets
@@ -81,7 +90,8 @@ class RollbackOperations:
         started: list[TargetEngine] = []
         for number, one in enumerate(starts, start=1):
             control.step(number, steps, "start", one.target)
-            started.append(await self._started(control, number, steps, one))
+            if (anew := await self._started(control, number, steps, one)) is not None:
+                started.append(anew)
         for one in look.waits:
             await until_up(self._places.of(one.machine), one.id, lambda _engine: None)
         control.step(steps, steps, "flip")
@@ -110,25 +120,26 @@ class RollbackOperations:
             back=f"sndr routes back {shlex.quote(route.id)}" if look.plan.after is not None else "",
         ).model_dump(mode="json")
 
-    async def _started(self, control: JobControl, number: int, steps: int, one: TargetEngine) -> TargetEngine:
-        """Start an engine as it was started before. Raises HostError; then nothing was led anywhere."""
+    async def _started(
+        self, control: JobControl, number: int, steps: int, one: TargetEngine
+    ) -> TargetEngine | None:
+        """Start an engine as it was started before; None where it goes on, as its stop was cancelled.
+
+        Raises HostError; then nothing was led anywhere.
+        """
         place = self._places.of(one.machine)
+        if not await until_left(place, one.id):
+            await until_up(place, one.id, lambda _engine: None)
+            return None
         plan = await place.plan_again(one.id)
         refuse(plan.findings)
-        engine = await place.start(StartRequest(plan=plan.id, replace=False))
-        control.left = f"{one.target} may still be loading."
 
         def tell(seen: Engine) -> None:
             control.step(number, steps, "start", f"{one.target}: {stage_of(seen)}")
 
-        try:
-            engine = await until_up(place, engine.id, tell)
-        except asyncio.CancelledError:
-            with contextlib.suppress(HostError):
-                await asyncio.shield(place.stop(engine.id, now=True))
-                control.left = ""
-            raise
-        control.left = f"{one.target} was started and goes on."
+        request = StartRequest(plan=plan.id, replace=False)
+        engine = await bring_up(place, request, control, f"{one.target} may still be loading.", tell)
+        control.left = f"{control.left} {one.target} was started and goes on.".strip()
         if one.machine:
             await until_listed(self._places.hosts, one.machine, one.name)
         return one.model_copy(update={"id": engine.id})
@@ -146,17 +157,13 @@ class RollbackOperations:
         if promotion is None and any(one.id == route_id for one in self._promoted.all()):
             findings.append(finding("rollback.moved", route=route_id))
         for target in after.engines if after is not None else ():
-            ended = (
-                next((one for one in promotion.ended if one.target == target), None) if promotion else None
-            )
+            known = _ended_at(target, promotion)
             try:
-                found = await self._found(target)
-                if found is not None:
-                    waits.append(found)
-                elif not self._answers_without(target):
-                    starts.append(await self._startable(target, ended))
+                starting, waiting = await self._brought(target, known)
+                starts += starting
+                waits += waiting
             except HostError as error:
-                findings.append(_no_start(route_id, target, ended, error))
+                findings.append(_no_start(route_id, target, known, error))
         word = shlex.quote(route_id)
         plan = PromotionPlan(
             route=route_id,
@@ -170,12 +177,38 @@ class RollbackOperations:
         )
         return _Look(route, promotion, plan, tuple(waits))
 
-    async def _found(self, target: str) -> TargetEngine | None:
-        """Return the engine of a target if it runs or starts. Raises HostError where that cannot be told."""
+    async def _brought(
+        self, target: str, known: tuple[TargetEngine, ...]
+    ) -> tuple[list[TargetEngine], list[TargetEngine]]:
+        """Return what has to be started for a target to answer, and what is on its way up or runs.
+
+        `known` are the engines of it that a promotion ended. Raises HostError that says why none can be.
+        """
+        found = await self._found(target, known)
+        if not found and self._answers_without(target):
+            return [], []
+        waits = [as_target(self._places, target, one) for one in found if one.state not in LEAVING]
+        # What is being stopped just now is waited for, and started as it was.
+        leaving = {one.name: as_target(self._places, target, one) for one in found if one.state in LEAVING}
+        ended = known or (() if waits else tuple(leaving.values()))
+        up = {one.name for one in waits}
+        starts = [leaving.get(one.name, one) for one in ended if one.name not in up]
+        if not starts and not waits:
+            raise HostError(Reason.NOT_FOUND, "How it was started is not known here.")
+        for one in starts:
+            refuse((await self._places.of(one.machine).plan_again(one.id)).findings)
+        return starts, waits
+
+    async def _found(self, target: str, known: tuple[TargetEngine, ...]) -> list[Engine]:
+        """Return the engines of a target that have a process. Raises HostError where that cannot be told."""
         machine = self._places.machine_of(target)
         if machine and self._places.hosts.book.get(machine).mode is RemoteMode.AGENTLESS:
-            return None
-        return await running_target(self._places, target)
+            return []
+        if not known:
+            return await running_targets(self._places, target)
+        # Another engine of the same preset or model is not the one that was ended.
+        names = {one.name for one in known}
+        return [one for one in alive(await self._places.of(machine).engines()) if one.name in names]
 
     def _answers_without(self, target: str) -> bool:
         """Return True for what answers though we started nothing: on demand, or on an agentless machine."""
@@ -185,22 +218,26 @@ class RollbackOperations:
         engine = target.partition("/")[2]
         return any(model.id == engine for model in self._places.hosts.shown(machine).models)
 
-    async def _startable(self, target: str, ended: TargetEngine | None) -> TargetEngine:
-        """Return the engine that can be started for a target. Raises HostError that says why none can."""
-        if ended is None:
-            raise HostError(Reason.NOT_FOUND, "How it was started is not known here.")
-        refuse((await self._places.of(ended.machine).plan_again(ended.id)).findings)
-        return ended
+
+def _ended_at(target: str, promotion: Promotion | None) -> tuple[TargetEngine, ...]:
+    """Return the engines of a target that a promotion ended, or was about to."""
+    if promotion is None:
+        return ()
+    return tuple(one for one in (*promotion.ended, *promotion.ending) if one.target == target)
 
 
-def _no_start(route: str, target: str, ended: TargetEngine | None, error: HostError) -> Finding:
+def _no_start(route: str, target: str, known: tuple[TargetEngine, ...], error: HostError) -> Finding:
+    why = " ".join(part for part in (error.problem.message, error.problem.cause) if part)
+    if is_unasked(error):
+        host = target.partition("/")[0]
+        return finding("rollback.not-asked", target=target, why=why, host=host)
     fix = error.problem.fix
-    command = (ended.command if ended is not None else None) or (fix.command if fix is not None else None)
+    command = (known[0].command if known else None) or (fix.command if fix is not None else None)
     return finding(
         "rollback.no-start",
         severity=Severity.ERROR,
         target=target,
-        why=" ".join(part for part in (error.problem.message, error.problem.cause) if part),
+        why=why,
         route=shlex.quote(route),
         command=command,
     )

@@ -1,7 +1,6 @@
 """Stages: a preset or a model started on another machine beside what runs there, with no route to it."""
 
 import asyncio
-import contextlib
 import re
 import shlex
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from engine_host.gateway.routing.resolution import led_by
 from engine_host.launch.equivalent_command import equivalent_command
 from engine_host.operations.performs import performs
 from engine_host.operations.staging.far_host import FarHost, far_host
-from engine_host.operations.staging.places import There, alive, stage_of, until_listed, until_up
+from engine_host.operations.staging.places import There, alive, bring_up, stage_of, until_listed
 from engine_host.protocol.base import Severity
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Reason
@@ -73,23 +72,16 @@ class StageOperations:
         place = There(far)
         control.step(2, 3, "Start it there", planned.target)
         request = StartRequest(plan=planned.plan.id, replace=False, consent=asked.consent)
-        started = await place.start(request)
-        control.undone, control.left = (
-            "",
-            f"{planned.target} may still be loading: sndr --host {far.name} status",
-        )
+        control.undone = ""
+        loading = f"{planned.target} may still be loading: sndr --host {far.name} status"
         try:
-            engine = await until_up(place, started.id, lambda one: _tell(control, one))
+            engine = await bring_up(place, request, control, loading, lambda one: _tell(control, one))
         except asyncio.CancelledError:
-            with contextlib.suppress(HostError):
-                await asyncio.shield(place.stop(started.id, now=True))
-                control.undone, control.left = f"{planned.target} was ended again.", ""
+            control.undone = "" if control.left else f"{planned.target} was ended again."
             raise
-        except HostError as error:
-            if not error.lost:
-                control.left = ""
+        except HostError:
+            control.undone = "" if control.left else "Nothing of it runs."
             raise
-        control.left = ""
         await until_listed(self._hosts, far.name, engine.name)
         return StagedEngine(
             host=far.name,

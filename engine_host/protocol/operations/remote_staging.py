@@ -39,7 +39,7 @@ PROMOTE = Operation(
     status=202, reasons=_OF_ROUTE, job=JobKind.ROUTE_PROMOTE, command="host promote", seconds=30.0)
 PROMOTIONS = Operation(
     "hosts.promotions", "GET", "/v1/hosts/{name}/promotions", Nothing, PromotionPage,
-    "The last promotion of each public id to an engine of that machine, newest first.",
+    "The promotions to engines of that machine by which public ids lead there now, newest first.",
     reasons=(Reason.NOT_FOUND,), command="host rollback")
 PLAN_ROLLBACK = Operation(
     "routes.rollback.plan", "POST", "/v1/routes/{id}/rollback/plan", Nothing, PromotionPlan,

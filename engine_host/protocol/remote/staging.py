@@ -111,7 +111,8 @@ class PromotionPlan(Wire):
 class Promotion(Wire):
     """The outcome of a promotion or its roll-back; `back` is the command that takes it back.
 
-    `route` is None where the roll-back removed it. `ended` and `started` are engines.
+    `route` is None where the roll-back removed it. `ended` and `started` are engines, and `ending` those
+    whose end was begun and not seen.
     """
 
     id: str = Field(description="the public id")
@@ -122,13 +123,14 @@ class Promotion(Wire):
     checks: tuple[RouteCheck, ...] = ()
     started: tuple[TargetEngine, ...] = ()
     ended: tuple[TargetEngine, ...] = ()
+    ending: tuple[TargetEngine, ...] = ()
     at: Seconds
     findings: tuple[Finding, ...] = ()
     back: str = ""
 
 
 class PromotionPage(Page):
-    """The last promotion of each public id to an engine of one host, newest first."""
+    """The promotions to engines of one host by which public ids lead there now, newest first."""
 
     seq: int
     promotions: tuple[Promotion, ...]

@@ -154,6 +154,18 @@ def test_stage_promote_and_roll_back(here: Here) -> None:
     assert (restarted["name"], restarted["state"]) == ("tale", "ready")
     assert here.running() == {"story", "tale"}
 
+    here.sndr("host", "promote", "gpu", "coder", "tale")
+    here.sndr("routes", "back", "coder")
+    assert here.refused("host", "rollback", "gpu")["reason"] == Reason.NOT_FOUND, "it was taken back already"
+    assert here.led_to() == ("gpu/story",)
+
+    # A roll-back connects the machine that it has to ask.
+    here.sndr("routes", "back", "coder")
+    assert here.led_to() == ("gpu/tale",)
+    here.sndr("host", "disconnect", "gpu")
+    assert here.last("host", "rollback", "coder")["started"] == []
+    assert here.led_to() == ("gpu/story",)
+
 
 def test_a_connection_lost_in_mid_promotion_changes_nothing(here: Here) -> None:
     here.sndr("host", "stage", "gpu", DEMO, "--as", "tale")
