@@ -96,9 +96,12 @@ class ServiceOperations:
         async def work(control: JobControl) -> ServiceDone:
             control.step(1, 1, installing.LOOK, "", None)
             wanted = await self._wanted(machine, asked)
-            control.undone = "What was done there was taken back."
-            done = await installing.install(machine, wanted, _teller(control, installing.steps_of(wanted)))
-            control.undone = ""
+
+            def cancelled(undone: str, left: str) -> None:
+                control.undone, control.left = undone, left
+
+            tell = _teller(control, installing.steps_of(wanted))
+            done = await installing.install(machine, wanted, tell, cancelled)
             if name != THIS_MACHINE:
                 if self._machines.hosts.book.get(name).mode is RemoteMode.ENGINE_HOST and done.route:
                     told = finding("service.route-agentless", host=name)
@@ -125,7 +128,7 @@ class ServiceOperations:
             return done
 
         title = f"{asked.action.value.capitalize()} {service}"
-        command = shlex.join([*_group(name, kind), asked.action.value, *_named(name), service])
+        command = shlex.join([*installing.group_of(name, kind), asked.action.value, *_named(name), service])
         return self._start(JobKind.SERVICE_ACTION, title, name, command, work)
 
     @performs(ops.PLAN_SERVICE_REMOVAL)
@@ -143,7 +146,7 @@ class ServiceOperations:
             control.step(1, 1, "Stop and remove", service)
             return await installing.remove(machine, kind, service, replace=asked.replace)
 
-        command = shlex.join([*_group(name, kind), "remove", *_named(name), service, "--yes"])
+        command = shlex.join([*installing.group_of(name, kind), "remove", *_named(name), service, "--yes"])
         return self._start(JobKind.SERVICE_REMOVE, f"Remove {service}", name, command, work)
 
     @performs(ops.SERVICE_LOGS)
@@ -284,12 +287,6 @@ def _teller(control: JobControl, steps: "tuple[str, ...] | list[str]") -> Tell:
     return tell
 
 
-def _group(name: str, manager: ServiceManager) -> list[str]:
-    if name == THIS_MACHINE:
-        return ["sndr", "services"]
-    return ["sndr", "host", "unit" if manager is ServiceManager.SYSTEMD else "container"]
-
-
 def _named(name: str) -> list[str]:
     return [] if name == THIS_MACHINE else [name]
 
@@ -300,7 +297,7 @@ def install_command(name: str, asked: InstallService) -> str:
     if name == THIS_MACHINE:
         words = ["sndr", "launch", preset, "--in", asked.manager.value]
     else:
-        words = [*_group(name, asked.manager), "install", name, preset]
+        words = [*installing.group_of(name, asked.manager), "install", name, preset]
         if asked.manager is ServiceManager.DOCKER:
             words += ["--in", "docker"]
         words += ["--name", asked.name] if asked.name else []

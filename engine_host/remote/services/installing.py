@@ -44,6 +44,9 @@ from engine_host.remote.upload import upload
 Tell = Callable[[str, str, float | None], None]
 """Says the name of the step, a detail, and the share of it that is done."""
 
+Cancelled = Callable[[str, str], None]
+"""Says what is there after an install was cancelled and taken back, or what is left of it."""
+
 LOOK, WRITE, SEND, MODEL, IMAGE = (
     "Look at the machine",
     "Write the files",
@@ -99,10 +102,11 @@ async def inspect(machine: Machine, wanted: Wanted) -> Inspected:
     )
 
 
-async def install(machine: Machine, wanted: Wanted, tell: Tell) -> ServiceDone:
+async def install(machine: Machine, wanted: Wanted, tell: Tell, cancelled: Cancelled) -> ServiceDone:
     """Install a service, start it and see that it answers.
 
     Raises HostError with what stopped it; then what was there before is there again, and runs if it ran.
+    One that is cancelled says to `cancelled` what became of that.
     """
     tell(LOOK, "", None)
     said = await inspect(machine, wanted)
@@ -118,8 +122,14 @@ async def install(machine: Machine, wanted: Wanted, tell: Tell) -> ServiceDone:
     except HostError as error:
         raise await _undone(machine, wanted, error) from error
     except asyncio.CancelledError:
-        with contextlib.suppress(HostError):
-            await asyncio.shield(_taken_back(machine, wanted))
+        see = shlex.join(list_command(machine.name, wanted.manager))
+        # Until it is known, and for good where this is cancelled once more.
+        cancelled("", f"It is not known whether what was done there was taken back: {see}")
+        try:
+            cancelled(await asyncio.shield(_taken_back(machine, wanted)), "")
+        except HostError as error:
+            left = f"What was done there could not be taken back: {error.problem.message}"
+            cancelled("", f"{left} The same command again goes on from there. See what is there: {see}")
         raise
     findings = [one for one in plan.findings if one.id not in {"service.restarts", "service.no-linger"}]
     if said.lingers is False and wanted.asked.enable and not put:
@@ -241,9 +251,7 @@ async def _undone(machine: Machine, wanted: Wanted, error: HostError) -> HostErr
         told = await ask(machine, "undo", Undone, name=wanted.name, manager=wanted.manager.value)
         if not told.undone:
             return error
-        left = "Nothing of it is left." if told.first else "What was there before is there again."
-        if told.running:
-            left = "What ran before runs again."
+        left = _there_now(told)
     except HostError as other:
         undone = False
         left = f"What was done there could not be taken back: {other.problem.message}"
@@ -251,16 +259,26 @@ async def _undone(machine: Machine, wanted: Wanted, error: HostError) -> HostErr
     return HostError.from_problem(problem.model_copy(update=update))
 
 
-async def _taken_back(machine: Machine, wanted: Wanted) -> None:
-    """Take back what a cancelled install did, once the step that was under way there has ended."""
-    for _ in range(_TRIES):
+def _there_now(told: Undone) -> str:
+    if told.running:
+        return "What ran before runs again."
+    return "Nothing of it is left." if told.first else "What was there before is there again."
+
+
+async def _taken_back(machine: Machine, wanted: Wanted) -> str:
+    """Take back what a cancelled install did, once the step that was under way there has ended.
+
+    Tells what is there now. Raises HostError, of the connection too, where that could not be done.
+    """
+    for tries in range(_TRIES, 0, -1):
         try:
-            await ask(machine, "undo", Undone, name=wanted.name, manager=wanted.manager.value)
+            told = await ask(machine, "undo", Undone, name=wanted.name, manager=wanted.manager.value)
         except HostError as error:
-            if error.reason is not Reason.CONFLICT:
+            if error.reason is not Reason.CONFLICT or tries == 1:
                 raise
         else:
-            return
+            return _there_now(told) if told.undone else "There was nothing to take back."
+    return ""
 
 
 async def act(
@@ -307,6 +325,18 @@ def service_of(found: FoundService) -> Service:
     """Return a service as it is shown; bytes that steer a terminal are shown where it is printed."""
     known = found.model_dump(exclude={"there", "title"})
     return Service(**known, title=found.title or "")
+
+
+def group_of(host: str, manager: ServiceManager) -> list[str]:
+    """Return the words with which the commands on services of a machine begin."""
+    if host == THIS_MACHINE:
+        return ["sndr", "services"]
+    return ["sndr", "host", "unit" if manager is ServiceManager.SYSTEMD else "container"]
+
+
+def list_command(host: str, manager: ServiceManager) -> list[str]:
+    """Return the command that lists the services of a machine."""
+    return [*group_of(host, manager), "list", *([] if host == THIS_MACHINE else [host])]
 
 
 def refuse(plan: ServicePlan, force: bool) -> None:

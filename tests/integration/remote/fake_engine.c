@@ -1,4 +1,4 @@
-/* FAKE engine: answers what a health check asks, and nothing else. With FAKE_BROKEN in its arguments it ends. */
+/* FAKE engine: answers what a health check asks, and nothing else. With FAKE_BROKEN it ends, FAKE_SLOW are seconds. */
 #include <arpa/inet.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,6 +25,7 @@ int main(int count, char **words) {
         fprintf(stderr, "FAKE engine: broken, as it was asked to be\n");
         return 3;
     }
+    if (getenv("FAKE_SLOW")) sleep(atoi(getenv("FAKE_SLOW")));
     address.sin_port = htons(atoi(after(count, words, "--port", "8000")));
     address.sin_addr.s_addr = inet_addr(after(count, words, "--host", "0.0.0.0"));
     setsockopt(server, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);

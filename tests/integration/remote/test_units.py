@@ -6,6 +6,8 @@ The engine in them is FAKE, but for one test that lets the real llama.cpp answer
 import json
 import os
 import shutil
+import signal
+import socket
 import subprocess
 import urllib.request
 from collections.abc import Iterator
@@ -15,7 +17,7 @@ import pytest
 
 from engine_host.deploy.images import image_of
 from engine_host.protocol.catalog import PresetEngine
-from tests.integration.host_process import SNDR, Ended, environment, serving, started
+from tests.integration.host_process import SNDR, Ended, environment, serving, started, until
 from tests.integration.remote.install.machines import tree
 from tests.integration.remote.machines import Machines, free_port
 from tests.integration.remote.service_managers import (
@@ -148,6 +150,49 @@ def test_a_unit_over_ssh_from_nothing_and_back(units: Machines) -> None:
         assert sndr("host", "unit", "remove", "gpu", NAME, "--yes", "--replace").code == 0
         assert sndr("host", "disconnect", "gpu").code == 0
         assert tree(far) == before
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def cancelled_while_it_waits(*words: str) -> str:
+    """Run a command, press Ctrl+C once it waits for the answer of the service, and tell what it says."""
+    with started(*words) as command:
+        assert command.stderr is not None
+        for line in command.stderr:
+            if "Wait until it answers" in line:
+                break
+        command.send_signal(signal.SIGINT)
+        said = command.stderr.read()
+        assert command.wait(120) != 0
+    return said
+
+
+@with_systemd
+def test_a_cancelled_install_is_taken_back_while_the_engine_starts_slowly(units: Machines) -> None:
+    port, far = str(free_port()), units.far
+    program = str(units.folder / "bin" / "llama-server")
+    install = ("host", "unit", "install", "gpu", "demo-llamacpp", "--port", port, "--program", program)
+    slow = (*install, "--env", "FAKE_SLOW=500")
+    with serving():
+        assert sndr("host", "add", "gpu", "direct", "--agentless").code == 0
+        assert sndr("host", "connect", "gpu").code == 0
+        before = tree(far)
+        said = cancelled_while_it_waits(*slow)
+        assert "was cancelled. Nothing of it is left." in said
+        assert tree(far) == before
+        assert NAME not in sndr("host", "unit", "list", "gpu", "--json").out
+
+        assert told(*install)["unchanged"] is False
+        first = tree(far)
+        said = cancelled_while_it_waits(*slow)
+        assert "was cancelled. What ran before runs again." in said
+        assert tree(far) == first
+        assert until(lambda: listens(int(port)))
+        assert told(*install)["unchanged"] is True
+        assert sndr("host", "unit", "remove", "gpu", NAME, "--yes").code == 0
 
 
 @with_systemd
