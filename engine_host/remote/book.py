@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Mapping
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from engine_host.core.errors import HostError
 from engine_host.core.store import Store
@@ -29,8 +29,12 @@ MOST = 100
 
 
 class KeptHost(AddRemoteHost):
-    """A host with the time when it was added; `wanted` while a person wants it connected."""
+    """A host with the time when it was added; `wanted` while a person wants it connected.
 
+    A fact that another version keeps of hosts does not lose the host.
+    """
+
+    model_config = ConfigDict(extra="ignore")
     added_at: Seconds
     wanted: bool = False
 

@@ -44,7 +44,6 @@ def _decided(host: RemoteHost) -> Iterator[str]:
     yield f"* mode: {mode}"
     for name, value in (
         ("model root", host.model_root),
-        ("vLLM that starts there use", host.default_pin),
         ("its address comes from", host.address_command),
     ):
         if value:

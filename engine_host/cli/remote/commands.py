@@ -76,7 +76,6 @@ def candidates(out: Output) -> Exit | None:
 @click.argument("destination", required=False)
 @click.option("--agentless", is_flag=True, help="Install nothing there: facts and engines that run already.")
 @click.option("--model-root", help="The folder of its models.")
-@click.option("--default-pin", help="The vLLM that starts there use.")
 @click.option(
     "--address-command", help="A command of this machine that prints its address; asked at each connection."
 )
@@ -88,7 +87,6 @@ def add(
     destination: str | None,
     agentless: bool,
     model_root: str | None,
-    default_pin: str | None,
     address_command: str | None,
     notes: str | None,
 ) -> Exit | None:
@@ -98,7 +96,6 @@ def add(
         destination=destination or name,
         mode=RemoteMode.AGENTLESS if agentless else RemoteMode.ENGINE_HOST,
         model_root=model_root,
-        default_pin=default_pin,
         address_command=address_command,
         notes=notes,
     )
@@ -113,7 +110,6 @@ def add(
 @click.argument("destination", required=False)
 @click.option("--agentless/--engine-host", default=None, help="The way to work with it from now on.")
 @click.option("--model-root", help="The folder of its models.")
-@click.option("--default-pin", help="The vLLM that starts there use.")
 @click.option("--address-command", help="A command of this machine that prints its address.")
 @click.option("--notes", help="What is to be remembered about it.")
 @command

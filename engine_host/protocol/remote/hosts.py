@@ -81,15 +81,14 @@ class RemoteHostState(StrEnum):
 class ChangeRemoteHost(Command):
     """The facts that a person keeps about a host; nothing secret is among them.
 
-    `destination` is what `ssh` takes. `model_root` is the folder of its models. `default_pin` is the vLLM
-    that starts there use. `address_command` is a command of this machine, without a shell, that prints the
-    host's address: it is asked before each connection.
+    `destination` is what `ssh` takes. `model_root` is the folder of its models. `address_command` is a
+    command of this machine, without a shell, that prints the host's address: it is asked before each
+    connection.
     """
 
     destination: Destination
     mode: RemoteMode = RemoteMode.ENGINE_HOST
     model_root: Annotated[Line, Field(max_length=4096)] | None = None
-    default_pin: Annotated[Line, Field(max_length=100)] | None = None
     address_command: Annotated[Line, Field(max_length=1000), AfterValidator(_command)] | None = None
     notes: Annotated[Text, Field(max_length=10_000)] | None = None
 
@@ -118,7 +117,6 @@ class RemoteHost(Wire):
     destination: str
     mode: RemoteMode
     model_root: str | None = None
-    default_pin: str | None = None
     address_command: str | None = None
     notes: str | None = None
     added_at: Seconds = 0.0

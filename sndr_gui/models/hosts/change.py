@@ -13,7 +13,6 @@ from engine_host.protocol.remote.hosts import ChangeRemoteHost, RemoteHost, Remo
 FIELDS: Mapping[str, tuple[str, str]] = {
     "destination": ("Address", "user@machine, as for ssh"),
     "model_root": ("Models in", "the folder of its models"),
-    "default_pin": ("vLLM version", "the one that starts there use"),
     "address_command": ("Address command", "a command of this machine that prints its address"),
     "notes": ("Notes", "what is to be remembered about it"),
 }

@@ -186,7 +186,6 @@ class HostsModel(LiveModel):
             destination=remote.destination,
             mode=remote.mode,
             model_root=remote.model_root,
-            default_pin=remote.default_pin,
             address_command=remote.address_command,
             notes=remote.notes,
         )

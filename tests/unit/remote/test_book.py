@@ -40,6 +40,18 @@ def test_a_host_is_kept_changed_and_forgotten(home: Path) -> None:
     store.close()
 
 
+def test_a_fact_of_another_version_does_not_lose_the_host(home: Path) -> None:
+    store = Store(home / "db")
+    store.put(
+        "remote_host",
+        "gpu",
+        1.0,
+        '{"name": "gpu", "destination": "me@gpu", "default_pin": null, "added_at": 1.0, "wanted": true}',
+    )
+    assert HostBook(store).get("gpu").wanted
+    store.close()
+
+
 def known(book: HostBook, name: str = "gpu") -> tuple[str | None, int]:
     """The kernel in a host's facts, and the number of engines in its profile."""
     return book.facts(name).kernel, len(book.profile(name).engines)
