@@ -1,5 +1,6 @@
 """`sndr host unit` and `sndr host container`, and `sndr services` for this machine: units and containers."""
 
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,12 +15,12 @@ from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.options import LaunchOptions, launch_options
 from engine_host.cli.text.job_progress import follow
 from engine_host.cli.text.plan import finding_lines
+from engine_host.cli.text.typed_again import typed_again
 from engine_host.client.sync import ControlClient
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.launch.plans import LaunchRequest
 from engine_host.protocol.operations import services as ops
 from engine_host.protocol.remote.hosts import THIS_MACHINE
 from engine_host.protocol.remote.services import (
@@ -184,21 +185,16 @@ def install(
 ) -> ServiceDone | Exit:
     """Install a service on a machine from the options of a command; a dry run ends with its exit code."""
     dry_run, accept = asked.pop("dry_run"), asked.pop("accept")
-    launch: LaunchRequest = asked["launch"]
     asked["name"] = asked.pop("service_name")
     with find_or_start() as hold:
         _connected(hold.client, name, out)
         kind = manager or _usable_container(hold.client, name)
-        again = ["sndr", "launch", launch.preset or launch.model, "--in", kind.value]
-        if name != THIS_MACHINE:
-            group = "unit" if kind is ServiceManager.SYSTEMD else "container"
-            again = ["sndr", "host", group, "install", name, launch.preset or launch.model]
 
         def plan(consent: str | None) -> tuple[InstallService, ServicePlan]:
             request = InstallService(manager=kind, consent=consent, **asked)
             return request, hold.client.call(ops.PLAN_SERVICE, request, name=name)
 
-        request, shown = with_consent(out, accept, again, plan)
+        request, shown = with_consent(out, accept, typed_again("accept"), plan)
         if dry_run:
             return planned(out, shown)
         for line in _plan_lines(shown):
@@ -284,7 +280,8 @@ def chosen(
     called = (service, f"sndr-{service}", service.removesuffix(".service"))
     found = [one for one in page.services if one.name in called]
     where = "here" if name == THIS_MACHINE else f"on {name}"
-    see = "sndr services list" if name == THIS_MACHINE else f"sndr host unit list {name}"
+    group = "unit" if ServiceManager.SYSTEMD in managers else "container"
+    see = "sndr services list" if name == THIS_MACHINE else shlex.join(["sndr", "host", group, "list", name])
     if not found:
         near = near_names(service, [one.name for one in page.services if one.ours or not ours])
         off = [f"{one.manager.value}: {one.why}" for one in page.managers if not one.usable]
@@ -373,7 +370,8 @@ def _lines(page: ServicePage) -> list[str]:
     if not any(one.ours for one in page.services):
         example = "sndr launch PRESET --in docker"
         if page.host != THIS_MACHINE:
-            example = f"sndr host unit install {page.host} PRESET"
+            units = any(one.manager is ServiceManager.SYSTEMD for one in page.managers)
+            example = f"sndr host {'unit' if units else 'container'} install {page.host} PRESET"
         lines.append(f"No service of ours is there: {example}")
     return lines
 

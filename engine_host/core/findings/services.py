@@ -14,13 +14,13 @@ SERVICES = {
         ERROR,
         "{program} is not on the PATH of the units on {host}, and the unit runs it.",
         reason=Reason.ENGINE_UNUSABLE,
-        fix="Name where it is with --program PATH, install it there, or take a container: --in docker.",
+        fix="Name where it is with --program PATH, install it there, or take a container: {container}.",
     ),
     "service.foreign": Text(
         ERROR,
         "{host} has {what} {name} already, which is none of ours.",
         reason=Reason.CONFLICT,
-        fix="Give the service another name with --name.",
+        fix="Give the service another name with {option}.",
     ),
     "service.model-missing": Text(
         ERROR,
@@ -53,7 +53,7 @@ SERVICES = {
         ERROR,
         "{name} on {host} is another start: {what}.",
         reason=Reason.CONFLICT,
-        fix="Give this one another name with --name, remove that one, or take its place with --replace.",
+        fix="Give this one another name with {option}, remove that one, or take its place with --replace.",
     ),
     "service.port-taken": Text(
         ERROR,

@@ -40,6 +40,7 @@ from engine_host.remote.hosts import RemoteHosts
 from engine_host.remote.install.machine import Machine
 from engine_host.remote.services import installing
 from engine_host.remote.services.answers import Inspected, Lines
+from engine_host.remote.services.commands import group_of, install_command
 from engine_host.remote.services.installing import Tell
 from engine_host.remote.services.machine import ThisMachine, ask
 from engine_host.remote.services.plan import Wanted, wanted_of
@@ -128,7 +129,7 @@ class ServiceOperations:
             return done
 
         title = f"{asked.action.value.capitalize()} {service}"
-        command = shlex.join([*installing.group_of(name, kind), asked.action.value, *_named(name), service])
+        command = shlex.join([*group_of(name, kind), asked.action.value, *_named(name), service])
         return self._start(JobKind.SERVICE_ACTION, title, name, command, work)
 
     @performs(ops.PLAN_SERVICE_REMOVAL)
@@ -146,7 +147,7 @@ class ServiceOperations:
             control.step(1, 1, "Stop and remove", service)
             return await installing.remove(machine, kind, service, replace=asked.replace)
 
-        command = shlex.join([*installing.group_of(name, kind), "remove", *_named(name), service, "--yes"])
+        command = shlex.join([*group_of(name, kind), "remove", *_named(name), service, "--yes"])
         return self._start(JobKind.SERVICE_REMOVE, f"Remove {service}", name, command, work)
 
     @performs(ops.SERVICE_LOGS)
@@ -289,20 +290,3 @@ def _teller(control: JobControl, steps: "tuple[str, ...] | list[str]") -> Tell:
 
 def _named(name: str) -> list[str]:
     return [] if name == THIS_MACHINE else [name]
-
-
-def install_command(name: str, asked: InstallService) -> str:
-    """Return the command that does the same; settings that are no plain words are left to the person."""
-    preset = asked.launch.preset or asked.launch.model
-    if name == THIS_MACHINE:
-        words = ["sndr", "launch", preset, "--in", asked.manager.value]
-    else:
-        words = [*installing.group_of(name, asked.manager), "install", name, preset]
-        if asked.manager is ServiceManager.DOCKER:
-            words += ["--in", "docker"]
-        words += ["--name", asked.name] if asked.name else []
-    given = asked.launch.overrides.model_dump(exclude_none=True, exclude_defaults=True)
-    for setting, value in given.items():
-        words += ["--set", f"{setting}={value}"]
-    words += ["--port", str(asked.port)] if asked.port != 8000 else []
-    return shlex.join(words)

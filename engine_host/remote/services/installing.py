@@ -37,6 +37,7 @@ from engine_host.remote.services.answers import (
     Surveyed,
     Undone,
 )
+from engine_host.remote.services.commands import list_command
 from engine_host.remote.services.machine import ask
 from engine_host.remote.services.plan import Wanted, decide, removal
 from engine_host.remote.upload import upload
@@ -325,18 +326,6 @@ def service_of(found: FoundService) -> Service:
     """Return a service as it is shown; bytes that steer a terminal are shown where it is printed."""
     known = found.model_dump(exclude={"there", "title"})
     return Service(**known, title=found.title or "")
-
-
-def group_of(host: str, manager: ServiceManager) -> list[str]:
-    """Return the words with which the commands on services of a machine begin."""
-    if host == THIS_MACHINE:
-        return ["sndr", "services"]
-    return ["sndr", "host", "unit" if manager is ServiceManager.SYSTEMD else "container"]
-
-
-def list_command(host: str, manager: ServiceManager) -> list[str]:
-    """Return the command that lists the services of a machine."""
-    return [*group_of(host, manager), "list", *([] if host == THIS_MACHINE else [host])]
 
 
 def refuse(plan: ServicePlan, force: bool) -> None:

@@ -193,13 +193,16 @@ def _findings(wanted: Wanted, said: Inspected) -> Iterator[Finding]:
         yield _unusable(wanted, said.usable.why)
     by_hand = [one.path for one in said.files if one.state == "by_hand"]
     preset = str(wanted.facts["preset"])
+    here = wanted.host == THIS_MACHINE
+    option = "--name" if here else "--service-name"
+    container = "--in docker" if here else f"sndr host container install {host} {preset}"
     what = "the unit" if wanted.manager is ServiceManager.SYSTEMD else "a container"
     if said.manager is None and said.service.there and not said.unfinished:
-        yield finding("service.foreign", host=host, name=name, what=what)
+        yield finding("service.foreign", host=host, name=name, what=what, option=option)
     elif said.manager is not None and (said.manager, said.preset) != (wanted.manager.value, preset):
         if said.manager != wanted.manager.value or not asked.replace:
             other = f"{said.preset or 'a start'} by {said.manager}"
-            yield finding("service.other-start", host=host, name=name, what=other)
+            yield finding("service.other-start", host=host, name=name, what=other, option=option)
     elif by_hand and not asked.replace:
         yield finding("service.changed-there", host=host, name=name, paths=by_hand)
     if said.unfinished:
@@ -210,7 +213,7 @@ def _findings(wanted: Wanted, said: Inspected) -> Iterator[Finding]:
         yield finding("service.model-missing", host=host, paths=list(said.missing))
     for program, path in said.programs.items():
         if path is None:
-            yield finding("service.engine-missing", host=host, program=program)
+            yield finding("service.engine-missing", host=host, program=program, container=container)
     if wanted.manager is ServiceManager.SYSTEMD and asked.enable and said.lingers is False:
         yield finding("service.no-linger", host=host, user=said.user)
 
