@@ -82,6 +82,7 @@ from engine_host.overlay.patch_hash import patch_hash
 from engine_host.protocol.engines import EngineState, Readings
 from engine_host.protocol.events import (
     EngineReadingsEvent,
+    EngineRequestEvent,
     EventBase,
     ServersChangedEvent,
     SettingsChangedEvent,
@@ -176,7 +177,7 @@ class Host:
         )
         self.gateway = Gateway(
             self,
-            publish,
+            self._request_changed,
             routes=routes,
             keys=self._keys,
             allowed_hosts=lambda: frozenset(self._settings.current.endpoint.allowed_hosts),
@@ -456,6 +457,12 @@ class Host:
             return
         self._sampler.add_reading(event.engine, event.readings)
         self._first_readings.take(self.engines.get(event.engine))
+
+    def _request_changed(self, event: EventBase) -> None:
+        """Publish what the endpoint says; what it measured of a request becomes part of the graphs."""
+        self._events.publish(event)
+        if isinstance(event, EngineRequestEvent):
+            self._sampler.add_request(event.request)
 
     async def _environment(self, wanted: str | None) -> Environment:
         return await asyncio.to_thread(self.installations.find, wanted or self._settings.current.engine.vllm)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from engine_host.core.errors import HostError
-from engine_host.protocol.engines import Readings
+from engine_host.protocol.engines import Readings, Request, RequestState
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import EventBase, TelemetryEvent
 from engine_host.protocol.host import SLOWED_BY
@@ -56,11 +56,17 @@ class Sampler:
         self._received: dict[str, list[Readings]] = {}
         self._sampled: dict[str, float] = {}
         self._before: dict[str, Readings] = {}
+        self._answered: dict[str, list[Request]] = {}
         self.latest: Sample | None = None
 
     def add_reading(self, engine: str, readings: Readings) -> None:
         """Keep a reading for the next sample, so that short-lived values are not missed."""
         self._received.setdefault(engine, []).append(readings)
+
+    def add_request(self, request: Request) -> None:
+        """Keep what the endpoint measured of a request that was answered, for the next sample."""
+        if request.state is RequestState.DONE and request.engine and request.ttft is not None:
+            self._answered.setdefault(request.engine, []).append(request)
 
     def start(self) -> None:
         """Begin; needs a running event loop."""
@@ -94,6 +100,10 @@ class Sampler:
                 rated = self._rated(engine, readings, received.get(engine, ()))
                 values |= engine_values(engine, rated, self._before.get(engine))
         self._before = dict(known)
+        answered, self._answered = self._answered, {}
+        for engine in known.keys() & answered.keys():
+            # What the engine itself says goes before the endpoint's clock.
+            values = request_values(engine, answered[engine]) | values
         sample = Sample(at=at, values=values)
         self.latest = sample
         self._history.add(at, values)
@@ -214,6 +224,18 @@ def engine_values(engine: str, readings: Readings, before: Readings | None = Non
             **({} if before is None else _since(name, before, readings)),
         }
     )
+
+
+def request_values(engine: str, requests: Sequence[Request]) -> dict[str, float]:
+    """The waits of requests that were answered since the last sample, in the mean; the endpoint's clock."""
+    ttft = [request.ttft for request in requests if request.ttft is not None]
+    itl = [1 / request.decode_rate for request in requests if request.decode_rate]
+    name = f"engine.{engine}."
+    return {
+        name + series: sum(seconds) / len(seconds)
+        for series, seconds in (("ttft", ttft), ("itl", itl))
+        if seconds
+    }
 
 
 def _since(name: str, before: Readings, now: Readings) -> dict[str, float | None]:

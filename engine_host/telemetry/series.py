@@ -28,6 +28,7 @@ _PSUTIL = "operating system"
 _NVML = "NVIDIA driver (NVML)"
 _SLOTS = "the engine (llama-server /slots, vLLM /metrics)"
 _METRICS = "the engine's /metrics"
+_WAITS = "the engine's /metrics, else the endpoint's clock"
 _PROMPTS = "the engine's own timing of prompts (/metrics)"
 
 KINDS = (
@@ -63,8 +64,8 @@ KINDS = (
     _kind("engine.ID.acceptance.N", "share", "Drafts accepted at position {1}", _METRICS, peaks=False),
     _kind("engine.ID.prefix_hits", "share", "Prompt found in the prefix cache", _METRICS, peaks=False),
     _kind("engine.ID.preemptions", "requests", "Requests preempted", _METRICS),
-    _kind("engine.ID.ttft", "seconds", "Time to first token", _METRICS, peaks=False),
-    _kind("engine.ID.itl", "seconds", "Between tokens (ITL)", _METRICS, peaks=False),
+    _kind("engine.ID.ttft", "seconds", "Time to first token", _WAITS, peaks=False),
+    _kind("engine.ID.itl", "seconds", "Between tokens (ITL)", _WAITS, peaks=False),
     _kind("engine.ID.queued", "seconds", "Time in the engine's queue", _METRICS, peaks=False),
 )
 

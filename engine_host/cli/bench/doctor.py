@@ -51,6 +51,8 @@ def _slow_lines(found: Diagnosis) -> list[str]:
         return ["No engine runs, so none is slow. `sndr run --demo` starts one."]
     lines = [
         f"{name} worked {duration(seconds)} of the last {duration(found.seconds)}."
+        if seconds
+        else f"{name} did not work in the last {duration(found.seconds)}."
         for name, seconds in found.busy.items()
     ]
     for number, cause in enumerate(found.causes, start=1):
@@ -61,9 +63,7 @@ def _slow_lines(found: Diagnosis) -> list[str]:
     if not found.causes:
         worked = any(found.busy.values())
         lines.append(
-            "Nothing that was measured slowed it down."
-            if worked
-            else "Nothing was asked of it in that time: ask something, and look again."
+            "Nothing that was measured slowed it down." if worked else "Ask something, and look again."
         )
     lines += [f"Not measured: {what}." for what in found.not_measured]
     return lines

@@ -55,9 +55,9 @@ class Busy:
 
 
 def busy_of(engine: Engine, measured: Measured) -> Busy:
-    """Return the steps in which an engine answered or had somebody wait."""
+    """Return the steps in which an engine answered or had somebody wait, for however short a moment."""
     steps: set[int] = set()
-    for name in ("requests.running", "requests.waiting"):
+    for name in ("requests.running", "requests.waiting", "decode_rate", "prefill_rate", "ttft"):
         values = measured.values(f"engine.{engine.id}.{name}")
         steps.update(step for step, value in enumerate(values) if value)
     return Busy(engine, frozenset(steps))

@@ -20,6 +20,20 @@ def test_without_an_engine_it_says_so(host: RunningHost) -> None:
     assert sndr("doctor", "--minutes", "0").code == 2
 
 
+def test_one_short_question_is_work_and_has_a_wait(host: RunningHost) -> None:
+    engine = host.start()
+    url = host.client.call(ops.HOST).endpoint.url
+    body = {"model": engine.name, "prompt": "Hello", "max_tokens": 8, "stream": True}
+    assert httpx.post(f"{url}/completions", json=body, timeout=60).status_code == 200
+
+    def waits() -> bool:
+        asked = TelemetryQuery(names=(f"engine.{engine.id}.ttft",))
+        return bool(host.client.call(ops.TELEMETRY, asked).series)
+
+    wait_for(waits, "the time to the first token", 20)
+    assert json.loads(sndr("doctor", "--json").out)["busy"][engine.name] > 0
+
+
 def test_a_queue_is_seen_and_named(host: RunningHost) -> None:
     engine = host.start()
     url = host.client.call(ops.HOST).endpoint.url

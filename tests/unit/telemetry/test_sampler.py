@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine_host.protocol.engines import Latency, Readings
+from engine_host.protocol.engines import Latency, Readings, Request, RequestState
 from engine_host.protocol.events import TelemetryEvent
 from engine_host.protocol.host import Gpu, PcieLink, ThrottleReason
 from engine_host.telemetry import GpuReading, Gpus, History, MachineMonitor, MachineReading, Sampler
@@ -195,6 +195,35 @@ def test_what_happened_since_the_last_sample_is_of_it_alone() -> None:
         "engine.e.acceptance.1": 0.8,
         "engine.e.acceptance.2": 0.5,
     }
+
+
+def test_an_engine_that_times_nothing_has_the_clock_of_the_endpoint() -> None:
+    async def go() -> None:
+        readings = {"e1": Readings(at=time.time(), slots_busy=0)}
+        sampler = Sampler(MachineMonitor(), Gpus(None), History(), lambda _event: None, lambda: readings)
+
+        def asked(state: RequestState, **measured: float) -> Request:
+            return Request(
+                id="r", engine="e1", model="m", route="chat", state=state, created_at=1.0, **measured
+            )
+
+        sampler.add_request(asked(RequestState.DECODE, ttft=9.0))
+        sampler.add_request(asked(RequestState.FAILED, ttft=9.0))
+        sampler.add_request(asked(RequestState.DONE, ttft=0.25, decode_rate=50.0))
+        sampler.add_request(asked(RequestState.DONE, ttft=0.75))
+        values = (await sampler.sample()).values
+        assert values["engine.e1.ttft"] == 0.5
+        assert values["engine.e1.itl"] == 0.02
+        assert "engine.e1.ttft" not in (await sampler.sample()).values
+        said = Latency(name="TTFT", count=1, mean=1.0)
+        for count in (1, 2):
+            latency = said.model_copy(update={"count": count})
+            readings["e1"] = Readings(at=time.time(), slots_busy=0, latencies=(latency,))
+            sampler.add_request(asked(RequestState.DONE, ttft=0.25))
+            values = (await sampler.sample()).values
+        assert values["engine.e1.ttft"] == 1.0, "the engine's own goes before"
+
+    asyncio.run(go())
 
 
 def test_the_machine() -> None:
