@@ -70,7 +70,7 @@ class Connection:
         self._session = session
         self._task: asyncio.Task[None] | None = None
         self._now = asyncio.Event()
-        self._told_reaper = False
+        self._told_reaper: set[Path] = set()
         self._log = _LastWords()
         self._stood_at: str | None = None
 
@@ -97,10 +97,8 @@ class Connection:
                 self._tell(RemoteHostState.RECONNECTING, self._trying, problem=self.status.problem)
             self._now.set()
             return
-        if not self._told_reaper:
-            self._told_reaper = True
-            for file in self.folder.files():
-                self._reaper.remove_with_host(file)
+        for file in self.folder.files():
+            self._remove_with_host(file)
         self._tell(RemoteHostState.CONNECTING, self._trying)
         self._task = asyncio.create_task(self._keep(), name=f"ssh to {self.host.name}")
 
@@ -144,6 +142,7 @@ class Connection:
                 cause="It holds signs in whose place ssh would put what only this machine is to know.",
                 evidence={"to": remote[:300]},
             )
+        self._remove_with_host(local)
         await self._lead("forward", local, remote)
 
     async def end_forward(self, local: Path, remote: str) -> None:
@@ -151,6 +150,12 @@ class Connection:
         await self._lead("cancel", local, remote)
         with contextlib.suppress(OSError):
             os.unlink(local)
+
+    def _remove_with_host(self, file: Path) -> None:
+        """Have a file removed should this host be killed; each is told of once."""
+        if file not in self._told_reaper:
+            self._told_reaper.add(file)
+            self._reaper.remove_with_host(file)
 
     async def _lead(self, what: str, local: Path, remote: str) -> None:
         there = _quoted(remote) if remote.startswith("/") else remote
