@@ -4,7 +4,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -85,10 +85,12 @@ class JobRunner:
         command: str,
         work: Work,
         ended: Ended | None = None,
+        machines: Sequence[str] = (),
     ) -> Job:
         """Queue work and answer with its job at once.
 
-        `ended` is told of the end, also of a job that was cancelled before its work began.
+        `machines` are others that the work is about. `ended` is told of the end, also of a job that was
+        cancelled before its work began.
         """
         job_id = f"job-{secrets.token_hex(4)}"
         before = [other for other in self._tasks if self._jobs[other].touches == touches]
@@ -97,6 +99,7 @@ class JobRunner:
             kind=kind,
             title=title,
             touches=touches,
+            machines=tuple(machines),
             state=JobState.QUEUED,
             behind=before[-1] if before else None,
             created_at=time.time(),

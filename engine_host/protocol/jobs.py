@@ -69,6 +69,7 @@ class Job(Wire):
     kind: JobKind
     title: str
     touches: str = Field(description="the thing it changes; jobs on one thing queue behind each other")
+    machines: tuple[str, ...] = Field((), description="other machines that it is about, beside `touches`")
     state: JobState
     behind: str | None = Field(None, description="the job that this one waits for")
     step: JobStep | None = None

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from engine_host.core.errors import HostError
@@ -141,6 +141,10 @@ class Places:
         """Return the machine of what a route leads to; empty for this one."""
         host, separator, engine = target.partition("/")
         return host if separator and engine and host in self.hosts.book.all else ""
+
+    def machines_of(self, targets: Iterable[str]) -> tuple[str, ...]:
+        """Return the other machines among what routes lead to, each once."""
+        return tuple(dict.fromkeys(filter(None, map(self.machine_of, targets))))
 
 
 def alive(engines: Sequence[Engine]) -> list[Engine]:

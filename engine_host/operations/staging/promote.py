@@ -85,6 +85,9 @@ class PromotionOperations:
             f"route {asked.route}",
             look.plan.command,
             lambda control: self._promote(control, name, asked, look),
+            machines=self._places.machines_of(
+                (*(look.old.targets.engines if look.old is not None else ()), *look.after.engines)
+            ),
         )
 
     async def _promote(

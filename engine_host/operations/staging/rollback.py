@@ -81,6 +81,12 @@ class RollbackOperations:
             f"route {route_id}",
             look.plan.command,
             lambda control: self._roll_back(control, look),
+            machines=self._places.machines_of(
+                (
+                    *look.route.targets.engines,
+                    *(look.plan.after.engines if look.plan.after is not None else ()),
+                )
+            ),
         )
 
     async def _roll_back(self, control: JobControl, look: _Look) -> dict[str, Any]:

@@ -33,7 +33,8 @@ class Verb(StrEnum):
 def job_of(session: Session, name: str) -> Job | None:
     """Return the newest job on another machine."""
     touched = {one.format(name=name) for one in _TOUCHED}
-    mine = [job for job in session.state.jobs.values() if job.touches in touched]
+    jobs = session.state.jobs.values()
+    mine = [job for job in jobs if job.touches in touched or name in job.machines]
     return max(mine, key=lambda job: job.created_at, default=None)
 
 

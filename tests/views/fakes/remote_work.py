@@ -80,8 +80,9 @@ class FakeRemoteWork:
         return self.promotion_plan
 
     @performs(staging.PROMOTE)
-    def _promote(self, _name: str, asked: PromoteOnHost) -> Job:
-        return samples.job(JobKind.ROUTE_PROMOTE, JobState.RUNNING, touches=f"route {asked.route}")
+    def _promote(self, name: str, asked: PromoteOnHost) -> Job:
+        touched = f"route {asked.route}"
+        return samples.job(JobKind.ROUTE_PROMOTE, JobState.RUNNING, touches=touched, machines=(name,))
 
     @performs(staging.PLAN_ROLLBACK)
     def _plan_rollback(self, _route_id: str) -> PromotionPlan:
@@ -89,4 +90,5 @@ class FakeRemoteWork:
 
     @performs(staging.ROLLBACK)
     def _rollback(self, route_id: str) -> Job:
-        return samples.job(JobKind.ROUTE_ROLLBACK, JobState.RUNNING, touches=f"route {route_id}")
+        touched = f"route {route_id}"
+        return samples.job(JobKind.ROUTE_ROLLBACK, JobState.RUNNING, touches=touched, machines=("gpu",))

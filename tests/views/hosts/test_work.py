@@ -5,6 +5,7 @@ from typing import Any
 
 from engine_host.protocol.base import Severity
 from engine_host.protocol.endpoint.connect import EndpointModel
+from engine_host.protocol.jobs import JobKind
 from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.remote.install import PlannedChange, RemoteChange
 from engine_host.protocol.remote.services import (
@@ -126,7 +127,8 @@ async def test_an_engine_is_promoted_and_rolled_back(stage: Stage) -> None:
     promoted = Promotion(id="coder", host="gpu", target="gpu/qwen3", at=1.0)
     stage.host.promotions = PromotionPage(seq=1, promotions=(promoted,))
     models = (EndpointModel(id="qwen3", context=4096, chat=True),)
-    section: Any = (await opened(stage, "Traffic", models=models)).shown
+    detail = await opened(stage, "Traffic", models=models)
+    section: Any = detail.shown
     await stage.until(lambda: section.promote.isEnabled())
     section.promote.click()
     dialog = dialog_of(stage)
@@ -136,6 +138,10 @@ async def test_an_engine_is_promoted_and_rolled_back(stage: Stage) -> None:
     assert dialog.diff.toPlainText() == "$ ask: chat\n@ coder -> gpu/qwen3"
     dialog.start.click()
     await stage.until(lambda: stage.host.sent("POST", "/v1/hosts/gpu/promote"))
+    await stage.until(lambda: detail._job.isVisible())
+    job = detail.model.hosts.job("gpu")
+    assert job is not None
+    assert job.kind is JobKind.ROUTE_PROMOTE
     await stage.until(lambda: "coder" in section.backs)
     await stage.until(lambda: not stage.window.findChildren(PlannedDialog))
     section.backs["coder"].click()

@@ -162,7 +162,9 @@ def test_a_promotion_is_listed_while_its_route_leads_there() -> None:
             made.gpu1.add("old")
             made.gpu1.add("new")
             made.lead("gpu1/old")
-            await made.jobs.ended((await made.promotions.promote("gpu1", asked("new"))).id)
+            job = await made.promotions.promote("gpu1", asked("new"))
+            assert job.machines == ("gpu1",), "a window shows it among the jobs of that machine"
+            await made.jobs.ended(job.id)
             assert [one.id for one in made.promotions.page("gpu1").promotions] == ["pub"]
             made.routes.back("pub")
             assert made.promotions.page("gpu1").promotions == ()
