@@ -3,8 +3,9 @@
 import logging
 import time
 from collections.abc import Mapping
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from engine_host.core.errors import HostError
 from engine_host.core.store import Store
@@ -17,6 +18,7 @@ from engine_host.protocol.remote.hosts import (
     RemoteEngine,
     RemoteFacts,
 )
+from engine_host.protocol.text import Line
 
 _log = logging.getLogger(__name__)
 _KIND, _FACTS, _PROFILE = "remote_host", "remote_facts", "remote_profile"
@@ -31,10 +33,11 @@ MOST = 100
 class KeptHost(AddRemoteHost):
     """A host with the time when it was added; `wanted` while a person wants it connected.
 
-    A fact that another version keeps of hosts does not lose the host.
+    A fact that another version keeps of hosts does not lose the host, nor a model root that it took.
     """
 
     model_config = ConfigDict(extra="ignore")
+    model_root: Annotated[Line, Field(max_length=4096)] | None = None
     added_at: Seconds
     wanted: bool = False
 

@@ -33,6 +33,13 @@ STATES = {
 }
 _MODES = {RemoteMode.AGENTLESS: "agentless", RemoteMode.ENGINE_HOST: "engine host"}
 
+_FACTS = {
+    "model_root": "Models in",
+    "address_command": "Address by",
+    "notes": "Notes",
+}
+"""What `change` tells of where it is another now."""
+
 
 @click.group()
 def host() -> None:
@@ -132,7 +139,15 @@ def change(
             **{fact: kept[fact] if text is None else text or None for fact, text in said.items()},
         )
         changed = hold.client.call(ops.CHANGE_HOST, asked, name=name)
-    out.result(changed, f"{changed.name} leads to {changed.destination} ({_MODES[changed.mode]}).")
+    told = [
+        f"{label}: {getattr(changed, fact) or 'none'}"
+        for fact, label in _FACTS.items()
+        if getattr(old, fact) != getattr(changed, fact)
+    ]
+    if not told and (old.destination, old.mode) == (changed.destination, changed.mode):
+        told = ["Nothing changed."]
+    leads = f"{changed.name} leads to {changed.destination} ({_MODES[changed.mode]})."
+    out.result(changed, [leads, *told])
     return None
 
 

@@ -19,7 +19,8 @@ THIS_MACHINE = "local"
 # What may stand in a destination is named, not what may not: ssh hands it to ProxyCommand, a shell's line.
 _USER = r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,63}"
 _PLACE = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,252}"
-_V6 = r"[0-9A-Fa-f:.]{2,45}(?:%[A-Za-z0-9._-]{1,32})?"
+# Two colons at least: one is what a person writes before a port.
+_V6 = r"(?=[0-9A-Fa-f.]*:[0-9A-Fa-f.]*:)[0-9A-Fa-f:.]{2,45}(?:%[A-Za-z0-9._-]{1,32})?"
 _DESTINATION = re.compile(
     rf"(?:{_USER}@)?(?:{_PLACE}|{_V6})|ssh://(?:{_USER}@)?(?:{_PLACE}|\[{_V6}\])(?::[0-9]{{1,5}})?"
 )
@@ -36,8 +37,16 @@ def _name(name: str) -> str:
 
 def _destination(text: str) -> str:
     if not _DESTINATION.fullmatch(text):
-        port = "; with a port it is ssh://HOST:PORT" if text.count(":") == 1 else ""
+        port = ""
+        if text.count(":") == 1:
+            port = "; with a port it is ssh://HOST:PORT, or Port in your ssh configuration"
         raise ValueError(f"it is HOST or USER@HOST in letters, digits, dots and hyphens{port}")
+    return text
+
+
+def _folder_there(text: str) -> str:
+    if not text.startswith(("/", "~/")):
+        raise ValueError("it is a whole path there: it begins with / or with ~/")
     return text
 
 
@@ -88,7 +97,7 @@ class ChangeRemoteHost(Command):
 
     destination: Destination
     mode: RemoteMode = RemoteMode.ENGINE_HOST
-    model_root: Annotated[Line, Field(max_length=4096)] | None = None
+    model_root: Annotated[Line, Field(max_length=4096), AfterValidator(_folder_there)] | None = None
     address_command: Annotated[Line, Field(max_length=1000), AfterValidator(_command)] | None = None
     notes: Annotated[Text, Field(max_length=10_000)] | None = None
 

@@ -8,6 +8,7 @@ export LC_ALL PATH XDG_RUNTIME_DIR
 IFS= read -r mark
 IFS= read -r models
 exec </dev/null
+case $models in [~]/*) models=$HOME/${models#[~]/} ;; esac
 
 has() { command -v "$1" >/dev/null 2>&1; }
 

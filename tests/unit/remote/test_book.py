@@ -16,7 +16,7 @@ from engine_host.protocol.remote.hosts import (
     RemoteFacts,
     is_address,
 )
-from engine_host.remote.book import HostBook
+from engine_host.remote.book import HostBook, KeptHost
 
 
 def test_a_host_is_kept_changed_and_forgotten(home: Path) -> None:
@@ -111,6 +111,16 @@ def test_at_another_destination_nothing_is_known_of_a_host(home: Path) -> None:
     store.close()
 
 
+@pytest.mark.parametrize("folder", ["models", "./models", "../models", "~", "~other/models", "a\n/b"])
+def test_a_model_root_is_a_whole_path(folder: str) -> None:
+    assert AddRemoteHost(name="a", destination="a", model_root="~/models").model_root == "~/models"
+    with pytest.raises(ValidationError):
+        AddRemoteHost(name="a", destination="a", model_root=folder)
+    if "\n" not in folder:
+        # What an earlier version kept does not lose the host.
+        assert KeptHost(name="a", destination="a", model_root=folder, added_at=0.0).model_root == folder
+
+
 @pytest.mark.parametrize(
     "destination",
     [
@@ -126,6 +136,7 @@ def test_what_ssh_takes(destination: str) -> None:
     "destination",
     [
         "", "-oProxyCommand=id", "me@-l", "a b", "a;id", "$(id)", "`id`", "a\nb", "a\0", "gpu:22", "ssh://a/b",
+        "127.0.0.1:45171", "root@127.0.0.1:45171", "me@cafe:22", "ssh://[10.0.0.4:22]",
         "a'b", 'a"b', "a|b", "a&b", "../x", "@a", "a@", "ssh://-x", "me;id@gpu", "\u202egpu", "x" * 500,
     ],
 )  # fmt: skip

@@ -113,7 +113,7 @@ def test_a_checkpoint_goes_there_and_back_and_nothing_goes_twice(
 ) -> None:
     async def work() -> None:
         async with desk() as at:
-            await at.connect("gpu", model_root="models; touch pwned")
+            await at.connect("gpu", model_root="~/models; touch pwned")
             asked = SendModel(model=str(checkpoint))
             plan = await at.operations.plan_send("gpu", asked)
             names = ["config.json", "model.safetensors", "1_Pooling/config.json"]
@@ -151,7 +151,7 @@ def test_another_file_of_the_name_stays_until_somebody_says_so(
 
     async def work() -> None:
         async with desk() as at:
-            await at.connect(model_root="models")
+            await at.connect(model_root="~/models")
             asked = SendModel(model=str(demo))
             plan = await at.operations.plan_send("gpu", asked)
             (found,) = plan.findings
@@ -179,7 +179,7 @@ def test_a_connection_that_breaks_in_the_middle_is_waited_for_and_it_goes_on(
 ) -> None:
     async def work() -> None:
         async with desk() as at:
-            await at.connect(model_root="models")
+            await at.connect(model_root="~/models")
             if way == "send":
                 job = at.operations.send("gpu", SendModel(model=str(checkpoint)))
             else:
@@ -202,7 +202,7 @@ def test_a_connection_that_freezes_is_noticed_and_nobody_waits_for_one_that_is_n
 ) -> None:
     async def work() -> None:
         async with desk() as at:
-            await at.connect(model_root="models")
+            await at.connect(model_root="~/models")
             job = at.operations.send("gpu", SendModel(model=str(checkpoint)))
             await until(lambda: _share(at, job) > 0.1)
             machines.target.signal(signal.SIGSTOP)
@@ -274,7 +274,7 @@ def test_a_cancelled_one_goes_on_later(
 ) -> None:
     async def work() -> None:
         async with desk() as at:
-            await at.connect(model_root="models")
+            await at.connect(model_root="~/models")
             asked = SendModel(model=str(checkpoint))
             job = at.operations.send("gpu", asked)
             await until(lambda: _share(at, job) > 0.2)

@@ -63,7 +63,8 @@ def test_a_profile_keeps_what_is_named(host: FakeHost, sndr: Sndr) -> None:
 def test_change_keeps_what_is_not_said(host: FakeHost, sndr: Sndr) -> None:
     host.answers["GET /v1/hosts/gpu"] = (200, {**GPU, "notes": "old", "model_root": "/srv"})
     host.answers["PUT /v1/hosts/gpu"] = (200, GPU)
-    assert sndr("host", "change", "gpu", "--notes", "", "--address-command", "echo gpu")[0] == 0
+    code, out, _ = sndr("host", "change", "gpu", "--notes", "", "--address-command", "echo gpu")
+    assert (code, out.splitlines()[1:]) == (0, ["Models in: none", "Notes: none"]), "what the host answered"
     (body,) = sent(host, "PUT /v1/hosts/gpu")
     assert (body["destination"], body["notes"], body["model_root"]) == ("me@gpu", None, "/srv")
     assert body["address_command"] == "echo gpu"
