@@ -74,7 +74,7 @@ class ModelIndex:
         if file is None:
             raise HostError(
                 Reason.MODEL_FILE_MISSING,
-                f"There is no model {name!r} on this machine.",
+                f"There is no model {name!r}.",
                 cause="Known are: " + (", ".join(sorted(self._files)) or "none") + ".",
                 fix="Give the path of a GGUF file or of a folder with safetensors, or add its folder in the "
                 "settings (models.folders).",

@@ -155,7 +155,10 @@ def unknown_names(engines: Sequence[str], known: Known) -> dict[str, list[str]]:
         if others.means(name) and others.known(name) is False
     }
     return elsewhere | {
-        name: near_names(name, {*names, *theirs}, _MOST_NEAR)
+        # HOST/ENGINE with another host is not meant as an engine of this machine.
+        name: near_names(
+            name, {*theirs, *(one for one in names if "/" in one or "/" not in name)}, _MOST_NEAR
+        )
         for name in engines
         if not others.means(name)
         and name not in names
@@ -169,6 +172,19 @@ def refuse_unknown(route_id: str, engines: Sequence[str], known: Known) -> None:
     for name, near in unknown_names(engines, known).items():
         word = shlex.quote(route_id)
         alike = f" Alike are: {', '.join(near)}." if near else ""
+        host, separator, _ = name.partition("/")
+        if separator and HOST_NAME.fullmatch(host.lower()) and not known.others.means(name):
+            raise HostError(
+                Reason.NOT_FOUND,
+                f"There is no host {host!r}, and nothing here is called {name[:200]!r}; "
+                f"{route_id} was not changed.{alike}",
+                cause="A name with a slash is HOST/ENGINE, unless something here has it.",
+                fix=Fix(
+                    text="See which hosts there are; --anyway leads it there all the same.",
+                    command="sndr host list",
+                ),
+                evidence={"field": "engines", "unknown": name, "near": near, "unknown_host": host},
+            )
         raise HostError(
             Reason.NOT_FOUND,
             f"No engine, preset or model here is called {name[:200]!r}; {route_id} was not changed.{alike}",

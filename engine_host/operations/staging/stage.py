@@ -17,7 +17,7 @@ from engine_host.operations.staging.far_host import FarHost, far_host
 from engine_host.operations.staging.places import There, alive, bring_up, stage_of, until_listed
 from engine_host.protocol.base import Severity
 from engine_host.protocol.engines import Engine
-from engine_host.protocol.errors import Reason
+from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.host import HostInfo
 from engine_host.protocol.jobs import Job, JobKind
 from engine_host.protocol.launch.plans import MAIN_MEMORY, Finding, LaunchPlan, LaunchRequest, StartRequest
@@ -103,7 +103,10 @@ class StageOperations:
             )
         request = await _request(far, asked)
         running = alive((await far.call(table.ENGINES)).engines)
-        plan = await far.call(table.PLAN, request)
+        try:
+            plan = await far.call(table.PLAN, request)
+        except HostError as error:
+            raise _not_there(far.name, asked.what, error) from error
         if request.name is None and plan.name in {one.name for one in running}:
             request = request.model_copy(update={"name": _free_name(plan.name, running)})
             plan = await far.call(table.PLAN, request)
@@ -141,6 +144,23 @@ async def _request(far: FarHost, asked: StageOnHost) -> LaunchRequest:
                 raise
     named = {"preset": preset} if preset is not None else {"model": asked.what}
     return asked.launch.model_copy(update={**named, "instead_of": ()})
+
+
+def _not_there(host: str, what: str, error: HostError) -> HostError:
+    """Return the refusal of a plan; of one that knows no such model, with the machine that knows none."""
+    problem = error.problem
+    if error.reason is not Reason.MODEL_FILE_MISSING or problem.evidence.get("wanted") != what:
+        return error
+    return HostError(
+        error.reason,
+        f"There is no preset and no model {what[:200]!r} on {host}.",
+        cause=problem.cause,
+        fix=Fix(
+            text=f"See what {host} has; `sndr host send {host} MODEL` carries one there.",
+            command=f"sndr --host {host} models",
+        ),
+        evidence={**problem.evidence, "host": host},
+    )
 
 
 def _free_name(name: str, running: Sequence[Engine]) -> str:

@@ -97,6 +97,17 @@ def test_a_name_that_nobody_knows_is_refused_with_those_alike() -> None:
     assert "--anyway" in hostile.value.problem.sentence()
 
 
+def test_a_host_that_is_not_there_is_named() -> None:
+    with pytest.raises(HostError) as refused:
+        refuse_unknown("r", ("gpuX/preset",), known())
+    problem = refused.value.problem
+    assert "There is no host 'gpuX'" in problem.message
+    assert problem.evidence["near"] == [], "a preset of this machine is not meant"
+    assert problem.fix is not None
+    assert problem.fix.command == "sndr host list"
+    refuse_unknown("r", ("maker/model",), known(startable={"maker/model"}))
+
+
 def test_a_provider() -> None:
     closed = status_of(route(provider=PROVIDER), known())
     assert (closed.answers, closed.targets[0].state) == (False, TargetState.NOT_ALLOWED)
