@@ -52,6 +52,7 @@ class HostDetailModel(QObject):
         self.watchdogs: WatchdogPage | None = None
         self.routes: tuple[RouteStatus, ...] | None = None
         self.series: tuple[Series, ...] = ()
+        self.series_step = 0.0
         self.ids: tuple[str, ...] = ()
         self.promotions: tuple[Promotion, ...] = ()
         self.problems: dict[str, Problem] = {}
@@ -115,7 +116,8 @@ class HostDetailModel(QObject):
 
         async def work(client: AsyncControlClient) -> None:
             asked = TelemetryQuery(since=since)
-            self.series = (await client.call(transfers.HOST_TELEMETRY, asked, name=self.name)).series
+            page = await client.call(transfers.HOST_TELEMETRY, asked, name=self.name)
+            self.series, self.series_step = page.series, page.step
 
         self._send("series", work)
 

@@ -7,14 +7,24 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from sndr_gui.kit import theme
 
 Points = list[tuple[float, float | None]]
+_LABEL = 100
+"""Pixels that the label of a minute and its distance to the next one take."""
+_GAP = 6.0
+"""Seconds between two points from which on nothing is known of the time between them."""
 
 
 class Trend(QWidget):
-    """Values over time with a scale at the left; a gap stays a gap."""
+    """Values over time with a scale at the left; a gap stays a gap.
 
-    def __init__(self, name: str, seconds: float) -> None:
+    `step` is the time between two points in seconds, where it is known. `most` is the highest value that
+    there can be: the scale goes no further.
+    """
+
+    def __init__(self, name: str, seconds: float, step: float = 0.0, most: float | None = None) -> None:
         super().__init__()
         self._seconds = seconds
+        self._gap = max(_GAP, 2.5 * step)
+        self._most = most
         self._points: Points = []
         self._now = 0.0
         self._name = name
@@ -30,12 +40,17 @@ class Trend(QWidget):
         self.setAccessibleName(f"{self._name}: {newest:.1f}" if newest is not None else self._name)
         self.update()
 
+    @property
+    def top(self) -> float:
+        """The value at the upper end of the scale."""
+        top = nice_top(max((value for _at, value in self._points if value is not None), default=0.0))
+        return top if self._most is None else min(top, self._most)
+
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         area = QRectF(44, 6, self.width() - 46, self.height() - 28)
-        values = [value for _at, value in self._points if value is not None]
-        top = nice_top(max(values, default=0.0))
+        top = self.top
         self._paint_scale(painter, area, top)
         for run in self._runs(area, top):
             self._paint_run(painter, run, area)
@@ -62,15 +77,15 @@ class Trend(QWidget):
                 painter.drawText(place, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, label)
         painter.setPen(muted)
         minutes = round(self._seconds / 60)
-        for number in range(minutes, -1, -1):
+        for number in minutes_named(minutes, area.width()):
             x = area.right() - area.width() * number / minutes
             label = f"{number} min ago" if number else "now"
             side = Qt.AlignmentFlag.AlignHCenter
-            box = QRectF(x - 30, area.bottom() + 4, 60, 18)
+            box = QRectF(x - 36, area.bottom() + 4, 72, 18)
             if number == 0:
-                side, box = Qt.AlignmentFlag.AlignRight, QRectF(x - 60, area.bottom() + 4, 60, 18)
+                side, box = Qt.AlignmentFlag.AlignRight, QRectF(x - 72, area.bottom() + 4, 72, 18)
             elif number == minutes:
-                side, box = Qt.AlignmentFlag.AlignLeft, QRectF(x, area.bottom() + 4, 60, 18)
+                side, box = Qt.AlignmentFlag.AlignLeft, QRectF(x, area.bottom() + 4, 72, 18)
             painter.drawText(box, side, label)
 
     def _runs(self, area: QRectF, top: float) -> list[list[QPointF]]:
@@ -78,7 +93,7 @@ class Trend(QWidget):
         before: float | None = None
         for at, value in self._points:
             age = self._now - at
-            if value is None or age > self._seconds or (before is not None and at - before > 6):
+            if value is None or age > self._seconds or (before is not None and at - before > self._gap):
                 runs.append([])
             before = at
             if value is not None and age <= self._seconds:
@@ -103,6 +118,13 @@ class Trend(QWidget):
         painter.fillPath(ground, shade)
         painter.setPen(QPen(accent, 1.4))
         painter.drawPath(path)
+
+
+def minutes_named(minutes: int, width: float) -> range:
+    """Return the minutes with a label below a line of this width in pixels: none covers another."""
+    steps = (step for step in (1, 2, 5, 10, 15, 30, 60) if minutes % step == 0)
+    every = next((step for step in steps if width * step / minutes >= _LABEL), max(1, minutes))
+    return range(minutes, -1, -every)
 
 
 def nice_top(highest: float) -> float:

@@ -22,6 +22,7 @@ from engine_host.protocol.remote.hosts import (
     HostSheet,
     RemoteEngine,
     RemoteHostState,
+    RemoteMode,
     WatchdogEvent,
     WatchdogPage,
     WatchdogState,
@@ -148,6 +149,13 @@ async def test_routes_that_lead_there_are_shown_and_others_are_not(stage: Stage)
     assert "sndr --host gpu run qwen3" in words(detail)
     assert "sndr routes set ID gpu/qwen3" in words(detail)
     assert "here" not in words(detail).splitlines()
+    assert "What helps" not in words(detail), "the column says where it runs, too"
+
+
+async def test_without_an_engine_host_there_is_no_show_to_start_a_model_with(stage: Stage) -> None:
+    detail = await opened(stage, "Traffic", mode=RemoteMode.AGENTLESS)
+    assert "No model answers there now." in words(detail)
+    assert "Show" not in words(detail)
 
 
 async def test_what_is_kept_changes_with_its_diff_first(stage: Stage) -> None:

@@ -159,9 +159,12 @@ async def test_a_machine_without_an_engine_host_shows_its_figures(stage: Stage) 
         at=(now - 10, now - 5, now), values=(None, 2.0**30, 2.0**31),
     )  # fmt: skip
     silent = measured.model_copy(update={"name": "gpu.0.power", "values": (None, None, None)})
-    stage.host.series = TelemetryPage(seq=1, step=5.0, series=(measured, silent))
+    total = measured.model_copy(update={"name": "ram.total", "values": (2.0**35,) * 3})
+    stage.host.series = TelemetryPage(seq=1, step=5.0, series=(measured, silent, total))
     section: Any = (await opened(stage)).shown
     await stage.until(lambda: section.series.isVisible())
-    assert list(section.series.lines) == ["gpu.0.memory_used"], "what was not measured is no line"
+    assert list(section.series.lines) == ["gpu.0.memory_used"], (
+        "what was not measured, or never changes, is no line"
+    )
     assert section.series.lines["gpu.0.memory_used"].accessibleName() == "Memory of GPU 0, GiB: 2.0"
     stage.window.grab()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
+
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from engine_host.client.request_words import readable
 from engine_host.protocol.models import ModelFile
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
@@ -30,6 +33,16 @@ def models_of(session: Session | None) -> tuple[ModelFile, ...]:
     """Return the models that a host knows."""
     page = session.state.models if session is not None else None
     return page.models if page is not None else ()
+
+
+def folder_of(session: Session | None) -> str | None:
+    """Return the folder that gets models on a host where none was named; None where its host tells none."""
+    if session is None:
+        return None
+    page, host = session.state.models, session.state.host
+    if page is not None and page.folders:
+        return page.folders[0]
+    return str(PurePosixPath(host.data_folder, "models")) if host is not None else None
 
 
 class FilesSection(QWidget):
@@ -69,12 +82,10 @@ class FilesSection(QWidget):
         """Show what is known now."""
         model = self._model
         remote = model.remote
-        root = remote.model_root if remote is not None else None
-        said = (
-            f"They lie in {root}." if root else "The folder of its models is not known: “Change…” in Facts."
-        )
-        set_text(self.root, said)
         session = model.hosts.fleet.known_session(model.name)
+        root = (remote.model_root if remote is not None else None) or folder_of(session)
+        said = "The folder of its models is not known: “Change…” in Facts."
+        set_text(self.root, readable(f"They lie in {root}.") if root else said)
         models = models_of(session)
         rows = tuple((one.id, one.format, formats.size(one.size), one.path) for one in models)
         self.models.show_rows(("Model", "Format", "Size", "Path there"), rows)
@@ -85,7 +96,9 @@ class FilesSection(QWidget):
     def _on_send(self) -> None:
         here = tuple(one.id for one in models_of(self._model.hosts.session))
         remote = self._model.remote
-        self._open(SendAction(self._model.name, here, remote.model_root if remote is not None else None))
+        root = remote.model_root if remote is not None else None
+        there = folder_of(self._model.hosts.fleet.known_session(self._model.name))
+        self._open(SendAction(self._model.name, here, root or there))
 
     def _on_fetch(self) -> None:
         session = self._model.hosts.fleet.known_session(self._model.name)

@@ -18,6 +18,8 @@ from sndr_gui.views.widgets.layout import clear, column
 
 _READ_MS = 5_000
 _MOST = 8
+# What never changes while the machine runs is no line: the tables of facts have it.
+_TOTALS = (".total", ".limit")
 _SCALES = {"bytes": (1 / 2**30, "GiB"), "share": (100.0, "%"), "celsius": (1.0, "°C"), "watts": (1.0, "W")}
 
 
@@ -51,13 +53,14 @@ class SeriesCard(Card):
 
     def refresh(self) -> None:
         """Show the newest figures."""
-        told = [one for one in self._model.series if any(value is not None for value in one.values)][:_MOST]
+        told = [one for one in self._model.series if _is_line(one)][:_MOST]
         if [one.name for one in told] != list(self.lines):
             clear(self._grid)
             self.lines = {}
             for place, one in enumerate(told):
                 title = f"{readable(one.title)}, {_scale(one)[1]}"
-                self.lines[one.name] = Trend(title, SERIES_SECONDS)
+                most = 100.0 if one.unit == "share" else None
+                self.lines[one.name] = Trend(title, SERIES_SECONDS, self._model.series_step, most)
                 made = column(ElidedLabel(title, "muted"), self.lines[one.name], spacing=2)
                 self._grid.addLayout(made, place // 2, place % 2)
         now = time.time()
@@ -69,6 +72,10 @@ class SeriesCard(Card):
             ]
             self.lines[one.name].show_points(points, now)
         self.setVisible(bool(told))
+
+
+def _is_line(one: Series) -> bool:
+    return not one.name.endswith(_TOTALS) and any(value is not None for value in one.values)
 
 
 def _scale(one: Series) -> tuple[float, str]:

@@ -27,6 +27,10 @@ from sndr_gui.views.widgets.labels import set_text, text
 from sndr_gui.views.widgets.layout import clear, row
 
 _NO_MODELS = "No model answers there now. Start one with “Show” and the page Launch, or on that machine."
+_NO_MODELS_AGENTLESS = (
+    "No model answers there now. Nothing of ours is installed there: start an engine on that machine, "
+    "and it is found when its facts are read."
+)
 _NO_ROUTES = (
     "No route leads here. With one, an editor asks this machine for an ID of yours, and the engine over "
     "there answers through the connection."
@@ -86,6 +90,8 @@ class TrafficSection(QWidget):
             ("Model", "Context", "Asked by a route as"),
             tuple((one.id, f"{one.context:,} tokens", f"{name}/{one.id}") for one in models),
         )
+        agentless = remote is not None and remote.mode is RemoteMode.AGENTLESS
+        set_text(self.no_models, _NO_MODELS_AGENTLESS if agentless else _NO_MODELS)
         self.no_models.setVisible(not models)
         self.route.setVisible(bool(models))
         if models:
@@ -102,7 +108,7 @@ class TrafficSection(QWidget):
             for target in status.targets
             if target.name.startswith(f"{name}/")
         )
-        self.routes.show_rows(("ID", "Leads to", "State", "What helps"), found)
+        self.routes.show_rows(("ID", "Leads to", "State", "Note"), found)
         reading = "Reading the routes…" if self._model.routes is None else _NO_ROUTES
         set_text(self.no_routes, readable(problem.message) if problem is not None else reading)
         self.no_routes.setVisible(not found)
