@@ -53,7 +53,9 @@ def deployment_of(spec: DeploySpec) -> Deployment:
     mounts: tuple[Mount, ...] = ()
     inside = ""
     if source.path is not None and not spec.native:
-        mounts, inside = mounts_of(source.path, source.parts)
+        mounts, inside = source.mounts, source.inside
+        if not mounts:
+            mounts, inside = mounts_of(source.path, source.parts)
     spec, more = _with_drafter(spec)
     mounts += more
     start = engine_start(spec, _model(spec, inside))
@@ -173,10 +175,10 @@ def _check(spec: DeploySpec) -> Check:
 
 
 def _start_seconds(source: ModelSource) -> int:
-    if source.path is not None:
-        return _COMPILING + math.ceil((source.size or 0) / _DISK)
     if source.size is None:
         return _UNKNOWN
+    if source.path is not None:
+        return _COMPILING + math.ceil(source.size / _DISK)
     return _COMPILING + math.ceil(source.size / _NETWORK / 60) * 60
 
 

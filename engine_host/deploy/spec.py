@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from engine_host.deploy.deployment import Gpus, Overlay
+from engine_host.deploy.deployment import Gpus, Mount, Overlay
 from engine_host.engines.llamacpp.servers import ServerCapabilities
 from engine_host.protocol.catalog import PresetEngine, Task, WeightFile
 from engine_host.protocol.launch.plans import Finding
@@ -15,13 +15,16 @@ from engine_host.protocol.launch.plans import Finding
 class ModelSource:
     """The place of the model: `path` on this machine, or in a repository of Hugging Face.
 
-    `parts` are all files of a GGUF model here. `files` are those that have to be fetched one by one; without
-    any the engine fetches the repository itself.
+    `parts` are all files of a GGUF model here. For a model of another machine `path` is there, `mounts` are
+    what a container mounts for it, and `inside` is its place in that. `files` are those that have to be
+    fetched one by one; without any the engine fetches the repository itself.
     """
 
     title: str
     path: Path | None = None
     parts: tuple[Path, ...] = ()
+    mounts: tuple[Mount, ...] = ()
+    inside: str = ""
     repository: str | None = None
     revision: str | None = None
     files: tuple[WeightFile, ...] = ()

@@ -108,8 +108,9 @@ class DeployOperations:
             wanted = await self.wanted(asked)
         if asked.gpus:
             _check_enough(asked.gpus, wanted)
-        # It is no engine of this host, so that no route here can be in its way.
-        findings = tuple(one for one in wanted.findings if one.id != "route.takes_name")
+        # It is no engine of this host, so that neither a route here nor what this host starts is in its way.
+        of_engines = {"route.takes_name", "render.not-here"}
+        findings = tuple(one for one in wanted.findings if one.id not in of_engines)
         return replace(wanted, id=name or wanted.id, model=model or wanted.model, findings=findings)
 
     async def _check_consent(self, asked: RenderRequest) -> None:

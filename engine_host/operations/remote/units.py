@@ -14,7 +14,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.findings.table import finding
 from engine_host.core.jobs import JobControl, JobRunner
 from engine_host.deploy.build import deployment_of
-from engine_host.deploy.deployment import Deployment, name_of
+from engine_host.deploy.deployment import Deployment, Mount, name_of
 from engine_host.deploy.spec import DeploySpec, ModelSource
 from engine_host.operations.deploy import DeployOperations
 from engine_host.operations.performs import performs
@@ -39,7 +39,7 @@ from engine_host.protocol.remote.services import (
 from engine_host.remote.hosts import RemoteHosts
 from engine_host.remote.install.machine import Machine
 from engine_host.remote.services import installing
-from engine_host.remote.services.answers import Inspected, Lines
+from engine_host.remote.services.answers import FoundModel, Inspected, Lines
 from engine_host.remote.services.commands import group_of, install_command
 from engine_host.remote.services.installing import Tell
 from engine_host.remote.services.machine import ThisMachine, ask
@@ -190,19 +190,21 @@ class ServiceOperations:
         )
         if not here:
             request = await self._on_its_gpus(machine.name, request)
-        given = None
+        given: ModelSource | None = None
+        needs: tuple[str, ...] = ()
         if asked.model_path is not None:
-            given = ModelSource(Path(asked.model_path).name, path=Path(asked.model_path))
+            given, needs = await _model_there(machine, asked.model_path)
         spec = await self._deploy.described(
             request, elsewhere=not here or asked.hardware is not None, name=asked.name, model=given
         )
         sends, sent_to = None, ""
-        needs: tuple[str, ...] = ()
-        if asked.model_path is not None:
-            needs = (asked.model_path,)
-        elif not here and spec.model.path is not None:
+        if given is None and not here and spec.model.path is not None:
             sends, sent_to = spec.model.path, await self._sent_to(machine, asked, spec)
-            spec = replace(spec, model=replace(spec.model, path=Path(sent_to), parts=()))
+            mounts = (Mount(Path(sent_to), Path(sent_to).name),)
+            model = replace(
+                spec.model, path=Path(sent_to), parts=(), mounts=mounts, inside=Path(sent_to).name
+            )
+            spec = replace(spec, model=model)
         deployment = await asyncio.to_thread(_deployment, spec, asked)
         wanted = wanted_of(machine.name, asked, deployment, spec.number("context", _CONTEXT))
         return replace(wanted, sends=sends, sent_to=sent_to, needs=needs)
@@ -249,6 +251,23 @@ class ServiceOperations:
             port=asked.port,
         )
         return os.path.join(said.folder, "models", path.name)
+
+
+async def _model_there(machine: Machine, path: str) -> tuple[ModelSource, tuple[str, ...]]:
+    """Return a model that is on a machine, and all its files. Raises HostError, of the connection too."""
+    said = await ask(machine, "model", FoundModel, path=path)
+    if not said.mounts:
+        raise HostError(
+            Reason.UNSUPPORTED,
+            f"{path} cannot be mounted: its files are links to places that have nothing in common.",
+            fix="Give a folder that holds the files themselves.",
+            evidence={"host": machine.name, "path": path},
+        )
+    mounts = tuple(Mount(Path(one.source), one.name) for one in said.mounts)
+    model = ModelSource(
+        Path(path).name, path=Path(path), mounts=mounts, inside=said.inside, size=said.size or None
+    )
+    return model, said.files
 
 
 def _deployment(spec: DeploySpec, asked: InstallService) -> Deployment:

@@ -79,6 +79,22 @@ class Inspected(MachineAnswer):
     free: int = 0
 
 
+class FoundMount(MachineAnswer):
+    """A file or folder that a container mounts, and its name inside."""
+
+    source: Annotated[Word, Field(pattern=r"^/")]
+    name: Annotated[Word, Field(pattern=r"^[^/]+$")]
+
+
+class FoundModel(MachineAnswer):
+    """A model there: all its files, what is mounted for it and its place in that, its bytes if known."""
+
+    files: Annotated[tuple[Word, ...], Field(max_length=_MANY)]
+    mounts: Annotated[tuple[FoundMount, ...], Field(max_length=_MANY)]
+    inside: Word
+    size: Annotated[int, Field(ge=0, lt=1 << 62)] | None
+
+
 class Put(MachineAnswer):
     """The files that were written, and the folders that were made for them."""
 

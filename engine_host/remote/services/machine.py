@@ -16,7 +16,14 @@ STEPS = Steps(
         *SHARED,
         "engine_host.deploy.watchdog_program",
         *modules_in(
-            "engine_host.remote.services.there", "managers", "files", "running", "reading", "power", "steps"
+            "engine_host.remote.services.there",
+            "managers",
+            "files",
+            "models",
+            "running",
+            "reading",
+            "power",
+            "steps",
         ),
     ),
     {"fetch": _DAYS, "start": 900.0, "act": 400.0, "undo": 900.0, "remove": 600.0, "answers": 150.0},

@@ -233,6 +233,26 @@ def test_a_machine_without_a_service_manager_names_the_way_on(far: Machines) -> 
         assert not (far.far / ".local").exists()
 
 
+def test_a_split_model_over_there_is_mounted_whole(far: Machines) -> None:
+    models, blobs = far.far / "models", far.far / "blobs"
+    models.mkdir()
+    blobs.mkdir()
+    names = [f"m-0000{number}-of-00002.gguf" for number in (1, 2)]
+    for name in names:
+        (blobs / name[:7]).write_bytes(b"x" * (1 << 20))
+        (models / name).symlink_to(blobs / name[:7])
+    install = ("host", "container", "install", "gpu", "demo-llamacpp", "--in", "podman", "--dry-run")
+    with serving():
+        sndr("host", "add", "gpu", "direct", "--agentless")
+        said = sndr(*install, "--model-path", str(models / names[0])).out
+        for name in names:
+            assert f"source={blobs / name[:7]},target=/sndr/models/{name},readonly" in said, said
+        (models / names[1]).unlink()
+        lacking = sndr(*install, "--model-path", str(models / names[0]))
+        assert f"gpu has no {models / names[1]}." in lacking.out
+        assert lacking.code == 6
+
+
 @with_podman
 def test_a_container_over_ssh(far: Machines) -> None:
     port = str(free_port())

@@ -147,6 +147,15 @@ def render(of: DeployOperations, target: RenderTarget, **fields: Any) -> Renderi
     return asyncio.run(of.render(RenderRequest(launch=launch, target=target, **fields)))
 
 
+def test_a_manager_of_services_starts_what_this_host_does_not(tmp_path: Path) -> None:
+    unsupported = HostError(Reason.UNSUPPORTED, "This program does not start SGLang.")
+    launch = LaunchRequest(preset="qwen3.6-35b-a3b-sglang-4xl4")
+    asked = RenderRequest(launch=launch, target=RenderTarget.DOCKER, force=True)
+    for elsewhere in (True, False):
+        described = services(unsupported, tmp_path).described(asked, elsewhere=elsewhere)
+        assert "render.not-here" not in {one.id for one in asyncio.run(described).findings}
+
+
 def test_the_gpus_of_a_plan_are_named(tmp_path: Path) -> None:
     chosen = plan(environment={"CUDA_VISIBLE_DEVICES": "1,3"})
     text = render(services(chosen, tmp_path), RenderTarget.SYSTEMD).files[0].text

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from engine_host.remote.install.there.carrying import carry_out
+from engine_host.remote.services.there.models import model
 from engine_host.remote.services.there.power import power, set_power
 from engine_host.remote.services.there.reading import logs
 from engine_host.remote.services.there.running import (
@@ -28,7 +29,7 @@ STEPS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     one.__name__: one
     for one in (
         *(inspect, survey, show, put, fetch, progress, start, act, answers, settle, undo, leaving, remove),
-        *(logs, power, set_power),
+        *(logs, model, power, set_power),
     )
 }
 _CHANGING = frozenset({"put", "start", "act", "settle", "undo", "remove", "set_power"})
