@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from engine_host.operations.staging.places import Places, alive
 from engine_host.protocol.endpoint.routes import Route
 from engine_host.protocol.engines import Engine
+from engine_host.protocol.launch.plans import LaunchPlan
 from engine_host.protocol.remote.host_command import for_host
 from engine_host.protocol.remote.staging import TargetEngine
 
@@ -50,6 +51,15 @@ async def routes_to(places: Places, one: TargetEngine, routes: Iterable[Route]) 
         if any(_is_among(one, _meant(engines, target)) for target in route.targets.engines)
     ]
     return tuple(found)
+
+
+def would_lead(route: Route, plan: LaunchPlan, engines: Sequence[Engine]) -> bool:
+    """Return True if a route of a machine would lead to what a plan starts there, beside these engines."""
+    names = {one.name for one in engines}
+    return any(
+        target == plan.name or (target in (plan.preset, plan.model) and target not in names)
+        for target in route.targets.engines
+    )
 
 
 def _meant(engines: Sequence[Engine], name: str, *, by_name: bool = False) -> list[Engine]:

@@ -14,6 +14,7 @@ from engine_host.gateway.routing.resolution import led_by
 from engine_host.launch.equivalent_command import equivalent_command
 from engine_host.operations.performs import performs
 from engine_host.operations.staging.far_host import FarHost, far_host
+from engine_host.operations.staging.leading import would_lead
 from engine_host.operations.staging.places import There, alive, bring_up, stage_of, until_listed
 from engine_host.protocol.base import Severity
 from engine_host.protocol.engines import Engine
@@ -112,7 +113,7 @@ class StageOperations:
             plan = await far.call(table.PLAN, request)
         target = f"{far.name}/{plan.name}"
         there = (await far.call(endpoint_ops.ROUTES)).routes
-        led = [f"{one.route.id} on {far.name}" for one in there if plan.name in one.route.targets.engines]
+        led = [f"{one.route.id} on {far.name}" for one in there if would_lead(one.route, plan, running)]
         led += [route.id for route in self._book.saved.values() if target in route.targets.engines]
         findings = [*plan.findings]
         if led:
