@@ -173,7 +173,9 @@ def problem_lines(problem: Problem) -> list[str]:
     """A problem as lines: what, why, what to do."""
     lines = [f"Error: {problem.message}"]
     if problem.cause:
-        lines.append(f"  Why:        {problem.cause}")
+        # A program's words of several lines stay below each other.
+        cause = problem.cause.strip().replace("\n", "\n" + " " * 14)
+        lines.append(f"  Why:        {cause}")
     if problem.fix is not None:
         lines.append(f"  What to do: {problem.fix.text}")
         if problem.fix.command:
@@ -222,13 +224,21 @@ def _kinds(kind: type[BaseModel]) -> dict[str, type[BaseModel]]:
     return found
 
 
+def _command_path() -> str:
+    """Return the command that runs, as it is typed."""
+    context = click.get_current_context(silent=True)
+    # The program may have been started by another name.
+    words = context.command_path.split()[1:] if context is not None else []
+    return " ".join(("sndr", *words))
+
+
 def _not_allowed(error: ValidationError, asked: type[BaseModel]) -> Problem:
     first = error.errors(include_url=False)[0]
     where = ".".join(map(str, first["loc"])) or error.title
     return Problem(
         reason=Reason.BAD_REQUEST,
         message=f"{where} cannot be {str(first['input'])[:80]!r}: {refusal(first, asked)}.",
-        fix=Fix(text="Give another value.", command="sndr --help"),
+        fix=Fix(text="Give another value.", command=f"{_command_path()} --help"),
         evidence={"field": where},
     )
 

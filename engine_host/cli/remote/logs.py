@@ -1,12 +1,13 @@
 """`sndr host logs` and `sndr services logs`: the lines of a unit or a container, as they come."""
 
+import shlex
 import time
 from collections.abc import Sequence
 
 import click
 
 from engine_host.cli.output import Exit, Output, command
-from engine_host.cli.remote.services import EVERY, chosen, services, services_of
+from engine_host.cli.remote.services import EVERY, chosen, install_command, services, services_of
 from engine_host.cli.start.host import find_or_start
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
@@ -78,7 +79,7 @@ def _printed(
             try:
                 found = chosen(hold.client, name, managers, service, out, ours=False)
             except HostError as error:
-                raise _or_of_the_engine_host(hold.client, name, service, error) from error
+                raise _or_of_the_engine_host(hold.client, name, error) from error
         assert found is not None
         if following:
             follow_lines(out, hold.client, name, found.manager, found.name, count)
@@ -130,17 +131,22 @@ def _only(client: ControlClient, name: str, managers: Sequence[ServiceManager], 
     ours = [one for one in page.services if one.ours]
     if len(ours) == 1:
         return ours[0]
-    command = "sndr services logs NAME" if name == THIS_MACHINE else f"sndr host logs {name} NAME"
-    names = ", ".join(one.name for one in ours or page.services)
-    raise HostError(
+    names = [one.name for one in ours or page.services]
+    if names:
+        command = "sndr services logs" if name == THIS_MACHINE else f"sndr host logs {name}"
+        fix = Fix(text="Name the one that is meant.", command=f"{command} {shlex.quote(names[0])}")
+    else:
+        fix = Fix(text="Install one first.", command=install_command(page))
+    error = HostError(
         Reason.NOT_FOUND if not ours else Reason.BAD_REQUEST,
         "There is no service of ours." if not ours else "There are several services of ours.",
-        cause=f"There are: {names}." if names else "",
-        fix=Fix(text="Name the one that is meant.", command=command),
+        cause=f"There are: {', '.join(names)}." if names else "",
+        fix=fix,
     )
+    raise error if names else _or_of_the_engine_host(client, name, error)
 
 
-def _or_of_the_engine_host(client: ControlClient, name: str, service: str, error: HostError) -> HostError:
+def _or_of_the_engine_host(client: ControlClient, name: str, error: HostError) -> HostError:
     """The same error, naming the command for an engine of our engine host there."""
     if name == THIS_MACHINE or error.reason is not Reason.NOT_FOUND:
         return error

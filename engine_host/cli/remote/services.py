@@ -19,6 +19,7 @@ from engine_host.cli.text.typed_again import typed_again
 from engine_host.client.sync import ControlClient
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
+from engine_host.core.findings.text import ended
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.operations import services as ops
@@ -365,15 +366,22 @@ def _lines(page: ServicePage) -> list[str]:
     if any(not one.ours for one in page.services):
         lines.append("Those in brackets are of others, and are left alone.")
     lines += [
-        f"{one.manager.value} cannot be used there: {one.why}." for one in page.managers if not one.usable
+        ended(f"{one.manager.value} cannot be used there: {one.why}")
+        for one in page.managers
+        if not one.usable
     ]
     if not any(one.ours for one in page.services):
-        example = "sndr launch PRESET --in docker"
-        if page.host != THIS_MACHINE:
-            units = any(one.manager is ServiceManager.SYSTEMD for one in page.managers)
-            example = f"sndr host {'unit' if units else 'container'} install {page.host} PRESET"
-        lines.append(f"No service of ours is there: {example}")
+        lines.append(f"No service of ours is there: {install_command(page)}")
     return lines
+
+
+def install_command(page: ServicePage) -> str:
+    """Return the command that installs a service with what can be used there."""
+    usable = [one.manager for one in page.managers if one.usable]
+    if page.host == THIS_MACHINE:
+        return f"sndr launch PRESET --in {(usable or [ServiceManager.DOCKER])[0].value}"
+    group = "unit" if ServiceManager.SYSTEMD in usable else "container"
+    return f"sndr host {group} install {page.host} PRESET"
 
 
 def _state(one: Service) -> str:

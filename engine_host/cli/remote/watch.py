@@ -13,9 +13,6 @@ from engine_host.protocol.operations import remote_hosts as ops
 from engine_host.protocol.remote.hosts import WatchdogPage, WatchdogState
 
 _WELL = frozenset({"healthy", "busy", "starting", "rehydrated"})
-_NOTHING = (
-    "No service there has a watchdog. `sndr launch PRESET --render systemd` writes one down with its service."
-)
 _LATE = 600.0
 """Seconds after which a watchdog that looks every two minutes does not run any more."""
 
@@ -32,9 +29,13 @@ def watch(out: Output, name: str, events: bool) -> Exit | None:
     with find_or_start() as hold:
         connect(hold.client, name, out)
         page = hold.client.call(ops.HOST_WATCHDOGS, name=name)
-    out.result(page, _lines(page, events) if page.watchdogs else _NOTHING)
+    out.result(page, _lines(page, events) if page.watchdogs else _nothing(page.host))
     well = all(one.state in _WELL and not _late(one, page.read_at) for one in page.watchdogs)
     return None if well else Exit.ENGINE
+
+
+def _nothing(host: str) -> str:
+    return f"No service there has a watchdog. A unit comes with its own: sndr host unit install {host} PRESET"
 
 
 def _lines(page: WatchdogPage, events: bool) -> list[str]:

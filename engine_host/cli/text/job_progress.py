@@ -43,9 +43,14 @@ def _wait(client: ControlClient, job: Job, steps: "_Steps") -> Job:
     if now.ended:
         return now
     steps.show(now)
+    # Events since the version was read may be of steps before the one that was just shown.
+    behind = now.step.number if now.step is not None else 0
     for event in client.events(after):
         if isinstance(event, JobStepEvent | JobDoneEvent) and event.job.id == job.id:
-            steps.show(event.job)
+            number = event.job.step.number if event.job.step is not None else 0
+            if number >= behind:
+                behind = 0
+                steps.show(event.job)
             if event.job.ended:
                 return event.job
         if event.kind in {"reset", "missed"}:

@@ -76,8 +76,8 @@ SERVICES = {
         ERROR,
         "{manager} cannot be used on {host}: {why}.",
         reason=Reason.UNSUPPORTED,
-        fix="Take a container there, or this program's engine host, which runs as a plain process too.",
-        command="sndr host install {host}",
+        fix="Take a container there; engines of this program's engine host run without it, too.",
+        command="sndr host container install {host} {preset}",
     ),
     "service.unusable/here": Text(
         ERROR,

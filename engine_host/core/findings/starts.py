@@ -74,8 +74,8 @@ STARTS = {
     ),
     "shares_processor": Text(
         INFO,
-        "{beside} computes on this processor too: while both answer, each is slower.",
-        fix="For the full speed of one, end the other first.",
+        "On this processor compute too: {beside}. While they answer at once, each is slower.",
+        fix="For the full speed of one, end the others first.",
     ),
     "no_room_beside": Text(
         ERROR,

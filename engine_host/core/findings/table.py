@@ -16,7 +16,7 @@ from engine_host.core.findings.remote import REMOTE
 from engine_host.core.findings.routes import ROUTES
 from engine_host.core.findings.services import SERVICES
 from engine_host.core.findings.starts import STARTS
-from engine_host.core.findings.text import Text
+from engine_host.core.findings.text import Text, ended
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.launch.plans import Finding
@@ -69,7 +69,12 @@ class _Formatter(string.Formatter):
 
 _UNITS = {"gib": 2**30, "mib": 2**20}
 _FORMATTER = _Formatter()
+_ENDING = re.compile(r"(\{(\w+)\})\.(?=\s|$)")
 _OPTIONAL = re.compile(r"\[(.*?)\]")
+
+
+def _is_sentence(value: object) -> bool:
+    return isinstance(value, str) and bool(value) and ended(value) == value
 
 
 def _filled(template: str, values: Mapping[str, Any]) -> str:
@@ -77,4 +82,8 @@ def _filled(template: str, values: Mapping[str, Any]) -> str:
         names = [name for _, name, _, _ in _FORMATTER.parse(found[1]) if name]
         return found[1] if all(values[name] not in (None, "") for name in names) else ""
 
+    # Words of another program may be a sentence already.
+    template = _ENDING.sub(
+        lambda found: found[1] if _is_sentence(values.get(found[2])) else found[0], template
+    )
     return _FORMATTER.vformat(_OPTIONAL.sub(part, template), (), values)

@@ -17,4 +17,9 @@ class Text:
     command: str | None = None
 
 
+def ended(sentence: str) -> str:
+    """Return a sentence with its full stop; one that ends with a sign of its own stays as it is."""
+    return sentence if sentence.endswith((".", "!", "?")) else f"{sentence}."
+
+
 INFO, WARNING, ERROR = Severity.INFO, Severity.WARNING, Severity.ERROR

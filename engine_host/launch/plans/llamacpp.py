@@ -248,7 +248,8 @@ def _threads(placement: Placement) -> tuple[int, Layer, str]:
     if not others:
         return cores, Layer.HARDWARE, "one core is left to everything else"
     share = max(1, cores // (len(others) + 1))
-    why = f"an even share of {cores}: {', '.join(others)} computes on this processor too"
+    compute = "computes" if len(others) == 1 else "compute"
+    why = f"an even share of {cores}: {', '.join(others)} {compute} on this processor too"
     return share, Layer.HARDWARE, why
 
 

@@ -191,7 +191,9 @@ def _changes(plan: LaunchPlan, running: Sequence[Engine], route: str | None) -> 
         PlannedChange(kind=RemoteChange.KEEP, what=f"engine {one.name}", note="goes on") for one in running
     ]
     led = PlannedChange(
-        kind=RemoteChange.KEEP, what=f"route {route}" if route else "all routes", note="lead where they lead"
+        kind=RemoteChange.KEEP,
+        what=f"route {route}" if route else "all routes",
+        note="leads where it leads" if route else "lead where they lead",
     )
     return (new, *stays, led)
 

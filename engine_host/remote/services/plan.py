@@ -1,6 +1,7 @@
 """The changes of an install or a removal of a service, from what the machine says of itself."""
 
 import difflib
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -181,10 +182,9 @@ def _unusable(wanted: Wanted, why: str) -> Finding:
     manager, host = wanted.manager.value, place_of(wanted.host)
     if wanted.manager is not ServiceManager.SYSTEMD:
         return finding("service.unusable/container", manager=manager, host=host, why=why)
-    if wanted.host == THIS_MACHINE:
-        preset = wanted.asked.launch.preset or "PRESET"
-        return finding("service.unusable/here", manager=manager, host=host, why=why, preset=preset)
-    return finding("service.unusable", manager=manager, host=host, why=why)
+    preset = shlex.quote(wanted.asked.launch.preset) if wanted.asked.launch.preset else "PRESET"
+    key = "service.unusable/here" if wanted.host == THIS_MACHINE else "service.unusable"
+    return finding(key, manager=manager, host=host, why=why, preset=preset)
 
 
 def _findings(wanted: Wanted, said: Inspected) -> Iterator[Finding]:

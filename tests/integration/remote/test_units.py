@@ -227,7 +227,7 @@ def test_a_machine_without_a_service_manager_names_the_way_on(far: Machines) -> 
         planned = sndr("host", "unit", "install", "gpu", "demo-llamacpp", "--dry-run")
         assert planned.code == 6
         assert "systemd cannot be used on gpu" in planned.out
-        assert "sndr host install gpu" in planned.out
+        assert "$ sndr host container install gpu demo-llamacpp" in planned.out
         refused = sndr("host", "unit", "install", "gpu", "demo-llamacpp", "--json")
         assert refused.problem()["reason"] == "unsupported"
         assert not (far.far / ".local").exists()

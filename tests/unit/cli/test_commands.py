@@ -321,6 +321,25 @@ def test_job_progress_and_result(host: FakeHost, sndr: Sndr) -> None:
     assert "1/2 compile" in err
 
 
+def test_a_job_does_not_go_back_to_steps_that_were_before_it_was_asked_for(
+    host: FakeHost, sndr: Sndr
+) -> None:
+    job = {
+        "id": "j1", "kind": "engine.build", "title": "Build", "touches": "x",
+        "state": "running", "created_at": 1.0, "started_at": 1.0,
+    }  # fmt: skip
+    first, second = ({"number": number, "of": 2, "name": f"step {number}"} for number in (1, 2))
+    host.answers["POST /v1/servers/build"] = (202, job)
+    host.answers["GET /v1/jobs/j1"] = (200, {**job, "step": second})
+    host.answers["GET /v1/events"] = [
+        {"kind": "job.step", "seq": 1, "job": {**job, "step": first}},
+        {"kind": "job.step", "seq": 2, "job": {**job, "step": second}},
+        {"kind": "job.done", "seq": 3, "job": {**job, "state": "done", "ended_at": 3.5, "result": RESULT}},
+    ]
+    code, _, err = sndr("engine", "build", "llama.cpp")
+    assert (code, "1/2" in err, "2/2 step 2" in err) == (0, False, True)
+
+
 def test_events_are_lines(host: FakeHost, sndr: Sndr) -> None:
     host.answers["GET /v1/version"] = (200, {**VERSION, "seq": 2})
     host.answers["GET /v1/events"] = [

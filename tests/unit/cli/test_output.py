@@ -30,12 +30,12 @@ def test_problem_says_what_why_and_what_to_do() -> None:
     problem = Problem(
         reason=Reason.PORT_IN_USE,
         message="Taken.",
-        cause="Another.",
+        cause="Another.\nOf its own.\n",
         fix=Fix(text="Use 8021.", command="sndr x"),
     )
     assert problem_lines(problem) == [
         "Error: Taken.",
-        "  Why:        Another.",
+        "  Why:        Another.\n              Of its own.",
         "  What to do: Use 8021.",
         "              $ sndr x",
     ]

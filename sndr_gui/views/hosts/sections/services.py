@@ -106,7 +106,7 @@ class ServicesSection(QWidget):
         missing = (
             [f"{one.manager.value}: {one.why}" for one in page.managers if not one.usable] if page else []
         )
-        said = " ".join(missing) or ("" if rows else "No other service is told.")
+        said = "\n".join(missing) or ("" if rows else "No other service is told.")
         set_text(self.managers, readable(said if page is not None else _UNREAD)[:600])
 
     def _line(self, service: Service) -> QVBoxLayout:

@@ -26,7 +26,7 @@ def said(of: Wanted, **more: Any) -> Inspected:
     return Inspected(
         home="/srv/a",
         folder="/srv/a/f",
-        usable=Usable(manager=manager, usable=True),
+        usable=more.pop("usable", Usable(manager=manager, usable=True)),
         files=tuple(ComparedFile(path=f"/f/{one.name}", state="same") for one in of.files),
         gone=(),
         preset="demo",
@@ -55,3 +55,11 @@ def test_what_is_not_as_asked_is_done(asked: dict[str, Any], there: dict[str, An
     plan = decide(of, said(of, **there))
     assert not plan.unchanged
     assert any(f"restart {of.name}.service" in one.what for one in plan.changes)
+
+
+def test_where_units_cannot_be_used_the_container_of_the_same_preset_is_named() -> None:
+    of = wanted()
+    found = decide(of, said(of, usable=Usable(manager=of.manager, usable=False, why="No bus?"))).findings[0]
+    assert found.fix is not None
+    assert found.fix.command == "sndr host container install gpu demo"
+    assert found.message == "systemd cannot be used on gpu: No bus?"
