@@ -182,8 +182,9 @@ class Connection:
                 if problem.reason not in failures.RETRIED:
                     self._tell(RemoteHostState.FAILED, problem.message, problem=problem)
                     return
-                await self._wait(problem, pause)
-                pause = min(pause * 2, _LONGEST_PAUSE)
+                if not await self._wait(problem, pause):
+                    # Whoever tries by hand does not make the others wait longer.
+                    pause = min(pause * 2, _LONGEST_PAUSE)
         except HostError as error:
             self._tell(RemoteHostState.FAILED, error.problem.message, problem=error.problem)
         except Exception as error:  # noqa: BLE001 - whoever waits is to hear of a defect of ours too
@@ -191,7 +192,8 @@ class Connection:
             problem = defect(error)
             self._tell(RemoteHostState.FAILED, problem.message, problem=problem)
 
-    async def _wait(self, problem: Problem, pause: float) -> None:
+    async def _wait(self, problem: Problem, pause: float) -> bool:
+        """Wait for the next try; return True if somebody asked for it before its time."""
         self._now.clear()
         self._tell(
             RemoteHostState.RECONNECTING,
@@ -203,6 +205,7 @@ class Connection:
             async with asyncio.timeout(pause):
                 await self._now.wait()
         self._tell(RemoteHostState.RECONNECTING, self._trying, problem=problem)
+        return self._now.is_set()
 
     async def _once(self) -> tuple[Problem, bool]:
         """Connect once and stay until it ends; return why it ended, and whether it had stood.
