@@ -79,11 +79,16 @@ class Figures:
         self.rate_at = self.clock() if new is not None else None
         return changed
 
-    def answers(self, old: Collection[str], new: Collection[str]) -> None:
-        """Note which models answer now that did not, or the other way round."""
+    def answers(self, old: Collection[str], new: Collection[str], *, told: bool = False) -> None:
+        """Note which models answer now that did not, or the other way round.
+
+        `told`: the engine host there says so, and answers itself: what went was stopped, or has ended.
+        """
         come, gone = sorted(set(new) - set(old)), sorted(set(old) - set(new))
         if come:
             self._note(f"{_named(come)} answers" if len(come) == 1 else f"{_named(come)} answer")
+        elif gone and told:
+            self._note(f"{_named(gone)} ended")
         elif gone:
             self._note(
                 f"{_named(gone)} does not answer any more"

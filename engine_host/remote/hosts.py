@@ -352,7 +352,7 @@ class RemoteHosts:
                 self._there[name] = there
                 self._figures_of(name).measured(there.rate)
                 self._figures_of(name).answers(
-                    [one.id for one in old.models], [one.id for one in there.models]
+                    [one.id for one in old.models], [one.id for one in there.models], told=there.reachable
                 )
                 self._changed(name)
 

@@ -8,10 +8,12 @@ import click
 from engine_host.cli.output import Exit, Output, command, table
 from engine_host.cli.param_types import NewHostName
 from engine_host.cli.remote.connecting import connect as connected
+from engine_host.cli.remote.connecting import looked_for
 from engine_host.cli.remote.fact_lines import fact_lines
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.text.plan import finding_lines
 from engine_host.core.sizes import duration
+from engine_host.protocol.errors import Problem
 from engine_host.protocol.operations import remote_hosts as ops
 from engine_host.protocol.operations.endpoint import ROUTES
 from engine_host.protocol.remote.hosts import (
@@ -178,8 +180,9 @@ def connect(out: Output, name: str) -> Exit | None:
     The connection is the engine host's: it stays until `sndr host disconnect`, or until the engine host ends.
     """
     with find_or_start(daemon=True) as hold:
-        shown = connected(hold.client, name, out)
-    out.result(shown, shown.sentence)
+        shown = looked_for(hold.client, connected(hold.client, name, out))
+    missing = shown.engine_host_problem
+    out.result(shown, [shown.sentence, *([_engine_host_note(missing)] if missing is not None else [])])
     return None
 
 
@@ -256,9 +259,15 @@ def _note(one: RemoteHost) -> str:
         again = f" Again in {max(0.0, one.next_try_at - time.time()):.0f} s." if one.next_try_at else ""
         return f"{one.problem.reason}: {one.problem.message}{again}"
     if one.engine_host_problem is not None:
-        return f"{one.sentence} {one.engine_host_problem.message}"
+        return f"{one.sentence} {_engine_host_note(one.engine_host_problem)}"
     happened = ""
     if one.last_event is not None and one.last_event_at is not None:
         happened = f"{one.last_event}, {duration(time.time() - one.last_event_at)} ago"
     said = one.sentence if one.state is not RemoteHostState.DISCONNECTED else ""
     return f"{said} Last: {happened}." if happened and said else said
+
+
+def _engine_host_note(problem: Problem) -> str:
+    """Return why the engine host there does not answer, and the command that helps."""
+    command = problem.fix.command if problem.fix is not None else None
+    return f"{problem.message} Next: {command}" if command else problem.message

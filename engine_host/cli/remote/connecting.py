@@ -14,6 +14,7 @@ from engine_host.protocol.remote.hosts import (
     AnswerSshQuestion,
     RemoteHost,
     RemoteHostState,
+    RemoteMode,
     SshQuestion,
     SshQuestionKind,
 )
@@ -52,6 +53,21 @@ def connect(client: ControlClient, name: str, out: Output, seconds: float = 120.
     if shown.problem is not None:
         raise HostError.from_problem(shown.problem)
     raise HostError(Reason.SSH_LOST, f"{name} is not connected: {shown.sentence}")
+
+
+def looked_for(client: ControlClient, shown: RemoteHost, seconds: float = 10.0) -> RemoteHost:
+    """Return a connected host once it is known whether its engine host answers, or after that time."""
+    deadline = time.monotonic() + seconds
+    while (
+        shown.mode is RemoteMode.ENGINE_HOST
+        and shown.state is RemoteHostState.CONNECTED
+        and shown.control_socket is None
+        and shown.engine_host_problem is None
+        and time.monotonic() < deadline
+    ):
+        time.sleep(_LOOK)
+        shown = client.call(ops.REMOTE_HOST, name=shown.name)
+    return shown
 
 
 def _is_tried_again(shown: RemoteHost) -> bool:

@@ -79,5 +79,7 @@ def test_the_last_that_happened() -> None:
     assert not figures.measured(12.31)
     figures.answers(("a", "b"), ("a",))
     assert last(figures)[0] == "b does not answer any more"
+    figures.answers(("a", "b"), ("a",), told=True)
+    assert last(figures)[0] == "b ended", "its engine host says so: nothing broke"
     figures.state(RemoteHostState.RECONNECTING)
     assert (last(figures)[0], rate(figures)) == ("the connection was lost", None)

@@ -20,7 +20,7 @@ from tests.unit.cli.fake_host import FakeHost
 Sndr = Callable[..., tuple[int, str, str]]
 GPU = {
     "name": "gpu", "destination": "me@gpu", "mode": "engine_host",
-    "state": "connected", "sentence": "Connected.",
+    "state": "connected", "sentence": "Connected.", "control_socket": "/run/gpu",
 }  # fmt: skip
 PROBLEM = {"reason": "ssh_auth_failed", "message": "gpu did not let you in.", "evidence": {"exit": 255}}
 QUESTION = {
@@ -70,6 +70,21 @@ def test_change_keeps_what_is_not_said(host: FakeHost, sndr: Sndr) -> None:
     assert body["address_command"] == "echo gpu"
     # Nothing that a start there does not follow: `sndr host pin` sets that on the machine itself.
     assert sndr("host", "change", "gpu", "--default-pin", "0.32.0")[0] == 2
+
+
+def test_a_host_without_an_engine_host_says_so_and_what_installs_one(host: FakeHost, sndr: Sndr) -> None:
+    fix = {"text": "Install it.", "command": "sndr host install gpu"}
+    problem = {"reason": "host_unreachable", "message": "No engine host is installed on gpu.", "fix": fix}
+    looked = iter([None, None, problem])
+    host.answers["POST /v1/hosts/gpu/connect"] = (200, {**GPU, "control_socket": None})
+    host.answers["GET /v1/hosts/gpu"] = lambda: (
+        200, {**GPU, "control_socket": None, "engine_host_problem": next(looked)},
+    )  # fmt: skip
+    said = "No engine host is installed on gpu. Next: sndr host install gpu"
+    assert sndr("host", "connect", "gpu")[:2] == (0, f"Connected.\n{said}\n")
+    lacking = {**GPU, "control_socket": None, "engine_host_problem": problem}
+    host.answers["GET /v1/hosts"] = (200, {"seq": 1, "hosts": [lacking]})
+    assert said in sndr("host", "list")[1]
 
 
 def test_list_says_why_and_when_again(host: FakeHost, sndr: Sndr) -> None:
