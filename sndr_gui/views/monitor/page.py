@@ -21,13 +21,15 @@ from sndr_gui.views.monitor.lens import LensPane
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.copying import SegmentedControl, copy
 from sndr_gui.views.widgets.fields import ChoiceBox
-from sndr_gui.views.widgets.labels import set_text, set_tone, text
+from sndr_gui.views.widgets.labels import ElidedLabel, set_text, set_tone
 from sndr_gui.views.widgets.layout import row
 from sndr_gui.views.widgets.page import Page
 from sndr_gui.views.widgets.tables import Table
 
 # The column that only several engines need.
 _ENGINE = 2
+# The least width of the choice of an engine, in pixels: a small window cuts its names.
+_ONLY = 72
 
 
 class MonitorView(Page):
@@ -66,11 +68,15 @@ class MonitorView(Page):
         self.panes = SegmentedControl(("Requests", "Prefix lens"), "Shown below the graphs")
         for choice in self.panes.buttons:
             choice.clicked.connect(self._on_pane)
-        self._count = text("", "muted")
+        # The page of a small window has no room for all of it beside the buttons.
+        self._count = ElidedLabel("", "muted")
         self.only = ChoiceBox("Requests of which engine")
         self.only.setToolTip("List the requests of one engine, or of all")
         self.only.activated.connect(self._on_only)
-        self.body.addLayout(row(self.panes, self._count, None, self.only, self.inspect, self.cancel))
+        self.only.setMinimumWidth(_ONLY)
+        bar = row(self.panes, self._count, self.only, self.inspect, self.cancel)
+        bar.setStretchFactor(self._count, 1)
+        self.body.addLayout(bar)
         widths = {0: 84, 1: 92, 2: 130, 4: 140, 5: 76, 6: 100, 7: 104, 8: 72, 9: 72, 10: 72, 11: 84}
         self.table = Table(model.requests, "Requests", 3, widths)  # type: ignore[arg-type]
         self.table.setMinimumHeight(150)
@@ -86,7 +92,7 @@ class MonitorView(Page):
             shortcut = QShortcut(QKeySequence(keys), self.table)
             shortcut.setContext(Qt.ShortcutContext.WidgetShortcut)
             shortcut.activated.connect(done)
-        self._empty = text(
+        self._empty = ElidedLabel(
             "No requests yet. Every request to the endpoint appears here: from Chat, your editor or curl.",
             "muted",
         )

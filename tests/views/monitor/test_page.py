@@ -5,7 +5,7 @@ import time
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QLabel, QScrollArea
 
 from engine_host.protocol.engines import EngineState, RequestState
 from engine_host.protocol.events import EngineRequestEvent, TelemetryEvent
@@ -207,3 +207,24 @@ async def test_the_client_is_in_sight_with_several_engines(stage: Stage) -> None
     place = titles.index("Client")
     right = page.table.columnViewportPosition(place) + page.table.columnWidth(place)
     assert right <= page.table.viewport().width()
+
+
+async def test_in_a_small_window_nothing_is_wider_than_the_page(stage: Stage) -> None:
+    page = opened(stage)
+    await stage.until(lambda: page.model.loaded)
+    stage.window.resize(900, 700)
+    area = page.findChild(QScrollArea)
+    assert area is not None
+    seen, canvas = area.viewport(), area.widget()
+    assert canvas is not None
+    await stage.until(lambda: canvas.width() == seen.width())
+    await come(stage, page, *range(10, 40))
+    page.only.fill([("All engines", ""), ("a-model-of-a-long-name", "a"), ("b", "b")], "")
+    page.only.show()
+    for place in range(len(SETS)):
+        page.graphs.sets.buttons[place].click()
+        await stage.until(lambda: canvas.width() == seen.width())
+        # What has no room is wider than the page, for it does not scroll sideways.
+        assert canvas.minimumSizeHint().width() <= seen.width()
+        cards = page.graphs.cards()
+        assert all(card.mapTo(seen, card.rect().topRight()).x() < seen.width() for card in cards)
