@@ -180,7 +180,9 @@ def connect(out: Output, name: str) -> Exit | None:
     The connection is the engine host's: it stays until `sndr host disconnect`, or until the engine host ends.
     """
     with find_or_start(daemon=True) as hold:
-        shown = looked_for(hold.client, connected(hold.client, name, out))
+        with hold.ending_if_not_found():
+            shown = connected(hold.client, name, out)
+        shown = looked_for(hold.client, shown)
     missing = shown.engine_host_problem
     out.result(shown, [shown.sentence, *([_engine_host_note(missing)] if missing is not None else [])])
     return None
@@ -214,7 +216,7 @@ def probe(out: Output, name: str) -> Exit | None:
 @command
 def shell(out: Output, name: str) -> Exit | None:
     """Open a shell on NAME over the connection that stands; nothing is asked again."""
-    with find_or_start(daemon=True) as hold:
+    with find_or_start(daemon=True) as hold, hold.ending_if_not_found():
         shown = connected(hold.client, name, out)
     if out.as_json:
         out.result({"command": list(shown.shell)}, "")

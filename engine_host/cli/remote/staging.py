@@ -71,7 +71,8 @@ def stage(
     launch = launch.model_copy(update={"name": as_ or options.name})
     asked = StageOnHost(what=what, launch=launch, route=route, consent=accept)
     with find_or_start(daemon=True) as hold:
-        _reach(hold.client, machine, out)
+        with hold.ending_if_not_found():
+            _reach(hold.client, machine, out)
         plan = hold.client.call(ops.PLAN_STAGE, asked, name=machine)
         if dry_run:
             out.result(plan, stage_lines(plan))

@@ -1,9 +1,11 @@
 """Find the engine host of this user, or start one and end it again."""
 
+import contextlib
 import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from types import TracebackType
 from typing import IO, Self
 
@@ -82,6 +84,17 @@ class HostHold:
                     process.kill()
                     process.wait()
         self.client.close()
+
+    @contextlib.contextmanager
+    def ending_if_not_found(self) -> Iterator[None]:
+        """End a host that was started here to go on by itself if what it was started for is not there."""
+        try:
+            yield
+        except HostError as error:
+            if error.reason is Reason.NOT_FOUND and self.detached:
+                with contextlib.suppress(HostError):
+                    self.client.call(ops.QUIT_HOST)
+            raise
 
     def __enter__(self) -> Self:
         return self

@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
+from engine_host.cli.remote import commands, staging
 from engine_host.cli.remote.fact_lines import fact_lines
+from engine_host.cli.start.host import HostHold, connected
+from engine_host.protocol.operations.table import QUIT_HOST
 from engine_host.protocol.remote.hosts import (
     MemoryHolder,
     RemoteDisk,
@@ -171,6 +174,24 @@ def test_a_host_that_cannot_be_reached_is_told_once_and_not_waited_for(host: Fak
     code, _, err = sndr("host", "connect", "gpu")
     assert code == 3
     assert "cannot be reached" in err
+
+
+@pytest.mark.parametrize("command", [("connect", "nope"), ("shell", "nope"), ("stage", "nope", "demo")])
+@pytest.mark.parametrize("started_here", [True, False])
+def test_an_unknown_host_leaves_no_engine_host_that_was_started_for_it(
+    host: FakeHost, sndr: Sndr, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], started_here: bool
+) -> None:
+    def found(**_: object) -> HostHold:
+        return HostHold(connected(), detached=started_here)
+
+    monkeypatch.setattr(commands, "find_or_start", found)
+    monkeypatch.setattr(staging, "find_or_start", found)
+    unknown = {"error": {"reason": "not_found", "message": "There is no host 'nope'."}}
+    host.answers["POST /v1/hosts/nope/connect"] = (404, unknown)
+    host.answers[f"{QUIT_HOST.method} {QUIT_HOST.path}"] = (QUIT_HOST.status, {})
+    code, _, err = sndr("host", *command)
+    assert (code, "no host 'nope'" in err) == (4, True)
+    assert bool(sent(host, f"{QUIT_HOST.method} {QUIT_HOST.path}")) is started_here
 
 
 def test_facts_have_their_age_and_what_is_not_measured_is_said() -> None:
