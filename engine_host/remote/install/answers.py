@@ -66,6 +66,13 @@ class FoundStaying(MachineAnswer):
     manager: Word
 
 
+class FoundModel(MachineAnswer):
+    """A model in the folder of the host, and its bytes."""
+
+    path: Word
+    size: Annotated[int, Field(ge=0, lt=1 << 62)]
+
+
 class Probed(MachineAnswer):
     """A machine before an install."""
 
@@ -90,6 +97,7 @@ class Probed(MachineAnswer):
     own_data: Annotated[tuple[Word, ...], Field(max_length=_MANY)]
     staying: Annotated[tuple[Word, ...], Field(max_length=_MANY)] = ()
     services: Annotated[tuple[FoundStaying, ...], Field(max_length=_MANY)] = ()
+    models: Annotated[tuple[FoundModel, ...], Field(max_length=_MANY)] = ()
 
     @property
     def ours_runs(self) -> bool:

@@ -123,6 +123,17 @@ def removal(host: str, said: Probed) -> RemoteInstallPlan:
             changes.append(PlannedChange(kind=RemoteChange.REMOVE, what=path, note=note))
         else:
             changes.append(PlannedChange(kind=RemoteChange.KEEP, what=path, note="was there before"))
+        if path in made:
+            changes += [
+                PlannedChange(
+                    kind=RemoteChange.REMOVE,
+                    what=one.path,
+                    size=one.size,
+                    note=f"a model; to keep it: sndr host fetch {host} {shlex.quote(one.path)}",
+                )
+                for one in said.models
+                if os.path.dirname(os.path.dirname(one.path)) == path
+            ]
     findings = [one for one in _of_what_runs(host, said) if one.id != "remote.engines-end"]
     if said.services:
         findings.append(_staying(host, said))

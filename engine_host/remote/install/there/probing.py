@@ -17,11 +17,13 @@ from engine_host.remote.install.there.places import (
     names,
     read,
     release_of,
+    size,
 )
 from engine_host.remote.install.there.programs import NO_PROGRAMS, QUICK, attempt, own_variables, pip, user
 from engine_host.remote.install.there.service import engines, has_services, lingers, running_host
 from engine_host.remote.install.there.staying import services, staying
 
+_MOST_MODELS = 200
 _ASK_PYTHON = (
     "import importlib.util as u, json, sys; print(json.dumps([list(sys.version_info[:3]), sys.executable, "
     "u.find_spec('ensurepip') is not None, u.find_spec('pip') is not None, u.find_spec('venv') is not None]))"
@@ -60,7 +62,17 @@ def probe(asked: dict[str, Any]) -> dict[str, Any]:
         "own_data": [path for path in places.own if os.path.isdir(path)],
         "staying": [path for path in map(staying, places.own) if path is not None],
         "services": services(),
+        "models": _models(os.path.join(places.data, "models")),
     }
+
+
+def _models(folder: str) -> list[dict[str, Any]]:
+    """The models that were sent or fetched into the folder of the host, with their bytes."""
+    paths = [os.path.join(folder, name) for name in names(folder)[:_MOST_MODELS] if not name.startswith(".")]
+    return [
+        {"path": path, "size": size(path) if os.path.isdir(path) else os.lstat(path).st_size}
+        for path in paths
+    ]
 
 
 def _interpreters(names: list[str]) -> list[dict[str, Any]]:

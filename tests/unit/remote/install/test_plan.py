@@ -15,7 +15,7 @@ from engine_host.remote.install.answers import Probed
 from engine_host.remote.install.own_wheel import LOCK, LocalFile, small_package
 from engine_host.remote.install.packages import Platform, platform_of
 from engine_host.remote.install.plan import decide, going_back, plain, removal
-from engine_host.remote.install.there import places, service
+from engine_host.remote.install.there import places, probing, service
 from engine_host.remote.install.unit import unit_of
 
 WHEEL = LocalFile(Path("sndr_control_center-0.2.0-py3-none-any.whl"), 30 << 20, "ab" * 32)
@@ -151,6 +151,33 @@ def test_a_removal_leaves_what_services_installed_and_names_the_command() -> Non
     assert "sndr-b" in told.message
     assert told.fix is not None
     assert told.fix.command == "sndr host container remove gpu sndr-a"
+
+
+def test_a_removal_names_each_model_with_its_size() -> None:
+    data = "/users/u/.local/share/sndr"
+    models = [{"path": f"{data}/models/large", "size": 312 << 20}, {"path": "/elsewhere/a/b", "size": 1}]
+    for made, expected in (([data], [(f"{data}/models/large", 312 << 20)]), ([], [])):
+        plan = removal("gpu", said(record={"made": made}, own_data=[data], models=models))
+        named = [
+            (one.what, one.size)
+            for one in plan.changes
+            if one.kind is RemoteChange.REMOVE and one.size is not None
+        ]
+        assert named == expected
+
+
+def test_models_there_are_found_with_their_bytes(tmp_path: Path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "w").write_bytes(b"12345")
+    (tmp_path / "one.gguf").write_bytes(b"123")
+    (tmp_path / ".part").write_bytes(b"1")
+    (tmp_path / "gone").symlink_to("/nowhere")
+    assert {one["path"]: one["size"] for one in probing._models(str(tmp_path))} == {
+        str(tmp_path / "a"): 5,
+        str(tmp_path / "one.gguf"): 3,
+        str(tmp_path / "gone"): len("/nowhere"),
+    }
+    assert probing._models(str(tmp_path / "none")) == []
 
 
 def test_a_removal_names_kept_engines_and_the_host_that_stops_it() -> None:
