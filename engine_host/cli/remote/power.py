@@ -78,7 +78,9 @@ def _power(
             out.result(plan, _plan_lines(plan))
             stopped = next((one for one in plan.findings if one.severity is Severity.ERROR), None)
             return None if stopped is None else CODES[stopped.reason] if stopped.reason else Exit.FAILED
-        for line in _plan_lines(plan):
+        # What stops it is said once, as the error that it becomes.
+        left = tuple(one for one in plan.findings if one.severity is not Severity.ERROR)
+        for line in _plan_lines(plan.model_copy(update={"findings": left})):
             out.note(line)
         job = hold.client.call(ops.SET_POWER, asked, name=name)
         done = PowerDone.model_validate(follow(hold.client, job, out).result)

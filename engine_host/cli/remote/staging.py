@@ -1,6 +1,9 @@
 """`sndr host stage|promote|rollback`: an engine without traffic, a public id led to it, and taken back."""
 
+import functools
 import shlex
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 
@@ -32,12 +35,28 @@ from engine_host.protocol.remote.staging import (
     StagePlan,
 )
 
+_Plan = TypeVar("_Plan", StagePlan, PromotionPlan)
+
+
+def _ends_nothing(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of a start without those that end engines."""
+    given: list[click.Parameter] = getattr(function, "__click_params__", [])
+    given[:] = [one for one in given if one.name not in ("replace", "instead_of")]
+
+    @functools.wraps(function)
+    def run(*words: Any, **options: Any) -> Any:
+        return function(*words, replace=False, instead_of=(), **options)
+
+    return run
+
+
 _dry_run = click.option("--dry-run", is_flag=True, help="Print what would change, and change nothing.")
 
 
 @click.command("stage")
 @click.argument("machine", metavar="NAME")
 @click.argument("what", metavar="PRESET|MODEL")
+@_ends_nothing
 @launch_options
 @click.option("--as", "as_", metavar="ENGINE", help="Its public name there; the same as --name.")
 @click.option("--for", "route", metavar="PUBLIC_ID", help="The public id that it is meant for.")
@@ -77,7 +96,7 @@ def stage(
         if dry_run:
             out.result(plan, stage_lines(plan))
             return _exit(plan.findings)
-        for line in stage_lines(plan):
+        for line in stage_lines(_unstopped(plan)):
             out.note(line)
         staged = StagedEngine.model_validate(
             follow(hold.client, hold.client.call(ops.STAGE, asked, name=machine), out).result
@@ -116,7 +135,7 @@ def promote(
         if dry_run:
             out.result(plan, promotion_lines(plan))
             return _exit(plan.findings)
-        for line in promotion_lines(plan):
+        for line in promotion_lines(_unstopped(plan)):
             out.note(line)
         done = Promotion.model_validate(
             follow(hold.client, hold.client.call(ops.PROMOTE, asked, name=name), out).result
@@ -142,7 +161,7 @@ def rollback(out: Output, word: str, dry_run: bool) -> Exit | None:
         if dry_run:
             out.result(plan, promotion_lines(plan))
             return _exit(plan.findings)
-        for line in promotion_lines(plan):
+        for line in promotion_lines(_unstopped(plan)):
             out.note(line)
         done = Promotion.model_validate(
             follow(hold.client, hold.client.call(ops.ROLLBACK, id=route), out).result
@@ -239,6 +258,12 @@ def _reach_targets(client: ControlClient, route: str, out: Output) -> None:
                 _reach(client, name, out)
             except HostError as error:
                 out.note(error.problem.sentence())
+
+
+def _unstopped(plan: _Plan) -> _Plan:
+    """Return a plan without what stops it, which is said once, as the error that it becomes."""
+    left = tuple(one for one in plan.findings if one.severity is not Severity.ERROR)
+    return plan.model_copy(update={"findings": left})
 
 
 def _exit(findings: tuple[Finding, ...]) -> Exit | None:

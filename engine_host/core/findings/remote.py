@@ -86,6 +86,13 @@ REMOTE = {
         reason=Reason.CONFLICT,
         fix="Stage it under another name with --name, or lead that route elsewhere first.",
     ),
+    "stage.name-taken": Text(
+        ERROR,
+        "An engine {name} runs on {host}, and a staging ends nothing.",
+        reason=Reason.CONFLICT,
+        fix="Stage it under another name.",
+        command="{command}",
+    ),
     "stage.promoted": Text(INFO, "{route} leads to {target} already, and to nothing that a staging changes."),
     "promote.cannot": Text(
         ERROR,
@@ -118,7 +125,14 @@ REMOTE = {
         ERROR,
         "{target} does not run, and cannot be started from here: {why}",
         reason=Reason.CONFLICT,
-        fix="Start it with its own command, and take the route back then.",
-        command="sndr routes back {route}",
+        fix="Start it with its own command, and take the route back then: sndr host rollback {route}",
+        command="{start}",
+    ),
+    "rollback.no-start/unknown": Text(
+        ERROR,
+        "{target} does not run, and cannot be started from here: {why}",
+        reason=Reason.CONFLICT,
+        fix="Start it there, and take the route back then.",
+        command="sndr host rollback {route}",
     ),
 }

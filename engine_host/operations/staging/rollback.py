@@ -25,7 +25,6 @@ from engine_host.operations.staging.places import (
 )
 from engine_host.operations.staging.promote import refuse
 from engine_host.operations.staging.promoted import PromotionBook
-from engine_host.protocol.base import Severity
 from engine_host.protocol.endpoint.routes import Route, RouteTargets
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Fix, Reason
@@ -169,7 +168,8 @@ class RollbackOperations:
                 starts += starting
                 waits += waiting
             except HostError as error:
-                findings.append(_no_start(route_id, target, known, error))
+                last = known or await self._last(target)
+                findings.append(_no_start(route_id, target, last, error))
         word = shlex.quote(route_id)
         plan = PromotionPlan(
             route=route_id,
@@ -182,6 +182,16 @@ class RollbackOperations:
             same_as="" if starts or after is None else f"sndr routes back {word}",
         )
         return _Look(route, promotion, plan, tuple(waits))
+
+    async def _last(self, target: str) -> tuple[TargetEngine, ...]:
+        """Return the engine of that name that ran last, for its command; nothing where that is not known."""
+        machine = self._places.machine_of(target)
+        name = target.partition("/")[2] if machine else target
+        try:
+            engines = await self._places.of(machine).engines()
+        except HostError:
+            return ()
+        return tuple(as_target(self._places, target, one) for one in engines if one.name == name)[:1]
 
     async def _brought(
         self, target: str, known: tuple[TargetEngine, ...]
@@ -239,14 +249,10 @@ def _no_start(route: str, target: str, known: tuple[TargetEngine, ...], error: H
         return finding("rollback.not-asked", target=target, why=why, host=host)
     fix = error.problem.fix
     command = (known[0].command if known else None) or (fix.command if fix is not None else None)
-    return finding(
-        "rollback.no-start",
-        severity=Severity.ERROR,
-        target=target,
-        why=why,
-        route=shlex.quote(route),
-        command=command,
-    )
+    word = shlex.quote(route)
+    if not command:
+        return finding("rollback.no-start/unknown", target=target, why=why, route=word)
+    return finding("rollback.no-start", target=target, why=why, route=word, start=command)
 
 
 def _changes(

@@ -115,7 +115,7 @@ class StageOperations:
         there = (await far.call(endpoint_ops.ROUTES)).routes
         led = [f"{one.route.id} on {far.name}" for one in there if would_lead(one.route, plan, running)]
         led += [route.id for route in self._book.saved.values() if target in route.targets.engines]
-        findings = [*plan.findings]
+        findings = [_of_staging(one, far.name, asked) for one in plan.findings]
         if led:
             findings.append(finding("stage.led_to", target=target, routes=led))
         if asked.route is not None and target in led_by(self._book, asked.route):
@@ -207,6 +207,15 @@ def _command(host: str, asked: StageOnHost) -> str:
     request = asked.launch.model_copy(update={"model": asked.what, "preset": None})
     command = equivalent_command(request, ("host", "stage", host))
     return f"{command} --for {shlex.quote(asked.route)}" if asked.route else command
+
+
+def _of_staging(one: Finding, host: str, asked: StageOnHost) -> Finding:
+    """Return a finding of a start as it is for a staging, which puts nothing in another's place."""
+    if one.id != "name_taken":
+        return one
+    launch = asked.launch.model_copy(update={"name": one.evidence["free"]})
+    command = _command(host, asked.model_copy(update={"launch": launch}))
+    return finding("stage.name-taken", host=host, name=one.evidence["name"], command=command)
 
 
 def _tell(control: JobControl, engine: Engine) -> None:

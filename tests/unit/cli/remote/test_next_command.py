@@ -48,3 +48,11 @@ def test_logs_of_nothing_name_what_has_lines(gpu: FakeHost, sndr: Sndr) -> None:
 def test_a_host_without_a_watchdog_says_how_one_comes(gpu: FakeHost, sndr: Sndr) -> None:
     gpu.answers["GET /v1/hosts/gpu/watchdogs"] = (200, {"host": "gpu", "read_at": 1.0, "watchdogs": []})
     assert "sndr host unit install gpu PRESET" in sndr("host", "watch", "gpu")[1]
+
+
+def test_a_staging_offers_no_option_that_ends_an_engine(sndr: Sndr) -> None:
+    said = sndr("host", "stage", "--help")[1]
+    assert "--context" in said
+    assert "--replace" not in said
+    assert "--instead-of" not in said
+    assert sndr("host", "stage", "gpu", "m", "--replace")[0] == 2

@@ -98,3 +98,22 @@ def test_a_start_whose_answer_is_lost_may_be_loading() -> None:
                 assert (await made.jobs.ended(job.id)).left == left
 
     asyncio.run(go())
+
+
+def test_what_was_ended_by_hand_is_said_with_its_own_command() -> None:
+    async def go() -> None:
+        with bench() as made:
+            old = made.here.add("old")
+            made.lead("old")
+            made.lead("new")
+            made.here.change(old.id, EngineState.UNLOADED)
+            (found,) = (await made.rollbacks.plan("pub")).findings
+            assert (found.id, found.reason) == ("rollback.no-start", Reason.CONFLICT)
+            assert found.fix is not None
+            assert found.fix.command == "sndr run old"
+            made.here.known.clear()
+            (found,) = (await made.rollbacks.plan("pub")).findings
+            assert found.fix is not None
+            assert found.fix.command == "sndr host rollback pub"
+
+    asyncio.run(go())
