@@ -13,6 +13,7 @@ from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.models.engine.choice import state_word
 from sndr_gui.models.engine.start import SERVING
+from sndr_gui.models.hosts.facts import models_of
 from sndr_gui.models.hosts.words import THIS_MACHINE, state_here, state_of
 
 _JOINED = frozenset(
@@ -159,7 +160,10 @@ def _models(session: Session) -> str:
 def _engines_of_facts(facts: RemoteFacts | None) -> str:
     if facts is None or "engines" not in facts.read_at:
         return _NO_FIGURES
-    return formats.listed([engine.kind for engine in facts.engines]) if facts.engines else "no engine found"
+    if not facts.engines:
+        return "no engine found"
+    # Two processes of one engine have the same words: one of them says enough.
+    return formats.listed(list(dict.fromkeys(models_of(one) or one.kind for one in facts.engines)))
 
 
 def _speed(session: Session) -> str:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from engine_host.protocol.remote.hosts import RemoteEngine, RemoteFacts, RemoteGpu
 from sndr_gui.kit import formats
 
+# The options by which engines are given the ids that they serve; vLLM takes several after one.
+_ID_OPTIONS = frozenset({"--served-model-name", "--alias", "-a"})
 Rows = tuple[tuple[str, ...], ...]
 
 
@@ -104,7 +106,24 @@ def _engines(facts: RemoteFacts) -> Rows:
 
 def _engine(engine: RemoteEngine) -> tuple[str, ...]:
     listens = ", ".join(engine.listens) or "not seen"
-    return engine.kind, f"{engine.pid}", engine.user, listens, " ".join(engine.arguments)
+    model = models_of(engine) or formats.UNMEASURED
+    return engine.kind, model, f"{engine.pid}", engine.user, listens, " ".join(engine.arguments)
+
+
+def models_of(engine: RemoteEngine) -> str:
+    """Return the ids that an engine's command line names, in words; empty where it names none."""
+    found: list[str] = []
+    named = False
+    for word in engine.arguments:
+        option, equals, value = word.partition("=")
+        if option in _ID_OPTIONS:
+            found += [value] if equals else []
+            named = not equals
+        elif word.startswith("-"):
+            named = False
+        elif named:
+            found.append(word)
+    return formats.listed(found) if found else ""
 
 
 def _lines(lines: tuple[str, ...]) -> Rows:
@@ -125,7 +144,7 @@ _PARTS: dict[str, _Part] = {
     ),
     "engines": (
         "Engines",
-        ("Kind", "Process", "User", "Listens on", "Command line"),
+        ("Kind", "Model", "Process", "User", "Listens on", "Command line"),
         _engines,
         "No engine runs there.",
     ),

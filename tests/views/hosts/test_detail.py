@@ -27,7 +27,7 @@ from engine_host.protocol.remote.hosts import (
     WatchdogPage,
     WatchdogState,
 )
-from sndr_gui.models.hosts.facts import fact_part, fact_parts
+from sndr_gui.models.hosts.facts import fact_part, fact_parts, models_of
 from sndr_gui.views.hosts.changing import ChangeHostDialog
 from sndr_gui.views.hosts.detail import HostDetail
 from sndr_gui.views.hosts.sections.profile import ProfileDialog
@@ -229,3 +229,19 @@ def test_what_was_not_read_is_no_number() -> None:
     assert part.age == "read 2 min ago"
     assert part.rows[0][3:6] == ("—", "—", "—")
     assert fact_part(facts(problems={"disks": "df is missing"}), "disks", 1.0).problem == "df is missing"
+
+
+def test_the_model_of_an_engine_is_told_from_its_command_line() -> None:
+    said = {
+        ("llama-server", "-m", "/m/a.gguf", "--alias", "sndr-demo", "--port", "1"): "sndr-demo",
+        ("vllm", "serve", "/m", "--served-model-name", "a", "b", "--port", "1"): "a and b",
+        ("vllm", "--served-model-name=a"): "a",
+        ("llama-server", "--alias"): "",
+        (): "",
+    }
+    for arguments, model in said.items():
+        engine = RemoteEngine(kind="x", pid=1, user="me", arguments=arguments)
+        assert models_of(engine) == model
+        part = fact_part(facts(engines=(engine,)), "engines", 1.0)
+        assert part.headings[1] == "Model"
+        assert part.rows[0][1] == (model or "—")
