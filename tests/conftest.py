@@ -4,6 +4,7 @@ import gc
 import os
 import shutil
 import signal
+import ssl
 import stat
 import sys
 import tempfile
@@ -11,7 +12,9 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import Any
 
+import httpx
 import hypothesis
 import platformdirs
 import pytest
@@ -153,6 +156,23 @@ _no_process = NoProcess()
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Watch from before the first fixture on, also one that a whole module shares."""
     _no_process.watching = _folder(item.path) == "unit"
+
+
+@pytest.fixture(autouse=True, scope="session")
+def trusted_roots() -> Iterator[None]:
+    """Read the roots that clients trust once: httpx does so for each client, in 40 ms, also for HTTP."""
+    made: list[ssl.SSLContext] = []
+
+    def kept(verify: Any = True, cert: Any = None, trust_env: bool = True) -> ssl.SSLContext:
+        if verify is not True or cert is not None or {"SSL_CERT_FILE", "SSL_CERT_DIR"} & os.environ.keys():
+            return httpx.create_ssl_context(verify, cert, trust_env)
+        if not made:
+            made.append(httpx.create_ssl_context())
+        return made[0]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("httpx._transports.default.create_ssl_context", kept)
+        yield
 
 
 @pytest.fixture(autouse=True)

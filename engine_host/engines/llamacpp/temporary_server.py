@@ -46,7 +46,7 @@ async def temporary_server(
         process = EngineProcess.start(argv, added, log, keep=False, without=STRIPPED_ENVIRONMENT)
         # The server closes a connection that was idle for 5 s: one must not be used again just then.
         limits = httpx.Limits(max_connections=None, keepalive_expiry=2.0)
-        transport = httpx.AsyncHTTPTransport(uds=str(socket), limits=limits)
+        transport = httpx.AsyncHTTPTransport(uds=str(socket), verify=False, trust_env=False, limits=limits)
         try:
             async with httpx.AsyncClient(transport=transport, base_url="http://engine") as client:
                 await _until_healthy(client, process, start, server, timeout)
