@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -23,11 +23,14 @@ TREES = {
 OPTIONS = {"severity", "reason", "fix", "command", "settings", "evidence"}
 
 
-def calls(name: str) -> Iterator[tuple[str, ast.Call]]:
-    for path, tree in TREES.items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name:
-                yield f"{path.relative_to(ROOT)}:{node.lineno}", node
+@cache
+def calls(name: str) -> list[tuple[str, ast.Call]]:
+    return [
+        (f"{path.relative_to(ROOT)}:{node.lineno}", node)
+        for path, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+    ]
 
 
 def words(node: ast.AST) -> set[str]:
