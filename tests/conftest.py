@@ -161,14 +161,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @pytest.fixture(autouse=True, scope="session")
 def trusted_roots() -> Iterator[None]:
     """Read the roots that clients trust once: httpx does so for each client, in 40 ms, also for HTTP."""
-    made: list[ssl.SSLContext] = []
+    made: dict[object, ssl.SSLContext] = {}
 
     def kept(verify: Any = True, cert: Any = None, trust_env: bool = True) -> ssl.SSLContext:
-        if verify is not True or cert is not None or {"SSL_CERT_FILE", "SSL_CERT_DIR"} & os.environ.keys():
+        if verify is not True or cert is not None:
             return httpx.create_ssl_context(verify, cert, trust_env)
-        if not made:
-            made.append(httpx.create_ssl_context())
-        return made[0]
+        where = (trust_env, os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+        if where not in made:
+            made[where] = httpx.create_ssl_context(trust_env=trust_env)
+        return made[where]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("httpx._transports.default.create_ssl_context", kept)
