@@ -19,6 +19,7 @@ from engine_host.protocol.remote.staging import Promotion, PromotionPage, Promot
 from engine_host.protocol.remote.transfers import FileStanding, TransferFile
 from engine_host.protocol.telemetry import Series, TelemetryPage
 from sndr_gui.views.hosts.planned import PlannedDialog
+from sndr_gui.views.hosts.sections.files import folder_of
 from sndr_gui.views.hosts.sections.services import ServiceLogDialog
 from tests.views.conftest import Stage
 from tests.views.hosts.test_detail import opened, words
@@ -168,3 +169,15 @@ async def test_a_machine_without_an_engine_host_shows_its_figures(stage: Stage) 
     )
     assert section.series.lines["gpu.0.memory_used"].accessibleName() == "Memory of GPU 0, GiB: 2.0"
     stage.window.grab()
+
+
+async def test_the_folder_that_an_engine_host_uses_is_known_without_being_named(stage: Stage) -> None:
+    await stage.until(lambda: stage.state.host is not None and stage.state.models is not None)
+    page, host = stage.state.models, stage.state.host
+    assert page is not None
+    assert host is not None
+    stage.state.models = page.model_copy(update={"folders": ("/srv/models", "/more")})
+    assert folder_of(stage.session) == "/srv/models"
+    stage.state.models = page.model_copy(update={"folders": ()})
+    assert folder_of(stage.session) == f"{host.data_folder}/models"
+    assert folder_of(None) is None
