@@ -106,8 +106,11 @@ class Problem(Wire):
 
     def sentence(self) -> str:
         """The failure as one paragraph: message, cause and next action."""
-        parts = [self.message, self.cause, self.fix.text if self.fix else ""]
-        return " ".join(part.strip() for part in parts if part.strip())
+        given = (self.message, self.cause, self.fix.text if self.fix else "")
+        parts = [part.strip() for part in given if part.strip()]
+        # Words of another program have no full stop, and the next sentence would run on.
+        before = [part if part.endswith((".", "!", "?", ":")) else f"{part}." for part in parts[:-1]]
+        return " ".join([*before, *parts[-1:]])
 
 
 class ErrorAnswer(Wire):

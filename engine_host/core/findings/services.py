@@ -112,6 +112,12 @@ SERVICES = {
     "power.not-kept": Text(
         INFO, "The limit is the driver's: it is the default again after a restart of the machine."
     ),
+    "power.unknown/none": Text(
+        ERROR,
+        "{host} has no GPU {gpu} whose power limit can be read[: {why}].",
+        reason=Reason.NOT_FOUND,
+        fix="Limits are read with nvidia-smi of NVIDIA's driver: it has to work for that user there.",
+    ),
     "power.unknown": Text(
         ERROR,
         "{host} has no GPU {gpu} whose power limit can be read[: {why}].",

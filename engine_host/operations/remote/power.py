@@ -83,7 +83,7 @@ async def _planned(machine: Machine, asked: SetPower) -> PowerPlan:
         return PowerPlan(
             host=machine.name,
             gpu=gpu,
-            findings=(_unknown(machine, asked, why),),
+            findings=(_unknown(machine, asked, why) if found.gpus else _none(machine, asked, why),),
         )
     watts = asked.watts if asked.watts is not None else _whole(gpu.default)
     findings = []
@@ -112,6 +112,10 @@ async def _planned(machine: Machine, asked: SetPower) -> PowerPlan:
 def _unknown(machine: Machine, asked: SetPower, why: str | None) -> Finding:
     command = "sndr gpu power" if machine.name == THIS_MACHINE else f"sndr host power {machine.name}"
     return finding("power.unknown", host=place_of(machine.name), gpu=asked.gpu, why=why, command=command)
+
+
+def _none(machine: Machine, asked: SetPower, why: str | None) -> Finding:
+    return finding("power.unknown/none", host=place_of(machine.name), gpu=asked.gpu, why=why)
 
 
 def _name(gpu: GpuPower) -> str:
