@@ -10,6 +10,7 @@ from engine_host.catalog import reader
 from engine_host.catalog.entries import Loaded, load
 from engine_host.core.package_data import presets
 from engine_host.protocol.catalog import EntryKind
+from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.presets import CatalogFault, EntryOrigin
 
 
@@ -24,7 +25,8 @@ def shipped_entries() -> Iterator[None]:
     ) -> Loaded[Any] | tuple[CatalogFault, ...]:
         if not path.is_relative_to(shipped):
             return load(kind, path, file, origin)
-        key = (path, path.stat().st_mtime_ns, file, origin)
+        # A test adds a setting, and entries of before do not have it.
+        key = (path, path.stat().st_mtime_ns, file, origin, tuple(Overrides.model_fields))
         if key not in known:
             known[key] = load(kind, path, file, origin)
         return known[key]
