@@ -45,6 +45,7 @@ class HostsModel(LiveModel):
         fleet.changed.connect(self._on_fleet)
         fleet.local.state.jobs_changed.connect(self.throttle.trigger)
         # The figures of hosts that nobody looks at elsewhere move on with their own events.
+        self._dismissed: set[str] = set()
         self._watched: set[str] = set()
 
     @property
@@ -196,11 +197,17 @@ class HostsModel(LiveModel):
         self._send(f"undo removal of {remote.name}", work)
 
     def job(self, name: str) -> Job | None:
-        """Return the newest job that changes the engine host on another machine."""
-        return job_of(self.session, name)
+        """Return the newest job on another machine; None for one that was put away."""
+        job = job_of(self.session, name)
+        return None if job is None or job.id in self._dismissed else job
 
     def cancel(self, job_id: str) -> None:
-        """Cancel such a job."""
+        """Cancel such a job; put one away that has ended."""
+        job = self.session.state.jobs.get(job_id)
+        if job is not None and job.ended:
+            self._dismissed.add(job_id)
+            self.changed.emit()
+            return
 
         async def work(client: AsyncControlClient) -> None:
             self.session.state.set_job(await client.call(CANCEL_JOB, id=job_id))

@@ -86,7 +86,7 @@ class HostCardView(Card):
         # This machine is neither connected nor opened: the other pages are about it.
         others = ("open", "show", "connect", "retry", "disconnect", "install", "update")
         self.buttons = HostButtons(model, name, others if name else ("show",))
-        self._job = JobView("change of the host")
+        self._job = JobView("change of the host", dismiss=True)
         self._job.cancel.clicked.connect(self._on_cancel)
         self._job.hide()
         for part in (self._about, self._sentence, self._problem):

@@ -49,7 +49,7 @@ class HostDetail(QWidget):
         self._card: HostCard | None = None
         wanted = ("show", "connect", "retry", "disconnect", "probe", "install", "update", "remove")
         self.buttons = HostButtons(hosts, name, wanted)
-        self._job = JobView("job on the host")
+        self._job = JobView("job on the host", dismiss=True)
         self._job.cancel.clicked.connect(self._on_cancel)
         self.tabs = QTabBar()
         self.tabs.setAccessibleName(f"Sections of {name}")

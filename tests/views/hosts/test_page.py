@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from engine_host.protocol.errors import Fix, Problem, Reason
+from engine_host.protocol.events import JobDoneEvent
+from engine_host.protocol.jobs import Job, JobKind, JobState
 from engine_host.protocol.remote.hosts import (
     HostCandidate,
     RemoteDisk,
@@ -200,3 +202,36 @@ def test_a_name_is_suggested_from_the_address(destination: str, name: str) -> No
 def test_the_command_of_a_form_quotes_what_a_shell_would_act_on() -> None:
     form = HostForm("gpu", "gpu", notes="$(touch x); y")
     assert form.command == "sndr host add gpu gpu --notes '$(touch x); y'"
+
+
+async def test_a_job_that_failed_is_whole_on_its_card_and_can_be_put_away(stage: Stage) -> None:
+    stage.host.set_remote(remote(state=RemoteHostState.CONNECTED))
+    stage.host.set_remote(remote("other"))
+    page = view(stage)
+    await stage.until(lambda: set(page.cards) == {"", "gpu", "other"})
+    stage.window.resize(1280, 820)
+    problem = Problem(
+        reason=Reason.NOT_FOUND,
+        message="There is no model 'nope' on gpu. Known there are: sndr-demo-q8-0, sndr-demo-safetensors.",
+        fix=Fix(text="See what it has.", command="sndr --host gpu models"),
+    )
+    job = Job(
+        id="job-9",
+        kind=JobKind.HOST_INSTALL,
+        title="Fetch nope from gpu",
+        touches="files of gpu",
+        state=JobState.RUNNING,
+        created_at=1.0,
+        machines=("gpu",),
+    )
+    stage.host.publish(JobDoneEvent(job=job))
+    card = page.cards["gpu"]
+    await stage.until(card._job.isVisible)
+    assert card._job.cancel.text() == "Cancel"
+    stage.host.publish(JobDoneEvent(job=job.model_copy(update={"state": JobState.FAILED, "error": problem})))
+    await stage.until(lambda: card._job.cancel.text() == "Dismiss")
+    for part in (card, card._job, card._job._step, card._job.command):
+        await stage.until(lambda part=part: part.height() >= part.heightForWidth(part.width()))  # type: ignore[misc]
+    assert card._job.cancel.accessibleName() == "Dismiss the change of the host"
+    card._job.cancel.click()
+    await stage.until(lambda: not card._job.isVisible())
