@@ -82,16 +82,17 @@ def test_a_cancelled_download_ends_uv_and_removes_what_was_begun(
     tiny: TinyVllm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     request = tiny.request()
+    before = children()
 
     async def act(page: HangingPage) -> None:
         task = asyncio.create_task(install(request, lambda _step: None))
         await until(page.asked.is_set)
-        assert [name for name in children() if "uv pip install" in name]
+        assert [name for name in begun_since(before) if "uv pip install" in name]
         assert (request.home / "bin" / "python").exists()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert children() == []
+        assert begun_since(before) == []
 
     with HangingPage() as page:
         monkeypatch.setenv("PIP_INDEX_URL", page.address)
@@ -253,7 +254,12 @@ class HangingPage:
             connection.close()
 
 
-def children() -> list[str]:
-    """The command lines of this process's children that still run."""
-    found = psutil.Process().children(recursive=True)
+def children() -> set[psutil.Process]:
+    """The children of this process, an earlier test's servers among them."""
+    return set(psutil.Process().children(recursive=True))
+
+
+def begun_since(before: set[psutil.Process]) -> list[str]:
+    """The command lines of the children that came after that and still run."""
+    found = children() - before
     return [" ".join(child.cmdline()) for child in found if child.status() != psutil.STATUS_ZOMBIE]
