@@ -45,7 +45,7 @@ shots: ## Take pictures of every page in both themes, into docs/images/
 	@packaging/setup.sh test
 	@packaging/shots.sh
 
-bench: ## Measure: the endpoint against the bare server, start-up times
+bench: ## Measure: start-up times, the endpoint against the bare server, what the overlay costs
 	@packaging/setup.sh test
 	@packaging/bench.sh
 

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# `make bench`: start-up times, and the endpoint's speed against the bare server; five minutes on two cores.
+# `make bench`: start-up times, the endpoint's speed against the bare server, the overlay's cost; ten minutes on two cores.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-echo "== 1 of 2: start-up times, about a minute" >&2
+echo "== 1 of 3: start-up times, about a minute" >&2
 missed=0
 .venv/bin/python packaging/bench/startup.py || missed=1
-echo "== 2 of 2: the endpoint against the bare server, about four minutes on two cores" >&2
+echo "== 2 of 3: the endpoint against the bare server, about four minutes on two cores" >&2
 .venv/bin/sndr bench endpoint "$@" || missed=1
+echo "== 3 of 3: what the overlay costs a process of vLLM, about three minutes" >&2
+.venv/bin/python -m engine_host.bench.overlay_cost || missed=1
 exit "$missed"

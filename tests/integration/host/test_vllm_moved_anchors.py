@@ -22,7 +22,7 @@ from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import PatchOutcome, PatchReason
 from tests.integration.host.conftest import RunningHost, home_left_empty
 from tests.overlay_engine import PATCHES, load_patches
-from tests.vllm_environment import site_packages, vllm_venv, vllm_version
+from tests.vllm_environment import share_model_infos, site_packages, vllm_venv, vllm_version
 
 START = 300.0
 pytestmark = pytest.mark.timeout(2 * START)
@@ -122,6 +122,7 @@ def host(monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningHost]:
         monkeypatch.setenv("SNDR_HOME", str(home))
         monkeypatch.delenv("SNDR_CACHE", raising=False)
         made = RunningHost().connect()
+        share_model_infos(made.folders.cache)
         yield made
         made.end()
 

@@ -28,7 +28,7 @@ from engine_host.protocol.patches import (
     ProcessRole,
 )
 from tests.integration.host.conftest import RunningHost, alive, home_left_empty, wait_for
-from tests.vllm_environment import site_packages, vllm_venv
+from tests.vllm_environment import share_model_infos, site_packages, vllm_venv
 
 START = 500.0
 pytestmark = pytest.mark.timeout(3 * START)
@@ -97,6 +97,7 @@ class Starts:
             # What an earlier run of the tests compiled must not be found.
             patch.delenv("SNDR_CACHE", raising=False)
             self.host = RunningHost().connect()
+        share_model_infos(self.host.folders.cache)
         self.hash_before = tree_hash(site_packages() / "vllm")
         self._write_patches()
         self.first, self.first_patches, self.first_logprobs = self._start()
@@ -221,7 +222,7 @@ def test_vllm_itself_is_untouched(starts: Starts) -> None:
 
 
 def test_the_overlay_says_what_it_costs(starts: Starts) -> None:
-    """Its own clock, in every process of every start; `test_overlay_cost.py` holds it to 150 ms."""
+    """Its own clock, in every process of every start; `make bench` holds the cost to 150 ms."""
     for found in (starts.first_patches, starts.second_patches, starts.third_patches):
         for process in found.processes:
             assert process.overhead_ms is not None

@@ -116,14 +116,11 @@ class Sshd:
 
     def stop(self) -> None:
         """Kill it with all of its connections; what they started goes on."""
-        sessions = [
-            process
-            for process in self.processes()
-            if process.name() == "sshd" or process.pid == (self._process and self._process.pid)
-        ]
+        sessions = self.processes()
         for process in sessions:
             with contextlib.suppress(psutil.NoSuchProcess):
-                process.send_signal(signal.SIGKILL)
+                if process.name() == "sshd" or process.pid == (self._process and self._process.pid):
+                    process.send_signal(signal.SIGKILL)
         if self._process is not None:
             self._process.wait(10)
         self._process = None

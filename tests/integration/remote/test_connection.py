@@ -1,6 +1,7 @@
 """Connections over the real ssh to real sshd: each kind of end has its reason, and what can recovers."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import stat
@@ -36,7 +37,12 @@ def is_private(folder: str) -> bool:
 
 def ssh_processes() -> list[psutil.Process]:
     """The ssh that this test started."""
-    return [one for one in psutil.Process().children(recursive=True) if one.name() == "ssh"]
+    found = []
+    for one in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if one.name() == "ssh":
+                found.append(one)
+    return found
 
 
 def test_through_a_jump_host_programs_run_with_data_of_any_kind(fleet: Open) -> None:

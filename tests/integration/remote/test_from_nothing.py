@@ -16,6 +16,7 @@ from engine_host.client.sync import ControlClient, wait_for_host
 from engine_host.core.package_data import resources
 from engine_host.core.paths import Folders
 from engine_host.engines.llamacpp.servers import PREBUILT_MODULE
+from engine_host.protocol.endpoint.connect import EndpointModel
 from engine_host.protocol.endpoint.requests import RequestQuery
 from engine_host.protocol.engines import RequestState
 from engine_host.protocol.operations import endpoint as endpoint_ops
@@ -152,6 +153,9 @@ def test_an_engine_that_runs_there_already_answers_without_a_host_of_ours(machin
         str(there),
         "-c",
         "1024",
+        # Other tests' engines may run on this machine, and are found as well.
+        "--alias",
+        "runs-already",
     )
     outside = {name: value for name, value in os.environ.items() if not name.startswith("SNDR_")}
     with (
@@ -164,8 +168,13 @@ def test_an_engine_that_runs_there_already_answers_without_a_host_of_ours(machin
             assert until(lambda: _answers(there), 60)
             assert sndr("host", "add", "gpu", "gpu", "--agentless").code == 0
             assert sndr("host", "connect", "gpu").code == 0
-            assert until(lambda: bool(client.call(host_ops.REMOTE_HOST, name="gpu").models), 60)
-            (model,) = client.call(host_ops.REMOTE_HOST, name="gpu").models
+
+            def found() -> list[EndpointModel]:
+                models = client.call(host_ops.REMOTE_HOST, name="gpu").models
+                return [model for model in models if model.id == "runs-already"]
+
+            assert until(lambda: bool(found()), 60)
+            (model,) = found()
             assert model.context == 1024
             assert sndr("routes", "set", "coder", f"gpu/{model.id}").code == 0
             url = f"http://127.0.0.1:{port}/v1/chat/completions"

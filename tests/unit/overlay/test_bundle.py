@@ -143,6 +143,34 @@ def test_the_environment_and_the_command_line(tmp_path: Path) -> None:
     assert "general_plugins" not in entries
 
 
+def model_infos(bundle: Bundle) -> Path:
+    return (bundle.cache_root / "modelinfos").resolve(strict=True)
+
+
+def test_what_vllm_knows_of_its_models_is_shared_by_all_sets_that_leave_them_as_they_are(
+    patch: LoadedPatch, tmp_path: Path
+) -> None:
+    of_models = text("vllm.model_executor.models.qwen3", "a", "b")
+    touching = write_patch(tmp_path / "patches", "of-models", of_models, "VALUE = 1\n")
+    first, second = write(tmp_path, patch), write(tmp_path)
+    assert first.digest != second.digest
+    assert model_infos(first) == model_infos(second) == tmp_path / "cache" / "vllm" / "modelinfos-0.32.0"
+    patched = write(tmp_path, patch, touching)
+    assert model_infos(patched) == model_infos(write(tmp_path, touching)) != model_infos(first)
+    assert model_infos(write(tmp_path, patch, vllm="0.26.0")) != model_infos(first)
+    again = write_patch(tmp_path / "changed", "of-models", of_models, "VALUE = 2\n")
+    assert model_infos(write(tmp_path, again)) != model_infos(patched)
+
+
+def test_a_folder_that_a_cache_has_of_its_own_stays(patch: LoadedPatch, tmp_path: Path) -> None:
+    own = write(tmp_path, patch).cache_root / "modelinfos"
+    own.unlink()
+    own.mkdir()
+    (own / "known.json").write_text("{}")
+    write(tmp_path, patch)
+    assert [path.name for path in own.iterdir()] == ["known.json"]
+
+
 def test_a_full_disk_leaves_nothing_half(patch: LoadedPatch, tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk") as disk:
         with disk.full(), pytest.raises(HostError) as raised:
