@@ -28,6 +28,7 @@ class WindowSettings:
     theme: ThemeChoice = ThemeChoice.SYSTEM
     page: str = "home"
     geometry: str = ""
+    sidebar_folded: bool = False
     chat: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -47,6 +48,8 @@ class WindowSettings:
         for name in ("page", "geometry"):
             if not isinstance(values.get(name, ""), str):
                 raise ValueError(f"{name} is not text")
+        if not isinstance(values.get("sidebar_folded", False), bool):
+            raise ValueError("sidebar_folded is neither true nor false")
         if not isinstance(values.get("chat", {}), dict):
             raise ValueError("chat is not an object")
         values["theme"] = ThemeChoice(values.get("theme", "system"))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from sndr_gui.host.fleet import Fleet
 from sndr_gui.kit import theme
 from sndr_gui.models.hosts.words import THIS_MACHINE, state_here, state_of
 from sndr_gui.views.widgets.buttons import tip
 from sndr_gui.views.widgets.fields import ChoiceBox
-from sndr_gui.views.widgets.labels import set_text, set_tone, text
+from sndr_gui.views.widgets.labels import restyle, set_text, set_tone, text
 from sndr_gui.views.widgets.layout import row
 
 _DOT = "  ·  "
@@ -50,9 +50,9 @@ class HostChoice(QWidget):
         super().__init__()
         self._fleet = fleet
         self._tones: tuple[str, ...] = ()
+        self._folded = False
         self.box = _HostBox("Host of all pages")
         self.box.setIconSize(QSize(10, 10))
-        self.box.setToolTip(tip("Show the pages of another host", "Ctrl+H", "sndr --host NAME COMMAND"))
         self.box.activated.connect(self._on_chosen)
         # Beside the program's name, for in the smallest window the sidebar is full.
         self.word = text()
@@ -81,7 +81,20 @@ class HostChoice(QWidget):
         self._tones = tuple(tones)
         self._paint()
         self.setVisible(len(entries) > 1)
-        self.word.setVisible(len(entries) > 1)
+        self.word.setVisible(len(entries) > 1 and not self._folded)
+        # Folded, its colour alone is seen of the chosen one.
+        said = f"{entries[chosen][0]}\n" if self._folded else ""
+        said += "Show the pages of another host"
+        self.box.setToolTip(tip(said, "Ctrl+H", "sndr --host NAME COMMAND"))
+
+    def set_folded(self, folded: bool) -> None:
+        """Show the state of the chosen host alone, as a colour; name and word are in the tooltip."""
+        self._folded = folded
+        policy = QSizePolicy.Policy
+        self.box.setSizePolicy(policy.Ignored if folded else policy.Expanding, policy.Fixed)
+        self.box.setProperty("folded", folded)
+        restyle(self.box)
+        self.refresh()
 
     def open(self) -> None:
         """Offer the hosts, for the keyboard."""

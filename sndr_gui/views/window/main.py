@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QByteArray, QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
-    QButtonGroup,
     QHBoxLayout,
     QMainWindow,
-    QPushButton,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -24,13 +22,14 @@ from sndr_gui.kit.settings import SettingsFile, ThemeChoice
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.kit.typed_commands import mark_host
 from sndr_gui.models.window.palette import Entry
-from sndr_gui.views.widgets.buttons import button, tip
-from sndr_gui.views.widgets.labels import Dot, ElidedLabel, set_text, text
+from sndr_gui.views.widgets.buttons import button
+from sndr_gui.views.widgets.labels import Dot, ElidedLabel, set_text
 from sndr_gui.views.widgets.layout import row
 from sndr_gui.views.widgets.page import Page
 from sndr_gui.views.window.focus import FocusKeeper
-from sndr_gui.views.window.pages import PAGES, page_entry
+from sndr_gui.views.window.pages import GROUPS, PAGES, page_entry
 from sndr_gui.views.window.palette import Palette
+from sndr_gui.views.window.sidebar import FOLD_KEYS, Sidebar
 from sndr_gui.views.window.toasts import Toasts
 
 if TYPE_CHECKING:
@@ -90,12 +89,13 @@ class Window(QMainWindow):
         self._stack = QStackedWidget()
         self._stack.setObjectName("pages")
         FocusKeeper(self._stack)
-        self._nav: dict[str, QPushButton] = {}
-        self._nav_icons: dict[str, theme.ButtonIcon] = {}
+        self.sidebar = Sidebar(GROUPS, file.current.sidebar_folded)
+        self.sidebar.chosen.connect(self.go)
+        self.sidebar.fold_wanted.connect(self._on_fold)
         middle = QHBoxLayout()
         middle.setContentsMargins(0, 0, 0, 0)
         middle.setSpacing(0)
-        middle.addWidget(self._make_sidebar())
+        middle.addWidget(self.sidebar)
         middle.addWidget(self._stack, 1)
         center = QWidget()
         outer = QVBoxLayout(center)
@@ -109,10 +109,13 @@ class Window(QMainWindow):
         center.setFocus()
         self.palette_box = Palette(self, self._entries)
         self.toasts = Toasts(self, notices)
+        for entry in PAGES:
+            self._shortcut(entry.shortcut, self.sidebar.buttons[entry.name].click)
+        self._shortcut(FOLD_KEYS, self._on_fold)
         self._shortcut("Ctrl+K", self._on_commands)
         self._shortcut("Ctrl+F", self._on_find)
         self._shortcut("Ctrl+Q", self.close)
-        page = file.current.page if file.current.page in self._nav else "home"
+        page = file.current.page if file.current.page in self.sidebar.buttons else "home"
         self._show_placeholder(page)
         if file.current.geometry:
             self.restoreGeometry(QByteArray(base64.b64decode(file.current.geometry)))
@@ -120,40 +123,6 @@ class Window(QMainWindow):
                 # It may come from a larger screen than the one that is here now.
                 screen = QGuiApplication.screenAt(self.geometry().center()) or self.screen()
                 self.resize(self.size().boundedTo(_room_for(screen.availableGeometry().size())))
-
-    def _make_sidebar(self) -> QWidget:
-        bar = QWidget()
-        bar.setObjectName("sidebar")
-        bar.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        bar.setFixedWidth(208)
-        lines = QVBoxLayout(bar)
-        lines.setContentsMargins(8, 10, 8, 4)
-        lines.setSpacing(1)
-        brand = text("SNDR", name="brand")
-        brand.setContentsMargins(12, 0, 0, 0)
-        self._brand = row(brand, None)
-        self._brand.setContentsMargins(0, 0, 12, 4)
-        lines.addLayout(self._brand)
-        self._below_brand = row()
-        lines.addLayout(self._below_brand)
-        lines.addSpacing(6)
-        group = QButtonGroup(bar)
-        for page in PAGES:
-            entry = QPushButton(f"  {page.title}")
-            entry.setObjectName("nav")
-            entry.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-            entry.setCheckable(True)
-            entry.setAccessibleName(page.title)
-            entry.setToolTip(tip(page.title, page.shortcut))
-            entry.setProperty("page", page.name)
-            self._nav_icons[page.name] = theme.ButtonIcon(entry, page.icon, "muted", 18)
-            entry.clicked.connect(self._on_nav)
-            group.addButton(entry)
-            lines.addWidget(entry)
-            self._nav[page.name] = entry
-            self._shortcut(page.shortcut, entry.click)
-        lines.addStretch(1)
-        return bar
 
     def _make_status(self) -> QWidget:
         bar = QWidget()
@@ -184,7 +153,7 @@ class Window(QMainWindow):
         placeholder.body.addStretch(1)
         self._stack.addWidget(placeholder)
         self._current = name
-        self._mark(name)
+        self.sidebar.mark(name)
 
     def attach(self, context: PageContext) -> None:
         """Show real pages from now on."""
@@ -205,8 +174,7 @@ class Window(QMainWindow):
         self._questions = QuestionsModel(context.session)
         self._questions.changed.connect(self._on_question)
         self.host_choice = HostChoice(fleet)
-        self._below_brand.addWidget(self.host_choice)
-        self._brand.addWidget(self.host_choice.word)
+        self.sidebar.add_host_choice(self.host_choice)
         self._shortcut("Ctrl+H", self.host_choice.open)
         self.go(self._current)
         if placeholder is not None:
@@ -295,7 +263,7 @@ class Window(QMainWindow):
         """Bring a page to the front; built when it is first shown."""
         if self._context is None:
             self._current = name
-            self._mark(name)
+            self.sidebar.mark(name)
             return
         before, entry = self._front, page_entry(name)
         context = self._contexts[""] if entry.here else self._context
@@ -315,17 +283,14 @@ class Window(QMainWindow):
             before.set_shown(False)
         self._stack.setCurrentWidget(page)
         page.set_shown(True)
-        self._mark(name)
+        self.sidebar.mark(name)
 
-    def _mark(self, name: str) -> None:
-        for key, icon in self._nav_icons.items():
-            icon.show_icon(page_entry(key).icon, "accent" if key == name else "muted")
-        self._nav[name].setChecked(True)
+    def _on_fold(self) -> None:
+        from sndr_gui.models.settings.page import save_window_settings
 
-    def _on_nav(self) -> None:
-        entry = self.sender()
-        if isinstance(entry, QPushButton):
-            self.go(str(entry.property("page")))
+        folded = not self.sidebar.folded
+        self.sidebar.set_folded(folded)
+        save_window_settings(self._file, self._notices.warning, sidebar_folded=folded)
 
     def _on_find(self) -> None:
         if self._context is not None:
@@ -340,7 +305,11 @@ class Window(QMainWindow):
             self._context.launch.presets.load_if_stale()
 
     def _entries(self) -> list[Entry]:
-        entries = [Entry(page.title, page.shortcut, self._nav[page.name].click, "page go") for page in PAGES]
+        pages = self.sidebar.buttons
+        entries = [Entry(page.title, page.shortcut, pages[page.name].click, "page go") for page in PAGES]
+        entries.append(
+            Entry(self.sidebar.fold.accessibleName(), FOLD_KEYS, self._on_fold, "icons collapse expand")
+        )
         for title, choice in (
             ("Theme: follow the system", ThemeChoice.SYSTEM),
             ("Theme: light", ThemeChoice.LIGHT),

@@ -118,21 +118,30 @@ class PageEntry:
     here: bool = False
 
 
-PAGES = (
-    PageEntry("home", "Home", "house", "Ctrl+1", _home),
-    PageEntry("launch", "Launch", "rocket", "Ctrl+2", _launch),
-    PageEntry("fit", "Fit", "box", "Ctrl+3", _fit),
-    PageEntry("presets", "Presets", "bookmark", "Ctrl+4", _presets),
-    PageEntry("engine", "Engine", "gauge", "Ctrl+5", _engine),
-    PageEntry("patches", "Patches", "layers", "Ctrl+6", _patches),
-    PageEntry("chat", "Chat", "message-square", "Ctrl+7", _chat),
-    PageEntry("connect", "Connect", "plug", "Ctrl+Shift+C", _connect, here=True),
-    PageEntry("monitor", "Monitor", "activity", "Ctrl+8", _monitor),
-    PageEntry("routes", "Routes", "fork", "Ctrl+Shift+R", _routes),
-    PageEntry("hosts", "Hosts", "server", "Ctrl+Shift+H", _hosts, here=True),
-    PageEntry("logs", "Logs", "terminal", "Ctrl+9", _logs),
-    PageEntry("settings", "Settings", "settings", "Ctrl+0", _settings),
+GROUPS = (
+    (
+        PageEntry("home", "Home", "house", "Ctrl+1", _home),
+        PageEntry("launch", "Launch", "rocket", "Ctrl+2", _launch),
+        PageEntry("presets", "Presets", "bookmark", "Ctrl+3", _presets),
+    ),
+    (
+        PageEntry("chat", "Chat", "message-square", "Ctrl+4", _chat),
+        PageEntry("connect", "Connect", "plug", "Ctrl+5", _connect, here=True),
+        PageEntry("routes", "Routes", "fork", "Ctrl+6", _routes),
+    ),
+    (
+        PageEntry("engine", "Engine", "gauge", "Ctrl+7", _engine),
+        PageEntry("patches", "Patches", "layers", "Ctrl+8", _patches),
+        PageEntry("monitor", "Monitor", "activity", "Ctrl+9", _monitor),
+        PageEntry("logs", "Logs", "terminal", "Ctrl+0", _logs),
+    ),
+    (PageEntry("fit", "Fit", "box", "Ctrl+Shift+F", _fit),),
+    (PageEntry("hosts", "Hosts", "server", "Ctrl+Shift+H", _hosts, here=True),),
+    (PageEntry("settings", "Settings", "settings", "Ctrl+,", _settings),),
 )
+"""The groups of the sidebar in its order; the first ten pages are reached by Ctrl with a digit."""
+
+PAGES = tuple(entry for group in GROUPS for entry in group)
 """In the order of the sidebar."""
 
 

@@ -78,7 +78,7 @@ def test_settings_survive_and_damage_is_put_aside(tmp_path: Path) -> None:
     assert SettingsFile(path).current.theme is ThemeChoice.DARK
     path.write_text(json.dumps({"theme": "dark", "from_a_newer_window": 1}))
     assert SettingsFile(path).current.theme is ThemeChoice.DARK
-    for damage in ("", "{", "[]", '{"theme": "pink"}', '{"page": 5}'):
+    for damage in ("", "{", "[]", '{"theme": "pink"}', '{"page": 5}', '{"sidebar_folded": "yes"}'):
         path.write_text(damage)
         again = SettingsFile(path)
         assert again.current == WindowSettings()

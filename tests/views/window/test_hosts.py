@@ -217,6 +217,22 @@ async def test_the_palette_offers_the_hosts(stage: SeveralHosts, gpu: FakeHost) 
     assert stage.pages.fleet.chosen == ""
 
 
+async def test_folded_the_choice_shows_the_state_and_tells_the_rest(
+    stage: SeveralHosts, gpu: FakeHost
+) -> None:
+    choice, sidebar = stage.window.host_choice, stage.window.sidebar
+    sidebar.fold.click()
+    assert not choice.word.isVisible()
+    stage.window.grab()
+    assert 0 < choice.box.geometry().right() < sidebar.width()
+    choice.box.activated.emit(1)
+    assert stage.pages.fleet.chosen != choice.box.itemData(0)
+    assert choice.box.toolTip().startswith("gpu  ·  connected\n")
+    sidebar.fold.click()
+    assert choice.word.isVisible()
+    assert choice.box.toolTip().startswith("Show the pages of another host")
+
+
 async def test_a_host_that_is_not_connected_is_connected_when_chosen(stage: SeveralHosts) -> None:
     stage.host.set_remote(RemoteHost(name="far", destination="far", mode="engine_host"))
     await stage.until(lambda: stage.pages.fleet.names)

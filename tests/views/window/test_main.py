@@ -217,7 +217,7 @@ async def test_tab_goes_from_the_page_to_the_status_bar_and_round(stage: Stage, 
         walked.append(focused)
         QTest.keyClick(focused, Qt.Key.Key_Tab)
     assert all(stage.window.page.isAncestorOf(one) for one in walked[:-1]), walked
-    assert QApplication.focusWidget() in stage.window._nav.values()
+    assert QApplication.focusWidget() in stage.window.sidebar.buttons.values()
 
 
 async def test_theme_changes_colours_and_is_kept(stage: Stage) -> None:

@@ -1,0 +1,101 @@
+"""The sidebar: groups of pages, folded to icons by button, keys and palette, and kept so."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeySequence
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QFrame
+from pytestqt.qtbot import QtBot
+
+from sndr_gui.kit.settings import SettingsFile
+from sndr_gui.views.window.main import Window
+from sndr_gui.views.window.pages import GROUPS, PAGES
+from tests.views.conftest import Stage
+
+
+def test_the_first_ten_pages_have_the_digits_in_order() -> None:
+    assert [page.shortcut for page in PAGES[:10]] == [f"Ctrl+{digit}" for digit in "1234567890"]
+    assert len({QKeySequence(page.shortcut).toString() for page in PAGES}) == len(PAGES)
+
+
+async def test_a_line_is_between_groups_and_nowhere_else(stage: Stage) -> None:
+    sidebar = stage.window.sidebar
+    lines = sorted(line.y() for line in sidebar.findChildren(QFrame, "rule"))
+    places = [[sidebar.buttons[page.name].y() for page in group] for group in GROUPS]
+    assert len(lines) == len(GROUPS) - 1
+    for above, line, below in zip(places, lines, places[1:], strict=False):
+        assert max(above) < line < min(below)
+
+
+async def test_folding_leaves_icons_that_are_named(stage: Stage, qtbot: QtBot) -> None:
+    sidebar = stage.window.sidebar
+    wide = sidebar.width()
+    with qtbot.waitActive(stage.window):
+        stage.window.activateWindow()
+    QTest.keySequence(stage.window, QKeySequence("Ctrl+B"))
+    assert sidebar.width() < wide / 3
+    for page in PAGES:
+        button = sidebar.buttons[page.name]
+        assert (button.text(), button.icon().isNull()) == ("", False)
+        assert button.accessibleName() == page.title
+        keys = QKeySequence(page.shortcut).toString(QKeySequence.SequenceFormat.NativeText)
+        assert button.toolTip() == f"{page.title}  ({keys})"
+    QTest.mouseClick(sidebar.buttons["logs"], Qt.MouseButton.LeftButton)
+    assert stage.window.current == "logs"
+    assert sidebar.fold.accessibleName() == "Unfold the sidebar"
+    sidebar.fold.setFocus()
+    QTest.keyClick(sidebar.fold, Qt.Key.Key_Space)
+    assert sidebar.width() == wide
+    assert sidebar.buttons["logs"].text().strip() == "Logs"
+    assert sidebar.fold.accessibleName() == "Fold the sidebar"
+
+
+async def test_the_palette_folds_it(stage: Stage) -> None:
+    palette = stage.window.palette_box
+    for said in ("fold the sidebar", "unfold the sidebar"):
+        palette.open()
+        QTest.keyClicks(palette.edit, said)
+        assert palette.list.item(0).text().casefold() == said
+        QTest.keyClick(palette.edit, Qt.Key.Key_Return)
+        assert stage.window.sidebar.folded is (said == "fold the sidebar")
+
+
+async def test_a_folded_sidebar_is_folded_at_the_next_start(stage: Stage) -> None:
+    stage.window.sidebar.fold.click()
+    file = SettingsFile(stage.file.folder / "window.json")
+    assert file.current.sidebar_folded
+    again = Window(file, stage.notices)
+    assert again.sidebar.folded
+    assert again.sidebar.buttons["home"].text() == ""
+    again.deleteLater()
+
+
+@pytest.mark.parametrize("folded", [False, True])
+async def test_no_button_is_cut_off_in_the_lowest_window(stage: Stage, folded: bool) -> None:
+    sidebar = stage.window.sidebar
+    sidebar.set_folded(folded)
+    stage.window.resize(900, 600)
+    stage.window.grab()
+    assert stage.window.height() == 600
+    rows = [*sidebar.buttons.values(), sidebar.fold]
+    for above, below in pairwise(rows):
+        assert above.geometry().bottom() < below.geometry().top()
+    assert all(row.height() >= row.iconSize().height() for row in rows)
+    assert rows[-1].geometry().bottom() < sidebar.height()
+
+
+async def test_a_folder_that_cannot_be_written_is_told_and_it_folds_all_the_same(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_settings: object) -> None:
+        raise OSError("read-only file system")
+
+    monkeypatch.setattr(stage.file, "write", refuse)
+    before = replace(stage.file.current)
+    stage.window.sidebar.fold.click()
+    assert stage.window.sidebar.folded
+    assert stage.file.current == before
+    assert "read-only file system" in stage.window.toasts.shown[-1].text
