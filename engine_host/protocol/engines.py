@@ -9,6 +9,8 @@ from engine_host.protocol.base import Command, Page, Query, Seconds, Wire
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.launch.plans import LaunchPlan, ServerChoice
 
+_DECISIVE = 6
+
 
 class EngineState(StrEnum):
     """The state of an engine; `ready` means verified by a token it generated."""
@@ -123,6 +125,18 @@ class Engine(Wire):
         """The tokens of one stream: as the engine says, and until it does as they were planned."""
         said = self.verified.context if self.verified is not None else None
         return self.plan.context if said is None else said
+
+    @property
+    def decisive_lines(self) -> tuple[str, ...]:
+        """The line of the log that told why it ended, with those beside it; where none did, its last ones."""
+        told = str(self.problem.evidence.get("line", "")) if self.problem is not None else ""
+        if not told:
+            return self.last_lines[-_DECISIVE:]
+        place = next((place for place, line in enumerate(self.last_lines) if told in line), None)
+        if place is None:
+            # It came before the lines that are kept.
+            return (told, *self.last_lines[1 - _DECISIVE :])
+        return self.last_lines[max(0, place - 2) : max(0, place - 2) + _DECISIVE]
 
 
 class EnginePage(Page):

@@ -9,8 +9,6 @@ from engine_host.protocol.bench.diagnosis import Diagnosis, DiagnosisQuery, Slow
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.operations import table as ops
 
-_DECISIVE = 6
-
 
 @click.command()
 @click.argument("engine", required=False)
@@ -82,5 +80,5 @@ def _failed_lines(engine: Engine | None) -> list[str]:
         return []
     lines = ["", f"The last start, {engine.name} ({engine.id}), failed:", *problem_lines(engine.problem)]
     if engine.last_lines:
-        lines += ["  The end of its log:", *(f"    {line}" for line in engine.last_lines[-_DECISIVE:])]
+        lines += ["  What its log says:", *(f"    {line}" for line in engine.decisive_lines)]
     return [*lines, f"  $ sndr logs {engine.id}"]

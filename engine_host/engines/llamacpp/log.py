@@ -193,6 +193,13 @@ _RULES = (
         "Choose a file in GGUF format.",
     ),
     ExitRule(
+        r"has invalid ggml type (?P<type>\d{1,9})",
+        Reason.QUANTIZATION_UNSUPPORTED,
+        "This server does not know the quantisation of {model}: type {type} of GGML.",
+        "The file is newer than the server, or was made for a fork of llama.cpp.",
+        "Update the server, or choose another quantisation of the model.",
+    ),
+    ExitRule(
         r"data is not within the file bounds|failed to read (?:key-value pairs|tensor (?:info|data))|"
         r"gguf_init\w*: failed to read",
         Reason.GGUF_TRUNCATED,
@@ -213,6 +220,23 @@ _RULES = (
         "{model} is in a version of GGUF that this server does not read.",
         "",
         "Update the server, or fetch a current conversion.",
+    ),
+    ExitRule(
+        r"CUDA error: (?P<said>no kernel image is available for execution on the device|"
+        r"device kernel image is invalid)",
+        Reason.KERNEL_UNSUPPORTED,
+        "The server {version} has no kernel for this GPU: {said}.",
+        "It was built for other generations of GPUs, or with a newer CUDA than the driver knows.",
+        "Build the server on this machine, or update the driver.",
+    ),
+    # Only as an error: where CUDA cannot be initialised, the server says so and computes on the processor.
+    ExitRule(
+        r"CUDA error: (?P<said>CUDA driver version is insufficient|no CUDA-capable device is detected|"
+        r"the provided PTX was compiled with an unsupported toolchain)",
+        Reason.ENGINE_UNUSABLE,
+        "The server {version} cannot use the GPU: {said}.",
+        "The driver is missing, or older than the CUDA that the server was built with.",
+        "Update the driver, or choose the server that computes on the processor.",
     ),
     ExitRule(
         r"insufficient memory|failed to allocate .*buffer|unable to allocate|out of memory|bad_alloc|"
@@ -237,8 +261,14 @@ _RULES = (
         "Stop the other process, and start again.",
     ),
     ExitRule(
-        r"error loading model vocabulary: (?P<said>.*)|error loading model hyperparameters: (?P<said2>.*)|"
-        r"missing tensor '(?P<tensor>[^']*)'|wrong (?:number of tensors|shape)",
+        r"missing tensor '(?P<tensor>[^']{0,200})'|wrong (?:number of tensors|shape)",
+        Reason.MODEL_WEIGHTS_MISMATCH,
+        "The tensors of {model} are not those that its architecture has in this server.",
+        "It was converted with a fault, or for another version or a fork of llama.cpp.",
+        "Update the server, or fetch another conversion of the model.",
+    ),
+    ExitRule(
+        r"error loading model vocabulary: (?P<said>.*)|error loading model hyperparameters: (?P<said2>.*)",
         Reason.MODEL_FILE_DAMAGED,
         "{model} is not a complete model for this server.",
         "It was converted with a fault, or for another version of llama.cpp.",

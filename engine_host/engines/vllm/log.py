@@ -133,6 +133,10 @@ def _own_error(line: str) -> str | None:
     return f"{found['type']}: {found['said'][:300]}"
 
 
+_OTHER_REVISION = (
+    "The model was saved by newer or older programs than this vLLM is made for, or its config.json is of "
+    "another model."
+)
 # Messages of vLLM 0.26 and 0.32, torch and transformers; the first line that matches one explains the end.
 _RULES = (
     # Said by the patch turboquant-grouped-attention (decision.py).
@@ -185,6 +189,74 @@ _RULES = (
         "Choose another environment or another model.",
     ),
     ExitRule(
+        r"There is no module or parameter named '(?P<tensor>[^']{1,200})'|"
+        r"KeyError: '(?P<key>(?:model\.|language_model\.|layers\.)[\w.]{1,200})'",
+        Reason.MODEL_WEIGHTS_MISMATCH,
+        "{model} holds weights that its architecture in {version} has no place for: {tensor}{key}.",
+        _OTHER_REVISION,
+        "Choose another environment, or fetch weights and config of one revision.",
+    ),
+    ExitRule(
+        r"Following weights were not initialized from checkpoint|Tried to load weights of size torch\.Size|"
+        r"Attempted to load weight \(torch\.Size",
+        Reason.MODEL_WEIGHTS_MISMATCH,
+        "The weights of {model} are not those that its architecture has in {version}.",
+        _OTHER_REVISION,
+        "Choose another environment, or fetch weights and config of one revision.",
+    ),
+    ExitRule(
+        r"[Tt]he quantization method (?P<method>\S{1,60}) is not supported for the current GPU|"
+        r"Unknown quantization method: (?P<unknown>[^\s.]{1,60})\.|"
+        r"(?<!\S)(?P<platform>\S{1,60}) quantization is currently not supported in",
+        Reason.QUANTIZATION_UNSUPPORTED,
+        "{version} cannot run the quantisation {method}{unknown}{platform} on this machine.",
+        "The GPU has no arithmetic for it, or this vLLM does not know it.",
+        "Choose another quantisation of the model, or another environment.",
+    ),
+    ExitRule(
+        r"Quantization scheme is not supported for the current GPU\.",
+        Reason.QUANTIZATION_UNSUPPORTED,
+        "{version} cannot run the quantisation of {model} on this GPU.",
+        "The GPU has no arithmetic for it.",
+        "Choose another quantisation of the model.",
+    ),
+    ExitRule(
+        r"Failed to find a kernel that can implement the (?P<layer>[^.]{1,80})\.",
+        Reason.KERNEL_UNSUPPORTED,
+        "{version} has no kernel for the {layer} of {model} on this GPU.",
+        "None of its kernels takes this quantisation in these shapes here.",
+        "Choose another quantisation of the model, or another environment.",
+    ),
+    ExitRule(
+        r"No valid attention backend found for (?P<device>[^()]{1,80}?) with ",
+        Reason.KERNEL_UNSUPPORTED,
+        "{version} has no attention kernel for {model} on {device}.",
+        "None takes this head size, KV type and number format there.",
+        "Set the KV type to auto, or choose another environment.",
+    ),
+    ExitRule(
+        r"Bfloat16 is only supported on GPUs with compute capability of at least (?P<least>\d{1,2}\.\d)",
+        Reason.KERNEL_UNSUPPORTED,
+        "{model} is saved in bfloat16, which takes a GPU of compute capability {least} in {version}.",
+        "This GPU is older.",
+        "Start it in the other 16-bit format: --set extra_arguments='--dtype half'",
+    ),
+    ExitRule(
+        r"no kernel image is available for execution on the device",
+        Reason.KERNEL_UNSUPPORTED,
+        "{version} holds no kernel for this generation of GPUs.",
+        "It was built for older or newer ones.",
+        "Choose another environment, or run a GGUF file with llama.cpp.",
+    ),
+    ExitRule(
+        r"Timed out waiting for (?:new )?engine core processes to start\."
+        r".{1,200}?Waited (?P<seconds>\d{1,9})s",
+        Reason.ENGINE_START_TIMEOUT,
+        "vLLM gave up waiting for its own processes after {seconds} s; nothing had failed until then.",
+        "A first start reads every weight from the disk and compiles, which can take longer than vLLM waits.",
+        "Start it again: what was read and compiled is cached, and the next start is shorter.",
+    ),
+    ExitRule(
         r"SafetensorError: (?P<said>.*)|HeaderTooLarge|MetadataIncompleteBuffer|InvalidHeaderDeserialization",
         Reason.MODEL_FILE_DAMAGED,
         "A weight file of {model} is damaged: {said}.",
@@ -209,6 +281,7 @@ _RULES = (
     ),
     ExitRule(
         r"(?:CUDA driver version is insufficient|no CUDA-capable device|Found no NVIDIA driver|"
+        r"NVIDIA driver on your system is too old|PTX was compiled with an unsupported toolchain|"
         r"Failed to infer device type|libcuda\.so\.1)",
         Reason.ENGINE_UNUSABLE,
         "This build of vLLM found no GPU that it can use.",

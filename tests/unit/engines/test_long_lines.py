@@ -24,6 +24,9 @@ PIECES = [
     "x::= ",
     "error: argument ",
     "/a.gguf'",
+    "No valid attention backend found for ",
+    "Timed out waiting for engine core processes to start. ",
+    "a quantization is currently not supported ",
 ]
 
 

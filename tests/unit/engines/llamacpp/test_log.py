@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - lines of a log are as long as they are
 """llama-server's log is parsed: stages, buffers, and the reason of its end."""
 
 import pytest
@@ -72,6 +73,26 @@ def test_the_newer_words_for_rotation() -> None:
         ("E load_model: failed to create MTP context", Reason.SETTING_INVALID),
         ("E error loading model vocabulary: cannot find tokenizer merges", Reason.MODEL_FILE_DAMAGED),
         (
+            "E gguf_init_from_file_impl: tensor 'blk.25.ffn_down.weight' has invalid ggml type 42 (NONE)",
+            Reason.QUANTIZATION_UNSUPPORTED,
+        ),
+        (
+            "E gguf_init_from_reader: tensor 'blk.0.ffn_down.weight' has invalid ggml type 99. should be in [0, 43)",
+            Reason.QUANTIZATION_UNSUPPORTED,
+        ),
+        ("CUDA error: no kernel image is available for execution on the device", Reason.KERNEL_UNSUPPORTED),
+        ("CUDA error: device kernel image is invalid", Reason.KERNEL_UNSUPPORTED),
+        ("CUDA error: CUDA driver version is insufficient for CUDA runtime version", Reason.ENGINE_UNUSABLE),
+        (
+            "E llama_model_load: error loading model: done_getting_tensors: wrong number of tensors; expected "
+            "2131, got 720",
+            Reason.MODEL_WEIGHTS_MISMATCH,
+        ),
+        (
+            "E llama_model_load: error loading model: missing tensor 'blk.0.attn_q.weight'",
+            Reason.MODEL_WEIGHTS_MISMATCH,
+        ),
+        (
             "x: error while loading shared libraries: libcuda.so.1: cannot open shared object file",
             Reason.ENGINE_UNUSABLE,
         ),
@@ -103,6 +124,15 @@ def test_a_segmentation_fault_is_amx_where_there_is_amx(
     problem = explain_exit(-11, [], "m.gguf", "own")
     assert problem.reason is reason
     assert ("--no-repack" in problem.sentence()) is amx
+
+
+def test_a_server_that_goes_on_without_its_gpu_ends_for_another_reason() -> None:
+    lines = [
+        "ggml_cuda_init: failed to initialize CUDA: CUDA driver version is insufficient for CUDA runtime "
+        "version",
+        "E srv start: couldn't bind HTTP server socket, hostname: /a.sock, port: 1",
+    ]
+    assert explain_exit(1, lines, "m", "s").reason is Reason.PORT_IN_USE
 
 
 def test_ends_without_a_word() -> None:

@@ -102,6 +102,34 @@ def test_the_first_exception_explains_the_others() -> None:
         ("RuntimeError: Cannot find any model weights with `/models/m`", Reason.MODEL_FILE_MISSING),
         ("OSError: [Errno 98] Address already in use", Reason.PORT_IN_USE),
         ("RuntimeError: Found no NVIDIA driver on your system.", Reason.ENGINE_UNUSABLE),
+        ("RuntimeError: The NVIDIA driver on your system is too old (found version 12080). Please update your GPU driver",
+         Reason.ENGINE_UNUSABLE),
+        ("(EngineCore pid=2) ERROR 07-28 15:07:22 [core.py:632] RuntimeError: CUDA error: no kernel image is available "
+         "for execution on the device", Reason.KERNEL_UNSUPPORTED),
+        ("ValueError: Failed to find a kernel that can implement the WNA16 linear layer. Reasons: ",
+         Reason.KERNEL_UNSUPPORTED),
+        ("ValueError: No valid attention backend found for NVIDIA GeForce RTX 2080 Ti with AttentionSelectorConfig("
+         "head_size=576, dtype=torch.bfloat16). Reasons: {}.", Reason.KERNEL_UNSUPPORTED),
+        ("ValueError: Bfloat16 is only supported on GPUs with compute capability of at least 8.0. Your Tesla V100-SXM2-"
+         "16GB GPU has compute capability 7.0.", Reason.KERNEL_UNSUPPORTED),
+        ("  Value error, The quantization method modelopt_fp4 is not supported for the current GPU. Minimum capability: "
+         "89. Current capability: 75. [type=value_error]", Reason.QUANTIZATION_UNSUPPORTED),
+        ("  Value error, Unknown quantization method: exl3. Must be one of ['awq', 'fp8'].",
+         Reason.QUANTIZATION_UNSUPPORTED),
+        ("  Value error, bitsandbytes quantization is currently not supported in cpu. [type=value_error]",
+         Reason.QUANTIZATION_UNSUPPORTED),
+        ("RuntimeError: Quantization scheme is not supported for the current GPU. Min capability: 89. Current "
+         "capability: 80.", Reason.QUANTIZATION_UNSUPPORTED),
+        ("ValueError: There is no module or parameter named 'mtp.fc' in Qwen3_5ForCausalLM. The available parameters",
+         Reason.MODEL_WEIGHTS_MISMATCH),
+        ("ValueError: Following weights were not initialized from checkpoint: {'lm_head.weight'}",
+         Reason.MODEL_WEIGHTS_MISMATCH),
+        ("AssertionError: Attempted to load weight (torch.Size([1024])) into parameter (torch.Size([2048]))",
+         Reason.MODEL_WEIGHTS_MISMATCH),
+        ("KeyError: 'layers.0.mlp.experts.w2_weight_scale_inv'", Reason.MODEL_WEIGHTS_MISMATCH),
+        ("TimeoutError: Timed out waiting for engine core processes to start. This is often caused by slow weight "
+         "loading for large models. Waited 600s (configured by VLLM_ENGINE_READY_TIMEOUT_S). To increase",
+         Reason.ENGINE_START_TIMEOUT),
     ],
 )  # fmt: skip
 def test_ends_with_a_known_cause(line: str, reason: Reason) -> None:
@@ -111,6 +139,30 @@ def test_ends_with_a_known_cause(line: str, reason: Reason) -> None:
     assert problem.reason is reason
     assert problem.fix is not None
     assert problem.evidence["exit_code"] == 1
+    assert "{" not in problem.sentence()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "KeyError: 'messages'",
+        "INFO 11-21 03:24:17 [cuda.py:470] Using FLASH_ATTN attention backend out of potential backends: ['FLASH_ATTN']",
+        "(APIServer pid=1) INFO 11-21 03:25:50 [shm_broadcast.py:109] No available shared memory broadcast block found in "
+        "60 seconds. This typically happens when some processes are hanging or doing some time-consuming work "
+        "(e.g. compilation, weight/kv cache quantization).",
+    ],
+)
+def test_lines_of_a_start_that_goes_well_explain_nothing(line: str) -> None:
+    problem = explain_exit(1, [line], "m", "vLLM 0.32.0")
+    assert problem.reason is Reason.ENGINE_CRASHED
+
+
+def test_the_words_name_what_the_log_named() -> None:
+    start = "ValueError: No valid attention backend found for NVIDIA GeForce RTX 2080 Ti with X("
+    problem = explain_exit(1, [start], "m", "vLLM 0.32.0")
+    assert problem.message == "vLLM 0.32.0 has no attention kernel for m on NVIDIA GeForce RTX 2080 Ti."
+    weights = "ValueError: There is no module or parameter named 'mtp.fc' in Qwen3_5ForCausalLM."
+    assert "has no place for: mtp.fc." in explain_exit(1, [weights], "m", "vLLM 0.32.0").message
 
 
 def test_a_kill_is_most_often_the_memory() -> None:

@@ -1,0 +1,28 @@
+"""`sndr doctor` against a host of canned answers."""
+
+from collections.abc import Callable
+
+from engine_host.engines.vllm.log import explain_exit
+from engine_host.protocol.engines import EngineState
+from tests.unit.cli.fake_host import FakeHost
+from tests.views.samples import host as samples
+
+Sndr = Callable[..., tuple[int, str, str]]
+KERNEL = (
+    "(EngineCore pid=2) RuntimeError: CUDA error: no kernel image is available for execution on the device"
+)
+LINES = (*("INFO loading" for _ in range(20)), KERNEL, *("  File \x1b[2Jcore.py" for _ in range(20)))
+
+
+def test_a_failed_start_is_told_with_its_decisive_lines(host: FakeHost, sndr: Sndr) -> None:
+    problem = explain_exit(1, LINES, "m", "vLLM 0.32.0")
+    failed = samples.engine(EngineState.FAILED, problem=problem, last_lines=LINES)
+    host.answers["GET /v1/diagnosis"] = (200, {"seconds": 600.0, "busy": {}, "causes": []})
+    host.answers["GET /v1/engines"] = (200, {"seq": 1, "engines": [failed.model_dump(mode="json")]})
+    code, out, _ = sndr("doctor")
+    assert code == 0
+    assert "vLLM 0.32.0 holds no kernel for this generation of GPUs." in out
+    assert KERNEL in out
+    assert out.count("loading") == 2
+    assert "\x1b" not in out
+    assert f"$ sndr logs {failed.id}" in out
