@@ -15,6 +15,7 @@ from engine_host.cli.bench.prove import prove
 from engine_host.cli.bench.quality import quality
 from engine_host.cli.chat import chat
 from engine_host.cli.connect import connect
+from engine_host.cli.diagnostics.commands import diagnostics
 from engine_host.cli.engine import engine, jobs
 from engine_host.cli.fit import fit
 from engine_host.cli.keys import keys
@@ -55,6 +56,7 @@ _CODES = "\n".join(f"  {code.value:>3}  {meaning}" for code, meaning in MEANINGS
 
 _HERE = {
     "connect": "it sets the editors of this machine. A route leads its endpoint there.",
+    "diagnostics": "it reads the files of this machine. Do it there: sndr host shell NAME.",
     "host": "it says which hosts this machine knows.",
     "serve": "a host is started on its own machine: sndr host shell NAME.",
     "version": "it is about this program.",
@@ -105,6 +107,7 @@ for _command in (
     status,
     top,
     doctor,
+    diagnostics,
     run,
     launch,
     stop,

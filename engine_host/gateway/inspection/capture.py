@@ -14,8 +14,9 @@ from typing import Any
 
 from starlette.types import Send
 
+from engine_host.core.outside.secret_texts import HIDDEN
 from engine_host.gateway.inspection.assembled import assembled
-from engine_host.gateway.inspection.redaction import HIDDEN, redacted_headers, secrets_of
+from engine_host.gateway.inspection.redaction import redacted_headers, secrets_of
 from engine_host.protocol.endpoint.requests import CaptureState
 
 MOST_OF_EACH = 1 << 20

@@ -4,9 +4,9 @@ import difflib
 import json
 
 from engine_host.core.outside import json_text
+from engine_host.core.outside.secret_texts import redacted
 from engine_host.gateway.inspection.capture import Capture, Kept
 from engine_host.gateway.inspection.curl import curl_command
-from engine_host.gateway.inspection.redaction import redacted
 from engine_host.protocol.endpoint.requests import CapturedRequest, KeptText
 
 _MOST_LINES = 4000

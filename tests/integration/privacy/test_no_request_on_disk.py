@@ -3,8 +3,10 @@
 vLLM's part is in `tests/integration/host/test_vllm.py`, which has one at work.
 """
 
+import json
 import os
 import signal
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import pytest
 
 from engine_host.protocol.endpoint.requests import RequestQuery, StartCapture
 from engine_host.protocol.engine_settings.table import Overrides
-from engine_host.protocol.engines import EngineState
+from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
 from tests.integration.engines.conftest import built_folder
@@ -38,6 +40,26 @@ def core_limit(pid: int) -> str:
     """The bytes of a core dump that a process may leave."""
     lines = Path(f"/proc/{pid}/limits").read_text(encoding="ascii").splitlines()
     return next(line for line in lines if line.startswith("Max core file size")).split()[4]
+
+
+def look_through_report(host: RunningHost, engine: Engine, target: Path) -> None:
+    """Fail for a bug report with a word of a request or the host's token, or without what it is for."""
+    told = sndr("diagnostics", "--to", str(target), "--json")
+    assert told.code == 0, told.out
+    # The demo is no vLLM.
+    assert [one["name"] for one in json.loads(told.out)["missing"]] == ["engines/patches.json"]
+    with zipfile.ZipFile(target) as archive:
+        found = {one.partition("/")[2]: archive.read(one).decode() for one in archive.namelist()}
+    token = host.folders.token.read_text(encoding="utf-8").strip()
+    for name, text in found.items():
+        assert WORD.lower() not in text.lower(), name
+        assert token not in text, name
+    assert [one["id"] for one in json.loads(found["engines/starts.json"])] == [engine.id]
+    assert "listening on" in found[f"logs/engines/{engine.id}.log"]
+    kinds = {json.loads(line)["kind"] for line in found["events.jsonl"].splitlines()}
+    assert "engine.request" in kinds
+    assert any(json.loads(line)["values"] for line in found["telemetry.jsonl"].splitlines())
+    assert list(json.loads(found["diagnosis.json"])["busy"]) == [engine.name]
 
 
 @pytest.mark.parametrize("server", ["prebuilt", "built"])
@@ -86,6 +108,7 @@ def test_what_is_captured_stays_in_memory_until_it_is_forgotten(host: RunningHos
     assert any(one is not None and WORD in one.asked.text for one in details)
     assert sndr("requests", "show", requests[0].id).code == 0
     assert found_below(WORD, home) == []
+    look_through_report(host, engine, home / "report.zip")
     file = home / "kept.json"
     assert sndr("requests", "export", "--all", "-o", str(file)).code == 0
     assert file.stat().st_mode & 0o777 == 0o600

@@ -5,8 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
+from engine_host.core.outside.secret_texts import HIDDEN, redacted
 from engine_host.gateway.inspection.curl import curl_command
-from engine_host.gateway.inspection.redaction import HIDDEN, redacted, redacted_headers, secrets_of
+from engine_host.gateway.inspection.redaction import redacted_headers, secrets_of
 from tests.hostile.effort import linear
 
 KEY = "sk-proj-0123456789abcdefABCDEF"

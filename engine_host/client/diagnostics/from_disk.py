@@ -1,0 +1,161 @@
+"""The part of a report that files of this machine tell, with or without a running host."""
+
+import contextlib
+import importlib.metadata
+import os
+import platform
+import shutil
+import sqlite3
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from engine_host import __version__
+from engine_host.client.diagnostics.collected import Collected
+from engine_host.client.diagnostics.from_host import told_job
+from engine_host.client.diagnostics.log_ends import end_of_log, log_files
+from engine_host.core.errors import HostError
+from engine_host.core.outside import files, json_text
+from engine_host.core.paths import Folders
+from engine_host.core.settings import SettingsFile
+from engine_host.protocol.base import PROTOCOL_MAJOR, PROTOCOL_MINOR
+
+_OF_A_HOST = (
+    "engines/patches.json",
+    "diagnosis.json",
+    "events.jsonl",
+    "telemetry.jsonl",
+)
+_DRIVER = Path("/proc/driver/nvidia/version")
+_LARGEST_BODY = 1 << 20
+_STARTS = 30
+_RECORDS = 20
+
+
+def versions() -> dict[str, Any]:
+    """Return the versions of this program, its Python, the system, the driver and the packages."""
+    packages = {str(one.name): one.version for one in importlib.metadata.distributions() if one.name}
+    try:
+        driver: str | None = files.read_text(_DRIVER, 1 << 16).strip()
+    except (OSError, UnicodeDecodeError):
+        driver = None
+    return {
+        "program": __version__,
+        "protocol": f"{PROTOCOL_MAJOR}.{PROTOCOL_MINOR}",
+        "python": sys.version,
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "libc": " ".join(platform.libc_ver()),
+        "distribution": _distribution(),
+        "nvidia_driver": driver,
+        "packages": dict(sorted(packages.items())),
+    }
+
+
+def disks(folders: Folders) -> dict[str, dict[str, int] | None]:
+    """Return the room of the disks that hold the program's folders, in bytes."""
+    return {name: _disk(path) for name, path in (("data", folders.data), ("cache", folders.cache))}
+
+
+def tell_of_logs(folders: Folders, into: Collected) -> None:
+    """Add the ends of the logs; one that cannot be read is named as missing."""
+    try:
+        found = list(log_files(folders))
+    except OSError as error:
+        into.lack("logs", f"The folder of logs cannot be listed: {error.strerror}.")
+        return
+    if not found:
+        into.lack("logs", "No log was written yet.")
+    for name, path in found:
+        try:
+            text = end_of_log(path)
+        except OSError as error:
+            into.lack(name, f"It cannot be read: {error.strerror}.")
+        else:
+            into.add_text(name, text)
+
+
+def tell_without_host(folders: Folders, why: str, into: Collected) -> None:
+    """Add what files tell of settings, machine, engines and starts; name what only a host knows."""
+    parts: tuple[tuple[str, Callable[[], Any]], ...] = (
+        ("settings.json", lambda: _settings(folders)),
+        ("machine.json", _machine),
+        ("engines/installed.json", lambda: _installed(folders.cache / "vllm-environments")),
+        ("engines/starts.json", lambda: _documents(folders.store, "engine", lambda one: one)),
+        ("jobs.json", lambda: _documents(folders.store, "job", told_job)),
+    )
+    for name, read in parts:
+        try:
+            into.add_value(name, read())
+        except HostError as error:
+            into.lack(name, error.problem.sentence())
+        except OSError as error:
+            into.lack(name, f"It cannot be read: {error.strerror or error}.")
+        except (sqlite3.Error, ValueError) as error:
+            into.lack(name, f"It cannot be read: {error}.")
+    for name in _OF_A_HOST:
+        into.lack(name, f"Only a running host knows this. {why}")
+
+
+def _distribution() -> str:
+    try:
+        return platform.freedesktop_os_release().get("PRETTY_NAME", "")
+    except OSError:
+        return ""
+
+
+def _settings(folders: Folders) -> dict[str, Any]:
+    file = SettingsFile(folders.settings)
+    file.load()
+    return {"file": str(file.path), "settings": [one.model_dump(mode="json") for one in file.settings()]}
+
+
+def _machine() -> dict[str, Any]:
+    memory = psutil.virtual_memory()
+    return {
+        "processor": platform.machine(),
+        "cpu_cores": psutil.cpu_count(logical=False),
+        "cpu_threads": os.cpu_count(),
+        "ram_total": memory.total,
+        "ram_available": memory.available,
+        "gpus": "only a running host reads them",
+    }
+
+
+def _disk(folder: Path) -> dict[str, int] | None:
+    """Return the room of the disk that a folder is on, or would be."""
+    for place in (folder, *folder.parents):
+        if os.path.isdir(place):
+            with contextlib.suppress(OSError):
+                usage = shutil.disk_usage(place)
+                return {"total": usage.total, "free": usage.free}
+    return None
+
+
+def _installed(folder: Path) -> dict[str, Any]:
+    """Return the records of vLLM's environments, by their ids."""
+    found: dict[str, Any] = {}
+    for path in sorted(folder.glob("[!.]*"))[:_RECORDS]:
+        try:
+            found[path.name] = json_text.read_object(path / "installation.json")
+        except (OSError, ValueError) as error:
+            found[path.name] = {"problem": f"its record cannot be read: {error}"}
+    return {"vllm": found}
+
+
+def _documents(
+    store: Path, kind: str, told: Callable[[dict[str, Any]], dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the newest documents of a kind from the database, which is only read."""
+    if not store.is_file():
+        return []
+    with closing(sqlite3.connect(f"{store.absolute().as_uri()}?mode=ro", uri=True, timeout=2.0)) as database:
+        database.text_factory = lambda raw: raw.decode("utf-8", "replace")
+        rows = database.execute(
+            "SELECT body FROM document WHERE kind = ? AND length(body) <= ? ORDER BY at DESC LIMIT ?",
+            (kind, _LARGEST_BODY, _STARTS),
+        ).fetchall()
+    return [told(json_text.parse_object(str(row[0]))) for row in rows]
