@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from sndr_gui.kit.shortcuts import keys
 from sndr_gui.models.chat.page import EXAMPLES, ChatModel, Options
 from sndr_gui.views.chat.message import MessageView
 from sndr_gui.views.engine.choice import EngineChoice
@@ -59,7 +60,7 @@ class Composer(QFrame):
         self.stop = button(
             "Stop",
             icon="square",
-            shortcut="Ctrl+.",
+            shortcut=keys("stop answer"),
             hint="Stop the answer and keep its text; Esc does the same",
         )
         line = QHBoxLayout(self)
@@ -116,7 +117,9 @@ class ChatView(Page):
         self._views: list[MessageView] = []
         self.options = button("Options", self._on_options, icon="sliders-horizontal", hint="Chat options")
         self.options.setCheckable(True)
-        self.new = button("New chat", model.new_chat, icon="plus", shortcut="Ctrl+N", hint="Start over")
+        self.new = button(
+            "New chat", model.new_chat, icon="plus", shortcut=keys("new chat"), hint="Start over"
+        )
         self.tools.addWidget(self.options)
         self.tools.addWidget(self.new)
         self.body.setContentsMargins(0, 0, 0, 18)
@@ -159,7 +162,7 @@ class ChatView(Page):
         self.composer.refused.connect(self._on_refused)
         self.composer.stop.clicked.connect(model.stop)
         # Only while an answer comes, and only here: Esc closes the command palette, which lies over the page.
-        self._escape = QShortcut(QKeySequence("Escape"), self, model.stop)
+        self._escape = QShortcut(QKeySequence(keys("leave answer")), self, model.stop)
         self._escape.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         lower = row(None, spacing=0)
         lower.setContentsMargins(MARGIN, 0, MARGIN + 10, 0)

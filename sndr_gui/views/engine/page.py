@@ -7,6 +7,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QWidget
 
 from sndr_gui.kit import formats
+from sndr_gui.kit.shortcuts import keys
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.choice import command_of
 from sndr_gui.models.engine.metrics import Metric
@@ -111,7 +112,7 @@ class EngineView(Page):
         self.chat = button("Chat", self._on_chat, icon="message-square")
         self.log = button("Log", self._on_log, icon="terminal", hint="Show the engine's log")
         self.stop = StopButton(model.stop)
-        self.relaunch = button("Relaunch", model.relaunch, kind="primary", shortcut="Ctrl+R")
+        self.relaunch = button("Relaunch", model.relaunch, kind="primary", shortcut=keys("relaunch"))
         for tool in (self.log, self.chat, self.stop, self.relaunch):
             self.tools.addWidget(tool)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from engine_host.protocol.errors import Problem
+from sndr_gui.kit.shortcuts import keys
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.trends import TREND_SECONDS
 from sndr_gui.models.home.page import HomeModel
@@ -41,7 +42,7 @@ class HomeView(Page):
         self._open_logs = open_logs
         self.stop = StopButton(model.stop)
         self.relaunch = button(
-            "Relaunch", model.relaunch, kind="primary", shortcut="Ctrl+R", hint="Start the same again"
+            "Relaunch", model.relaunch, kind="primary", shortcut=keys("relaunch"), hint="Start the same again"
         )
         self.tools.addWidget(self.stop)
         self.tools.addWidget(self.relaunch)

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from engine_host.protocol.engines import EngineState
 from sndr_gui.kit import formats
 from sndr_gui.kit.formats import listed
+from sndr_gui.kit.shortcuts import keys
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.choice import command_of
 from sndr_gui.models.launch.page import LaunchModel
@@ -28,7 +29,7 @@ class StartBar(Card):
         self._model = model
         self.body.setContentsMargins(12, 10, 12, 10)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
-        self.start = button("Start", model.start, kind="primary", icon="play", shortcut="Ctrl+Return")
+        self.start = button("Start", model.start, kind="primary", icon="play", shortcut=keys("start"))
         self.on_demand = button("On demand", model.add_on_demand)
         self.on_demand.setAccessibleName("Load it on demand")
         self.cancel = button("Cancel", model.watch.cancel)

@@ -12,6 +12,7 @@ from engine_host.protocol.base import Severity
 from engine_host.protocol.presets import CatalogFault, ResolvedSetting, SetBy
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import Column, RowsModel
+from sndr_gui.kit.shortcuts import keys
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.presets.form import shown
 from sndr_gui.models.presets.page import PresetsModel
@@ -91,12 +92,12 @@ class PresetEditorPane(QWidget):
             kind="flat",
             icon="chevron-left",
             hint="Back to the list",
-            shortcut="Alt+Left",
+            shortcut=keys("back to presets"),
         )
         self.back.setAccessibleName("Back to the list of presets")
         self.vary = button("Make a variation", self._on_vary, kind="primary")
         self.save = button(
-            "Save…", self._on_save, kind="primary", shortcut="Ctrl+S", hint="Review the changes and save"
+            "Save…", self._on_save, kind="primary", shortcut=keys("save"), hint="Review the changes and save"
         )
         self.undo_save = button(
             "Undo save", self.editor.undo_save, icon="undo-2", hint="Restore the file from before the save"
@@ -176,7 +177,7 @@ class PresetEditorPane(QWidget):
         outer.addWidget(self._below, 1)
         outer.addWidget(self.equivalent_command)
         # Set by itself: given to the constructor beside a function, PySide drops it.
-        leave = QShortcut(QKeySequence("Escape"), self, self._on_back)
+        leave = QShortcut(QKeySequence(keys("leave editor")), self, self._on_back)
         leave.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         self.editor.opened.connect(self._on_opened)
         self.editor.text_replaced.connect(self._on_replaced)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from sndr_gui.kit.formats import shortened
+from sndr_gui.kit.shortcuts import keys
 from sndr_gui.views.widgets.buttons import Button, tip
 from sndr_gui.views.widgets.labels import restyle
 
@@ -13,13 +14,13 @@ class StopButton(Button):
     def __init__(self, stop: Callable[[], object]) -> None:
         super().__init__("Stop")
         self.setAccessibleName("Stop")
-        self.setShortcut("Ctrl+Shift+S")
+        self.setShortcut(keys("stop"))
         self.show_equivalent_command("sndr stop")
         self.clicked.connect(stop)
 
     def show_equivalent_command(self, command: str) -> None:
         """Name equivalent command."""
-        self.setToolTip(tip("Finish what runs, then stop", "Ctrl+Shift+S", command))
+        self.setToolTip(tip("Finish what runs, then stop", keys("stop"), command))
 
     def show_state(self, question: str, stopping: bool, connected: bool, name: str = "") -> None:
         """Show the state of the engine; `question` is the label while a second click is waited for.

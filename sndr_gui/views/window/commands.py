@@ -6,6 +6,7 @@ from functools import partial
 
 from engine_host.protocol.engines import EngineState
 from engine_host.protocol.presets import EntryOrigin
+from sndr_gui.kit.shortcuts import keys
 from sndr_gui.models.engine.choice import state_word
 from sndr_gui.models.engine.start import SERVING
 from sndr_gui.models.hosts.words import THIS_MACHINE, state_here, state_of
@@ -18,7 +19,7 @@ def commands(context: PageContext) -> list[Entry]:
     return [
         *_hosts(context),
         *_engine(context),
-        Entry("New chat", "Ctrl+N", context.open_new_chat, "conversation"),
+        Entry("New chat", keys("new chat"), context.open_new_chat, "conversation"),
         *_servers(context),
         Entry("Rescan models", "action", context.launch.models.rescan, "scan look for models again"),
         *_presets_to_start(context),
@@ -40,7 +41,9 @@ def _engine(context: PageContext) -> list[Entry]:
         show = partial(context.show_engine, engine.id)
         found.append(Entry(f"Show {engine.name}", what, show, "engine open choose numbers"))
     if (chosen := state.engine) is not None:
-        found.append(Entry(f"Relaunch {chosen.name}", "Ctrl+R", context.home.relaunch, "restart engine"))
+        found.append(
+            Entry(f"Relaunch {chosen.name}", keys("relaunch"), context.home.relaunch, "restart engine")
+        )
         if chosen.state is EngineState.FAILED:
             found.append(Entry("Open the failure log", "action", partial(context.open_log, chosen.id)))
     return found

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from sndr_gui.host.fleet import Fleet
 from sndr_gui.kit import theme
+from sndr_gui.kit.shortcuts import keys
 from sndr_gui.models.hosts.words import THIS_MACHINE, state_here, state_of
 from sndr_gui.views.widgets.buttons import tip
 from sndr_gui.views.widgets.fields import ChoiceBox
@@ -85,7 +86,7 @@ class HostChoice(QWidget):
         # Folded, its colour alone is seen of the chosen one.
         said = f"{entries[chosen][0]}\n" if self._folded else ""
         said += "Show the pages of another host"
-        self.box.setToolTip(tip(said, "Ctrl+H", "sndr --host NAME COMMAND"))
+        self.box.setToolTip(tip(said, keys("host"), "sndr --host NAME COMMAND"))
 
     def set_folded(self, folded: bool) -> None:
         """Show the state of the chosen host alone, as a colour; name and word are in the tooltip."""

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 from sndr_gui.host.notices import Notices
 from sndr_gui.kit import theme
 from sndr_gui.kit.settings import SettingsFile, ThemeChoice
+from sndr_gui.kit.shortcuts import keys
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.kit.typed_commands import mark_host
 from sndr_gui.models.window.palette import Entry
@@ -29,7 +30,7 @@ from sndr_gui.views.widgets.page import Page
 from sndr_gui.views.window.focus import FocusKeeper
 from sndr_gui.views.window.pages import GROUPS, PAGES, page_entry
 from sndr_gui.views.window.palette import Palette
-from sndr_gui.views.window.sidebar import FOLD_KEYS, Sidebar
+from sndr_gui.views.window.sidebar import Sidebar
 from sndr_gui.views.window.toasts import Toasts
 
 if TYPE_CHECKING:
@@ -111,10 +112,12 @@ class Window(QMainWindow):
         self.toasts = Toasts(self, notices)
         for entry in PAGES:
             self._shortcut(entry.shortcut, self.sidebar.buttons[entry.name].click)
-        self._shortcut(FOLD_KEYS, self._on_fold)
-        self._shortcut("Ctrl+K", self._on_commands)
-        self._shortcut("Ctrl+F", self._on_find)
-        self._shortcut("Ctrl+Q", self.close)
+        self._shortcut(keys("fold"), self._on_fold)
+        self._shortcut(keys("palette"), self._on_commands)
+        for name in ("sheet", "sheet while typing"):
+            self._shortcut(keys(name), self._on_sheet)
+        self._shortcut(keys("filter"), self._on_find)
+        self._shortcut(keys("close"), self.close)
         page = file.current.page if file.current.page in self.sidebar.buttons else "home"
         self._show_placeholder(page)
         if file.current.geometry:
@@ -132,7 +135,10 @@ class Window(QMainWindow):
         self._dot = Dot("accent")
         self._status = ElidedLabel("Starting the engine host…")
         self._commands = button(
-            "Commands  Ctrl+K", self._on_commands, kind="flat", hint="All commands  (Ctrl+K)"
+            f"Commands  {keys('palette')}",
+            self._on_commands,
+            kind="flat",
+            hint=f"All commands  ({keys('palette')})",
         )
         self._commands.setAccessibleName("Commands")
         line = row(self._dot, self._status, self._commands, spacing=8)
@@ -142,8 +148,8 @@ class Window(QMainWindow):
         bar.setLayout(line)
         return bar
 
-    def _shortcut(self, keys: str, run: object) -> None:
-        QShortcut(QKeySequence(keys), self).activated.connect(run)
+    def _shortcut(self, pressed: str, run: object) -> None:
+        QShortcut(QKeySequence(pressed), self).activated.connect(run)
 
     # Pages.
 
@@ -175,7 +181,7 @@ class Window(QMainWindow):
         self._questions.changed.connect(self._on_question)
         self.host_choice = HostChoice(fleet)
         self.sidebar.add_host_choice(self.host_choice)
-        self._shortcut("Ctrl+H", self.host_choice.open)
+        self._shortcut(keys("host"), self.host_choice.open)
         self.go(self._current)
         if placeholder is not None:
             self._stack.removeWidget(placeholder)
@@ -292,6 +298,11 @@ class Window(QMainWindow):
         self.sidebar.set_folded(folded)
         save_window_settings(self._file, self._notices.warning, sidebar_folded=folded)
 
+    def _on_sheet(self) -> None:
+        from sndr_gui.views.window.shortcut_sheet import ShortcutSheet
+
+        ShortcutSheet(self, self._current).open()
+
     def _on_find(self) -> None:
         if self._context is not None:
             self.page.focus_filter()
@@ -308,8 +319,9 @@ class Window(QMainWindow):
         pages = self.sidebar.buttons
         entries = [Entry(page.title, page.shortcut, pages[page.name].click, "page go") for page in PAGES]
         entries.append(
-            Entry(self.sidebar.fold.accessibleName(), FOLD_KEYS, self._on_fold, "icons collapse expand")
+            Entry(self.sidebar.fold.accessibleName(), keys("fold"), self._on_fold, "icons collapse expand")
         )
+        entries.append(Entry("Keyboard shortcuts", keys("sheet"), self._on_sheet, "keys help sheet"))
         for title, choice in (
             ("Theme: follow the system", ThemeChoice.SYSTEM),
             ("Theme: light", ThemeChoice.LIGHT),

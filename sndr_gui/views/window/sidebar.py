@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from sndr_gui.kit import theme
+from sndr_gui.kit.shortcuts import keys
 from sndr_gui.views.widgets.buttons import tip
 from sndr_gui.views.widgets.labels import text
 from sndr_gui.views.widgets.layout import row, rule
@@ -24,7 +25,6 @@ from sndr_gui.views.window.pages import PageEntry
 if TYPE_CHECKING:
     from sndr_gui.views.window.host_choice import HostChoice
 
-FOLD_KEYS = "Ctrl+B"
 _WIDE, _NARROW = 208, 58
 
 
@@ -149,4 +149,4 @@ class Sidebar(QWidget):
         self.fold.set_title(said)
         self.fold.icon_shown.show_icon("panel-left-open" if folded else "panel-left-close")
         self.fold.setAccessibleName(said)
-        self.fold.setToolTip(tip(said, FOLD_KEYS))
+        self.fold.setToolTip(tip(said, keys("fold")))

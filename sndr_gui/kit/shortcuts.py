@@ -1,0 +1,46 @@
+"""The table of what keys do besides opening pages; controls take their keys from it, the sheet shows it."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Shortcut:
+    """Keys, what they do, and the names of the pages on which they do it; no page is every page."""
+
+    keys: str
+    does: str
+    pages: tuple[str, ...] = ()
+
+
+SHORTCUTS = {
+    "palette": Shortcut("Ctrl+K", "Find and run a command"),
+    "sheet": Shortcut("?", "Show the shortcuts, where no text is being typed"),
+    "sheet while typing": Shortcut("F1", "Show the shortcuts"),
+    "filter": Shortcut("Ctrl+F", "Filter what the page lists"),
+    "fold": Shortcut("Ctrl+B", "Fold the sidebar to icons, or unfold it"),
+    "host": Shortcut("Ctrl+H", "Choose the host that the pages are about"),
+    "close": Shortcut("Ctrl+Q", "Close the window"),
+    "relaunch": Shortcut("Ctrl+R", "Start the chosen engine again", ("home", "engine")),
+    "stop": Shortcut("Ctrl+Shift+S", "Stop the chosen engine", ("home", "engine")),
+    "start": Shortcut("Ctrl+Return", "Start what is chosen", ("launch",)),
+    "into the list": Shortcut("Down", "From the filter into the list", ("launch",)),
+    "open preset": Shortcut("Return", "Open the chosen preset", ("presets",)),
+    "remove preset": Shortcut("Delete", "Remove the chosen preset of your own", ("presets",)),
+    "save": Shortcut("Ctrl+S", "Review the changes and save", ("presets",)),
+    "back to presets": Shortcut("Alt+Left", "From a preset back to the list", ("presets",)),
+    "leave editor": Shortcut("Esc", "From a preset back to the list", ("presets",)),
+    "send": Shortcut("Return", "Send the message", ("chat",)),
+    "new line": Shortcut("Shift+Return", "Begin a new line", ("chat",)),
+    "stop answer": Shortcut("Ctrl+.", "Stop the answer and keep its text", ("chat",)),
+    "leave answer": Shortcut("Esc", "Stop the answer and keep its text", ("chat",)),
+    "new chat": Shortcut("Ctrl+N", "Begin a new chat", ("chat",)),
+    "inspect": Shortcut("Return", "Show all of the chosen request", ("monitor",)),
+    "cancel request": Shortcut("Delete", "Cancel the chosen request", ("monitor",)),
+    "leave host": Shortcut("Esc", "From a host back to all of them", ("hosts",)),
+}
+"""In the order of the sheet; a control asks for its keys by the name."""
+
+
+def keys(name: str) -> str:
+    """Return the keys of an action of the table."""
+    return SHORTCUTS[name].keys

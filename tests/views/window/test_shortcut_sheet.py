@@ -1,0 +1,122 @@
+"""The sheet of shortcuts says what keys really do: it is compared with the keys of the window's controls."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton, QPlainTextEdit, QWidget
+from pytestqt.qtbot import QtBot
+
+import sndr_gui
+from engine_host.protocol.engines import EngineState
+from sndr_gui.kit.shortcuts import SHORTCUTS, keys
+from sndr_gui.views.window.pages import PAGES
+from sndr_gui.views.window.shortcut_sheet import EVERYWHERE, ShortcutSheet, sheet_rows
+from tests.views.conftest import Stage
+from tests.views.presets.opened import dialog
+from tests.views.samples import host as samples
+
+SOURCES = Path(sndr_gui.__file__).parent
+KEYS = re.compile(r"(Ctrl|Alt|Shift|Meta)\+\S+")
+# Keys of one control that has the focus: it reads them itself.
+OF_A_CONTROL = {"Return", "Delete", "Down", "Esc", "Shift+Return"}
+
+
+def native(pressed: str) -> str:
+    return QKeySequence(pressed).toString(QKeySequence.SequenceFormat.NativeText)
+
+
+def bound(widget: QWidget) -> set[str]:
+    """The keys of a widget's shortcuts and buttons, besides those of single controls."""
+    found = {one.key().toString() for one in widget.findChildren(QShortcut)}
+    found |= {one.shortcut().toString() for one in widget.findChildren(QAbstractButton)}
+    return found - OF_A_CONTROL - {"", "Del", "Enter"}
+
+
+def test_keys_are_named_in_the_tables_alone() -> None:
+    tables = {SOURCES / "kit/shortcuts.py", SOURCES / "views/window/pages.py"}
+    named = {
+        f"{path.relative_to(SOURCES)}:{node.lineno}: {node.value}"
+        for path in SOURCES.rglob("*.py")
+        if path not in tables
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and KEYS.fullmatch(node.value)
+    }
+    assert not named
+
+
+def test_no_keys_do_two_things_in_one_place() -> None:
+    for page in PAGES:
+        there = [one for one in SHORTCUTS.values() if not one.pages or page.name in one.pages]
+        pressed = [QKeySequence(one.keys).toString() for one in there]
+        pressed += [QKeySequence(one.shortcut).toString() for one in PAGES]
+        assert len(pressed) == len(set(pressed)), page.name
+
+
+async def test_every_shortcut_of_the_window_is_in_the_table(stage: Stage) -> None:
+    stage.host.set_engine(samples.engine(EngineState.READY))
+    await stage.until(lambda: stage.state.running)
+    for page in PAGES:
+        stage.window.go(page.name)
+        told = {one.keys for one in SHORTCUTS.values() if page.name in one.pages} - OF_A_CONTROL
+        assert bound(stage.window.page) == told, page.name
+    everywhere = {one.keys for one in SHORTCUTS.values() if not one.pages}
+    everywhere |= {page.shortcut for page in PAGES}
+    of_pages = {one.keys for one in SHORTCUTS.values() if one.pages}
+    assert bound(stage.window) - of_pages == everywhere
+
+
+@pytest.mark.parametrize("page", [page.name for page in PAGES])
+def test_the_sheet_has_all_of_them_and_begins_with_the_page_in_front(page: str) -> None:
+    rows = sheet_rows(page)
+    assert {row.keys for row in rows} == {
+        native(pressed)
+        for pressed in (*(one.keys for one in SHORTCUTS.values()), *(one.shortcut for one in PAGES))
+    }
+    assert len(rows) == len(SHORTCUTS) + len(PAGES)
+    own = [one.does for one in SHORTCUTS.values() if page in one.pages]
+    assert [row.does for row in rows[: len(own)]] == own
+    assert rows[len(own)].where == EVERYWHERE
+
+
+@pytest.mark.parametrize("name", ["sheet", "sheet while typing"])
+async def test_keys_open_it_and_it_is_filtered(stage: Stage, qtbot: QtBot, name: str) -> None:
+    with qtbot.waitActive(stage.window):
+        stage.window.activateWindow()
+    QTest.keySequence(stage.window, QKeySequence(keys(name)))
+    sheet = dialog(ShortcutSheet)
+    assert len(sheet.rows.shown) == len(SHORTCUTS) + len(PAGES)
+    QTest.keyClicks(sheet.filter, "palette nonsense")
+    assert not sheet.rows.shown
+    assert sheet.none.isVisible()
+    sheet.filter.setText("chat message")
+    assert [row.keys for row in sheet.rows.shown] == [native("Return")]
+    assert not sheet.none.isVisible()
+    for control in (sheet.filter, sheet.table, sheet.close_button):
+        assert control.accessibleName()
+        assert control.focusPolicy() & Qt.FocusPolicy.TabFocus
+    QTest.keyClick(sheet, Qt.Key.Key_Escape)
+    assert not sheet.isVisible()
+
+
+async def test_a_question_mark_that_is_typed_stays_text(stage: Stage, qtbot: QtBot) -> None:
+    with qtbot.waitActive(stage.window):
+        stage.window.activateWindow()
+    written = QPlainTextEdit(stage.window)
+    written.show()
+    written.setFocus()
+    QTest.keyClicks(written, "why?")
+    assert written.toPlainText() == "why?"
+    assert not stage.window.findChildren(ShortcutSheet)
+
+
+async def test_the_palette_opens_it(stage: Stage) -> None:
+    palette = stage.window.palette_box
+    palette.open()
+    QTest.keyClicks(palette.edit, "shortcuts")
+    QTest.keyClick(palette.edit, Qt.Key.Key_Return)
+    dialog(ShortcutSheet).close_button.click()
