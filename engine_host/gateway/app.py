@@ -26,6 +26,7 @@ from engine_host.gateway.inspection.capture import Captures
 from engine_host.gateway.inspection.client_name import client_name
 from engine_host.gateway.inspection.conversation import named_conversation
 from engine_host.gateway.inspection.prefix_lens import PrefixLens
+from engine_host.gateway.kept_connections import KeptConnections
 from engine_host.gateway.loading.lm_studio import load_wish, unload_wish
 from engine_host.gateway.loading.loader import Loader, NothingToLoad
 from engine_host.gateway.loading.requests import OnDemandRequests
@@ -121,6 +122,7 @@ class Gateway:
         )
         self._bodies = BodyAllowance(self._limits.bodies)
         self._exchanges: set[Exchange] = set()
+        self._kept = KeptConnections()
         self._closing = False
         self._asking = asyncio.Semaphore(_QUESTIONS_AT_ONCE)
         self._none_left = asyncio.Event()
@@ -173,6 +175,7 @@ class Gateway:
                 await self._none_left.wait()
         except TimeoutError:
             _log.warning("%d requests did not end; the host ends without them.", len(self._exchanges))
+        self._kept.close()
         self.captures.stop()
         await self.prefixes.aclose()
 
@@ -392,6 +395,7 @@ class Gateway:
                 note_interval=self._limits.waiting_note,
                 close_grace=self._limits.close_grace,
                 answer_limit=self._limits.answer,
+                kept=self._kept,
                 begun=begun,
                 gives_way=bool(others),
             )

@@ -21,6 +21,7 @@ from engine_host.gateway import error_answers as faults
 from engine_host.gateway.access.admission import Admission, Ticket
 from engine_host.gateway.call import AskAgainError, Call
 from engine_host.gateway.directory import Target
+from engine_host.gateway.kept_connections import KeptConnections
 from engine_host.gateway.meter import Figures, Meter, figures_of_answer
 from engine_host.gateway.refusals import explain_crash, refusal
 from engine_host.gateway.request_log import Entry
@@ -77,6 +78,7 @@ class Exchange:
         note_interval: float,
         close_grace: float,
         answer_limit: int,
+        kept: KeptConnections,
         begun: bool = False,
         gives_way: bool = False,
     ) -> None:
@@ -98,6 +100,7 @@ class Exchange:
         self._note_interval = note_interval
         self._close_grace = close_grace
         self._answer_limit = answer_limit
+        self._kept = kept
         self._deadline: asyncio.Timeout | None = None
         self._upstream: Upstream | None = None
         self._stopped: Stop | None = None
@@ -144,7 +147,7 @@ class Exchange:
             self._deadline = None
             watcher.cancel()
             if self._upstream is not None:
-                self._upstream.abort()
+                self._upstream.close()
             self._admission.release(self._ticket)
             if not self._gave_way:
                 self._entry.cancelled()
@@ -175,7 +178,7 @@ class Exchange:
             self._call = again.call
             self._meter = Meter()
             if self._upstream is not None:
-                self._upstream.abort()
+                self._upstream.close()
             return False
         return True
 
@@ -223,7 +226,7 @@ class Exchange:
         if self._entry.capture is not None:
             self._entry.capture.to_engine(self._call.path, self._call.body)
         try:
-            upstream = await Upstream.open(self._target, "POST", self._call.path, self._call.body)
+            upstream = await Upstream.open(self._target, "POST", self._call.path, self._call.body, self._kept)
         except UpstreamLostError as error:
             if self._target.provider is not None:
                 raise failures.provider_unreachable(self._target) from error

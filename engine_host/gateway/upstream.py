@@ -11,7 +11,7 @@ import functools
 import secrets
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
@@ -20,6 +20,7 @@ import httptools
 
 from engine_host import __version__
 from engine_host.gateway.directory import Target
+from engine_host.gateway.kept_connections import KeptConnections
 from engine_host.gateway.routing.key_filter import KeyFilter, key_filter
 
 _AGENT = f"User-Agent: sndr/{__version__}"
@@ -37,6 +38,12 @@ as long. An engine on this machine may compute for longer, and its death is seen
 
 _KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPALIVE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 """A connection that a router or a VPN has forgotten is noticed within a minute; each platform has some."""
+
+_STALE_SECONDS = 2.0
+"""A kept connection that ends within this time without a word was ended by the other side while it waited.
+
+The request is then sent once more, on a new connection; one that was worked on for longer is not repeated.
+"""
 
 _MOST_HEADERS = 64 << 10
 _MOST_HEADER_LINES = 200
@@ -87,40 +94,95 @@ class Upstream(asyncio.Protocol):
         self._listener: asyncio.TimerHandle | None = None
         self.silent = False
         """True if a provider was given up because nothing came from it."""
+        self._connect: Callable[[], Awaitable[None]] | None = None
+        self._request = b""
+        self._repeatable_until: float | None = None
+        self._kept: KeptConnections | None = None
+        self._where = ""
+        self._stays_open = False
         self.on_complete: Callable[[], None] = lambda: None
         """Called once, when the engine has sent all of its answer, whoever has read it."""
 
     @classmethod
-    async def open(cls, target: Target, method: str, path: str, body: bytes = b"") -> Self:
-        """Connect and send one request; raises UpstreamLostError when the engine takes no connection."""
-        loop = asyncio.get_running_loop()
+    async def open(
+        cls,
+        target: Target,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        kept: KeptConnections | None = None,
+    ) -> Self:
+        """Send one request, on a connection to another machine that waits in `kept` or on a new one.
+
+        Raises UpstreamLostError when the engine takes no connection.
+        """
+        self = cls()
         host = "engine"
+        if target.url is not None:
+            parts = urlsplit(target.url)
+            host = parts.netloc
+            if target.provider is not None:
+                # SDKs, and so providers' documents, count it to the base URL.
+                path = path.removeprefix("/v1")
+            path = parts.path.rstrip("/") + path
+        # Engines of this machine are a system call away, and notice by the connection's end that it is over.
+        if kept is not None and target.provider is not None:
+            self._kept = kept
+            self._where = target.socket or f"{urlsplit(target.url or '').scheme}://{host}"
+        try:
+            self._request = self._written(method, target.prefix + path, host, body, target)
+        except UnicodeError as error:
+            raise UpstreamLostError("the request cannot be written") from error
+        # Nothing that reads the answer, a capture included, sees the key that it may repeat.
+        self._key = key_filter(target.key)
+        self._connect = functools.partial(self._connected, target)
+        waiting = self._kept.take(self._where, self) if self._kept is not None else None
+        if waiting is None:
+            await self._connect()
+        else:
+            self._transport = waiting
+            self._repeatable_until = asyncio.get_running_loop().time() + _STALE_SECONDS
+        self._begin(target.provider is not None)
+        return self
+
+    async def _connected(self, target: Target) -> None:
+        """Make a new connection. Raises UpstreamLostError."""
+        loop = asyncio.get_running_loop()
         try:
             if target.socket is not None:
-                _, self = await loop.create_unix_connection(cls, target.socket)
+                await loop.create_unix_connection(lambda: self, target.socket)
             else:
                 parts = urlsplit(target.url or "")
-                host = parts.netloc
-                if target.provider is not None:
-                    # SDKs, and so providers' documents, count it to the base URL.
-                    path = path.removeprefix("/v1")
-                path = parts.path.rstrip("/") + path
                 tls = _trust() if parts.scheme == "https" else None
                 port = parts.port or (80 if tls is None else 443)
                 async with asyncio.timeout(_PATIENCE):
-                    _, self = await loop.create_connection(cls, parts.hostname or "", port, ssl=tls)
+                    await loop.create_connection(lambda: self, parts.hostname or "", port, ssl=tls)
         except (OSError, UnicodeError) as error:
             raise UpstreamLostError(str(error)) from error
-        # Nothing that reads the answer, a capture included, sees the key that it may repeat.
-        self._key = key_filter(target.key)
-        if target.provider is not None:
+
+    def _begin(self, watched: bool) -> None:
+        """Send the request on the connection that there is."""
+        if watched:
             self._keep_watch()
-        try:
-            self._send(method, target.prefix + path, host, body, target)
-        except UnicodeError as error:
+        if self._transport is not None:
+            self._transport.write(self._request)
+        if self._repeatable_until is None:
+            self._request = b""
+
+    async def _again(self) -> bool:
+        """Send the request on a new connection if the kept one had ended while it waited; else False."""
+        until, connect = self._repeatable_until, self._connect
+        if until is None or connect is None or asyncio.get_running_loop().time() > until:
+            return False
+        # Where the caller gives up meanwhile, the next call tries again.
+        await connect()
+        if self._repeatable_until is None:
             self.abort()
-            raise UpstreamLostError("the request cannot be written") from error
-        return self
+            return False
+        self._repeatable_until = None
+        self._lost = False
+        self._begin(watched=True)
+        return True
 
     def _keep_watch(self) -> None:
         """Have the system probe the connection, and give it up when nothing comes for too long."""
@@ -147,17 +209,18 @@ class Upstream(asyncio.Protocol):
             return
         self._listener = loop.call_at(self._heard + _LONGEST_SILENCE, self._listen)
 
-    def _send(self, method: str, path: str, host: str, body: bytes, target: Target) -> None:
-        """Write the request; its headers are ours alone, nothing of the client's is passed on."""
-        lines = [f"{method} {path} HTTP/1.1", f"Host: {host}", "Connection: close", _AGENT]
+    def _written(self, method: str, path: str, host: str, body: bytes, target: Target) -> bytes:
+        """Return the request; its headers are ours alone, nothing of the client's is passed on."""
+        lines = [f"{method} {path} HTTP/1.1", f"Host: {host}", _AGENT]
+        if self._kept is None:
+            lines.append("Connection: close")
         if target.key:
             lines.append(f"Authorization: Bearer {target.key}")
         if target.provider is not None:
             lines.append(f"Via: 1.1 {PSEUDONYM}")
         if body:
             lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
-        if self._transport is not None:
-            self._transport.write("\r\n".join([*lines, "", ""]).encode("latin-1") + body)
+        return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
 
     async def __aenter__(self) -> Self:
         return self
@@ -165,10 +228,23 @@ class Upstream(asyncio.Protocol):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the exchange: a connection whose answer is whole is kept for the next, any other is ended."""
+        transport = self._transport
+        if self._kept is None or transport is None or not self._stays_open or transport.is_closing():
+            self.abort()
+            return
+        if self._paused:
+            transport.resume_reading()
+        self._transport = None
         self.abort()
+        self._kept.keep(self._where, transport)
 
     def abort(self) -> None:
         """End the connection at once; a waiting reader gets UpstreamLostError."""
+        self._repeatable_until = None
         if self._transport is not None and not self._transport.is_closing():
             self._transport.abort()
         if self._resume_timer is not None:
@@ -208,9 +284,10 @@ class Upstream(asyncio.Protocol):
             except TimeoutError:
                 return False
         while not self._headers_done:
-            if self._lost:
+            if not self._lost:
+                await self._wait()
+            elif not await self._again():
                 raise self._ended("the connection ended before the answer began")
-            await self._wait()
         return True
 
     async def read(self) -> bytes | None:
@@ -277,6 +354,8 @@ class Upstream(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse what arrived and wake the reader once for all of it."""
+        if self._repeatable_until is not None:
+            self._repeatable_until, self._request = None, b""
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError:
@@ -302,6 +381,10 @@ class Upstream(asyncio.Protocol):
 
     # httptools callbacks
 
+    def on_message_begin(self) -> None:
+        """End the connection after this exchange if what begins is a second answer to its one request."""
+        self._stays_open = False
+
     def on_header(self, name: bytes, value: bytes) -> None:
         """Keep one header, its name in lower case."""
         self._header_bytes += len(name) + len(value)
@@ -322,6 +405,7 @@ class Upstream(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         """The answer is whole."""
+        self._stays_open = not self.complete and self._parser.should_keep_alive()
         self._completed()
 
     def _completed(self) -> None:

@@ -1,0 +1,89 @@
+"""Connections to other machines that wait for a next request: a new one costs round trips, with TLS more."""
+
+import asyncio
+from collections import deque
+
+IDLE_SECONDS = 20.0
+"""Servers keep an idle connection for 5 seconds (uvicorn) to some minutes; one that they end goes at once."""
+_MOST_EACH = 8
+_MOST = 64
+
+
+class KeptConnections:
+    """Idle connections by where they lead, those used last taken first; each request has its own."""
+
+    def __init__(self) -> None:
+        """Nothing is kept yet."""
+        self._waiting: dict[str, deque[_Waiting]] = {}
+        self._count = 0
+        self._closed = False
+
+    def __len__(self) -> int:
+        """Return how many are kept."""
+        return self._count
+
+    def take(self, where: str, protocol: asyncio.Protocol) -> asyncio.Transport | None:
+        """Return a connection that leads there with `protocol` set on it; None if there is none."""
+        waiting = self._waiting.get(where)
+        while waiting:
+            transport = waiting[-1].leave()
+            if not transport.is_closing():
+                transport.set_protocol(protocol)
+                return transport
+        return None
+
+    def keep(self, where: str, transport: asyncio.Transport) -> None:
+        """Keep a connection whose answer is whole, or end it where enough are kept."""
+        waiting = self._waiting.setdefault(where, deque())
+        full = self._closed or self._count >= _MOST or len(waiting) >= _MOST_EACH
+        if full or transport.is_closing() or transport.get_write_buffer_size():
+            transport.abort()
+        else:
+            waiting.append(_Waiting(self, where, transport))
+            self._count += 1
+        if not waiting:
+            del self._waiting[where]
+
+    def close(self) -> None:
+        """End all that wait; nothing is kept any more."""
+        self._closed = True
+        for waiting in list(self._waiting.values()):
+            for one in list(waiting):
+                one.leave().abort()
+
+    def remove(self, one: "_Waiting") -> None:
+        """Forget one that is taken or gone."""
+        waiting = self._waiting.get(one.where)
+        if waiting is not None and one in waiting:
+            waiting.remove(one)
+            self._count -= 1
+            if not waiting:
+                del self._waiting[one.where]
+
+
+class _Waiting(asyncio.Protocol):
+    """One idle connection; whatever comes on it unasked ends it."""
+
+    def __init__(self, kept: KeptConnections, where: str, transport: asyncio.Transport) -> None:
+        self.where = where
+        self._kept = kept
+        self._transport = transport
+        transport.set_protocol(self)
+        self._timer = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._end)
+
+    def leave(self) -> asyncio.Transport:
+        """Stop waiting and return the connection."""
+        self._timer.cancel()
+        self._kept.remove(self)
+        return self._transport
+
+    def _end(self) -> None:
+        self.leave().abort()
+
+    def data_received(self, data: bytes) -> None:
+        """End a connection on which somebody speaks unasked."""
+        self._end()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget what the other side ended."""
+        self.leave()
