@@ -8,6 +8,7 @@ import click
 from click.shell_completion import shell_complete
 
 from engine_host import __version__
+from engine_host.cli.autopsy.commands import autopsy
 from engine_host.cli.bench.doctor import doctor
 from engine_host.cli.bench.endpoint import endpoint
 from engine_host.cli.bench.kernels import bench
@@ -108,6 +109,7 @@ for _command in (
     top,
     doctor,
     diagnostics,
+    autopsy,
     run,
     launch,
     stop,

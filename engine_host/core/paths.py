@@ -76,6 +76,11 @@ class Folders:
         """The database of measured series."""
         return self.data / "telemetry.sqlite"
 
+    @property
+    def autopsies(self) -> Path:
+        """The records of engines that died."""
+        return self.data / "autopsies"
+
     def read_lock_owner(self) -> "LockOwner | None":
         """Read the note of the host that locked this data; None if there is none or it ended in order.
 

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.core.jobs import JobRunner
 from engine_host.core.keys.file import KeyFile
@@ -20,7 +19,7 @@ from engine_host.daemon.endpoint_target import target_of, target_of_plan
 from engine_host.daemon.public_endpoint import PublicEndpoint
 from engine_host.daemon.sources.first_readings import FirstReadings
 from engine_host.daemon.sources.machine import MachineSource
-from engine_host.daemon.sources.models import ModelFolders, demo_model
+from engine_host.daemon.sources.models import ModelFolders, demo_model, read_models_of
 from engine_host.engines.llamacpp.choice import LlamaCppServers
 from engine_host.engines.llamacpp.status import LlamaCppAdapter
 from engine_host.engines.manager import EngineManager
@@ -38,6 +37,9 @@ from engine_host.launch.proofs import KernelProofs
 from engine_host.launch.room import RoomCheck
 from engine_host.library.hub import Hub
 from engine_host.library.index import ModelIndex
+from engine_host.operations.autopsies.operations import AutopsyOperations
+from engine_host.operations.autopsies.recorder import FlightRecorder
+from engine_host.operations.autopsies.shelf import AutopsyShelf
 from engine_host.operations.deploy import DeployOperations
 from engine_host.operations.deploy_fit import DeployFit
 from engine_host.operations.endpoint.models import EndpointModelOperations
@@ -97,7 +99,6 @@ from engine_host.telemetry.machine import MachineMonitor, free_memory
 from engine_host.telemetry.sample_store import open_samples
 from engine_host.telemetry.sampler import Sampler
 
-_log = logging.getLogger(__name__)
 _OF_THE_ADDRESS = {"endpoint.host", "endpoint.port", "endpoint.tls_certificate", "endpoint.tls_key"}
 
 
@@ -250,6 +251,8 @@ class Host:
             self.engines.memory,
         )
         self._first_readings = FirstReadings(self.fit)
+        shelf, requests = AutopsyShelf(self._folders.autopsies), self.gateway.request_log
+        self._recorder = FlightRecorder(shelf, self._history, requests, self._gpus, self.fit, self._events)
         self._patch_tracker.stage = self.engines.stage
         installations = InstallationOperations(
             self._folders, self._jobs, self._events, self._log_buffer, self.installations, self.engines.alive
@@ -348,6 +351,7 @@ class Host:
                 self.gateway.prefixes,
                 self._folders.run,
             ),
+            AutopsyOperations(shelf, self._events),
             EnginePatchOperations(self._patch_tracker, self.engines, plans, bisections.refuse_others),
             self.fit,
             hub,
@@ -376,7 +380,7 @@ class Host:
             deploy,
         )
         await self.engines.adopt()
-        await self._read_models_of_engines()
+        await read_models_of(self.engines.alive(), self.model_index)
         await installations.recover()
         remove_stale_ledgers(self._folders.run, {engine.plan.id: engine for engine in self.engines.alive()})
         # No plan was made yet, so nothing but these engines needs a bundle that is old.
@@ -399,6 +403,7 @@ class Host:
         await self.gateway.aclose()
         await self.remote.close()
         await self.engines.close()
+        await self._recorder.close()
         await self._patch_tracker.close()
         await self._sampler.aclose()
         self._reaper.close()
@@ -441,18 +446,10 @@ class Host:
             or any(engine.keep for engine in self.engines.alive())
         )
 
-    async def _read_models_of_engines(self) -> None:
-        """Know what the models of engines taken up can do; who starts an engine has read its files."""
-        for engine in self.engines.alive():
-            try:
-                await self.model_index.find(engine.plan.model_path)
-            except HostError as error:
-                # It serves without: its files may be gone, or on a disk that is not there now.
-                _log.warning("the model of %s cannot be read: %s", engine.name, error.problem.sentence())
-
     def _engine_changed(self, event: EventBase) -> None:
         """Publish what changed; the first readings of a start are compared with its prediction."""
         self._events.publish(event)
+        self._recorder.take(event)
         if not isinstance(event, EngineReadingsEvent):
             return
         self._sampler.add_reading(event.engine, event.readings)

@@ -1,13 +1,19 @@
-"""The folders that models are looked for in, as the settings say now."""
+"""The folders that models are looked for in, as the settings say now; the models of engines taken up."""
 
+import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from engine_host.core.errors import HostError
 from engine_host.core.outside import files
 from engine_host.core.package_data import resources
 from engine_host.core.settings import SettingsFile
+from engine_host.library.index import ModelIndex
 from engine_host.library.scan import FoundModel, Place, find_models, other_programs
+from engine_host.protocol.engines import Engine
 from engine_host.protocol.models import ModelOrigin
+
+_log = logging.getLogger(__name__)
 
 
 class ModelFolders:
@@ -39,3 +45,13 @@ def demo_model() -> Path | None:
     """Return the GGUF file that comes with the program."""
     bundled = find_models([Place(resources() / "models", ModelOrigin.BUNDLED, "")])
     return next((one.path for one in bundled if one.path.suffix == ".gguf"), None)
+
+
+async def read_models_of(engines: Sequence[Engine], index: ModelIndex) -> None:
+    """Know what the models of engines taken up can do; who starts an engine has read its files."""
+    for engine in engines:
+        try:
+            await index.find(engine.plan.model_path)
+        except HostError as error:
+            # It serves without: its files may be gone, or on a disk that is not there now.
+            _log.warning("the model of %s cannot be read: %s", engine.name, error.problem.sentence())

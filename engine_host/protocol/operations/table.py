@@ -3,6 +3,7 @@
 from typing import Any
 
 from engine_host.protocol.base import Version
+from engine_host.protocol.bench.autopsy import AutopsyPage, OpenedAutopsy
 from engine_host.protocol.bench.diagnosis import Diagnosis, DiagnosisQuery
 from engine_host.protocol.bench.proofs import ProofPage, ProveKernels
 from engine_host.protocol.bench.quality import MeasureQuality, QualityPage
@@ -197,6 +198,21 @@ DIAGNOSE = Operation(
     "diagnosis", "GET", "/v1/diagnosis", DiagnosisQuery, Diagnosis,
     "Why engines were slow in the last minutes: causes with evidence, the gravest first.",
     reasons=(Reason.NOT_FOUND,), command="doctor")
+
+# How engines died
+
+AUTOPSIES = Operation(
+    "autopsies.list", "GET", "/v1/autopsies", Nothing, AutopsyPage,
+    "The records of engines that died, the newest first, and the files that cannot be read.",
+    command="autopsy", seconds=30)
+AUTOPSY = Operation(
+    "autopsies.show", "GET", "/v1/autopsies/{id}", Nothing, OpenedAutopsy,
+    "One of them: what was measured before the end, what ended the engine, what would have saved it.",
+    reasons=(Reason.NOT_FOUND, Reason.UNSUPPORTED), command="autopsy")
+REMOVE_AUTOPSY = Operation(
+    "autopsies.remove", "DELETE", "/v1/autopsies/{id}", Nothing, AutopsyPage,
+    "Remove one, also one that cannot be read; the answer is what is left.",
+    reasons=(Reason.NOT_FOUND, Reason.NOT_WRITABLE), command="autopsy", seconds=30)
 
 # Fit
 

@@ -31,6 +31,8 @@ from engine_host.launch.preflight.machine import MachineState
 from engine_host.launch.proofs import KernelProofs
 from engine_host.library.hub import Hub
 from engine_host.library.index import IndexedModel, ModelIndex
+from engine_host.operations.autopsies.operations import AutopsyOperations
+from engine_host.operations.autopsies.shelf import AutopsyShelf
 from engine_host.operations.deploy import DeployOperations
 from engine_host.operations.deploy_fit import DeployFit
 from engine_host.operations.endpoint.models import EndpointModelOperations
@@ -309,6 +311,7 @@ async def door() -> AsyncIterator[Door]:
             DiagnosisOperations(
                 built.manager.alive, built.manager.get, History(), PrefixLens(), Gpus(None), events
             ),
+            AutopsyOperations(AutopsyShelf(built.folders.autopsies), events),
             EnginePatchOperations(
                 EnginePatchTracker(events, built.folders.run),
                 built.manager,

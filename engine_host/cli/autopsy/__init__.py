@@ -1,0 +1,1 @@
+"""`sndr autopsy`: how engines died."""

@@ -1,0 +1,65 @@
+"""`sndr autopsy`: the records of engines that died, listed, opened and removed."""
+
+import click
+
+from engine_host.cli.autopsy.lines import list_lines, record_lines
+from engine_host.cli.output import Exit, Output, command
+from engine_host.cli.start.host import connected
+from engine_host.core.errors import HostError
+from engine_host.protocol.bench.autopsy import AutopsyPage
+from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.operations import table as ops
+
+
+@click.command("autopsy")
+@click.argument("record", metavar="[ID]", required=False)
+@click.option("--remove", is_flag=True, help="Remove this record, also one that cannot be read.")
+@command
+def autopsy(out: Output, record: str | None, remove: bool) -> Exit | None:
+    """List the engines that died, or say of one what ended it, what held memory and what would have saved it.
+
+    ID is the id of a record, the beginning of one, or an engine by its id or name: its newest record then.
+    The host saves a record whenever an engine dies, and keeps the newest 20.
+    """
+    if remove and record is None:
+        raise click.UsageError("--remove needs the ID of a record: `sndr autopsy` lists them.")
+    with connected() as client:
+        page = client.call(ops.AUTOPSIES)
+        if record is None:
+            out.result(page, list_lines(page))
+            return None
+        known = _whole_id(page, record, of_engines=not remove)
+        if remove:
+            left = client.call(ops.REMOVE_AUTOPSY, id=known)
+            out.result(left, f"Removed {known}.")
+            return None
+        opened = client.call(ops.AUTOPSY, id=known)
+    out.result(opened, record_lines(opened))
+    return None
+
+
+def _whole_id(page: AutopsyPage, said: str, *, of_engines: bool) -> str:
+    """The id that is meant. Raises HostError(not_found), HostError(conflict) for the beginning of several."""
+    ids = [*(one.id for one in page.autopsies), *(one.id for one in page.unreadable)]
+    if said in ids:
+        return said
+    begun = [one for one in ids if said and one.startswith(said)]
+    if len(begun) == 1:
+        return begun[0]
+    if begun:
+        raise HostError(
+            Reason.CONFLICT,
+            f"{said} is the beginning of {len(begun)} records.",
+            cause=f"They are {', '.join(begun[:5])}{' …' if len(begun) > 5 else ''}.",
+            fix=Fix(text="Give more of it.", command=f"sndr autopsy {begun[0]}"),
+        )
+    if of_engines:
+        for entry in page.autopsies:
+            if said in (entry.engine, entry.name):
+                return entry.id
+    raise HostError(
+        Reason.NOT_FOUND,
+        f"There is no autopsy {said}.",
+        cause="The newest 20 records are kept; an engine that was stopped, and did not die, has none.",
+        fix=Fix(text="See which there are.", command="sndr autopsy"),
+    )

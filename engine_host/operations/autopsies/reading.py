@@ -1,0 +1,219 @@
+"""Read a record: what ended the engine, what held memory, how the curves ended, what would have saved it.
+
+Pure: a record in, sentences out.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from engine_host.operations.measurements.slow_causes import Measured, busy_of, causes_of
+from engine_host.protocol.base import Severity
+from engine_host.protocol.bench.autopsy import (
+    Autopsy,
+    AutopsyReading,
+    CurveEnd,
+    Ending,
+    HeldMemory,
+    Knob,
+    RecordedSeries,
+)
+from engine_host.protocol.bench.diagnosis import SlowReason
+from engine_host.protocol.errors import Fix, Reason
+
+_FULL = 0.95
+_BEFORE = 60.0
+_MOST_KNOBS = 8
+_OF_MEMORY = {SlowReason.KV_FULL, SlowReason.PREEMPTED, SlowReason.RAM_SHORT}
+_MEMORY_RAN_OUT = {Ending.MAIN_MEMORY, Ending.GPU_MEMORY}
+
+
+def read(record: Autopsy) -> AutopsyReading:
+    """Return what a record says."""
+    ending, sentence = end_of(record)
+    return AutopsyReading(
+        ending=ending,
+        sentence=sentence,
+        held=tuple(_held(record)),
+        curve=tuple(_curve(record)),
+        knobs=tuple(_knobs(record, ending))[:_MOST_KNOBS],
+        not_measured=tuple(_not_measured(record)),
+    )
+
+
+def end_of(record: Autopsy) -> tuple[Ending, str]:
+    """Return the kind of the end, and a sentence about it."""
+    problem = record.engine.problem
+    reason = problem.reason if problem is not None else None
+    when = "while it served" if record.engine.ready_at is not None else "while it started"
+    if record.signal == "SIGKILL":
+        return _killed(record, when)
+    if reason is Reason.OUT_OF_MEMORY:
+        where = Ending.GPU_MEMORY if _computes_on_gpus(record) else Ending.MAIN_MEMORY
+        memory = "a GPU's memory" if where is Ending.GPU_MEMORY else "main memory"
+        said = problem.evidence.get("line") if problem is not None else None
+        return where, f"An allocation in {memory} failed {when}." + (f" It said: {said}" if said else "")
+    if record.signal is not None:
+        return Ending.CRASHED, f"It crashed ({record.signal}) {when}."
+    told = problem.message if problem is not None else "It ended."
+    return Ending.EXITED, f"{told} That was {when}."
+
+
+def _killed(record: Autopsy, when: str) -> tuple[Ending, str]:
+    """Tell the kernel's killer from a person: SIGKILL leaves no word in a log."""
+    share = _last_ram_share(record)
+    full = share is not None and share >= _FULL
+    measured = "" if share is None else f" RAM was {share:.0%} full at the last sample."
+    if record.oom_kills:
+        return Ending.MAIN_MEMORY, (
+            f"SIGKILL {when}, as the kernel's out-of-memory killer ended {record.oom_kills}"
+            f" {'process' if record.oom_kills == 1 else 'processes'} of this machine.{measured}"
+        )
+    if full:
+        counted = (
+            "" if record.oom_kills is None else " The kernel ended nothing; systemd-oomd or earlyoom may."
+        )
+        return Ending.MAIN_MEMORY, f"SIGKILL {when}.{measured}{counted}"
+    if record.oom_kills == 0:
+        return Ending.KILLED, (
+            f"Somebody ended it with SIGKILL {when}: the kernel's out-of-memory killer ended nothing."
+            + measured
+        )
+    if share is None:
+        return Ending.KILLED, (
+            f"SIGKILL {when}. Neither RAM nor the kernel's out-of-memory killer was measured, so who sent it"
+            " is not known."
+        )
+    return Ending.KILLED, (
+        f"SIGKILL {when}.{measured} Somebody ended it, unless memory ran out within the last second."
+    )
+
+
+def _held(record: Autopsy) -> Iterator[HeldMemory]:
+    engine = record.engine
+    for what, size in sorted(engine.buffers.items(), key=lambda one: -one[1]):
+        yield HeldMemory(what=what, bytes=size, source="the engine's log")
+    if not engine.buffers and record.fit is not None:
+        for device in record.fit.devices:
+            for part in sorted(device.parts, key=lambda one: -one.size):
+                if part.size > 0:
+                    yield HeldMemory(
+                        what=f"{device.name} {part.name}", bytes=part.size, source="computed (sndr fit)"
+                    )
+    readings = engine.readings
+    if readings is not None and readings.memory is not None:
+        files = readings.memory_of_files
+        yield HeldMemory(what="RAM of its processes", bytes=readings.memory, source="operating system")
+        if files:
+            yield HeldMemory(what="of it pages of files", bytes=files, source="operating system")
+    if (used := _last(record, "ram.used")) is not None:
+        yield HeldMemory(what="RAM of everything", bytes=round(used), source="operating system")
+    for gpu in record.gpus:
+        if (vram := _last(record, f"gpu.{gpu.index}.memory.used")) is not None:
+            yield HeldMemory(
+                what=f"VRAM of GPU {gpu.index} before the end", bytes=round(vram), source="NVIDIA driver"
+            )
+        for holder in gpu.holders:
+            if holder.memory:
+                yield HeldMemory(
+                    what=f"GPU {gpu.index}: {holder.name or 'a process'} (pid {holder.pid}), not this engine",
+                    bytes=holder.memory,
+                    source="NVIDIA driver",
+                )
+
+
+def _curve(record: Autopsy) -> Iterator[CurveEnd]:
+    own = f"engine.{record.engine.id}."
+    wanted = ["ram.used", *(f"gpu.{gpu.index}.memory.used" for gpu in record.gpus)]
+    wanted += [own + name for name in ("memory", "kv.share", "requests.running", "requests.waiting")]
+    by_name = {series.name: series for series in record.series}
+    for name in wanted:
+        if (series := by_name.get(name)) is not None and (end := _end_of_curve(series, record.step)):
+            yield end
+
+
+def _end_of_curve(series: RecordedSeries, step: float) -> CurveEnd | None:
+    known = [(place, value) for place, value in enumerate(series.values) if value is not None]
+    if not known:
+        return None
+    last_at, last = known[-1]
+    back = _BEFORE / step
+    before_at, before = next((place, value) for place, value in known if last_at - place <= back)
+    return CurveEnd(
+        name=series.name,
+        title=series.title,
+        unit=series.unit,
+        before=before,
+        before_seconds=(last_at - before_at) * step,
+        highest=max(value for _, value in known),
+        last=last,
+    )
+
+
+def _knobs(record: Autopsy, ending: Ending) -> Iterator[Knob]:
+    engine, problem = record.engine, record.engine.problem
+    if ending is Ending.KILLED:
+        return
+    if ending in _MEMORY_RAN_OUT:
+        if record.fit is not None:
+            for change in record.fit.changes:
+                command = f"sndr fit {engine.plan.model} {change.option}" if change.option else None
+                yield Knob(
+                    text=change.text,
+                    saves=change.saves,
+                    enough=change.fits,
+                    fix=Fix(text=change.text, command=command),
+                )
+            for advice in record.fit.advice:
+                if advice.severity is not Severity.INFO:
+                    yield Knob(text=f"{advice.message} {advice.fix}")
+        measured = Measured({one.name: one.values for one in _on_one_grid(record)}, record.step, record.gpus)
+        for cause in causes_of(busy_of(engine, measured), measured):
+            if cause.reason in _OF_MEMORY and cause.fix is not None:
+                yield Knob(text=f"{cause.sentence} {cause.fix.text}", fix=cause.fix)
+    patches = engine.plan.patches.chosen if engine.plan.patches is not None else ()
+    if patches and ending is Ending.CRASHED:
+        text = f"It ran with {len(patches)} patches: try the start without them, or find the one."
+        yield Knob(
+            text=text, fix=Fix(text=text, command=f"sndr patches bisect {engine.plan.model} --check answers")
+        )
+    if problem is not None and problem.fix is not None:
+        yield Knob(text=problem.fix.text, fix=problem.fix)
+
+
+def _on_one_grid(record: Autopsy) -> Sequence[RecordedSeries]:
+    first = min((one.first for one in record.series), default=0.0)
+    return [
+        one.model_copy(update={"values": (None,) * round((one.first - first) / record.step) + one.values})
+        for one in record.series
+    ]
+
+
+def _not_measured(record: Autopsy) -> Iterator[str]:
+    own = f"engine.{record.engine.id}."
+    if not any(series.name.startswith(own) for series in record.series):
+        yield "series of the engine: it ended before its first readings"
+    if not any(series.name.startswith("ram.") for series in record.series):
+        yield "RAM"
+    if not record.gpus:
+        yield "GPUs: none is listed"
+    if record.signal == "SIGKILL" and record.oom_kills is None:
+        yield "the kernel's out-of-memory killer: this system does not count it"
+    if record.fit is None:
+        yield "what the start needed: its model could not be looked at"
+
+
+def _computes_on_gpus(record: Autopsy) -> bool:
+    return bool(record.engine.plan.gpus) or any(
+        series.name.endswith(".memory.used") and series.name.startswith("gpu.") for series in record.series
+    )
+
+
+def _last(record: Autopsy, name: str) -> float | None:
+    for series in record.series:
+        if series.name == name:
+            return next((value for value in reversed(series.values) if value is not None), None)
+    return None
+
+
+def _last_ram_share(record: Autopsy) -> float | None:
+    used, total = _last(record, "ram.used"), _last(record, "ram.total")
+    return used / total if used is not None and total else None

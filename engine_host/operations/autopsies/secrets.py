@@ -1,0 +1,55 @@
+"""Take keys, and the values of a person's variables, out of a record that may be handed on."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from engine_host.core.outside.secret_texts import HIDDEN, redacted
+from engine_host.protocol.launch.plans import LaunchPlan
+
+_SHORTEST = 6
+# Options whose next word is a key; `--tokenizer` and `--max-num-batched-tokens` are none.
+_SECRET_OPTION = re.compile(r"--?[\w-]*(?:key|token|password|secret|credential)(?:-file)?", re.IGNORECASE)
+_SECRET_NAME = re.compile(r"auth|key|token|secret|password|credential|cookie", re.IGNORECASE)
+# Variables of engines and their libraries: they say how memory is used, and hold no account of anybody.
+_OF_ENGINES = re.compile(
+    r"(?:VLLM|CUDA|PYTORCH|TORCH|TRITON|NCCL|GGML|LLAMA|OMP|MKL|HIP|ROCR|TMPDIR)(?:_\w+)?", re.ASCII
+)
+
+
+def without_secrets(content: Any, plan: LaunchPlan) -> Any:
+    """Return what JSON can hold with every text of it redacted; `plan` names what a person gave the start."""
+    # The longest first: one may be a part of another.
+    hidden = sorted({value for value in _given(plan) if len(value) >= _SHORTEST}, key=len, reverse=True)
+    return _walked(content, hidden)
+
+
+def _given(plan: LaunchPlan) -> Iterator[str]:
+    """The values of variables that a person set, and what follows an option for a key."""
+    for setting in plan.settings:
+        if setting.name == "variables" and isinstance(setting.value, tuple | list):
+            for name, _, value in (str(word).partition("=") for word in setting.value):
+                if not _is_harmless(name):
+                    yield value
+    # What the program itself sets are paths and switches, which the rest of the record is about.
+    yield from (value for name, value in plan.environment.items() if _SECRET_NAME.search(name))
+    for option, value in zip(plan.argv, plan.argv[1:], strict=False):
+        if _SECRET_OPTION.fullmatch(option):
+            yield value
+
+
+def _is_harmless(name: str) -> bool:
+    return bool(_OF_ENGINES.fullmatch(name)) and not _SECRET_NAME.search(name)
+
+
+def _walked(value: Any, hidden: list[str]) -> Any:
+    if isinstance(value, str):
+        for one in hidden:
+            value = value.replace(one, HIDDEN)
+        return redacted(value)
+    if isinstance(value, dict):
+        return {name: _walked(inner, hidden) for name, inner in value.items()}
+    if isinstance(value, list):
+        # Most of a record are numbers.
+        return [_walked(inner, hidden) if isinstance(inner, str | dict | list) else inner for inner in value]
+    return value

@@ -1,0 +1,70 @@
+"""`sndr autopsy` against a host of canned answers."""
+
+from collections.abc import Callable
+from typing import Any
+
+from engine_host.operations.autopsies.reading import read
+from engine_host.protocol.bench.autopsy import AutopsyEntry, AutopsyPage, OpenedAutopsy, UnreadableAutopsy
+from tests.unit.cli.fake_host import FakeHost
+from tests.unit.operations.autopsies.samples import ID, record, series
+
+Sndr = Callable[..., tuple[int, str, str]]
+OTHER = "20260102-030405-bbbbbb"
+
+
+def entry(**fields: Any) -> AutopsyEntry:
+    made = record()
+    reading = read(made)
+    plain = {
+        "id": ID,
+        "at": made.at,
+        "engine": "engine-1",
+        "name": "demo",
+        "model": "m",
+        "ending": reading.ending,
+        "sentence": reading.sentence,
+        "bytes": 10,
+    }
+    return AutopsyEntry.model_validate(plain | fields)
+
+
+def listed(host: FakeHost, *found: AutopsyEntry, unreadable: tuple[UnreadableAutopsy, ...] = ()) -> None:
+    page = AutopsyPage(seq=0, folder="/f", autopsies=found, unreadable=unreadable)
+    host.answers["GET /v1/autopsies"] = (200, page.model_dump(mode="json"))
+
+
+def test_without_any_it_says_when_there_will_be(host: FakeHost, sndr: Sndr) -> None:
+    listed(host)
+    assert "No engine died." in sndr("autopsy")[1]
+    assert sndr("autopsy", ID)[0] == 4
+    assert sndr("autopsy", "--remove")[0] == 2
+
+
+def test_one_is_found_by_its_beginning_or_its_engine(host: FakeHost, sndr: Sndr) -> None:
+    listed(host, entry(), entry(id=OTHER, name="other"))
+    made = record(
+        exit_code=-9,
+        signal="SIGKILL",
+        series=(series("ram.used", 1.0, 2.0),),
+        engine={"last_lines": ["the \x1b[31mend"], "buffers": {"CPU KV": 1 << 20}},
+    )
+    opened = OpenedAutopsy(record=made, reading=read(made))
+    host.answers[f"GET /v1/autopsies/{ID}"] = (200, opened.model_dump(mode="json"))
+    for said in (ID, ID[:-3], "demo", "engine-1"):
+        code, out, _ = sndr("autopsy", said)
+        assert code == 0
+        assert "1.0 MiB  CPU KV (the engine's log)" in out
+        assert "ram.used: 1 B → 2 B in the last 1.0 s" in out
+        assert "\x1b" not in out
+    code, _, err = sndr("autopsy", "2026")
+    assert code == 6
+    assert "beginning of 2 records" in err
+
+
+def test_what_cannot_be_read_is_listed_and_removed(host: FakeHost, sndr: Sndr) -> None:
+    listed(host, unreadable=(UnreadableAutopsy(id=OTHER, why="it is \x1b[31mnot JSON."),))
+    out = sndr("autopsy")[1]
+    assert f"{OTHER}  cannot be read" in out
+    assert "\x1b" not in out
+    host.answers[f"DELETE /v1/autopsies/{OTHER}"] = host.answers["GET /v1/autopsies"]
+    assert f"Removed {OTHER}." in sndr("autopsy", OTHER, "--remove")[1]

@@ -1,0 +1,106 @@
+"""The reading of a record: who ended it, what held memory, how the curves ended, which knob."""
+
+from typing import Any
+
+import pytest
+
+from engine_host.operations.autopsies.reading import read
+from engine_host.protocol.bench.autopsy import Autopsy, Ending
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.host import Gpu, GpuHolder
+from engine_host.protocol.launch.fit import Change, FitReport, Verdict
+from engine_host.protocol.launch.plans import EngineKind
+from tests.unit.operations.autopsies.samples import GIB, problem, record, series
+
+FULL = (series("ram.used", 9.0, 98.0), series("ram.total", 100.0, 100.0))
+CALM = (series("ram.used", 9.0, 10.0), series("ram.total", 100.0, 100.0))
+FIT = FitReport(
+    model="m",
+    engine=EngineKind.LLAMA_CPP,
+    kv="f16",
+    context=128,
+    streams=1,
+    tensor_parallel=1,
+    verdict=Verdict.DOES_NOT_FIT,
+    changes=(Change(id="kv", text="Take q8_0.", saves=1 << 30, fits=True, option="--kv q8_0"),),
+)
+
+
+def killed(**fields: Any) -> Autopsy:
+    return record(exit_code=-9, signal="SIGKILL", **fields)
+
+
+@pytest.mark.parametrize(
+    ("made", "ending", "words"),
+    [
+        (killed(oom_kills=1, series=CALM), Ending.MAIN_MEMORY, "out-of-memory killer ended 1 process"),
+        (killed(oom_kills=0, series=CALM), Ending.KILLED, "Somebody ended it"),
+        (killed(oom_kills=0, series=FULL), Ending.MAIN_MEMORY, "systemd-oomd or earlyoom"),
+        (killed(series=FULL), Ending.MAIN_MEMORY, "RAM was 98% full"),
+        (killed(series=CALM), Ending.KILLED, "RAM was 10% full"),
+        (killed(), Ending.KILLED, "is not known"),
+        (record(), Ending.MAIN_MEMORY, "An allocation in main memory failed while it served"),
+        (record(plan={"gpus": ["GPU-1"]}), Ending.GPU_MEMORY, "a GPU's memory"),
+        (record(engine={"ready_at": None}), Ending.MAIN_MEMORY, "while it started"),
+        (
+            record(exit_code=-11, signal="SIGSEGV", engine={"problem": problem(Reason.ENGINE_CRASHED)}),
+            Ending.CRASHED,
+            "SIGSEGV",
+        ),
+        (record(engine={"problem": problem(Reason.PORT_IN_USE)}), Ending.EXITED, "It ended."),
+        (record(engine={"problem": None}), Ending.EXITED, "It ended."),
+    ],
+)
+def test_the_end_is_told_from_what_was_measured(made: Autopsy, ending: Ending, words: str) -> None:
+    reading = read(made)
+    assert reading.ending is ending
+    assert words in reading.sentence
+
+
+def test_the_knob_is_what_fits_and_nobody_is_told_to_turn_one_that_ended_nothing() -> None:
+    knobs = read(record(fit=FIT)).knobs
+    assert (knobs[0].text, knobs[0].saves, knobs[0].enough) == ("Take q8_0.", 1 << 30, True)
+    assert knobs[0].fix is not None
+    assert knobs[0].fix.command == "sndr fit m --kv q8_0"
+    assert knobs[-1].text == "Do less."
+    assert read(killed(oom_kills=0, series=CALM, fit=FIT)).knobs == ()
+
+
+def test_a_full_kv_cache_before_the_end_is_named() -> None:
+    work = (
+        series("engine.e.requests.running", 1, 1, unit="requests"),
+        series("engine.e.kv.share", 0.99, 1.0),
+    )
+    assert any("KV cache was full" in knob.text for knob in read(record(series=work)).knobs)
+
+
+def test_the_curve_before_the_end_goes_a_minute_back() -> None:
+    rising = series("ram.used", *[float(second) for second in range(200)], None)
+    (curve,) = read(record(series=(rising,))).curve
+    assert (curve.before, curve.before_seconds, curve.last, curve.highest) == (139.0, 60.0, 199.0, 199.0)
+    assert read(record(series=(series("ram.used", None), series("ram.total")))).curve == ()
+
+
+def test_what_held_memory_and_what_nobody_measured() -> None:
+    gpu = Gpu(
+        index=0,
+        uuid="GPU-1",
+        name="a card",
+        memory_total=24,
+        memory_used=9,
+        holders=(GpuHolder(pid=7, name="game", memory=9), GpuHolder(pid=8)),
+    )
+    made = record(
+        engine={"buffers": {"CPU KV": 1, "CPU model": 5}},
+        gpus=(gpu,),
+        series=(series("gpu.0.memory.used", 23 * GIB),),
+    )
+    reading = read(made)
+    assert [part.what for part in reading.held] == [
+        "CPU model",
+        "CPU KV",
+        "VRAM of GPU 0 before the end",
+        "GPU 0: game (pid 7), not this engine",
+    ]
+    assert any("before its first readings" in what for what in reading.not_measured)
+    assert "RAM" in reading.not_measured
