@@ -97,6 +97,14 @@ def _logs(context: PageContext) -> Page:
     return LogsView(context.logs)
 
 
+def _doctor(context: PageContext) -> Page:
+    from sndr_gui.models.doctor.page import DoctorModel
+    from sndr_gui.views.doctor.page import DoctorView
+
+    model = DoctorModel(context.session)
+    return DoctorView(model, context.go, context.open_log, context.actions.apply_fix)
+
+
 def _settings(context: PageContext) -> Page:
     from sndr_gui.views.settings.page import SettingsView
 
@@ -134,6 +142,7 @@ GROUPS = (
         PageEntry("patches", "Patches", "layers", "Ctrl+8", _patches),
         PageEntry("monitor", "Monitor", "activity", "Ctrl+9", _monitor),
         PageEntry("logs", "Logs", "terminal", "Ctrl+0", _logs),
+        PageEntry("doctor", "Doctor", "first-aid", "Ctrl+Shift+D", _doctor),
     ),
     (PageEntry("fit", "Fit", "box", "Ctrl+Shift+F", _fit),),
     (PageEntry("hosts", "Hosts", "server", "Ctrl+Shift+H", _hosts, here=True),),

@@ -27,6 +27,7 @@ from engine_host.api.routes import available
 from engine_host.core.errors import HostError
 from engine_host.operations.performs import functions, performs
 from engine_host.protocol.base import Version
+from engine_host.protocol.bench.diagnosis import Diagnosis, DiagnosisQuery
 from engine_host.protocol.engines import (
     Engine,
     EnginePage,
@@ -107,6 +108,7 @@ class FakeHost(FakeEndpoint, FakeRemoteHosts, FakeRemoteWork):
         self.patch: PatchDetail = samples.patch_detail()
         self.applies: EnginePatches = samples.applies()
         self.telemetry: TelemetryPage = samples.telemetry()
+        self.diagnosis: Callable[[DiagnosisQuery], Diagnosis] = samples.diagnosis
         self.log_lines: list[LogLine] = samples.log_lines()
         self.plan: LaunchPlan = samples.plan()
         self.plan_gate: asyncio.Event | None = None
@@ -356,6 +358,10 @@ class FakeHost(FakeEndpoint, FakeRemoteHosts, FakeRemoteWork):
     @performs(ops.TELEMETRY)
     def _telemetry(self, _asked: TelemetryQuery) -> TelemetryPage:
         return self.telemetry.model_copy(update={"seq": self.seq})
+
+    @performs(ops.DIAGNOSE)
+    def _diagnose(self, asked: DiagnosisQuery) -> Diagnosis:
+        return self.diagnosis(asked)
 
     @performs(ops.JOBS)
     def _jobs(self) -> JobPage:

@@ -5,6 +5,7 @@ import time
 from typing import Any
 
 from engine_host.protocol.base import Severity
+from engine_host.protocol.bench.diagnosis import Diagnosis, DiagnosisQuery, SlowCause
 from engine_host.protocol.endpoint.on_demand import OnDemandModel, OnDemandState
 from engine_host.protocol.engines import (
     Engine,
@@ -379,6 +380,16 @@ def telemetry() -> TelemetryPage:
             series("engine.engine-1.kv.share", "share", "KV cache filled", 0.4),
             series("engine.engine-1.decode_rate", "tokens/s", "Decode", 140.0),
         ),
+    )
+
+
+def diagnosis(asked: DiagnosisQuery, *causes: SlowCause, worked: float = 42.0) -> Diagnosis:
+    """Return the diagnosis of one engine that worked, with these causes."""
+    return Diagnosis(
+        seconds=asked.minutes * 60,
+        busy={"sndr-demo": worked},
+        causes=causes,
+        not_measured=("GPUs: none is listed",),
     )
 
 

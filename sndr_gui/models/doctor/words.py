@@ -1,0 +1,100 @@
+"""Causes and reasons in a few words, and the page of the window on which something can be done about each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine_host.protocol.bench.diagnosis import SlowCause, SlowReason
+from engine_host.protocol.errors import Reason
+from sndr_gui.kit.formats import duration
+
+SPANS = (
+    ("the last minute", 1.0),
+    ("the last 10 minutes", 10.0),
+    ("the last hour", 60.0),
+    ("the last day", 1440.0),
+    ("the last week", 10_080.0),
+)
+"""How far back to look, in minutes."""
+
+
+def span_words(minutes: float) -> str:
+    """Return the time looked at, as it is offered; one that is not is told as a length."""
+    return next((words for words, known in SPANS if known == minutes), f"the last {duration(minutes * 60)}")
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """The page on which a cause can be looked at or mended."""
+
+    page: str
+    button: str
+
+
+_FIT, _LAUNCH, _MONITOR = (
+    Remedy("fit", "Open Fit"),
+    Remedy("launch", "Open Launch"),
+    Remedy("monitor", "Open Monitor"),
+)
+_CAUSES = {
+    SlowReason.THROTTLED: ("GPU slowed down", _MONITOR),
+    SlowReason.PCIE_NARROW: ("Narrow PCIe link", _MONITOR),
+    SlowReason.CPU_BUSY: ("Processors busy", _MONITOR),
+    SlowReason.RAM_SHORT: ("RAM full", _MONITOR),
+    SlowReason.QUEUED: ("Requests queue", _FIT),
+    SlowReason.KV_FULL: ("KV cache full", _FIT),
+    SlowReason.PREEMPTED: ("Requests preempted", _FIT),
+    SlowReason.PREFIX_MISSED: ("Prompts read again", _MONITOR),
+    SlowReason.DRAFTS_REFUSED: ("Drafts refused", _LAUNCH),
+    SlowReason.EAGER: ("No compiled graphs", _LAUNCH),
+}
+_REASONS = {
+    Reason.ENGINE_CRASHED: "crashed",
+    Reason.ENGINE_START_TIMEOUT: "cold start took too long",
+    Reason.ENGINE_UNUSABLE: "driver or library",
+    Reason.FLAG_UNSUPPORTED: "unknown argument",
+    Reason.GGUF_TOO_NEW: "newer than the engine",
+    Reason.GGUF_TRUNCATED: "corrupt file",
+    Reason.ILLEGAL_INSTRUCTION: "wrong processor",
+    Reason.MODEL_ARCHITECTURE_UNKNOWN: "unknown architecture",
+    Reason.MODEL_FILE_DAMAGED: "corrupt file",
+    Reason.MODEL_FILE_MISSING: "missing file",
+    Reason.MODEL_WEIGHTS_MISMATCH: "architecture has drifted",
+    Reason.PORT_IN_USE: "port in use",
+}
+
+
+def title_of(cause: SlowCause) -> str:
+    """Return a cause in two or three words."""
+    known = _CAUSES.get(cause.reason)
+    return known[0] if known is not None else cause.reason.value.replace("_", " ").capitalize()
+
+
+def remedy_of(cause: SlowCause) -> Remedy:
+    """Return the page where something can be done about a cause."""
+    known = _CAUSES.get(cause.reason)
+    return known[1] if known is not None else _MONITOR
+
+
+def reason_words(reason: Reason) -> str:
+    """Return the reason of a failure in two or three words."""
+    return _REASONS.get(reason, reason.value.replace("_", " "))
+
+
+def evidence_words(cause: SlowCause) -> str:
+    """Return what was measured, as names with their figures."""
+    parts = [
+        f"{name.replace('_', ' ')} {value:,.4g}"
+        if isinstance(value, float)
+        else f"{name.replace('_', ' ')} {value}"
+        for name, value in cause.evidence.items()
+    ]
+    return "  ·  ".join(parts)
+
+
+def fix_words(cause: SlowCause) -> str:
+    """Return what would help, with the settings that do it."""
+    if cause.fix is None:
+        return ""
+    settings = " ".join(f"--set {name}={str(value).lower()}" for name, value in cause.fix.settings.items())
+    return f"{cause.fix.text} ({settings})" if settings else cause.fix.text

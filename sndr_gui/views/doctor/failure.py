@@ -1,0 +1,92 @@
+"""The last start that failed: its reason, the lines of its log that tell it, and what to do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from engine_host.protocol.engines import Engine
+from engine_host.protocol.errors import Problem
+from engine_host.protocol.launch.plans import Finding
+from sndr_gui.models.doctor.page import DoctorModel
+from sndr_gui.models.doctor.words import reason_words
+from sndr_gui.models.engine.choice import state_word
+from sndr_gui.models.engine.start import build_of
+from sndr_gui.views.widgets.cards import Card
+from sndr_gui.views.widgets.copying import CopyField
+from sndr_gui.views.widgets.labels import badge, set_text, text
+from sndr_gui.views.widgets.problems import ProblemBox
+
+_COLD = (
+    "A first start reads the whole model from the disk; vLLM compiles and captures graphs besides. Minutes "
+    "are normal, and the next start finds most of it in a cache. If it fails, the reason will stand here."
+)
+
+
+class FailureCard(Card):
+    """Why the last start failed; a start that only takes its time is said to be well."""
+
+    def __init__(
+        self,
+        model: DoctorModel,
+        open_log: Callable[[str], object],
+        apply_fix: Callable[[Problem | Finding], object],
+    ) -> None:
+        self.reason = badge("", "bad")
+        super().__init__("Why did it fail?", self.reason)
+        self._model, self._open_log = model, open_log
+        self.cold = ProblemBox("info")
+        self.about = text("", "muted", wrap=True)
+        self.failure = ProblemBox("error", apply_fix)
+        self.failure.log.show()
+        self.failure.log_wanted.connect(self._on_log_wanted)
+        self.command = CopyField("", "the command that shows the log")
+        for part in (self.cold, self.about, self.failure, self.command):
+            self.body.addWidget(part)
+
+    def refresh(self) -> None:
+        """Show the last start that failed, and those that are under way."""
+        failed, starting = self._model.failed, self._model.starting
+        self.setVisible(not self._model.knows_nothing)
+        self.cold.setVisible(bool(starting))
+        if starting:
+            self.cold.show_sentence("  ".join(map(_progress, starting)), _COLD)
+        for part in (self.reason, self.failure, self.command):
+            part.setVisible(failed is not None)
+        if failed is None:
+            set_text(self.about, "No start has failed that this host remembers.")
+            return
+        set_text(self.about, self._told(failed))
+        self.command.set_content(f"sndr logs {failed.id}")
+        lines = failed.decisive_lines
+        if failed.problem is not None:
+            set_text(self.reason, reason_words(failed.problem.reason))
+            self.failure.show_problem(failed.problem, lines)
+        else:
+            set_text(self.reason, "ended")
+            self.failure.show_sentence(f"{failed.name} ended.", "", lines)
+
+    def _told(self, failed: Engine) -> str:
+        said = f"{failed.name} ({failed.id}), {build_of(failed)}, started {_moment(failed.created_at)}."
+        later = self._model.later(failed)
+        if later is not None:
+            said += f" It was started again {_moment(later.created_at)} and is {state_word(later)}."
+        return said
+
+    def _on_log_wanted(self) -> None:
+        if (failed := self._model.failed) is not None:
+            self._open_log(failed.id)
+
+
+def _progress(engine: Engine) -> str:
+    stage = engine.stages[-1] if engine.stages else None
+    what = (
+        ""
+        if stage is None
+        else f": {stage.name}, since {time.strftime('%H:%M:%S', time.localtime(stage.started_at))}"
+    )
+    return f"{engine.name} is starting and has not failed{what}."
+
+
+def _moment(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))

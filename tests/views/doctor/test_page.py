@@ -1,0 +1,180 @@
+"""The doctor: empty, healthy, slow, failed, starting, and what it asks the host for."""
+
+from functools import partial
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel
+
+from engine_host.protocol.bench.diagnosis import Diagnosis, DiagnosisQuery, SlowCause, SlowReason
+from engine_host.protocol.engines import EngineState
+from engine_host.protocol.errors import Fix, Problem, Reason
+from sndr_gui.models.doctor.words import reason_words, remedy_of, title_of
+from sndr_gui.views.doctor.page import DoctorView
+from sndr_gui.views.widgets.copying import CopyField
+from sndr_gui.views.window.pages import PAGES
+from tests.views.conftest import Stage
+from tests.views.samples import host as samples
+
+QUEUED = SlowCause(
+    reason=SlowReason.QUEUED,
+    engine="sndr-demo",
+    sentence="Requests waited for a free stream in 62% of the time.",
+    share=0.62,
+    evidence={"waiting_at_most": 9.0, "streams": 4.0},
+    fix=Fix(text="Start it with more streams.", command="sndr fit sndr-demo --streams 8"),
+)
+EAGER = SlowCause(
+    reason=SlowReason.EAGER,
+    engine="sndr-demo",
+    sentence="It was started without compiled graphs.",
+    share=0.3,
+    fix=Fix(text="Start it without this setting.", settings={"eager": False}),
+)
+LOG = (*(f"INFO loading {number}" for number in range(50)), "E cudaMalloc failed: out of memory", "INFO end")
+FULL = Problem(
+    reason=Reason.OUT_OF_MEMORY,
+    message="The memory did not suffice.",
+    cause="Weights and KV cache are larger than what is free.",
+    fix=Fix(text="Choose a smaller context."),
+    evidence={"line": "E cudaMalloc failed: out of memory"},
+)
+
+
+def doctor(stage: Stage) -> DoctorView:
+    stage.window.go("doctor")
+    page = stage.window.page
+    assert isinstance(page, DoctorView)
+    return page
+
+
+def words(page: DoctorView) -> str:
+    """Return all texts that are shown."""
+    return "\n".join(one.text() for one in page.findChildren(QLabel) if one.isVisible())
+
+
+async def test_an_empty_page_teaches(stage: Stage) -> None:
+    page = doctor(stage)
+    await stage.until(lambda: page.model.found)
+    assert page.empty.isVisible()
+    assert not page.slow.isVisible()
+    assert not page.failure.isVisible()
+    assert "measured and judged here" in page.empty.sentence.text()
+    command = page.empty.findChild(CopyField)
+    assert command is not None
+    assert command.label.text() == "sndr run --demo"
+
+
+async def test_causes_are_ranked_with_evidence_and_what_helps(stage: Stage) -> None:
+    stage.host.set_engine(samples.engine(EngineState.READY))
+    stage.host.diagnosis = partial(samples.diagnosis, worked=42.0)
+    page = doctor(stage)
+    await stage.until(lambda: page.model.found and not page.empty.isVisible())
+    assert "sndr-demo worked 42.0 s of the last 10 minutes." in words(page)
+    assert "Nothing that was measured slowed it down." in words(page)
+    assert "GPUs: none is listed" in page.not_measured.text()
+    assert "No start has failed" in words(page)
+    stage.host.diagnosis = lambda asked: samples.diagnosis(asked, QUEUED, EAGER)
+    await stage.until(page.again.isEnabled)
+    QTest.mouseClick(page.again, Qt.MouseButton.LeftButton)
+    await stage.until(lambda: len(page.causes.rows) == 2)
+    said = words(page)
+    assert "1. Requests queue  ·  sndr-demo" in said
+    assert "62 %" in said
+    assert "waiting at most 9  ·  streams 4" in said
+    assert "sndr fit sndr-demo --streams 8" in said
+    assert "Start it without this setting. (--set eager=false)" in said
+    assert "Nothing that was measured" not in said
+    first = page.causes.rows[0]
+    page.refresh()
+    assert page.causes.rows[0] is first, "the same causes keep their widgets, and the focus"
+    QTest.mouseClick(page.causes.rows[1].open, Qt.MouseButton.LeftButton)
+    assert stage.window.current == "launch"
+
+
+async def test_engine_and_time_are_chosen(stage: Stage) -> None:
+    stage.host.set_engine(samples.engine(EngineState.READY))
+    asked: list[tuple[str | None, float]] = []
+
+    def diagnose(query: DiagnosisQuery) -> Diagnosis:
+        asked.append((query.engine, query.minutes))
+        return samples.diagnosis(query)
+
+    stage.host.diagnosis = diagnose
+    page = doctor(stage)
+    await stage.until(lambda: page.engine.count() == 2 and asked)
+    assert page.command.label.text() == "sndr doctor"
+    page.engine.setCurrentIndex(1)
+    page.engine.activated.emit(1)
+    await stage.until(lambda: asked[-1] == ("engine-1", 10.0))
+    page.span.setCurrentIndex(2)
+    page.span.activated.emit(2)
+    await stage.until(lambda: asked[-1] == ("engine-1", 60.0))
+    assert page.command.label.text() == "sndr doctor sndr-demo --minutes 60"
+    await stage.until(lambda: not page.model.reading)
+
+
+async def test_a_failed_start_is_told_with_its_decisive_lines(stage: Stage) -> None:
+    failed = samples.engine(EngineState.FAILED, problem=FULL, last_lines=LOG)
+    stage.host.set_engine(failed)
+    page = doctor(stage)
+    await stage.until(lambda: page.failure.failure.isVisible())
+    said = words(page)
+    assert page.failure.reason.text() == "out of memory"
+    assert "Choose a smaller context." in said
+    assert "E cudaMalloc failed: out of memory" in said
+    assert "INFO loading 48" in said
+    assert "INFO loading 40" not in said
+    assert "sndr logs engine-1" in said
+    again = samples.engine(EngineState.READY, id="engine-2", created_at=failed.created_at + 60)
+    stage.host.set_engine(again)
+    await stage.until(lambda: "is running" in page.failure.about.text())
+    QTest.mouseClick(page.failure.failure.log, Qt.MouseButton.LeftButton)
+    assert stage.window.current == "logs"
+    assert stage.pages.logs.source == "engine-1"
+
+
+async def test_a_start_that_takes_its_time_is_well(stage: Stage) -> None:
+    stage.host.set_engine(samples.engine(EngineState.STARTING))
+    page = doctor(stage)
+    await stage.until(lambda: page.failure.cold.isVisible())
+    assert "is starting and has not failed: Load the weights" in words(page)
+    assert not page.failure.failure.isVisible()
+
+
+async def test_a_refusal_is_shown_and_hostile_words_are_words(stage: Stage) -> None:
+    hostile = "<b>evil</b> " * 50
+    engine = samples.engine(EngineState.READY, name=hostile)
+    stage.host.set_engine(engine)
+    cause = QUEUED.model_copy(update={"engine": hostile, "sentence": hostile, "evidence": {hostile: hostile}})
+    stage.host.diagnosis = lambda asked: samples.diagnosis(asked, cause)
+    page = doctor(stage)
+    await stage.until(lambda: page.causes.rows)
+    assert "<b>evil</b>" in words(page)
+    stage.host.refuse["/v1/diagnosis"] = Problem(reason=Reason.NOT_FOUND, message="No such engine.")
+    await stage.until(page.again.isEnabled)
+    page.again.click()
+    await stage.until(page.problem.isVisible)
+    assert "No such engine." in words(page)
+    await stage.until(lambda: not page.model.reading)
+
+
+async def test_without_a_host_nothing_can_be_asked(stage: Stage) -> None:
+    page = doctor(stage)
+    await stage.until(lambda: page.model.found)
+    await stage.host.stop()
+    await stage.until(lambda: not page.again.isEnabled())
+    assert page.subtitle.text() == "no connection"
+
+
+@pytest.mark.parametrize("reason", list(SlowReason))
+def test_every_cause_has_a_title_and_a_page(reason: SlowReason) -> None:
+    cause = QUEUED.model_copy(update={"reason": reason})
+    assert title_of(cause)
+    assert remedy_of(cause).page in {page.name for page in PAGES}
+
+
+def test_reasons_are_words() -> None:
+    assert reason_words(Reason.KERNEL_UNSUPPORTED) == "kernel unsupported"
+    assert reason_words(Reason.GGUF_TRUNCATED) == "corrupt file"
