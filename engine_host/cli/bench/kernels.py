@@ -1,4 +1,4 @@
-"""`sndr bench`: measurements of what the program brings along, on this machine's own GPU."""
+"""`sndr bench`, and the kernels that the program brings along on this machine's own GPU."""
 
 import json
 import os
@@ -20,7 +20,7 @@ _SCRIPT = Path(__file__).parents[2] / "bench" / "kernels" / "turboquant.py"
 
 @click.group(cls=WholeHelp)
 def bench() -> None:
-    """Measure on this machine."""
+    """Measure engines, and what the program brings along."""
 
 
 @bench.command("kernels")

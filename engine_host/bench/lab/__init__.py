@@ -1,0 +1,1 @@
+"""The bench lab: workloads, a load generator over HTTP, figures with their gates, and what was kept."""

@@ -1,0 +1,216 @@
+"""The figures of a part from its samples, each through its gates."""
+
+from collections.abc import Callable, Sequence
+from itertools import groupby, pairwise
+
+from engine_host.bench.lab.spread import quantile, spread
+from engine_host.bench.lab.workloads import Part
+from engine_host.protocol.bench.lab import Figure, Gate, Knee, PartResult, Quantity, Sample, Standing
+
+LEAST_WINDOW = 0.05
+"""The share of a request in which it decodes; below it, the answer came in one lump."""
+LEAST_ANSWER = 0.25
+"""The share of the tokens that were allowed; a shorter answer says little of decoding."""
+LEAST_PROMPT = 512
+"""Tokens of a prompt; a shorter one measures the way there, not the reading."""
+MOST_CACHED = 0.1
+"""The share of a prompt out of a cache from which on it flatters: a template's head is always there."""
+MOST_TOGETHER = 1.25
+"""Tokens of one arrival, on average, up to which the gaps between arrivals are those between tokens."""
+LEAST_TOLD = 3
+"""Samples that tell a quantity, and half of all: with fewer there is no figure of it."""
+PAYS = 0.10
+"""More tokens a second by which more streams at once still pay."""
+_FOR_P95 = 20
+_FOR_P99 = 100
+
+Reading = tuple[float | None, Gate | None, str]
+
+
+def part_result(part: Part, samples: Sequence[Sample], seed: int = 0) -> PartResult:
+    """Return the figures of one part; its warm samples are left out."""
+    own = [sample for sample in samples if sample.part == part.name and not sample.warm]
+    answered = [sample for sample in own if not sample.error]
+    struck = _struck(own, answered)
+    figures = [
+        _figure(Quantity.DECODE, answered, lambda one: _decode(one, part), seed, struck),
+        _aggregate(part, answered, seed, struck),
+        _figure(Quantity.PREFILL, answered, _prefill, seed, struck),
+        _figure(Quantity.TTFT, answered, _ttft, seed, struck),
+        _itl(answered, seed, struck),
+        _figure(Quantity.TPOT, answered, lambda one: _tpot(one, part), seed, struck),
+        _figure(Quantity.TOTAL, answered, lambda one: (one.total, None, ""), seed, struck),
+    ]
+    return PartResult(
+        name=part.name,
+        streams=part.streams,
+        warm=part.warm,
+        measured=part.measured * part.streams,
+        max_tokens=part.max_tokens,
+        done=len(answered),
+        figures=tuple(figures),
+    )
+
+
+def knee(parts: Sequence[PartResult]) -> Knee:
+    """Return the fewest streams after which the next step adds less than a tenth of tokens a second."""
+    known = []
+    for part in parts:
+        figure = next(one for one in part.figures if one.quantity is Quantity.AGGREGATE)
+        if figure.standing is Standing.PUBLISHED and figure.value is not None:
+            known.append((part.streams, figure.value))
+    if len(known) < 2:
+        return Knee(streams=None, why="fewer than two numbers of streams have a figure")
+    for (few, before), (more, after) in pairwise(known):
+        if after < before * (1 + PAYS):
+            change = 100 * (after / before - 1)
+            return Knee(
+                streams=few,
+                why=f"{more} at once give {change:+.0f} % tokens a second of all together",
+            )
+    return Knee(streams=None, why=f"not reached: {known[-1][0]} at once still pay")
+
+
+def _struck(own: Sequence[Sample], answered: Sequence[Sample]) -> tuple[Gate, str] | None:
+    faulty = [sample for sample in answered if sample.fault]
+    if faulty:
+        return Gate.INCOHERENT, f"{len(faulty)} of {len(answered)} answers: {faulty[0].fault}"
+    failed = len(own) - len(answered)
+    if failed and answered:
+        error = next(sample.error for sample in own if sample.error)
+        return Gate.REQUESTS_FAILED, f"{failed} of {len(own)} requests failed: {error}"
+    return None
+
+
+def _figure(
+    quantity: Quantity,
+    samples: Sequence[Sample],
+    reading: Callable[[Sample], Reading],
+    seed: int,
+    struck: tuple[Gate, str] | None,
+) -> Figure:
+    """Take one value of each sample, those left out that tell none; too few of them make no figure."""
+    read = [reading(sample) for sample in samples]
+    values = [value for value, _, _ in read if value is not None]
+    left_out = [(gate, why) for value, gate, why in read if value is None]
+    if not left_out:
+        return _of(quantity, values, seed, struck)
+    gate, why = left_out[0]
+    if len(values) < max(LEAST_TOLD, len(samples) / 2):
+        return _none(quantity, gate or Gate.NO_SAMPLES, why)
+    figure = _of(quantity, values, seed, struck)
+    if struck is not None:
+        return figure
+    return figure.model_copy(update={"gate": gate, "why": f"{len(left_out)} of {len(read)} left out: {why}"})
+
+
+def _of(quantity: Quantity, values: Sequence[float], seed: int, struck: tuple[Gate, str] | None) -> Figure:
+    if not values:
+        return _none(quantity, Gate.NO_SAMPLES, "no measured request was answered")
+    found = spread(values, seed)
+    return Figure(
+        quantity=quantity,
+        standing=Standing.PUBLISHED if struck is None else Standing.STRUCK,
+        value=found.median,
+        low=found.low,
+        high=found.high,
+        q1=found.q1,
+        q3=found.q3,
+        p95=quantile(values, 0.95) if len(values) >= _FOR_P95 else None,
+        p99=quantile(values, 0.99) if len(values) >= _FOR_P99 else None,
+        samples=found.count,
+        gate=None if struck is None else struck[0],
+        why="" if struck is None else struck[1],
+    )
+
+
+def _none(quantity: Quantity, gate: Gate, why: str) -> Figure:
+    return Figure(quantity=quantity, standing=Standing.NOT_MEASURED, gate=gate, why=why)
+
+
+def _window(sample: Sample, part: Part) -> Reading:
+    """Return the seconds from the first to the last token of an answer, where they can be told."""
+    if sample.tokens is None:
+        return None, Gate.NO_USAGE, "the server does not say how many tokens it made"
+    if sample.first is None or sample.last is None or sample.tokens < 2:
+        return None, Gate.ANSWER_SHORT, f"an answer has {sample.tokens} tokens"
+    if sample.tokens < LEAST_ANSWER * part.max_tokens:
+        return None, Gate.ANSWER_SHORT, f"an answer ends after {sample.tokens} of {part.max_tokens} tokens"
+    window = sample.last - sample.first
+    if window <= LEAST_WINDOW * sample.total:
+        return None, Gate.WINDOW_SHORT, "an answer came in one lump, and not token by token"
+    return window, None, ""
+
+
+def _decode(sample: Sample, part: Part) -> Reading:
+    window, gate, why = _window(sample, part)
+    if window is None or sample.tokens is None:
+        return None, gate, why
+    # The first token is the end of the prefill.
+    return (sample.tokens - 1) / window, None, ""
+
+
+def _tpot(sample: Sample, part: Part) -> Reading:
+    window, gate, why = _window(sample, part)
+    if window is None or sample.tokens is None:
+        return None, gate, why
+    return window / (sample.tokens - 1), None, ""
+
+
+def _ttft(sample: Sample) -> Reading:
+    if sample.first is None:
+        return None, Gate.ANSWER_SHORT, "an answer has no text"
+    if sample.cached_tokens and sample.cached_tokens > MOST_CACHED * (sample.prompt_tokens or 0):
+        why = f"{sample.cached_tokens} of {sample.prompt_tokens or '?'} tokens came out of the prefix cache"
+        return None, Gate.CACHE_HIT, why
+    return sample.first, None, ""
+
+
+def _prefill(sample: Sample) -> Reading:
+    if sample.prompt_tokens is None:
+        return None, Gate.NO_USAGE, "the server does not say how many tokens it read"
+    if sample.prompt_tokens < LEAST_PROMPT:
+        why = f"a prompt of {sample.prompt_tokens} tokens is too short for it; `sndr bench run prefill`"
+        return None, Gate.PROMPT_SHORT, why
+    waited, gate, why = _ttft(sample)
+    if waited is None or waited <= 0:
+        return None, gate, why
+    return (sample.prompt_tokens - (sample.cached_tokens or 0)) / waited, None, ""
+
+
+def _itl(samples: Sequence[Sample], seed: int, struck: tuple[Gate, str] | None) -> Figure:
+    """Return the gaps between tokens: the median of each answer's median, and the tails of all gaps."""
+    gaps = []
+    for sample in samples:
+        if sample.tokens is None:
+            return _none(Quantity.ITL, Gate.NO_USAGE, "the server does not say how many tokens it made")
+        if len(sample.arrivals) < 2:
+            return _none(Quantity.ITL, Gate.WINDOW_SHORT, "an answer came in one lump")
+        together = sample.tokens / len(sample.arrivals)
+        if together > MOST_TOGETHER:
+            why = f"{together:.1f} tokens came at a time, as with speculation; TPOT is the time of one"
+            return _none(Quantity.ITL, Gate.TOKENS_TOGETHER, why)
+        gaps.append([after - before for before, after in pairwise(sample.arrivals)])
+    figure = _of(Quantity.ITL, [quantile(one, 0.5) for one in gaps], seed, struck)
+    every = [gap for one in gaps for gap in one]
+    return figure.model_copy(
+        update={
+            "p95": quantile(every, 0.95) if len(every) >= _FOR_P95 else None,
+            "p99": quantile(every, 0.99) if len(every) >= _FOR_P99 else None,
+        }
+    )
+
+
+def _aggregate(part: Part, samples: Sequence[Sample], seed: int, struck: tuple[Gate, str] | None) -> Figure:
+    """Return the tokens a second of all streams of a round: from the first request sent to the last end."""
+    if any(sample.tokens is None for sample in samples):
+        return _none(Quantity.AGGREGATE, Gate.NO_USAGE, "the server does not say how many tokens it made")
+    rates = []
+    ordered = sorted(samples, key=lambda sample: sample.round)
+    for _, group in groupby(ordered, key=lambda sample: sample.round):
+        together = list(group)
+        # A round that lost a request, or was cut short, had fewer streams at once.
+        if len(together) == part.streams:
+            seconds = max(one.started + one.total for one in together) - min(one.started for one in together)
+            rates.append(sum(one.tokens or 0 for one in together) / max(seconds, 1e-9))
+    return _of(Quantity.AGGREGATE, rates, seed, struck)

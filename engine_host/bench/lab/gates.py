@@ -1,0 +1,61 @@
+"""Gates: is an answer coherent text, and not a circle of words; a fast engine may well speak nonsense."""
+
+import re
+from collections import Counter
+
+LEAST_WORDS = 12
+"""An answer of fewer words shows no loop and no variety."""
+_VARIETY_OF = 200
+_REPEATED_LINES = 5
+_REPEATED_SHARE = 0.2
+_SHORT_LINE = 12
+_LONGEST_UNIT = 60
+_LOOP_TIMES = 4
+_LOOP_LEAST = 24
+_WORD = re.compile(r"\w+")
+# Rules of signs are drawn in code and in tables.
+_PIECE = re.compile(r"\w+|[^\w\s\-=#*_~.|+/]")
+_TABLE_RULE = re.compile(r"[\W_]*")
+
+
+def fault(text: str, *, least_variety: float | None) -> str:
+    """Return why an answer is no coherent text; empty where it is. Without a least variety only for loops.
+
+    Source: the checks of verify-full in the reference recipes: no cascade, a line fewer than five times,
+    and at least so many different words among the first 200.
+    """
+    if not text.strip():
+        return "it is empty"
+    pieces = _PIECE.findall(text.lower())
+    if (unit := _loop(pieces)) is not None:
+        return f"it goes in a circle of {unit} words"
+    if least_variety is None:
+        return ""
+    words = _WORD.findall(text.lower())[:_VARIETY_OF]
+    if len(words) < LEAST_WORDS:
+        return f"it has {len(words)} words, too few to be judged"
+    share = len(set(words)) / len(words)
+    if share < least_variety:
+        return f"{100 * share:.0f} % of its words differ, and {100 * least_variety:.0f} % are asked for"
+    return _repeated(text)
+
+
+def _repeated(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if not _TABLE_RULE.fullmatch(line)]
+    counted = Counter(line for line in lines if len(line) >= _SHORT_LINE)
+    for _, times in counted.most_common(1):
+        if times >= _REPEATED_LINES and times >= _REPEATED_SHARE * len(lines):
+            return f"a line stands in it {times} times"
+    return ""
+
+
+def _loop(pieces: list[str]) -> int | None:
+    """Return the length of the shortest unit that comes at least four times in a row; None without one."""
+    for unit in range(1, _LONGEST_UNIT + 1):
+        needed = max(_LOOP_LEAST, _LOOP_TIMES * unit) - unit
+        same = 0
+        for place in range(unit, len(pieces)):
+            same = same + 1 if pieces[place] == pieces[place - unit] else 0
+            if same >= needed:
+                return unit
+    return None

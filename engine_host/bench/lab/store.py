@@ -1,0 +1,92 @@
+"""Runs on disk: one JSON file each, written whole, below the data folder."""
+
+import re
+import secrets
+import time
+from pathlib import Path
+
+from engine_host.core import atomic_file
+from engine_host.core.errors import HostError
+from engine_host.core.outside import files
+from engine_host.protocol.bench.lab import LabPage, LabRun
+from engine_host.protocol.errors import Fix, Reason
+
+NEWEST = "latest"
+"""The name of the newest run, where one is asked for."""
+_ID = re.compile(r"[0-9]{8}-[0-9]{6}-[a-z0-9]+-[0-9a-f]{4}")
+_MOST = 256 << 20
+
+
+def folder_of(data: str | Path) -> Path:
+    """Return where the runs of a data folder are."""
+    return Path(data) / "bench"
+
+
+def new_id(workload: str, now: float) -> str:
+    """Return a name that sorts by time and that nobody has."""
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}-{workload}-{secrets.token_hex(2)}"
+
+
+def save(folder: Path, run: LabRun) -> None:
+    """Write a run, in place of what was known of it. Raises HostError(disk_full), HostError(not_writable)."""
+    atomic_file.write(folder / f"{run.id}.json", run.model_dump_json())
+
+
+def page(folder: Path) -> LabPage:
+    """Return all runs without their samples, newest first; a file that cannot be read is named."""
+    runs, unreadable = [], []
+    for name in _ids(folder):
+        try:
+            runs.append(_read(folder, name).model_copy(update={"samples": ()}))
+        except (OSError, ValueError):
+            unreadable.append(f"{name}.json")
+    return LabPage(runs=tuple(runs), unreadable=tuple(unreadable))
+
+
+def find(folder: Path, wanted: str) -> LabRun:
+    """Return a run by its name, by a beginning or an end that no other has, or the newest as `latest`.
+
+    Raises HostError(not_found), and HostError(bad_request) for a beginning of several or a damaged file.
+    """
+    ids = _ids(folder)
+    found = ids[:1] if wanted == NEWEST else [one for one in ids if one == wanted]
+    if not found and wanted:
+        found = [one for one in ids if one.startswith(wanted) or one.endswith(f"-{wanted}")]
+    if not found:
+        raise HostError(
+            Reason.NOT_FOUND,
+            f"There is no run {wanted}." if ids else "Nothing was measured here yet.",
+            fix=Fix(text="See what there is.", command="sndr bench list")
+            if ids
+            else Fix(text="Measure first.", command="sndr bench run quick"),
+        )
+    if len(found) > 1:
+        raise HostError(
+            Reason.BAD_REQUEST,
+            f"{len(found)} runs begin or end with {wanted}: {', '.join(found[:4])}.",
+            fix=Fix(text="Give the whole name.", command="sndr bench list"),
+        )
+    try:
+        return _read(folder, found[0])
+    except (OSError, ValueError) as error:
+        raise HostError(
+            Reason.BAD_REQUEST,
+            f"The run {found[0]} cannot be read.",
+            cause=f"{folder / found[0]}.json is damaged, or was written by a newer version.",
+            fix=Fix(text="Remove the file, and measure again."),
+            evidence={"error": str(error)[:400]},
+        ) from error
+
+
+def _ids(folder: Path) -> list[str]:
+    """Return the names of all runs, newest first."""
+    names = [path.stem for path in folder.glob("*.json")] if folder.is_dir() else []
+    return sorted((name for name in names if _ID.fullmatch(name)), reverse=True)
+
+
+def _read(folder: Path, name: str) -> LabRun:
+    """Raises OSError, ValueError (pydantic's own error is one)."""
+    run = LabRun.model_validate_json(files.read(folder / f"{name}.json", _MOST))
+    if run.id != name:
+        raise ValueError("it is not the run of its name")
+    return run

@@ -1,0 +1,190 @@
+"""Runs of the bench lab: what was asked, every sample, and the figures with what may be said of them."""
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from engine_host.protocol.base import Command, Seconds, Wire
+
+
+class WorkloadName(StrEnum):
+    """The workloads that there are."""
+
+    QUICK = "quick"
+    CANONICAL = "canonical"
+    PREFILL = "prefill"
+    CONCURRENCY = "concurrency"
+
+
+class Standing(StrEnum):
+    """The worth of a figure: struck ones are shown crossed out, the others that are not measured as n/a."""
+
+    PUBLISHED = "published"
+    STRUCK = "struck"
+    NOT_MEASURED = "not_measured"
+
+
+class Gate(StrEnum):
+    """A reason for which a figure is struck, or not given at all."""
+
+    INCOHERENT = "incoherent"
+    REQUESTS_FAILED = "requests_failed"
+    NO_SAMPLES = "no_samples"
+    NO_USAGE = "no_usage"
+    ANSWER_SHORT = "answer_short"
+    WINDOW_SHORT = "window_short"
+    CACHE_HIT = "cache_hit"
+    PROMPT_SHORT = "prompt_short"
+    TOKENS_TOGETHER = "tokens_together"
+
+
+class Quantity(StrEnum):
+    """A measured quantity, in the order of a report."""
+
+    DECODE = "decode"
+    AGGREGATE = "aggregate"
+    PREFILL = "prefill"
+    TTFT = "ttft"
+    ITL = "itl"
+    TPOT = "tpot"
+    TOTAL = "total"
+
+
+class Sample(Wire):
+    """One request, by the clock of whoever asked; seconds since it was sent. None is 'not measured'.
+
+    `arrivals` are those of the parts of the answer that held text; `first` and `last` the first and the last
+    of them. Tokens are those that the server counted.
+    """
+
+    part: str
+    number: int
+    round: int = 0
+    warm: bool
+    salt: str
+    started: float = Field(description="seconds since the run began")
+    first: float | None = None
+    last: float | None = None
+    total: float
+    arrivals: tuple[float, ...] = ()
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+    tokens: int | None = None
+    finish: str = ""
+    text: str = ""
+    fault: str = Field("", description="why the answer is no coherent text; empty where it is")
+    error: str = ""
+
+
+class Figure(Wire):
+    """The median over the measured requests (of an aggregate: over rounds), or why there is none.
+
+    `low` and `high` bound the median (95 %, bootstrap), `q1` and `q3` are the quartiles. Times in seconds,
+    rates in tokens a second; decode is of one stream, aggregate of all that ran at once, by the wall clock.
+    A published figure with a `gate` leaves out some samples, and `why` says which.
+    """
+
+    quantity: Quantity
+    standing: Standing
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    q1: float | None = None
+    q3: float | None = None
+    p95: float | None = None
+    p99: float | None = None
+    samples: int = 0
+    gate: Gate | None = None
+    why: str = ""
+
+
+class PartResult(Wire):
+    """One part of a workload: so many requests at once, warm ones first, and what they gave."""
+
+    name: str
+    streams: int
+    warm: int
+    measured: int
+    max_tokens: int
+    done: int = Field(description="measured requests that were answered")
+    figures: tuple[Figure, ...]
+
+    @property
+    def struck(self) -> bool:
+        """True where a gate failed."""
+        return any(figure.standing is Standing.STRUCK for figure in self.figures)
+
+
+class Knee(Wire):
+    """The streams from which on more stop to pay; None where it was not reached, or cannot be told."""
+
+    streams: int | None
+    why: str
+
+
+class LabEngine(Wire):
+    """The subject of a run: an engine of this program with its plan, or an address."""
+
+    address: str = Field(description="of a socket or a URL, without a password")
+    model: str
+    id: str = ""
+    engine: str = ""
+    version: str = ""
+    model_path: str = ""
+    command: str = ""
+    argv: tuple[str, ...] = ()
+    settings: dict[str, str] = Field(default_factory=dict)
+    patches: tuple[str, ...] = ()
+
+
+class LabMachine(Wire):
+    """The machine that asked; for an engine of this program also the one that answered."""
+
+    program: str
+    python: str
+    system: str
+    processor: str = ""
+    gpus: tuple[str, ...] = ()
+    driver: str = ""
+
+
+class LabRun(Wire):
+    """A run with everything to repeat it; `complete` is False for one that was cut short."""
+
+    id: str
+    workload: WorkloadName
+    started_at: Seconds
+    seconds: float = 0.0
+    seed: int
+    complete: bool = False
+    ended_by: str = ""
+    engine: LabEngine
+    machine: LabMachine
+    sampling: dict[str, float] = Field(default_factory=dict)
+    parts: tuple[PartResult, ...] = ()
+    knee: Knee | None = None
+    samples: tuple[Sample, ...] = ()
+
+    @property
+    def struck(self) -> bool:
+        """True where a gate of any part failed."""
+        return any(part.struck for part in self.parts)
+
+
+class LabAsk(Command):
+    """A run as the process that carries it out is told; `folder` is the data folder, where it is kept."""
+
+    workload: WorkloadName
+    folder: str
+    seed: int | None = Field(None, ge=0, lt=1 << 53)
+    engine: LabEngine
+    machine: LabMachine
+    socket: str | None = None
+    quiet: bool = False
+
+
+class LabPage(Wire):
+    """The runs of this machine without their samples, newest first, and files that could not be read."""
+
+    runs: tuple[LabRun, ...]
+    unreadable: tuple[str, ...] = ()

@@ -1,0 +1,142 @@
+"""`sndr bench run`, `list` and `report`, with the process that measures; the bundled model answers."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from engine_host.bench.lab import store
+from engine_host.cli import main
+from engine_host.cli.output import Exit
+from engine_host.core.paths import Folders
+from engine_host.protocol.bench.lab import LabPage, LabRun, Quantity, Standing
+from tests.integration.host.conftest import home_left_empty, wait_for
+from tests.unit.cli.bench.test_lab import a_run
+
+Sndr = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def sndr(capsys: pytest.CaptureFixture[str]) -> Sndr:
+    """Run a command; its exit code, stdout and stderr."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = main(arguments)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+@contextlib.contextmanager
+def demo_runs(monkeypatch: pytest.MonkeyPatch, sndr: Sndr) -> Iterator[Path]:
+    """The bundled model in a home of its own."""
+    with home_left_empty("sndr-l-") as home:
+        monkeypatch.setenv("SNDR_HOME", str(home))
+        assert sndr("run", "--demo", "--detach", "--json")[0] == Exit.OK
+        try:
+            yield home
+        finally:
+            assert sndr("quit")[0] == Exit.OK
+
+
+def test_kept_runs_are_listed_and_shown(sndr: Sndr, home: Path) -> None:
+    assert "Nothing was measured here yet" in sndr("bench", "list")[1]
+    assert sndr("bench", "report")[0] == 4
+    run = a_run()
+    folder = store.folder_of(Folders.resolve().data)
+    store.save(folder, run)
+    (folder / "20260102-000000-quick-bbbb.json").write_text("{")
+    code, out, _ = sndr("bench", "list")
+    assert (code, "[struck 35.0 tok/s]" in out, "\x1b" in out) == (0, True, False)
+    assert "20260102-000000-quick-bbbb.json cannot be read." in out
+    assert LabRun.model_validate(json.loads(sndr("bench", "report", "aaaa", "--json")[1])) == run
+    assert "~~35.0 tok/s~~" in sndr("bench", "report", "20260101", "--md")[1]
+    assert sndr("bench", "report", "2026")[0] == 2
+    assert sndr("bench", "report", "--md", "--json")[0] == 2
+    assert sndr("bench", "report", "--", "--help")[0] == 4
+
+
+@pytest.mark.parametrize("address", ["ftp://me:secret@x", "http://x:99999", "http://[", "http://x/\x1b"])
+def test_what_is_no_address_is_refused_and_not_repeated(sndr: Sndr, home: Path, address: str) -> None:
+    code, out, err = sndr("bench", "run", "quick", "--url", address, "--model", "m")
+    assert (code, out) == (2, "")
+    assert "no address of a server" in err
+    assert "secret" not in err
+
+
+def test_a_server_that_is_not_there_is_said_and_nothing_is_kept(sndr: Sndr, home: Path) -> None:
+    code, out, _ = sndr("bench", "run", "quick", "--url", "http://127.0.0.1:1", "--model", "m", "--json")
+    assert code == Exit.ENGINE
+    assert json.loads(out)["error"]["reason"] == "engine_not_ready"
+    assert not list(home.rglob("*-quick-*.json"))
+
+
+@pytest.mark.llamacpp
+def test_the_bundled_model_is_measured_and_kept(monkeypatch: pytest.MonkeyPatch, sndr: Sndr) -> None:
+    with demo_runs(monkeypatch, sndr):
+        code, out, _ = sndr("bench", "run", "quick", "--seed", "7", "--json")
+        run = LabRun.model_validate(json.loads(out))
+        # What so small a model says may well go in circles; its figures are struck then.
+        assert code == (Exit.FAILED if run.struck else Exit.OK)
+        assert run.complete
+        assert (run.seed, run.engine.engine, run.engine.model) == (7, "llama.cpp", "sndr-demo")
+        assert run.engine.argv
+        assert len(run.samples) == 6
+        assert all(sample.tokens and sample.prompt_tokens and sample.text for sample in run.samples)
+        for figure in run.parts[0].figures:
+            assert (figure.value is None) == (figure.standing is Standing.NOT_MEASURED)
+            assert figure.why or figure.standing is Standing.PUBLISHED
+        total = next(one for one in run.parts[0].figures if one.quantity is Quantity.TOTAL)
+        assert total.value is not None
+        assert total.value > 0
+
+        # Any server is measured by its address: this one's endpoint is one.
+        url = json.loads(sndr("status", "--json")[1])["host"]["endpoint"]["local_url"]
+        words = ("bench", "run", "quick", "--url", url, "--model", "sndr-demo", "--seed", "7", "--json")
+        through = LabRun.model_validate(json.loads(sndr(*words)[1]))
+        assert [one.salt for one in through.samples] == [one.salt for one in run.samples]
+        assert [one.prompt_tokens for one in through.samples] == [one.prompt_tokens for one in run.samples]
+
+        page = LabPage.model_validate(json.loads(sndr("bench", "list", "--json")[1]))
+        assert {one.id for one in page.runs} == {run.id, through.id}
+        assert json.loads(sndr("bench", "report", run.id, "--json")[1]) == run.model_dump(mode="json")
+        assert sndr("bench", "run", "quick", "--engine", "nobody")[0] == Exit.NOT_FOUND
+
+
+@pytest.mark.llamacpp
+def test_an_interrupt_leaves_a_partial_run_and_an_idle_engine(
+    monkeypatch: pytest.MonkeyPatch, sndr: Sndr
+) -> None:
+    with demo_runs(monkeypatch, sndr) as home:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "engine_host", "bench", "run", "canonical"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        )
+        assert process.stderr is not None
+        # After the first answer of sixteen there is something to keep.
+        for line in process.stderr:
+            if b"warm-up 1 of 3" in line:
+                break
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=60)
+        assert process.returncode == Exit.INTERRUPTED
+        assert b"PARTIAL: cancelled" in said
+        (run,) = store.page(store.folder_of(home / "data")).runs
+        assert (run.complete, run.ended_by) == (False, "cancelled")
+
+        def idle() -> bool:
+            transport = httpx.HTTPTransport(uds=str(next((home / "run").glob("plan-*.sock"))))
+            with httpx.Client(transport=transport, base_url="http://engine") as client:
+                return not any(slot["is_processing"] for slot in client.get("/slots").json())
+
+        wait_for(idle, "the engine is idle")

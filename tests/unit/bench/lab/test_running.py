@@ -1,0 +1,214 @@
+"""The load generator against servers that answer well, badly, and with intent."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from engine_host.bench.lab import load, store
+from engine_host.bench.lab.running import CANCELLED, LabRunning
+from engine_host.bench.lab.workloads import WORKLOADS, Part, Workload, prompt, salt
+from engine_host.core.errors import HostError
+from engine_host.protocol.bench.lab import LabAsk, LabEngine, LabMachine, LabRun, Quantity, WorkloadName
+from tests.unit.asynchronous import run
+
+TEXT = (
+    "A query is compared with every key and the scores become weights by which values are mixed while "
+    "several heads look at other things"
+)
+WORDS = TEXT.split()
+SMALL = Workload(
+    WorkloadName.QUICK,
+    (Part("pair", "Write.", max_tokens=len(WORDS), warm=1, measured=2, streams=2),),
+)
+Answer = Callable[[dict[str, object], asyncio.StreamWriter], Awaitable[None]]
+
+
+def event(value: object) -> bytes:
+    return f"data: {json.dumps(value)}\n\n".encode()
+
+
+def delta(text: str) -> bytes:
+    return event({"choices": [{"index": 0, "delta": {"content": text}}]})
+
+
+USAGE = event({"choices": [], "usage": {"prompt_tokens": 30, "completion_tokens": len(WORDS)}})
+END = b"data: [DONE]\n\n"
+
+
+async def well(_asked: dict[str, object], writer: asyncio.StreamWriter) -> None:
+    for word in WORDS:
+        writer.write(delta(word + " "))
+        await writer.drain()
+    writer.write(USAGE + END)
+
+
+def raw(content: bytes) -> Answer:
+    async def answer(_asked: dict[str, object], writer: asyncio.StreamWriter) -> None:
+        writer.write(content)
+
+    return answer
+
+
+async def measured(
+    answer: Answer, folder: Path, *, workload: Workload = SMALL, cut: asyncio.Event | None = None
+) -> tuple[LabRun, list[dict[str, object]], int]:
+    """Run a workload against a server; the run, what was asked, and the connections left open."""
+    asked: list[dict[str, object]] = []
+    open_now = 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal open_now
+        open_now += 1
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+            body = json.loads(await reader.readexactly(length))
+            asked.append(body)
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")
+            await answer(body, writer)
+            await writer.drain()
+            writer.close()
+            # Nothing more comes: this ends when the other side is gone.
+            await reader.read()
+        finally:
+            open_now -= 1
+            writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    ask = LabAsk(
+        workload=workload.name,
+        folder=str(folder),
+        seed=7,
+        engine=LabEngine(address=f"http://127.0.0.1:{port}/v1/", model="m"),
+        machine=LabMachine(program="1", python="3", system="s"),
+    )
+    async with server, load.client_of(ask.engine.address) as client:
+        work = asyncio.create_task(LabRunning(ask, workload).carry_out(client))
+        if cut is not None:
+            await cut.wait()
+            work.cancel()
+        found = await work
+        async with asyncio.timeout(60):
+            while open_now:  # noqa: ASYNC110 - the server's side has no event to offer
+                await asyncio.sleep(0.005)
+    return found, asked, open_now
+
+
+def test_every_request_is_salted_alike_for_a_seed_and_counted(tmp_path: Path) -> None:
+    found, asked, _ = run(measured(well, tmp_path))
+    assert found.complete
+    (part,) = found.parts
+    assert (part.done, part.measured, part.struck) == (4, 4, False)
+    texts = [body["messages"][0]["content"] for body in asked]  # type: ignore[index]
+    assert len(set(texts)) == 6
+    assert sorted(texts) == sorted(prompt(SMALL.parts[0], salt(7, "pair", number)) for number in range(6))
+    assert all(body["min_p"] == 0 and body["stream"] for body in asked)
+    one = found.samples[0]
+    assert (one.tokens, one.prompt_tokens, one.text.split()) == (len(WORDS), 30, WORDS)
+    assert store.find(store.folder_of(tmp_path), found.id) == found
+
+
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [
+        (b"data: not json\n\n", "expected"),
+        (b'data: ["a"]\n\n' + END, "it is no object"),
+        (b"data: " + b"[" * 5000 + b"\n\n", "recursion"),
+        (event({"error": {"message": "out of memory"}}), "out of memory"),
+        (delta("half"), "cut off"),
+        (b"", "cut off"),
+    ],
+)
+def test_a_server_that_answers_badly_is_refused_with_what_it_said(
+    tmp_path: Path, content: bytes, error: str
+) -> None:
+    with pytest.raises(HostError) as raised:
+        run(measured(raw(content), tmp_path))
+    assert error in raised.value.problem.cause
+    assert store.page(store.folder_of(tmp_path)).runs == ()
+
+
+def test_counts_that_are_none_are_no_usage(tmp_path: Path) -> None:
+    odd = {"prompt_tokens": -1, "completion_tokens": True, "prompt_tokens_details": [1]}
+    content = b"".join(delta(f"{word} ") for word in WORDS)
+    content += event({"choices": 7, "usage": odd, "timings": {"cache_n": "x"}}) + END
+    found, _, _ = run(measured(raw(content), tmp_path))
+    assert {(one.tokens, one.prompt_tokens, one.cached_tokens) for one in found.samples} == {
+        (None, None, None)
+    }
+    told = {figure.quantity for figure in found.parts[0].figures if figure.value is not None}
+    assert told == {Quantity.TTFT, Quantity.TOTAL}
+
+
+def test_a_model_that_goes_in_circles_has_its_figures_struck(tmp_path: Path) -> None:
+    found, _, _ = run(measured(raw(delta("no ") * 40 + USAGE + END), tmp_path))
+    assert found.struck
+    assert found.complete
+
+
+def test_cut_short_it_keeps_what_it_has_and_closes_every_connection(tmp_path: Path) -> None:
+    async def cancelled() -> tuple[LabRun, list[dict[str, object]], int]:
+        cut = asyncio.Event()
+        count = 0
+
+        async def answer(body: dict[str, object], writer: asyncio.StreamWriter) -> None:
+            nonlocal count
+            count += 1
+            if count <= 4:
+                await well(body, writer)
+                return
+            # The third round goes on until the other side leaves.
+            cut.set()
+            while not writer.is_closing():
+                writer.write(delta("word "))
+                await writer.drain()
+                await asyncio.sleep(0.001)
+
+        return await measured(answer, tmp_path, cut=cut)
+
+    found, _, left = run(cancelled())
+    assert (found.complete, found.ended_by, left) == (False, CANCELLED, 0)
+    assert found.parts[0].done == 2
+    assert not store.find(store.folder_of(tmp_path), found.id).complete
+
+
+def test_a_server_that_stops_to_answer_ends_the_run(tmp_path: Path) -> None:
+    count = 0
+
+    async def answer(body: dict[str, object], writer: asyncio.StreamWriter) -> None:
+        nonlocal count
+        count += 1
+        if count == 1:
+            await well(body, writer)
+
+    single = Workload(WorkloadName.QUICK, (Part("one", "Write.", max_tokens=20, warm=1, measured=9),))
+    found, asked, _ = run(measured(answer, tmp_path, workload=single))
+    assert (found.complete, len(asked)) == (False, 4)
+    assert "3 rounds without an answer" in found.ended_by
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["", "here", "ftp://x", "http://", "http://me:secret@x", "http://x?key=secret", "http://x:99999", "http://[",
+     "http://x\ny\0"],
+)  # fmt: skip
+def test_what_is_no_address_is_refused_and_not_repeated(address: str) -> None:
+    with pytest.raises(HostError) as raised:
+        load.client_of(address)
+    assert "secret" not in str(raised.value.problem)
+
+
+def test_there_is_a_workload_of_every_name_and_no_prompt_twice() -> None:
+    assert set(WORKLOADS) == set(WorkloadName)
+    for workload in WORKLOADS.values():
+        salts = [
+            salt(1, part.name, number)
+            for part in workload.parts
+            for number in range(part.rounds * part.streams)
+        ]
+        assert len(set(salts)) == len(salts)
+        assert salt(2, workload.parts[0].name, 0) not in salts

@@ -1,0 +1,114 @@
+"""`sndr bench run`: what is refused before anything is measured, and how runs are shown."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine_host.cli.bench.lab_text import report_lines, report_markdown
+from engine_host.protocol.bench.lab import (
+    Figure,
+    Gate,
+    Knee,
+    LabEngine,
+    LabMachine,
+    LabRun,
+    PartResult,
+    Quantity,
+    Standing,
+    WorkloadName,
+)
+from tests.unit.cli.fake_host import FakeHost
+
+Sndr = Callable[..., tuple[int, str, str]]
+
+
+def a_run(**changed: Any) -> LabRun:
+    """Return a run with a figure of each standing."""
+    figures = (
+        Figure(
+            quantity=Quantity.DECODE,
+            standing=Standing.STRUCK,
+            value=35.0,
+            low=34.0,
+            high=36.0,
+            samples=5,
+            gate=Gate.INCOHERENT,
+            why="1 of 5 answers: it is empty",
+        ),
+        Figure(
+            quantity=Quantity.PREFILL,
+            standing=Standing.NOT_MEASURED,
+            gate=Gate.PROMPT_SHORT,
+            why="a prompt of 31 tokens is too short for it",
+        ),
+        Figure(quantity=Quantity.TTFT, standing=Standing.PUBLISHED, value=0.0825, samples=5),
+    )
+    plain: dict[str, Any] = {
+        "id": "20260101-000000-quick-aaaa",
+        "workload": WorkloadName.QUICK,
+        "started_at": 1.0,
+        "seconds": 4.0,
+        "seed": 7,
+        "complete": True,
+        "engine": LabEngine(address="http://x", model="<b>|m`\x1b[31m"),
+        "machine": LabMachine(program="1", python="3", system="s"),
+        "parts": (
+            PartResult(name="p", streams=1, warm=1, measured=5, max_tokens=9, done=5, figures=figures),
+        ),
+    }
+    return LabRun(**{**plain, **changed})
+
+
+def test_a_struck_figure_is_marked_and_a_missing_one_is_no_number() -> None:
+    text = "\n".join(report_lines(a_run()))
+    assert "[struck 35.0 tok/s]" in text
+    assert "struck: 1 of 5 answers: it is empty" in text
+    assert "n/a" in text
+    assert "82.50 ms" in text
+    assert "PARTIAL" not in text
+    cut = a_run(complete=False, ended_by="cancelled", knee=Knee(streams=4, why="8 at once give +6 %"))
+    assert "PARTIAL: cancelled" in report_lines(cut)
+    assert report_lines(cut)[-1] == "Knee: at 4 streams; 8 at once give +6 %"
+
+
+def test_markdown_strikes_and_takes_no_markup_of_a_server() -> None:
+    text = "\n".join(report_markdown(a_run()))
+    assert "~~35.0 tok/s~~" in text
+    assert "&lt;b>\\|m\\`" in text
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert {line.replace("\\|", "").count("|") for line in rows} == {9}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("quick", "--url", "http://x"),
+        ("quick", "--model", "m"),
+        ("quick", "--url", "http://x", "--model", "m", "--engine", "e"),
+        ("nothing",),
+        ("quick", "--seed", "-1"),
+    ],
+)
+def test_what_makes_no_run_is_refused(sndr: Sndr, home: Path, words: tuple[str, ...]) -> None:
+    code, out, err = sndr("bench", "run", *words)
+    assert (code, out) == (2, "")
+    assert "Traceback" not in err
+
+
+def test_without_an_engine_it_says_how_to_start_one(sndr: Sndr, host: FakeHost) -> None:
+    host.answers["GET /v1/engines"] = (200, {"seq": 0, "engines": []})
+    code, _, err = sndr("bench", "run", "quick")
+    assert code == 4
+    assert "sndr run --demo --detach" in err
+
+
+def test_a_key_that_no_header_carries_is_not_shown(
+    sndr: Sndr, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SNDR_API_KEY", "sk-secret\r\nx")
+    code, out, err = sndr("bench", "run", "quick")
+    assert code != 0
+    assert "SNDR_API_KEY holds no key" in err
+    assert "secret" not in out + err
