@@ -252,7 +252,9 @@ class Host:
         )
         self._first_readings = FirstReadings(self.fit)
         shelf, requests = AutopsyShelf(self._folders.autopsies), self.gateway.request_log
-        self._recorder = FlightRecorder(shelf, self._history, requests, self._gpus, self.fit, self._events)
+        self._recorder = FlightRecorder(
+            shelf, self._history, requests, self._gpus, self.fit.fit, self._events
+        )
         self._patch_tracker.stage = self.engines.stage
         installations = InstallationOperations(
             self._folders, self._jobs, self._events, self._log_buffer, self.installations, self.engines.alive

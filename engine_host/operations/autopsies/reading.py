@@ -22,6 +22,8 @@ from engine_host.protocol.errors import Fix, Reason
 _FULL = 0.95
 _BEFORE = 60.0
 _MOST_KNOBS = 8
+_LET_GO = 3.0
+"""Seconds before the record of the end in which a process may have let go of its memory already."""
 _OF_MEMORY = {SlowReason.KV_FULL, SlowReason.PREEMPTED, SlowReason.RAM_SHORT}
 _MEMORY_RAN_OUT = {Ending.MAIN_MEMORY, Ending.GPU_MEMORY}
 
@@ -104,10 +106,10 @@ def _held(record: Autopsy) -> Iterator[HeldMemory]:
         yield HeldMemory(what="RAM of its processes", bytes=readings.memory, source="operating system")
         if files:
             yield HeldMemory(what="of it pages of files", bytes=files, source="operating system")
-    if (used := _last(record, "ram.used")) is not None:
+    if (used := _before_the_end(record, "ram.used")) is not None:
         yield HeldMemory(what="RAM of everything", bytes=round(used), source="operating system")
     for gpu in record.gpus:
-        if (vram := _last(record, f"gpu.{gpu.index}.memory.used")) is not None:
+        if (vram := _before_the_end(record, f"gpu.{gpu.index}.memory.used")) is not None:
             yield HeldMemory(
                 what=f"VRAM of GPU {gpu.index} before the end", bytes=round(vram), source="NVIDIA driver"
             )
@@ -135,6 +137,8 @@ def _end_of_curve(series: RecordedSeries, step: float) -> CurveEnd | None:
     if not known:
         return None
     last_at, last = known[-1]
+    if series.unit == "bytes":
+        last = _full(series, step)
     back = _BEFORE / step
     before_at, before = next((place, value) for place, value in known if last_at - place <= back)
     return CurveEnd(
@@ -207,13 +211,21 @@ def _computes_on_gpus(record: Autopsy) -> bool:
     )
 
 
-def _last(record: Autopsy, name: str) -> float | None:
+def _before_the_end(record: Autopsy, name: str) -> float | None:
+    """Return what was held of a memory when the process still lived; None where it was not measured."""
     for series in record.series:
-        if series.name == name:
-            return next((value for value in reversed(series.values) if value is not None), None)
+        if series.name == name and any(value is not None for value in series.values):
+            return _full(series, record.step)
     return None
 
 
+def _full(series: RecordedSeries, step: float) -> float:
+    """Return the highest of the last seconds: an end is told after the process gave its memory back."""
+    known = [(place, value) for place, value in enumerate(series.values) if value is not None]
+    last_at = known[-1][0]
+    return max(value for place, value in known if (last_at - place) * step <= _LET_GO)
+
+
 def _last_ram_share(record: Autopsy) -> float | None:
-    used, total = _last(record, "ram.used"), _last(record, "ram.total")
+    used, total = _before_the_end(record, "ram.used"), _before_the_end(record, "ram.total")
     return used / total if used is not None and total else None

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from engine_host import __version__
 from engine_host.core.errors import HostError
@@ -12,14 +12,14 @@ from engine_host.gateway.request_log import RequestLog
 from engine_host.operations.autopsies.oom_kills import oom_kills
 from engine_host.operations.autopsies.reading import end_of
 from engine_host.operations.autopsies.shelf import AutopsyShelf
-from engine_host.operations.fit import FitOperations, request_of
+from engine_host.operations.fit import request_of
 from engine_host.protocol.base import Severity
 from engine_host.protocol.bench.autopsy import Autopsy, RecordedRequest, RecordedSeries
 from engine_host.protocol.engines import Engine, EngineState, Request, RequestState
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import EngineReadingsEvent, EngineStateEvent, EventBase, NoticeEvent
 from engine_host.protocol.host import Gpu
-from engine_host.protocol.launch.fit import FitReport
+from engine_host.protocol.launch.fit import FitReport, FitRequest
 from engine_host.telemetry.gpus import Gpus
 from engine_host.telemetry.history import History
 from engine_host.telemetry.machine import process_name
@@ -45,9 +45,10 @@ class FlightRecorder:
         history: History,
         requests: RequestLog,
         gpus: Gpus,
-        fit: FitOperations,
+        fit: Callable[[FitRequest], Awaitable[FitReport]],
         events: EventLog,
     ) -> None:
+        """`fit` counts what a start needs on this machine as it is; it may raise HostError."""
         self.shelf = shelf
         self._history = history
         self._requests = requests
@@ -140,10 +141,15 @@ class FlightRecorder:
                 unit=one.unit,
                 title=one.title,
                 first=one.at[0],
-                values=tuple(None if value is None else float(f"{value:.7g}") for value in one.values),
+                values=tuple(
+                    None if value is None else float(f"{value:.7g}")
+                    for at, value in zip(one.at, one.values, strict=True)
+                    if at <= ended
+                ),
             )
             for one in page.series
-            if one.name.startswith(wanted)
+            # What was measured after the end is about others.
+            if one.name.startswith(wanted) and one.at[0] <= ended
         )
 
     async def _gpus_of(self, engine: Engine) -> tuple[Gpu, ...]:
@@ -156,7 +162,7 @@ class FlightRecorder:
         """Return the needs of its start and what would need less; None where that cannot be computed."""
         try:
             async with asyncio.timeout(_FIT_SECONDS):
-                found = await self._fit.fit(request_of(engine.plan))
+                found = await self._fit(request_of(engine.plan))
         except (HostError, TimeoutError) as error:
             _log.debug("what %s needed is not in its record: %s", engine.name, error)
             return None

@@ -26,7 +26,7 @@ LARGEST = 4 << 20
 _MOST_LOOKED_AT = 100
 # The time comes first: the order of the names is that of the ends.
 _ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{6}", re.ASCII)
-_SHORTER = (600, 120, 0)
+_SHORTER = (1000, 120, 0)
 """Values of a series that are kept, fewer and fewer until the record is small enough."""
 
 
@@ -61,7 +61,10 @@ class AutopsyShelf:
             text = json.dumps(_shortened(content, most), separators=(",", ":"))
             if len(text) <= LARGEST:
                 break
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise atomic_file.saving_failed(self.folder, error) from error
         atomic_file.write(self._path(record.id), text)
         # With a clock that was set back the new one may have the lowest name.
         for old in [other for other in self.ids() if other != record.id][MOST_RECORDS - 1 :]:

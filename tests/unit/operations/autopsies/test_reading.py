@@ -81,6 +81,15 @@ def test_the_curve_before_the_end_goes_a_minute_back() -> None:
     assert read(record(series=(series("ram.used", None), series("ram.total")))).curve == ()
 
 
+def test_memory_that_was_given_back_before_the_end_was_noticed_counts_as_held() -> None:
+    given_back = (series("ram.used", 9.0, 99.0, 12.0), series("ram.total", 100.0, 100.0, 100.0))
+    reading = read(killed(series=given_back))
+    assert reading.ending is Ending.MAIN_MEMORY
+    assert [curve.last for curve in reading.curve] == [99.0]
+    long_ago = (series("ram.used", 99.0, *[12.0] * 9), series("ram.total", *[100.0] * 10))
+    assert read(killed(series=long_ago)).ending is Ending.KILLED
+
+
 def test_what_held_memory_and_what_nobody_measured() -> None:
     gpu = Gpu(
         index=0,

@@ -1,0 +1,70 @@
+"""The flight recorder: engines are FAKE here; history, request log and files are real."""
+
+from pathlib import Path
+
+from engine_host.core.errors import HostError
+from engine_host.core.event_log import EventLog
+from engine_host.gateway.request_log import RequestLog
+from engine_host.operations.autopsies.recorder import FlightRecorder
+from engine_host.operations.autopsies.shelf import AutopsyShelf
+from engine_host.protocol.engines import Engine, EngineState
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.events import EngineStateEvent
+from engine_host.protocol.launch.fit import FitReport, FitRequest
+from engine_host.telemetry.gpus import Gpus
+from engine_host.telemetry.history import History
+from tests.plan_samples import engine_of, plain_plan
+from tests.unit.asynchronous import run
+from tests.unit.operations.autopsies.samples import problem
+
+STAGES = ({"name": "Start process", "started_at": 9000.0},)
+
+
+async def no_fit(_asked: FitRequest) -> FitReport:
+    raise HostError(Reason.MODEL_FILE_MISSING, "The model is gone.")
+
+
+def dead(**fields: object) -> Engine:
+    plain = {"ended_at": 10_000.5, "stages": STAGES, "problem": problem(exit_code=137)}
+    return engine_of(plain_plan(), EngineState.FAILED, **{**plain, **fields})
+
+
+def recorded(folder: Path, *engines: Engine) -> AutopsyShelf:
+    """The folder after these engines changed their states."""
+
+    async def work() -> AutopsyShelf:
+        history = History(clock=lambda: 10_001.0)
+        for at in range(9_000, 10_003):
+            history.add(float(at), {"ram.used": float(at), "engine.other.memory": 1.0})
+            if at <= 10_000:
+                history.add(float(at), {"engine.engine-1.memory": 2.0})
+        events = EventLog()
+        requests = RequestLog(events.publish, lambda _: 0, lambda _: 0)
+        recorder = FlightRecorder(AutopsyShelf(folder), history, requests, Gpus(None), no_fit, events)
+        for engine in engines:
+            recorder.take(EngineStateEvent(engine=engine))
+        await recorder.close()
+        return recorder.shelf
+
+    return run(work())
+
+
+def test_it_keeps_ten_minutes_of_what_is_about_the_engine_up_to_its_end(tmp_path: Path) -> None:
+    shelf = recorded(tmp_path, dead(last_lines=["x" * 5000] * 300))
+    record = shelf.open(shelf.ids()[0])
+    assert (record.exit_code, record.signal) == (137, "SIGKILL")
+    assert record.fit is None
+    spans = {one.name: (one.first, one.first + record.step * len(one.values)) for one in record.series}
+    assert spans == {"ram.used": (9_400.0, 10_001.0), "engine.engine-1.memory": (9_400.0, 10_001.0)}
+    assert {len(line) for line in record.engine.last_lines} == {1000}
+    assert len(record.engine.last_lines) == 200
+
+
+def test_an_end_that_was_wanted_and_a_start_without_a_process_have_none(tmp_path: Path) -> None:
+    stopped = dead().model_copy(update={"state": EngineState.UNLOADED})
+    assert recorded(tmp_path, stopped, dead(stages=())).ids() == []
+
+
+def test_a_folder_that_cannot_be_made_ends_nothing(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    assert recorded(tmp_path / "file" / "autopsies", dead()).ids() == []
