@@ -81,4 +81,6 @@ def _failed_lines(engine: Engine | None) -> list[str]:
     lines = ["", f"The last start, {engine.name} ({engine.id}), failed:", *problem_lines(engine.problem)]
     if engine.last_lines:
         lines += ["  What its log says:", *(f"    {line}" for line in engine.decisive_lines)]
-    return [*lines, f"  $ sndr logs {engine.id}"]
+    # What died with a process has a record; a start that was refused before has none.
+    record = [f"  $ sndr autopsy {engine.id}"] if engine.stages else []
+    return [*lines, f"  $ sndr logs {engine.id}", *record]

@@ -18,10 +18,15 @@ from engine_host.protocol.bench.autopsy import (
 )
 from engine_host.protocol.bench.diagnosis import SlowReason
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.launch.fit import Verdict
 
 _FULL = 0.95
 _BEFORE = 60.0
 _MOST_KNOBS = 8
+_NOT_BY_ITSELF = (
+    "Counted on the machine without it, this start fits: look for a limit that the count does not know"
+    " (a container's, a service's MemoryMax, ulimit), or for what else took memory at that time."
+)
 _LET_GO = 3.0
 """Seconds before the record of the end in which a process may have let go of its memory already."""
 _OF_MEMORY = {SlowReason.KV_FULL, SlowReason.PREEMPTED, SlowReason.RAM_SHORT}
@@ -93,12 +98,15 @@ def _held(record: Autopsy) -> Iterator[HeldMemory]:
     engine = record.engine
     for what, size in sorted(engine.buffers.items(), key=lambda one: -one[1]):
         yield HeldMemory(what=what, bytes=size, source="the engine's log")
-    if not engine.buffers and record.fit is not None:
+    if record.fit is not None and (engine.ready_at is None or not engine.buffers):
+        # What it asked for and did not get stands in no list of buffers.
         for device in record.fit.devices:
             for part in sorted(device.parts, key=lambda one: -one.size):
                 if part.size > 0:
                     yield HeldMemory(
-                        what=f"{device.name} {part.name}", bytes=part.size, source="computed (sndr fit)"
+                        what=f"wanted: {device.name} {part.name}",
+                        bytes=part.size,
+                        source="computed (sndr fit)",
                     )
     readings = engine.readings
     if readings is not None and readings.memory is not None:
@@ -173,6 +181,8 @@ def _knobs(record: Autopsy, ending: Ending) -> Iterator[Knob]:
         for cause in causes_of(busy_of(engine, measured), measured):
             if cause.reason in _OF_MEMORY and cause.fix is not None:
                 yield Knob(text=f"{cause.sentence} {cause.fix.text}", fix=cause.fix)
+        if record.fit is not None and record.fit.verdict is Verdict.FITS:
+            yield Knob(text=_NOT_BY_ITSELF)
     patches = engine.plan.patches.chosen if engine.plan.patches is not None else ()
     if patches and ending is Ending.CRASHED:
         text = f"It ran with {len(patches)} patches: try the start without them, or find the one."

@@ -8,7 +8,7 @@ from engine_host.operations.autopsies.reading import read
 from engine_host.protocol.bench.autopsy import Autopsy, Ending
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Gpu, GpuHolder
-from engine_host.protocol.launch.fit import Change, FitReport, Verdict
+from engine_host.protocol.launch.fit import Change, DeviceFit, FitPart, FitReport, PartSource, Verdict
 from engine_host.protocol.launch.plans import EngineKind
 from tests.unit.operations.autopsies.samples import GIB, problem, record, series
 
@@ -64,6 +64,18 @@ def test_the_knob_is_what_fits_and_nobody_is_told_to_turn_one_that_ended_nothing
     assert knobs[0].fix.command == "sndr fit m --kv q8_0"
     assert knobs[-1].text == "Do less."
     assert read(killed(oom_kills=0, series=CALM, fit=FIT)).knobs == ()
+
+
+def test_a_start_that_should_have_fit_met_a_limit_and_shows_what_it_wanted() -> None:
+    part = FitPart(name="KV cache", size=7, low=7, high=7, source=PartSource.FORMULA)
+    device = DeviceFit(name="processor", total=9, taken=0, room=9, parts=(part,), needed=7, free_after=2)
+    fitting = FIT.model_copy(update={"verdict": Verdict.FITS, "changes": (), "devices": (device,)})
+    starting = {"ready_at": None, "buffers": {"CPU model": 5}}
+    reading = read(record(fit=fitting, engine=starting))
+    assert [part.what for part in reading.held] == ["CPU model", "wanted: processor KV cache"]
+    assert "look for a limit" in reading.knobs[0].text
+    served = read(record(fit=fitting, engine={**starting, "ready_at": 1.0}))
+    assert [part.what for part in served.held] == ["CPU model"]
 
 
 def test_a_full_kv_cache_before_the_end_is_named() -> None:
