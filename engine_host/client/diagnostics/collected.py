@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from engine_host.client.diagnostics.mask import Mask
 
-MOST = 4 << 20
+MOST = 16 << 20
 """Letters that one file may have."""
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._/~-]+")
 
@@ -53,8 +53,16 @@ class Collected:
         self._add(name, json.dumps(self._plain(value), ensure_ascii=False, indent=2) + "\n")
 
     def add_lines(self, name: str, values: Iterable[dict[str, Any]]) -> None:
-        """Add a file with one JSON value a line."""
-        self._add(name, "".join(json.dumps(self._plain(one), ensure_ascii=False) + "\n" for one in values))
+        """Add a file with one JSON value a line; of more than a file may have, the last ones."""
+        lines = [json.dumps(self._plain(one), ensure_ascii=False) + "\n" for one in values]
+        kept, room = 0, MOST
+        for line in reversed(lines):
+            room -= len(line)
+            if room < 0:
+                self.lack(name, f"Its first {len(lines) - kept:,} lines are left out: it would be too long.")
+                break
+            kept += 1
+        self._add(name, "".join(lines[len(lines) - kept :]))
 
     def lack(self, name: str, why: str) -> None:
         """Say that a file is missing."""

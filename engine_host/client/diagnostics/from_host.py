@@ -30,9 +30,12 @@ _LEFT_OUT = {"heartbeat", "engine.readings", "telemetry.sample", "log.line", "ho
 # Their results and errors can quote what a model was asked and answered.
 _OF_TEXTS = {JobKind.PATCH_BISECT, JobKind.KV_QUALITY, JobKind.ROUTE_CUTOVER, JobKind.ROUTE_PROMOTE}
 # A note is a person's own; a request of a client says who asked.
-_PRIVATE = {
+_TAKEN_OUT = {
     "remote": ("notes", "address_command", "destination", "address"),
     "request": ("client", "client_name", "key", "conversation", "problem"),
+    # Each change of an engine carries it whole; starts and patches have files of their own.
+    "engine": ("plan", "buffers", "last_lines"),
+    "patches": ("planned", "processes"),
 }
 
 
@@ -96,9 +99,9 @@ def told_event(event: dict[str, Any]) -> dict[str, Any] | None:
     found = dict(event)
     if isinstance(job := event.get("job"), dict):
         found["job"] = told_job(job)
-    for name, private in _PRIVATE.items():
+    for name, out in _TAKEN_OUT.items():
         if isinstance(inner := event.get(name), dict):
-            found[name] = {key: value for key, value in inner.items() if key not in private}
+            found[name] = {key: value for key, value in inner.items() if key not in out}
     return found
 
 
@@ -113,7 +116,8 @@ def _settings(client: ControlClient, into: Collected) -> None:
 def _machine(client: ControlClient, into: Collected) -> None:
     told = client.call(ops.HOST)
     into.mask.know_hosts([told.hostname])
-    into.add_value("machine.json", told)
+    # A name of one or two letters is a part of many words, and so taken out of no text.
+    into.add_value("machine.json", told.model_dump(mode="json", exclude={"hostname"}))
 
 
 def _installed(client: ControlClient, into: Collected) -> None:

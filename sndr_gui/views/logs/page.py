@@ -52,6 +52,13 @@ class LogsView(Page):
         self._stack.addWidget(self._empty)
         self._equivalent_command = CopyField(model.command(), "equivalent command")
         self._equivalent_command.setFixedWidth(260)
+        self.diagnostics = button(
+            "Save diagnostics…", self._on_diagnostics, icon="download", command="sndr diagnostics"
+        )
+        self.tools.addWidget(self.diagnostics)
+        if model.session.host:
+            # A report is of files of the machine that it is saved on.
+            self.diagnostics.hide()
         self.tools.addWidget(self._equivalent_command)
         tools = row(self.sources, self.levels, self.search, self.follow, self.copy, spacing=10)
         tools.setStretch(2, 1)
@@ -186,6 +193,13 @@ class LogsView(Page):
         copy(chosen or self.lines.toPlainText())
         what = "The selection is" if chosen else "The lines shown are"
         self.model.session.notices.info("log copy", f"{what} on the clipboard.")
+
+    def _on_diagnostics(self) -> None:
+        # What collects a report is read in when somebody wants one.
+        from sndr_gui.models.logs.diagnostics import DiagnosticsModel
+        from sndr_gui.views.logs.diagnostics import DiagnosticsDialog
+
+        DiagnosticsDialog(self, DiagnosticsModel(self.model.session)).open()
 
     def _on_revealed(self, place: int) -> None:
         self.follow.setChecked(False)

@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from engine_host.client.diagnostics import collected
 from engine_host.client.diagnostics.bundle import Bundle, collect, place_of, save
 from engine_host.client.diagnostics.from_host import told_event, told_job
+from engine_host.client.diagnostics.mask import Mask
 from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
 from engine_host.core.store import Store
@@ -74,6 +76,7 @@ def test_with_a_host_everything_is_in_it_but_secrets_and_names(home: Path) -> No
     everything = "\n".join(found.values())
     for private in (SECRET, TOKEN, "workstation", "attic", "example.org", "\x1b"):
         assert private not in everything
+    assert "hostname" not in json.loads(found["machine.json"])
     assert found["logs/engines/engine-1.log"] == "[redacted] [redacted]\n"
     events = [json.loads(line) for line in found["events.jsonl"].splitlines()]
     assert [one["seq"] for one in events] == [1, 5]
@@ -161,6 +164,29 @@ def test_of_jobs_about_texts_no_text_is_told(kind: str) -> None:
     }
     assert word not in json.dumps(told_job(job))
     assert word not in json.dumps(told_event({"kind": "job.done", "job": job}))
+
+
+def test_of_what_is_too_long_the_end_is_kept_and_the_rest_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collected, "MOST", 100)
+    into = collected.Collected(Mask())
+    into.add_lines("a.jsonl", [{"number": number} for number in range(50)])
+    into.add_text("b.log", "b" * 101)
+    (lines,) = into.files
+    assert lines.text.endswith('{"number": 49}\n')
+    assert 80 < len(lines.text) <= 100
+    assert [one.name for one in into.missing] == ["a.jsonl", "b.log"]
+
+
+def test_an_event_of_an_engine_goes_without_its_plan() -> None:
+    changed = {"kind": "engine.state", "engine": samples.engine(EngineState.READY).model_dump(mode="json")}
+    told = told_event(changed)
+    assert told is not None
+    assert told["engine"]["state"] == "ready"
+    assert "plan" not in told["engine"]
+    assert told_event({"kind": "engine.stage", "engine": "engine-1"}) == {
+        "kind": "engine.stage",
+        "engine": "engine-1",
+    }
 
 
 def test_of_a_request_who_asked_is_not_told() -> None:

@@ -1,0 +1,85 @@
+"""The dialog of a bug report: every file with its text, before it is saved."""
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFileDialog, QListWidget, QPlainTextEdit, QSplitter, QVBoxLayout, QWidget
+
+from sndr_gui.kit import theme
+from sndr_gui.models.logs.diagnostics import COMMAND, DiagnosticsModel
+from sndr_gui.views.widgets.buttons import button
+from sndr_gui.views.widgets.copying import CopyField
+from sndr_gui.views.widgets.dialog import Dialog
+from sndr_gui.views.widgets.labels import set_text, text
+from sndr_gui.views.widgets.layout import row
+
+_ABOUT = (
+    "For a bug report: versions, settings, machine, starts, patches, the ends of logs, events and the last "
+    "ten minutes of measurements. Keys, names of people and machines, addresses and your home folder are "
+    "taken out; prompts and answers are in none of it."
+)
+
+
+class DiagnosticsDialog(Dialog):
+    """Shows the files of a report, and saves them as one."""
+
+    def __init__(self, parent: QWidget, model: DiagnosticsModel) -> None:
+        super().__init__(parent, "Save diagnostics")
+        self.resize(860, 560)
+        self.model = model
+        self.files = QListWidget()
+        self.files.setAccessibleName("Files of the report")
+        self.files.setMinimumWidth(230)
+        self.shown = QPlainTextEdit()
+        self.shown.setReadOnly(True)
+        self.shown.setAccessibleName("Text of the chosen file")
+        self.shown.setFont(theme.mono_font(11))
+        self.shown.setTabChangesFocus(True)
+        self.shown.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.state = text("", "muted", wrap=True)
+        self.save = button(
+            "Save…", self._on_save, kind="primary", hint="Choose where the file goes", command=COMMAND
+        )
+        both = QSplitter()
+        both.addWidget(self.files)
+        both.addWidget(self.shown)
+        both.setStretchFactor(1, 1)
+        both.setChildrenCollapsible(False)
+        lines = QVBoxLayout(self)
+        lines.setContentsMargins(20, 18, 20, 18)
+        lines.setSpacing(12)
+        lines.addWidget(text("Save diagnostics", name="h2"))
+        lines.addWidget(text(_ABOUT, "muted", wrap=True))
+        lines.addWidget(both, 1)
+        lines.addWidget(self.state)
+        lines.addWidget(CopyField(COMMAND, "equivalent command"))
+        lines.addLayout(row(None, button("Close", self.reject), self.save))
+        self.files.currentRowChanged.connect(self._on_file)
+        model.changed.connect(self.refresh)
+        model.saved.connect(self.accept)
+        self.refresh()
+        model.load()
+
+    def refresh(self) -> None:
+        titles = self.model.titles()
+        if len(titles) != self.files.count():
+            self.files.clear()
+            self.files.addItems(titles)
+            self.files.setCurrentRow(0)
+            self.files.setFocus()
+        self.save.setEnabled(bool(titles) and not self.model.saving)
+        set_text(self.state, self.model.sentence)
+
+    def _on_file(self, place: int) -> None:
+        self.shown.setPlainText(self.model.text(place))
+
+    def _on_save(self) -> None:
+        if (bundle := self.model.bundle) is None:
+            return
+        dialog = QFileDialog(self, "Save diagnostics", str(Path.home() / bundle.file_name), "Zip (*.zip)")
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        # One that is there is left as it is, so nobody is asked to replace it.
+        dialog.setOption(QFileDialog.Option.DontConfirmOverwrite)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(self.model.save)
+        dialog.open()
