@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from engine_host.engines.vllm.log import explain_exit
-from engine_host.protocol.engines import EngineState, StageTime
+from engine_host.protocol.engines import EngineState
 from tests.unit.cli.fake_host import FakeHost
 from tests.views.samples import host as samples
 
@@ -26,7 +26,7 @@ def test_a_failed_start_is_told_with_its_decisive_lines(host: FakeHost, sndr: Sn
     assert out.count("loading") == 2
     assert "\x1b" not in out
     assert f"$ sndr logs {failed.id}" in out
-    assert "sndr autopsy" not in out, "without a process there was nothing to record"
-    died = failed.model_copy(update={"stages": (StageTime(name="Start process", started_at=1.0),)})
-    host.answers["GET /v1/engines"] = (200, {"seq": 1, "engines": [died.model_dump(mode="json")]})
-    assert f"$ sndr autopsy {died.id}" in sndr("doctor")[1]
+    assert f"$ sndr autopsy {failed.id}" in out
+    refused = failed.model_copy(update={"stages": ()})
+    host.answers["GET /v1/engines"] = (200, {"seq": 1, "engines": [refused.model_dump(mode="json")]})
+    assert "sndr autopsy" not in sndr("doctor")[1], "without a process there was nothing to record"
