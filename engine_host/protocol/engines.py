@@ -10,6 +10,11 @@ from engine_host.protocol.errors import Problem
 from engine_host.protocol.launch.plans import LaunchPlan, ServerChoice
 
 _DECISIVE = 6
+COLD_START = (
+    "A first start reads the whole model from the disk; vLLM compiles and captures graphs besides. Minutes "
+    "are normal, and the next start finds most of it in a cache. If it fails, the reason will stand here."
+)
+"""Why a start that takes its time is well."""
 
 
 class EngineState(StrEnum):

@@ -6,7 +6,7 @@ from engine_host.cli.output import Exit, Output, command, problem_lines
 from engine_host.cli.start.host import connected
 from engine_host.core.sizes import duration
 from engine_host.protocol.bench.diagnosis import Diagnosis, DiagnosisQuery, SlowCause
-from engine_host.protocol.engines import Engine, EngineState
+from engine_host.protocol.engines import COLD_START, Engine, EngineState
 from engine_host.protocol.operations import table as ops
 
 
@@ -34,7 +34,7 @@ def doctor(out: Output, engine: str | None, minutes: float) -> Exit | None:
             }
         )
         return None
-    out.result(found, [*_slow_lines(found), *_failed_lines(failed)])
+    out.result(found, [*_slow_lines(found), *_starting_lines(engines), *_failed_lines(failed)])
     return None
 
 
@@ -73,6 +73,15 @@ def _fix_lines(cause: SlowCause) -> list[str]:
     settings = " ".join(f"--set {name}={str(value).lower()}" for name, value in cause.fix.settings.items())
     lines = [f"   {cause.fix.text}{f' ({settings})' if settings else ''}"]
     return [*lines, f"   $ {cause.fix.command}"] if cause.fix.command else lines
+
+
+def _starting_lines(engines: tuple[Engine, ...]) -> list[str]:
+    starting = [one for one in engines if one.state in (EngineState.PREPARING, EngineState.STARTING)]
+    said = [
+        f"{one.name} is starting and has not failed{f': {one.stages[-1].name}' if one.stages else ''}."
+        for one in starting
+    ]
+    return ["", *said, COLD_START] if said else []
 
 
 def _failed_lines(engine: Engine | None) -> list[str]:

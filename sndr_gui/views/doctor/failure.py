@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from engine_host.protocol.engines import Engine
+from engine_host.protocol.engines import COLD_START, Engine
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.launch.plans import Finding
 from sndr_gui.models.doctor.page import DoctorModel
@@ -16,11 +16,6 @@ from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.labels import badge, set_text, text
 from sndr_gui.views.widgets.problems import ProblemBox
-
-_COLD = (
-    "A first start reads the whole model from the disk; vLLM compiles and captures graphs besides. Minutes "
-    "are normal, and the next start finds most of it in a cache. If it fails, the reason will stand here."
-)
 
 
 class FailureCard(Card):
@@ -50,7 +45,7 @@ class FailureCard(Card):
         self.setVisible(not self._model.knows_nothing)
         self.cold.setVisible(bool(starting))
         if starting:
-            self.cold.show_sentence("  ".join(map(_progress, starting)), _COLD)
+            self.cold.show_sentence("  ".join(map(_progress, starting)), COLD_START)
         for part in (self.reason, self.failure, self.command):
             part.setVisible(failed is not None)
         if failed is None:

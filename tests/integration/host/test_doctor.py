@@ -1,10 +1,13 @@
 """`sndr doctor` with a real host and a real engine at work, and after a start that failed."""
 
 import json
+import os
+import signal
 import time
 
 import httpx
 
+from engine_host.protocol.engines import EngineState
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.telemetry import TelemetryQuery
 from tests.integration.host.conftest import RunningHost, wait_for
@@ -61,3 +64,16 @@ def test_a_queue_is_seen_and_named(host: RunningHost) -> None:
     assert "Requests waited for a free stream" in text
     assert f"$ sndr fit {engine.plan.model} --streams" in text
     assert "Not measured: GPUs" in text or told["not_measured"] == []
+
+
+def test_an_engine_that_ended_by_itself_is_told_with_its_log(host: RunningHost) -> None:
+    engine = host.start()
+    assert engine.pid is not None
+    os.kill(engine.pid, signal.SIGABRT)
+    host.until(engine.id, EngineState.FAILED)
+    failed = json.loads(sndr("doctor", "--json").out)["failed"]
+    assert (failed["id"], failed["problem"]["reason"]) == (engine.id, "engine_crashed")
+    text = sndr("doctor").out
+    assert f"The last start, {engine.name} ({engine.id}), failed:" in text
+    assert host.engine(engine.id).decisive_lines[-1] in text
+    assert f"$ sndr logs {engine.id}" in text

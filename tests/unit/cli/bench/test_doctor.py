@@ -30,3 +30,13 @@ def test_a_failed_start_is_told_with_its_decisive_lines(host: FakeHost, sndr: Sn
     refused = failed.model_copy(update={"stages": ()})
     host.answers["GET /v1/engines"] = (200, {"seq": 1, "engines": [refused.model_dump(mode="json")]})
     assert "sndr autopsy" not in sndr("doctor")[1], "without a process there was nothing to record"
+
+
+def test_a_start_that_takes_its_time_is_well(host: FakeHost, sndr: Sndr) -> None:
+    starting = samples.engine(EngineState.STARTING)
+    host.answers["GET /v1/diagnosis"] = (200, {"seconds": 600.0, "busy": {"sndr-demo": 0.0}, "causes": []})
+    host.answers["GET /v1/engines"] = (200, {"seq": 1, "engines": [starting.model_dump(mode="json")]})
+    _, out, _ = sndr("doctor")
+    assert "sndr-demo is starting and has not failed: Load the weights." in out
+    assert "Minutes are normal" in out
+    assert "The last start" not in out
