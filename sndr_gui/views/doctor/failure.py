@@ -36,7 +36,8 @@ class FailureCard(Card):
         self.failure.log.show()
         self.failure.log_wanted.connect(self._on_log_wanted)
         self.command = CopyField("", "the command that shows the log")
-        for part in (self.cold, self.about, self.failure, self.command):
+        self.record = CopyField("", "the command that shows what it held and wanted")
+        for part in (self.cold, self.about, self.failure, self.command, self.record):
             self.body.addWidget(part)
 
     def refresh(self) -> None:
@@ -48,11 +49,14 @@ class FailureCard(Card):
             self.cold.show_sentence("  ".join(map(_progress, starting)), COLD_START)
         for part in (self.reason, self.failure, self.command):
             part.setVisible(failed is not None)
+        # Without a process there was nothing to record.
+        self.record.setVisible(failed is not None and bool(failed.stages))
         if failed is None:
             set_text(self.about, "No start has failed that this host remembers.")
             return
         set_text(self.about, self._told(failed))
         self.command.set_content(f"sndr logs {failed.id}")
+        self.record.set_content(f"sndr autopsy {failed.id}")
         lines = failed.decisive_lines
         if failed.problem is not None:
             set_text(self.reason, reason_words(failed.problem.reason))

@@ -127,6 +127,7 @@ async def test_a_failed_start_is_told_with_its_decisive_lines(stage: Stage) -> N
     assert "INFO loading 48" in said
     assert "INFO loading 40" not in said
     assert "sndr logs engine-1" in said
+    assert "sndr autopsy engine-1" in said
     again = samples.engine(EngineState.READY, id="engine-2", created_at=failed.created_at + 60)
     stage.host.set_engine(again)
     await stage.until(lambda: "is running" in page.failure.about.text())
