@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine_host.client.diagnostics.collected import Collected, Missing, ReportFile
-from engine_host.client.diagnostics.from_disk import disks, tell_of_logs, tell_without_host, versions
+from engine_host.client.diagnostics.from_disk import (
+    disks,
+    tell_of_autopsies,
+    tell_of_logs,
+    tell_without_host,
+    versions,
+)
 from engine_host.client.diagnostics.from_host import tell_of_host
 from engine_host.client.diagnostics.mask import Mask
 from engine_host.client.sync import connected
@@ -66,6 +72,7 @@ def collect(folders: Folders | None = None) -> Bundle:
     else:
         with client:
             tell_of_host(client, into)
+    tell_of_autopsies(folders, into)
     tell_of_logs(folders, into)
     return Bundle((_readme(told["program"], at, into), *into.files), tuple(into.missing), at)
 

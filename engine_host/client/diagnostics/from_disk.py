@@ -17,7 +17,7 @@ import psutil
 from engine_host import __version__
 from engine_host.client.diagnostics.collected import Collected
 from engine_host.client.diagnostics.from_host import told_job
-from engine_host.client.diagnostics.log_ends import end_of_log, log_files
+from engine_host.client.diagnostics.log_ends import end_of_log, log_files, newest_files
 from engine_host.core.errors import HostError
 from engine_host.core.outside import files, json_text
 from engine_host.core.paths import Folders
@@ -34,6 +34,8 @@ _DRIVER = Path("/proc/driver/nvidia/version")
 _LARGEST_BODY = 1 << 20
 _STARTS = 30
 _RECORDS = 20
+_AUTOPSIES = 3
+_LARGEST_AUTOPSY = 8 << 20
 
 
 def versions() -> dict[str, Any]:
@@ -76,6 +78,29 @@ def tell_of_logs(folders: Folders, into: Collected) -> None:
             into.lack(name, f"It cannot be read: {error.strerror}.")
         else:
             into.add_text(name, text)
+
+
+def tell_of_autopsies(folders: Folders, into: Collected) -> None:
+    """Add the records of the engines that died last, without who asked them."""
+    try:
+        found = newest_files(folders.autopsies, _AUTOPSIES, suffix=".json")
+    except OSError as error:
+        into.lack("autopsies", f"The folder cannot be listed: {error.strerror}.")
+        return
+    for path in found:
+        try:
+            record = json_text.read_object(path, _LARGEST_AUTOPSY)
+        except (OSError, ValueError) as error:
+            into.lack(f"autopsies/{path.name}", f"It cannot be read: {error}.")
+            continue
+        asked = record.get("requests")
+        if isinstance(asked, list):
+            record["requests"] = [
+                {name: value for name, value in one.items() if name != "client_name"}
+                for one in asked
+                if isinstance(one, dict)
+            ]
+        into.add_value(f"autopsies/{path.name}", record)
 
 
 def tell_without_host(folders: Folders, why: str, into: Collected) -> None:

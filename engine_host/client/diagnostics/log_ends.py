@@ -21,11 +21,11 @@ def log_files(folders: Folders) -> Iterator[tuple[str, Path]]:
     """
     if os.path.lexists(host := folders.logs / "host.log"):
         yield "logs/host.log", host
-    for path in _newest(folders.logs / "engines", "", _ENGINES):
+    for path in newest_files(folders.logs / "engines", _ENGINES):
         yield f"logs/engines/{path.name}", path
-    for path in _newest(folders.logs, "install-", _BUILDS):
+    for path in newest_files(folders.logs, _BUILDS, prefix="install-"):
         yield f"logs/{path.name}", path
-    for path in _newest(folders.cache / "logs", "", _BUILDS):
+    for path in newest_files(folders.cache / "logs", _BUILDS):
         yield f"logs/builds/{path.name}", path
 
 
@@ -54,7 +54,9 @@ def _end_of_file(path: Path, most: int) -> tuple[str, int]:
     return raw.decode(errors="replace"), size
 
 
-def _newest(folder: Path, prefix: str, count: int) -> list[Path]:
+def newest_files(folder: Path, count: int, *, prefix: str = "", suffix: str = ".log") -> list[Path]:
+    """Return the files of a folder that were written last. Raises OSError if it cannot be listed."""
+
     def written(path: Path) -> float:
         try:
             return path.lstat().st_mtime
@@ -62,9 +64,8 @@ def _newest(folder: Path, prefix: str, count: int) -> list[Path]:
             return 0.0
 
     try:
-        named = [
-            folder / name for name in os.listdir(folder) if name.endswith(".log") and name.startswith(prefix)
-        ]
+        names = os.listdir(folder)
     except FileNotFoundError:
         return []
+    named = [folder / name for name in names if name.startswith(prefix) and name.endswith(suffix)]
     return sorted((path for path in named if path.name != "host.log"), key=written, reverse=True)[:count]

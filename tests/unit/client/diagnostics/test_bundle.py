@@ -133,6 +133,23 @@ def test_without_a_host_files_tell(home: Path) -> None:
     assert "telemetry.jsonl: " in found["README.txt"]
 
 
+def test_engines_that_died_are_told_without_who_asked_them(home: Path) -> None:
+    folders = Folders.resolve()
+    folders.autopsies.mkdir(parents=True)
+    record = {
+        "id": "a",
+        "engine": {"last_lines": [SECRET]},
+        "requests": [{"client_name": "x", "ttft": 0.5}, 1],
+    }
+    (folders.autopsies / "a.json").write_text(json.dumps(record), encoding="utf-8")
+    (folders.autopsies / "b.json").write_text("{", encoding="utf-8")
+    (folders.autopsies / "c.json").mkdir()
+    bundle = collect()
+    told = json.loads(texts(bundle)["autopsies/a.json"])
+    assert told == {"id": "a", "engine": {"last_lines": ["[redacted]"]}, "requests": [{"ttft": 0.5}]}
+    assert {"autopsies/b.json", "autopsies/c.json"} < {one.name for one in bundle.missing}
+
+
 def test_damaged_files_are_missing_and_named(home: Path) -> None:
     folders = Folders.resolve()
     folders.config.mkdir(parents=True)
