@@ -53,14 +53,19 @@ def part_result(part: Part, samples: Sequence[Sample], seed: int = 0) -> PartRes
 
 
 def knee(parts: Sequence[PartResult]) -> Knee:
-    """Return the fewest streams after which the next step adds less than a tenth of tokens a second."""
-    known = []
+    """Return the fewest streams after which the next step adds less than a tenth of tokens a second.
+
+    It is looked for up to the first step without a figure that stands: behind it nothing can be compared.
+    """
+    known: list[tuple[int, float]] = []
+    missing = ""
     for part in parts:
         figure = next(one for one in part.figures if one.quantity is Quantity.AGGREGATE)
-        if figure.standing is Standing.PUBLISHED and figure.value is not None:
-            known.append((part.streams, figure.value))
-    if len(known) < 2:
-        return Knee(streams=None, why="fewer than two numbers of streams have a figure")
+        if figure.standing is not Standing.PUBLISHED or figure.value is None:
+            state = "struck" if figure.standing is Standing.STRUCK else "not measured"
+            missing = f"the figure of {part.streams} at once is {state}"
+            break
+        known.append((part.streams, figure.value))
     for (few, before), (more, after) in pairwise(known):
         if after < before * (1 + PAYS):
             change = 100 * (after / before - 1)
@@ -68,7 +73,9 @@ def knee(parts: Sequence[PartResult]) -> Knee:
                 streams=few,
                 why=f"{more} at once give {change:+.0f} % tokens a second of all together",
             )
-    return Knee(streams=None, why=f"not reached: {known[-1][0]} at once still pay")
+    if missing or not known:
+        return Knee(streams=None, why=f"cannot be told: {missing or 'nothing was measured'}")
+    return Knee(streams=None, why=f"not reached up to {known[-1][0]} at once")
 
 
 def _struck(own: Sequence[Sample], answered: Sequence[Sample]) -> tuple[Gate, str] | None:
@@ -138,7 +145,11 @@ def _window(sample: Sample, part: Part) -> Reading:
         return None, Gate.ANSWER_SHORT, f"an answer ends after {sample.tokens} of {part.max_tokens} tokens"
     window = sample.last - sample.first
     if window <= LEAST_WINDOW * sample.total:
-        return None, Gate.WINDOW_SHORT, "an answer came in one lump, and not token by token"
+        return (
+            None,
+            Gate.WINDOW_SHORT,
+            "the text of an answer came within 5 % of its time, too short to tell",
+        )
     return window, None, ""
 
 

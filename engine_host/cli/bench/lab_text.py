@@ -1,7 +1,7 @@
 """Runs of the bench lab as text and as Markdown: a struck figure is crossed out, one that is missing n/a."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from engine_host.cli.output import table
 from engine_host.core.sizes import duration
@@ -25,6 +25,8 @@ _NAMES = {
     Quantity.TOTAL: "end to end",
 }
 _HEADINGS = ("", "median", "95 % interval", "quartiles", "p95", "p99", "n", "")
+_LISTED_PARTS = 2
+
 Strike = Callable[[str], str]
 
 
@@ -51,16 +53,19 @@ def list_lines(page: LabPage) -> list[str]:
     """Return the runs, newest first."""
     if not page.runs and not page.unreadable:
         return ["Nothing was measured here yet. `sndr bench run quick` measures the engine that runs."]
-    rows = [[run.id, run.engine.model, _server(run), " ".join(_best(run)), _state(run)] for run in page.runs]
+    rows = [[run.id, run.engine.model, _server(run), _decode(run), _state(run)] for run in page.runs]
     lines = table(["RUN", "MODEL", "SERVER", "DECODE", "STATE"], rows) if rows else []
     return [*lines, *(f"{name} cannot be read." for name in page.unreadable)]
 
 
-def _best(run: LabRun) -> Iterator[str]:
-    for part in run.parts:
+def _decode(run: LabRun) -> str:
+    """Return the speed of the first parts; a sweep has more than a line holds."""
+    shown = []
+    for part in run.parts[:_LISTED_PARTS]:
         figure = next((one for one in part.figures if one.quantity is Quantity.DECODE), None)
         if figure is not None:
-            yield f"{part.name}: {_median(figure, _struck)}"
+            shown.append(f"{part.name}: {_median(figure, _struck)}")
+    return ", ".join(shown + ["…"] * (len(run.parts) > _LISTED_PARTS))
 
 
 def _state(run: LabRun) -> str:
@@ -93,7 +98,8 @@ def _about(run: LabRun) -> list[str]:
 
 
 def _heading(part: PartResult) -> str:
-    streams = f"{part.streams} at once, " if part.streams > 1 else ""
+    each = f"{part.streams} at once"
+    streams = f"{each}, " if part.streams > 1 and part.name != each else ""
     warm = f"{part.warm} warm-up{'' if part.warm == 1 else 's'}"
     return (
         f"{part.name}: {streams}{part.done} of {part.measured} measured after {warm}, "

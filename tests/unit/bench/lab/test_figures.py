@@ -6,7 +6,7 @@ import pytest
 
 from engine_host.bench.lab.figures import knee, part_result
 from engine_host.bench.lab.workloads import Part
-from engine_host.protocol.bench.lab import Figure, Gate, PartResult, Quantity, Sample, Standing
+from engine_host.protocol.bench.lab import Figure, Gate, Knee, PartResult, Quantity, Sample, Standing
 
 PART = Part("essay", "Write.", max_tokens=20, warm=1, measured=5)
 
@@ -162,6 +162,12 @@ def swept(**rates: float) -> list[PartResult]:
 def test_the_knee_is_where_more_streams_stop_to_pay() -> None:
     found = knee(swept(n1=100.0, n2=190.0, n4=350.0, n8=370.0, n16=360.0))
     assert (found.streams, found.why) == (4, "8 at once give +6 % tokens a second of all together")
-    assert knee(swept(n1=100.0, n2=190.0)).streams is None
-    # A struck figure is none to compare with.
-    assert knee(swept(n1=100.0, n2=0.0)).why == "fewer than two numbers of streams have a figure"
+    assert knee(swept(n1=100.0, n2=190.0)) == Knee(streams=None, why="not reached up to 2 at once")
+    assert knee([]).why == "cannot be told: nothing was measured"
+
+
+def test_no_knee_is_found_behind_a_struck_step() -> None:
+    # From 2 to 8 it would look as if more paid; what 4 gave is not known.
+    found = knee(swept(n1=100.0, n2=190.0, n4=0.0, n8=250.0, n16=251.0))
+    assert found == Knee(streams=None, why="cannot be told: the figure of 4 at once is struck")
+    assert knee(swept(n1=100.0, n2=101.0, n4=0.0)).streams == 1

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from engine_host.cli.bench.lab_text import report_lines, report_markdown
+from engine_host.cli.bench.lab_text import list_lines, report_lines, report_markdown
 from engine_host.protocol.bench.lab import (
     Figure,
     Gate,
     Knee,
     LabEngine,
     LabMachine,
+    LabPage,
     LabRun,
     PartResult,
     Quantity,
@@ -112,3 +113,13 @@ def test_a_key_that_no_header_carries_is_not_shown(
     assert code != 0
     assert "SNDR_API_KEY holds no key" in err
     assert "secret" not in out + err
+
+
+def test_a_sweep_has_one_line_of_the_list() -> None:
+    part = a_run().parts[0]
+    sweep = a_run(
+        parts=tuple(part.model_copy(update={"name": f"{n} at once", "streams": n}) for n in (1, 2, 4))
+    )
+    (_, line) = list_lines(LabPage(runs=(sweep,)))
+    assert "1 at once: [struck 35.0 tok/s], 2 at once: [struck 35.0 tok/s], …  struck" in line
+    assert "4 at once: 5 of 5 measured" in "\n".join(report_lines(sweep))
