@@ -1,30 +1,27 @@
-"""The verdict over two things that were measured in turns: faster, slower, or can't tell yet.
+"""The verdict over two things that were measured: faster, slower, or can't tell yet.
 
-Each round measures both, so that a machine that drifts does so for both. What is judged are the logarithms of
-the rounds' ratios: their Hodges-Lehmann estimate (the median of all means of two) with Wilcoxon's exact
-interval, which asks for no shape of the noise but symmetry, and lets one bad round in ten decide nothing.
-Source: Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3rd edition, 3.2 and 3.3.
+In turns, each round measures both, so that a machine that drifts does so for both. What is judged are the
+logarithms of the rounds' ratios: their Hodges-Lehmann estimate (the median of all means of two) with
+Wilcoxon's exact signed-rank interval, which asks for no shape of the noise but symmetry, and lets one bad
+round in ten decide nothing. One after the other, no round belongs to another: then it is the median of all
+ratios of one of B and one of A, with the exact rank-sum interval, and a drift is taken for a difference.
+Source: Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3rd edition, 3.2, 3.3, 4.2 and 4.3.
 """
 
 import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+
+from engine_host.protocol.bench.comparison import Verdict
 
 LEVEL = 0.95
 """The share of identical pairs that are not called different; that of the interval too."""
 MATTERS = 0.02
 """The share from which on a difference is worth more runs."""
 _MOST_ROUNDS = 1000
-
-
-class Verdict(StrEnum):
-    """The result of a comparison of B with A."""
-
-    FASTER = "faster"
-    SLOWER = "slower"
-    CANNOT_TELL = "cannot_tell"
+_EXACT_UP_TO = 60
+_NORMAL = 1.959964
 
 
 @dataclass(frozen=True)
@@ -64,19 +61,30 @@ def compare(before: Sequence[float], after: Sequence[float]) -> Comparison:
     """
     if len(before) != len(after):
         raise ValueError(f"{len(before)} rounds of A and {len(after)} of B make no pairs")
-    if not all(math.isfinite(speed) and speed > 0 for speed in (*before, *after)):
-        raise ValueError("a speed has to be above 0 and finite")
+    _refuse_what_is_no_speed(before, after)
     ratios = [math.log(b / a) for a, b in zip(before, after, strict=True)]
     rounds = len(ratios)
     outside = critical(rounds)
     if outside is None:
         return Comparison(Verdict.CANNOT_TELL, rounds, more_rounds=least_rounds() - rounds)
     means = sorted((ratios[i] + ratios[j]) / 2 for i in range(rounds) for j in range(i, rounds))
-    low, high = means[outside], means[-1 - outside]
-    middle = (means[(len(means) - 1) // 2] + means[len(means) // 2]) / 2
-    verdict = Verdict.FASTER if low > 0 else Verdict.SLOWER if high < 0 else Verdict.CANNOT_TELL
-    more = _more_rounds(rounds, middle, (high - low) / 2) if verdict is Verdict.CANNOT_TELL else None
-    return Comparison(verdict, rounds, math.expm1(middle), math.expm1(low), math.expm1(high), more)
+    return _judged(rounds, means, outside)
+
+
+def compare_apart(before: Sequence[float], after: Sequence[float]) -> Comparison:
+    """Compare speeds of A and B, measured one after the other; `rounds` are those of the shorter side.
+
+    Raises ValueError for a speed that is not above 0 and finite.
+    """
+    _refuse_what_is_no_speed(before, after)
+    rounds = min(len(before), len(after))
+    outside = critical_apart(len(before), len(after))
+    if outside is None:
+        more = next(
+            more for more in range(1, 10) if critical_apart(len(before) + more, len(after) + more) is not None
+        )
+        return Comparison(Verdict.CANNOT_TELL, rounds, more_rounds=more)
+    return _judged(rounds, sorted(math.log(b / a) for a in before for b in after), outside)
 
 
 @functools.cache
@@ -85,23 +93,65 @@ def critical(rounds: int) -> int | None:
 
     It is the largest number with P(T < it) ≤ (1 - level) / 2, where T is Wilcoxon's signed-rank statistic.
     """
-    if rounds > 60:
+    if rounds > _EXACT_UP_TO:
         # The exact distribution is normal by then to four digits.
         middle = rounds * (rounds + 1) / 4
         spread = math.sqrt(rounds * (rounds + 1) * (2 * rounds + 1) / 24)
-        return math.floor(middle - 1.959964 * spread)
+        return math.floor(middle - _NORMAL * spread)
     ways = [1]
     for rank in range(1, rounds + 1):
         ways = [
             (ways[total] if total < len(ways) else 0) + (ways[total - rank] if total >= rank else 0)
             for total in range(len(ways) + rank)
         ]
-    limit = (1 - LEVEL) / 2 * 2**rounds
+    return _outside(ways)
+
+
+@functools.cache
+def critical_apart(rounds: int, others: int) -> int | None:
+    """Return how many of the lowest, and of the highest, ratios lie outside; None with too few rounds.
+
+    As `critical`, with U of Mann and Whitney for sides of so many rounds.
+    """
+    if min(rounds, others) == 0:
+        return None
+    if max(rounds, others) > _EXACT_UP_TO:
+        spread = math.sqrt(rounds * others * (rounds + others + 1) / 12)
+        return max(0, math.floor(rounds * others / 2 - _NORMAL * spread))
+    # The coefficients of Gauss's binomial: in how many orders U is 0, 1, 2 …
+    ways = [1]
+    for step in range(1, rounds + 1):
+        raised = ways + [0] * (others + step)
+        for total, number in enumerate(ways):
+            raised[total + others + step] -= number
+        for total in range(step, len(raised)):
+            raised[total] += raised[total - step]
+        ways = raised[: step * others + 1]
+    return _outside(ways)
+
+
+def _refuse_what_is_no_speed(before: Sequence[float], after: Sequence[float]) -> None:
+    if not all(math.isfinite(speed) and speed > 0 for speed in (*before, *after)):
+        raise ValueError("a speed has to be above 0 and finite")
+
+
+def _judged(rounds: int, estimates: Sequence[float], outside: int) -> Comparison:
+    """Return the verdict over sorted estimates of the change (logarithms), so many outside at each end."""
+    low, high = estimates[outside], estimates[-1 - outside]
+    middle = (estimates[(len(estimates) - 1) // 2] + estimates[len(estimates) // 2]) / 2
+    verdict = Verdict.FASTER if low > 0 else Verdict.SLOWER if high < 0 else Verdict.CANNOT_TELL
+    more = _more_rounds(rounds, middle, (high - low) / 2) if verdict is Verdict.CANNOT_TELL else None
+    return Comparison(verdict, rounds, math.expm1(middle), math.expm1(low), math.expm1(high), more)
+
+
+def _outside(ways: Sequence[int]) -> int | None:
+    """Return the place of the bound, from the number of ways to each total."""
+    limit = (1 - LEVEL) / 2 * sum(ways)
     below, number = 0, 0
     while below + ways[number] <= limit:
         below += ways[number]
         number += 1
-    # The k lowest means lie outside with P(T < k); without one outside there is no bound at this level.
+    # The k lowest estimates lie outside with P(T < k); without one outside there is no bound at this level.
     return number - 1 if number else None
 
 

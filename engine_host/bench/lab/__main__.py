@@ -2,7 +2,7 @@
 
 A process of its own: in the host's it would take the time that it measures. The first line of its input is
 what is asked (a `LabAsk`); when the input ends, so does the run, as with Ctrl+C. Its output is one line:
-`{"run": …}`, `{"page": …}` or `{"error": …}`.
+`{"run": …}`, `{"page": …}`, `{"comparison": …}` or `{"error": …}`.
 """
 
 import argparse
@@ -17,6 +17,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from engine_host.bench.lab import store
+from engine_host.bench.lab.comparing import compared
 from engine_host.bench.lab.load import client_of
 from engine_host.bench.lab.running import LabRunning
 from engine_host.bench.lab.workloads import WORKLOADS
@@ -27,11 +28,12 @@ from engine_host.protocol.bench.lab import LabAsk, LabRun
 
 
 def main(words: Sequence[str]) -> int:
-    """Carry out one word: `run`, `list FOLDER` or `show FOLDER RUN`; 0, or 1 with an error."""
+    """Carry out `run`, `list FOLDER`, `show FOLDER RUN` or `compare FOLDER A B`; 0, or 1 with an error."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("word", choices=["run", "list", "show"])
+    parser.add_argument("word", choices=["run", "list", "show", "compare"])
     parser.add_argument("folder", nargs="?", default="", help="the data folder")
     parser.add_argument("run", nargs="?", default=store.NEWEST)
+    parser.add_argument("other", nargs="?", default=store.NEWEST, help="what it is compared with")
     asked = parser.parse_args(words)
     folder = store.folder_of(Path(asked.folder))
     try:
@@ -39,6 +41,8 @@ def main(words: Sequence[str]) -> int:
             _print("page", store.page(folder))
         elif asked.word == "show":
             _print("run", store.find(folder, asked.run))
+        elif asked.word == "compare":
+            _print("comparison", compared(store.find(folder, asked.run), store.find(folder, asked.other)))
         else:
             # The first line alone: what follows is its end, and says that nobody waits any more.
             _print("run", asyncio.run(_run(LabAsk.model_validate_json(sys.stdin.buffer.readline()))))

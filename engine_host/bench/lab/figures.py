@@ -33,13 +33,12 @@ def part_result(part: Part, samples: Sequence[Sample], seed: int = 0) -> PartRes
     answered = [sample for sample in own if not sample.error]
     struck = _struck(own, answered)
     figures = [
-        _figure(Quantity.DECODE, answered, lambda one: _decode(one, part), seed, struck),
-        _aggregate(part, answered, seed, struck),
-        _figure(Quantity.PREFILL, answered, _prefill, seed, struck),
-        _figure(Quantity.TTFT, answered, _ttft, seed, struck),
-        _itl(answered, seed, struck),
-        _figure(Quantity.TPOT, answered, lambda one: _tpot(one, part), seed, struck),
-        _figure(Quantity.TOTAL, answered, lambda one: (one.total, None, ""), seed, struck),
+        _aggregate(part.streams, answered, seed, struck)
+        if quantity is Quantity.AGGREGATE
+        else _itl(answered, seed, struck)
+        if quantity is Quantity.ITL
+        else _figure(quantity, answered, _reading(quantity, part.max_tokens), seed, struck)
+        for quantity in Quantity
     ]
     return PartResult(
         name=part.name,
@@ -50,6 +49,20 @@ def part_result(part: Part, samples: Sequence[Sample], seed: int = 0) -> PartRes
         done=len(answered),
         figures=tuple(figures),
     )
+
+
+def by_round(quantity: Quantity, part: PartResult, samples: Sequence[Sample]) -> dict[int, float]:
+    """Return the median of a quantity in each measured round; rounds that do not tell it are left out."""
+    answered = [one for one in samples if one.part == part.name and not one.warm and not one.error]
+    if quantity is Quantity.AGGREGATE:
+        return _rates(part.streams, answered)
+    reading = _reading(quantity, part.max_tokens)
+    found: dict[int, list[float]] = {}
+    for sample in answered:
+        value, _, _ = reading(sample)
+        if value is not None:
+            found.setdefault(sample.round, []).append(value)
+    return {turn: quantile(values, 0.5) for turn, values in sorted(found.items())}
 
 
 def knee(parts: Sequence[PartResult]) -> Knee:
@@ -135,14 +148,33 @@ def _none(quantity: Quantity, gate: Gate, why: str) -> Figure:
     return Figure(quantity=quantity, standing=Standing.NOT_MEASURED, gate=gate, why=why)
 
 
-def _window(sample: Sample, part: Part) -> Reading:
+def _reading(quantity: Quantity, max_tokens: int) -> Callable[[Sample], Reading]:
+    """Return how a sample tells a quantity of its own, of which an aggregate is none."""
+    match quantity:
+        case Quantity.DECODE:
+            return lambda sample: _decode(sample, max_tokens)
+        case Quantity.TPOT:
+            return lambda sample: _tpot(sample, max_tokens)
+        case Quantity.PREFILL:
+            return _prefill
+        case Quantity.TTFT:
+            return _ttft
+        case Quantity.ITL:
+            return lambda sample: (_gap(sample), None, "")
+        case Quantity.TOTAL:
+            return lambda sample: (sample.total, None, "")
+        case Quantity.AGGREGATE:
+            raise ValueError("an aggregate is of a round")
+
+
+def _window(sample: Sample, max_tokens: int) -> Reading:
     """Return the seconds from the first to the last token of an answer, where they can be told."""
     if sample.tokens is None:
         return None, Gate.NO_USAGE, "the server does not say how many tokens it made"
     if sample.first is None or sample.last is None or sample.tokens < 2:
         return None, Gate.ANSWER_SHORT, f"an answer has {sample.tokens} tokens"
-    if sample.tokens < LEAST_ANSWER * part.max_tokens:
-        return None, Gate.ANSWER_SHORT, f"an answer ends after {sample.tokens} of {part.max_tokens} tokens"
+    if sample.tokens < LEAST_ANSWER * max_tokens:
+        return None, Gate.ANSWER_SHORT, f"an answer ends after {sample.tokens} of {max_tokens} tokens"
     window = sample.last - sample.first
     if window <= LEAST_WINDOW * sample.total:
         return (
@@ -153,16 +185,16 @@ def _window(sample: Sample, part: Part) -> Reading:
     return window, None, ""
 
 
-def _decode(sample: Sample, part: Part) -> Reading:
-    window, gate, why = _window(sample, part)
+def _decode(sample: Sample, max_tokens: int) -> Reading:
+    window, gate, why = _window(sample, max_tokens)
     if window is None or sample.tokens is None:
         return None, gate, why
     # The first token is the end of the prefill.
     return (sample.tokens - 1) / window, None, ""
 
 
-def _tpot(sample: Sample, part: Part) -> Reading:
-    window, gate, why = _window(sample, part)
+def _tpot(sample: Sample, max_tokens: int) -> Reading:
+    window, gate, why = _window(sample, max_tokens)
     if window is None or sample.tokens is None:
         return None, gate, why
     return window / (sample.tokens - 1), None, ""
@@ -201,7 +233,7 @@ def _itl(samples: Sequence[Sample], seed: int, struck: tuple[Gate, str] | None) 
         if together > MOST_TOGETHER:
             why = f"{together:.1f} tokens came at a time, as with speculation; TPOT is the time of one"
             return _none(Quantity.ITL, Gate.TOKENS_TOGETHER, why)
-        gaps.append([after - before for before, after in pairwise(sample.arrivals)])
+        gaps.append(_gaps(sample))
     figure = _of(Quantity.ITL, [quantile(one, 0.5) for one in gaps], seed, struck)
     every = [gap for one in gaps for gap in one]
     return figure.model_copy(
@@ -212,16 +244,29 @@ def _itl(samples: Sequence[Sample], seed: int, struck: tuple[Gate, str] | None) 
     )
 
 
-def _aggregate(part: Part, samples: Sequence[Sample], seed: int, struck: tuple[Gate, str] | None) -> Figure:
+def _gaps(sample: Sample) -> list[float]:
+    return [after - before for before, after in pairwise(sample.arrivals)]
+
+
+def _gap(sample: Sample) -> float | None:
+    return quantile(_gaps(sample), 0.5) if len(sample.arrivals) > 1 else None
+
+
+def _aggregate(streams: int, samples: Sequence[Sample], seed: int, struck: tuple[Gate, str] | None) -> Figure:
     """Return the tokens a second of all streams of a round: from the first request sent to the last end."""
     if any(sample.tokens is None for sample in samples):
         return _none(Quantity.AGGREGATE, Gate.NO_USAGE, "the server does not say how many tokens it made")
-    rates = []
+    return _of(Quantity.AGGREGATE, list(_rates(streams, samples).values()), seed, struck)
+
+
+def _rates(streams: int, samples: Sequence[Sample]) -> dict[int, float]:
+    """Return the tokens a second of each whole round."""
+    rates = {}
     ordered = sorted(samples, key=lambda sample: sample.round)
-    for _, group in groupby(ordered, key=lambda sample: sample.round):
+    for turn, group in groupby(ordered, key=lambda sample: sample.round):
         together = list(group)
         # A round that lost a request, or was cut short, had fewer streams at once.
-        if len(together) == part.streams:
+        if len(together) == streams:
             seconds = max(one.started + one.total for one in together) - min(one.started for one in together)
-            rates.append(sum(one.tokens or 0 for one in together) / max(seconds, 1e-9))
-    return _of(Quantity.AGGREGATE, rates, seed, struck)
+            rates[turn] = sum(one.tokens or 0 for one in together) / max(seconds, 1e-9)
+    return rates

@@ -9,7 +9,7 @@ import httpx
 
 from engine_host.bench.lab import gates, load, store
 from engine_host.bench.lab.figures import knee, part_result
-from engine_host.bench.lab.workloads import Part, Workload, prompt, salt
+from engine_host.bench.lab.workloads import Part, Workload, prompt, salt, workload_hash
 from engine_host.core.errors import HostError
 from engine_host.protocol.bench.lab import LabAsk, LabRun, Sample
 from engine_host.protocol.errors import Reason
@@ -40,6 +40,7 @@ class LabRunning:
             engine=asked.engine,
             machine=asked.machine,
             sampling=workload.sampling,
+            workload_hash=workload_hash(workload),
         )
 
     async def carry_out(self, client: httpx.AsyncClient) -> LabRun:

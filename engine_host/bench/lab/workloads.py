@@ -98,6 +98,12 @@ WORKLOADS = {
 """Every workload by its name; `sndr bench run --help` says what each is for."""
 
 
+def workload_hash(workload: Workload) -> str:
+    """Return what is the same for runs that ask the same; how often they ask is no part of it."""
+    asked = [(prompt(part, "0" * 16), part.name, part.max_tokens, part.streams) for part in workload.parts]
+    return hashlib.sha256(repr((asked, sorted(workload.sampling.items()))).encode()).hexdigest()[:16]
+
+
 def salt(seed: int, part: str, number: int) -> str:
     """Return the beginning of a prompt that no other prompt of this or another seed has."""
     # Hashed: numbers that follow one another begin with the same tokens.

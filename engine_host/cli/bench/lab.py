@@ -1,4 +1,4 @@
-"""`sndr bench run`, `list` and `report`: measure an engine or any server, and read what was measured."""
+"""`sndr bench run`, `list`, `report`, `compare`: measure an engine or any server, and read what was kept."""
 
 import os
 import platform
@@ -11,16 +11,18 @@ import click
 from pydantic import ValidationError
 
 from engine_host import __version__
-from engine_host.cli.bench.lab_text import list_lines, report_lines, report_markdown
+from engine_host.cli.bench.lab_text import comparison_lines, list_lines, report_lines
 from engine_host.cli.output import Exit, Output, command
 from engine_host.cli.start.follow import signals
 from engine_host.cli.start.host import connected
 from engine_host.cli.start.running import GONE, only_one
 from engine_host.cli.text.chosen_host import chosen_host
+from engine_host.client.bench_reports.markdown import comparison_markdown, run_markdown
 from engine_host.connect.facts import key_from
 from engine_host.core.errors import HostError
 from engine_host.core.outside import json_text
 from engine_host.core.paths import Folders
+from engine_host.protocol.bench.comparison import LabComparison
 from engine_host.protocol.bench.lab import LabAsk, LabEngine, LabMachine, LabPage, LabRun, WorkloadName
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Fix, Problem, Reason
@@ -104,7 +106,26 @@ def lab_report(out: Output, run: str, md: bool) -> Exit | None:
     if md and out.as_json:
         raise click.UsageError("Give --md or --json, not both.")
     found = LabRun.model_validate(_read(["show", "--", str(Folders.resolve().data), run])["run"])
-    out.result(found, report_markdown(found) if md else report_lines(found))
+    out.result(found, run_markdown(found) if md else report_lines(found))
+    return None
+
+
+@click.command("compare")
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@click.option("--md", is_flag=True, help="As Markdown.")
+@command
+def lab_compare(out: Output, a: str, b: str, md: bool) -> Exit | None:
+    """Say by how much run B is faster or slower than run A, what differs, and what speaks against it.
+
+    A and B are names of `sndr bench list`, or a beginning or an end of one, or `latest`. Runs of other
+    workloads are refused; another model, machine or driver is said.
+    """
+    if md and out.as_json:
+        raise click.UsageError("Give --md or --json, not both.")
+    words = ["compare", "--", str(Folders.resolve().data), a, b]
+    found = LabComparison.model_validate(_read(words)["comparison"])
+    out.result(found, comparison_markdown(found) if md else comparison_lines(found))
     return None
 
 

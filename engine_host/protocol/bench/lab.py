@@ -161,6 +161,8 @@ class LabRun(Wire):
     engine: LabEngine
     machine: LabMachine
     sampling: dict[str, float] = Field(default_factory=dict)
+    workload_hash: str = Field("", description="of all that is asked, but for how often")
+    turns_with: str = Field("", description="the run that was measured in turns with this one")
     parts: tuple[PartResult, ...] = ()
     knee: Knee | None = None
     samples: tuple[Sample, ...] = ()

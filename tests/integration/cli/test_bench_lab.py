@@ -16,6 +16,7 @@ from engine_host.bench.lab import store
 from engine_host.cli import main
 from engine_host.cli.output import Exit
 from engine_host.core.paths import Folders
+from engine_host.protocol.bench.comparison import LabComparison
 from engine_host.protocol.bench.lab import LabPage, LabRun, Quantity, Standing
 from tests.integration.host.conftest import home_left_empty, wait_for
 from tests.unit.cli.bench.test_lab import a_run
@@ -60,6 +61,16 @@ def test_kept_runs_are_listed_and_shown(sndr: Sndr, home: Path) -> None:
     assert LabRun.model_validate(json.loads(sndr("bench", "report", "aaaa", "--json")[1])) == run
     assert "~~35.0 tok/s~~" in sndr("bench", "report", "20260101", "--md")[1]
     assert sndr("bench", "report", "2026")[0] == 2
+    other = a_run(id="20260103-000000-quick-cccc")
+    store.save(folder, other)
+    code, out, _ = sndr("bench", "compare", "aaaa", "latest")
+    assert (code, "not judged: struck in A: 1 of 5 answers: it is empty" in out) == (0, True)
+    assert "\x1b" not in out
+    found = LabComparison.model_validate(json.loads(sndr("bench", "compare", "aaaa", "cccc", "--json")[1]))
+    assert (found.a.id, found.b.id, found.in_turns) == (run.id, other.id, False)
+    assert "| A | B | B is |" in sndr("bench", "compare", "aaaa", "cccc", "--md")[1]
+    assert sndr("bench", "compare", "aaaa", "aaaa")[0] != 0
+    assert sndr("bench", "compare", "aaaa", "nobody")[0] == Exit.NOT_FOUND
     assert sndr("bench", "report", "--md", "--json")[0] == 2
     assert sndr("bench", "report", "--", "--help")[0] == 4
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine_host.bench.comparison import Verdict, compare, critical, least_rounds
+from engine_host.bench.comparison import compare, compare_apart, critical, critical_apart, least_rounds
+from engine_host.protocol.bench.comparison import Verdict
 
 NOISES = {
     "even": lambda source: source.gauss(0.0, 0.02),
@@ -65,6 +66,46 @@ def test_the_interval_holds_the_change_and_turns_with_the_sides(pairs: list[tupl
     assert (1 + one.high) * (1 + other.low) == pytest.approx(1, rel=1e-6)
     turned = {Verdict.FASTER: Verdict.SLOWER, Verdict.SLOWER: Verdict.FASTER}
     assert other.verdict is turned.get(one.verdict, one.verdict)
+
+
+# The known two-sided 5 % points of Mann and Whitney's U.
+@pytest.mark.parametrize(
+    ("rounds", "others", "outside"),
+    [(3, 3, None), (0, 9, None), (4, 4, 0), (5, 5, 2), (3, 8, 2), (8, 3, 2), (10, 10, 23), (20, 20, 127)],
+)
+def test_the_critical_values_of_sides_apart_are_those_of_the_tables(
+    rounds: int, others: int, outside: int | None
+) -> None:
+    assert critical_apart(rounds, others) == outside
+
+
+def test_the_normal_values_go_on_where_the_exact_ones_end() -> None:
+    exact, normal = critical_apart(60, 60), critical_apart(61, 61)
+    assert exact is not None
+    assert normal is not None
+    assert 0 < normal - exact < 2 * 60
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("rounds", [5, 10])
+def test_identical_sides_apart_are_rarely_called_different(noise: str, rounds: int) -> None:
+    source, wrong = random.Random(f"{noise} {rounds}"), 0
+    for _ in range(200):
+        sides = [[math.exp(NOISES[noise](source)) for _ in range(rounds)] for _ in range(2)]
+        wrong += compare_apart(*sides).verdict is not Verdict.CANNOT_TELL
+    assert wrong <= 10 + 10
+
+
+def test_sides_apart_need_no_pairs() -> None:
+    found = compare_apart([100.0, 101, 99, 100], [50.0, 51, 49, 50, 52])
+    assert (found.verdict, found.rounds) == (Verdict.SLOWER, 4)
+    assert found.low is not None
+    assert found.high is not None
+    assert -0.53 < found.low < found.high < -0.47
+    assert compare_apart([1.0] * 3, [2.0] * 3).more_rounds == 1
+    assert compare_apart([], []).more_rounds == 4
+    with pytest.raises(ValueError, match="above 0"):
+        compare_apart([0.0], [1.0])
 
 
 def test_it_says_what_would_decide() -> None:

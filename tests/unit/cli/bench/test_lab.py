@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from engine_host.cli.bench.lab_text import list_lines, report_lines, report_markdown
+from engine_host.cli.bench.lab_text import list_lines, report_lines
+from engine_host.client.bench_reports.markdown import run_markdown
 from engine_host.protocol.bench.lab import (
     Figure,
     Gate,
@@ -75,7 +76,7 @@ def test_a_struck_figure_is_marked_and_a_missing_one_is_no_number() -> None:
 
 
 def test_markdown_strikes_and_takes_no_markup_of_a_server() -> None:
-    text = "\n".join(report_markdown(a_run()))
+    text = "\n".join(run_markdown(a_run()))
     assert "~~35.0 tok/s~~" in text
     assert "&lt;b>\\|m\\`" in text
     rows = [line for line in text.splitlines() if line.startswith("|")]

@@ -1,0 +1,58 @@
+"""Runs and comparisons as Markdown, for reports of one's own; what a server says of itself is no markup."""
+
+from collections.abc import Sequence
+
+from engine_host.client.bench_reports import comparison as words
+from engine_host.client.bench_reports.figures import HEADINGS, about, figure_row, heading, knee_text, title
+from engine_host.protocol.bench.comparison import LabComparison
+from engine_host.protocol.bench.lab import LabRun
+
+
+def run_markdown(run: LabRun) -> list[str]:
+    """Return a run with its conditions and all figures."""
+    lines = [f"## {_plain(title(run))}", "", *(f"* {_plain(line)}" for line in about(run))]
+    for part in run.parts:
+        lines += ["", f"### {_plain(heading(part))}", ""]
+        lines += _table(HEADINGS, [figure_row(figure, _struck) for figure in part.figures])
+    return [*lines, *(["", _plain(knee_text(run))] if run.knee else [])]
+
+
+def comparison_markdown(found: LabComparison) -> list[str]:
+    """Return a comparison with its doubts, what differs, and a table for each part."""
+    lines = [f"## {_plain(words.headline(found))}", "", *(f"* {_plain(line)}" for line in words.sides(found))]
+    lines += [f"* **{_plain(line)}**" for line in words.doubts(found)]
+    lines += ["", f"### {words.DIFFERING}", ""]
+    if found.differing:
+        lines += _table(("", "A", "B"), words.differing_rows(found))
+    else:
+        lines.append(words.NOTHING_DIFFERS)
+    for part, rows in words.figure_rows(found, _struck).items():
+        lines += ["", f"### {_plain(part)}", "", *_table(words.HEADINGS, rows)]
+    return [*lines, "", words.OF_CHANCE]
+
+
+def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    head = [_cells(headings), _cells(["---"] * len(headings))]
+    return head + [_cells([_plain(cell) for cell in row]) for row in rows]
+
+
+def _cells(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _struck(text: str) -> str:
+    return f"~~{text}~~"
+
+
+def _plain(text: str) -> str:
+    """Keep what a server said of itself from being read as Markdown or HTML."""
+    for sign, instead in (
+        ("&", "&amp;"),
+        ("<", "&lt;"),
+        ("|", "\\|"),
+        ("`", "\\`"),
+        ("[", "\\["),
+        ("!", "\\!"),
+    ):
+        text = text.replace(sign, instead)
+    return " ".join(text.split())
