@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from engine_host.core.diagnosis.shelf import AutopsyShelf
 from engine_host.core.event_log import EventLog
 from engine_host.core.jobs import JobRunner
 from engine_host.core.keys.file import KeyFile
@@ -39,7 +40,6 @@ from engine_host.library.hub import Hub
 from engine_host.library.index import ModelIndex
 from engine_host.operations.autopsies.operations import AutopsyOperations
 from engine_host.operations.autopsies.recorder import FlightRecorder
-from engine_host.operations.autopsies.shelf import AutopsyShelf
 from engine_host.operations.deploy import DeployOperations
 from engine_host.operations.deploy_fit import DeployFit
 from engine_host.operations.endpoint.models import EndpointModelOperations
@@ -255,7 +255,7 @@ class Host:
         self._recorder = FlightRecorder(
             shelf, self._history, requests, self._gpus, self.fit.fit, self._events
         )
-        self._patch_tracker.stage = self.engines.stage
+        self._patch_tracker.stage, self.engines.explain = self.engines.stage, self._recorder.explain
         installations = InstallationOperations(
             self._folders, self._jobs, self._events, self._log_buffer, self.installations, self.engines.alive
         )

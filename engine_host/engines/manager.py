@@ -43,6 +43,7 @@ _TOUCHES = "engine memory"
 
 Drain = Callable[[str, float], Awaitable[bool]]
 Room = Callable[[LaunchPlan], Awaitable[None]]
+Explain = Callable[[Engine, Problem], Awaitable[Problem]]
 
 
 async def _any_room(_plan: LaunchPlan) -> None:
@@ -81,6 +82,7 @@ class EngineManager:
         self._gone = gone
         self._room = room
         self._watcher = watcher
+        self.explain: Explain | None = None
         self._engines: dict[str, Engine] = {}
         self._running: dict[str, RunningEngine] = {}
         self._sockets: dict[str, str] = {}
@@ -266,7 +268,7 @@ class EngineManager:
             raise
         except HostError as error:
             await self._fail(engine_id, error.problem)
-            raise
+            raise HostError.from_problem(self._engines[engine_id].problem or error.problem) from error
         except Exception as error:
             await self._fail(engine_id, defect(error))
             raise
@@ -430,6 +432,8 @@ class EngineManager:
         await self._take_down(engine_id, 0.0)
         if self._engines[engine_id].state in _GONE:
             return
+        if self.explain is not None:
+            problem = await self.explain(self._engines[engine_id], problem)
         self._change(
             engine_id,
             state=EngineState.FAILED,

@@ -22,6 +22,7 @@ class Reason(StrEnum):
     DISK_FULL = "disk_full"
     DOWNLOAD_FAILED = "download_failed"
     ENGINE_CRASHED = "engine_crashed"
+    ENGINE_KILLED = "engine_killed"
     ENGINE_NOT_READY = "engine_not_ready"
     ENGINE_START_FAILED = "engine_start_failed"
     ENGINE_START_TIMEOUT = "engine_start_timeout"

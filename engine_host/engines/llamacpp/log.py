@@ -104,8 +104,8 @@ def explain_exit(code: int | None, lines: Sequence[str], model: str, server: str
     if code == -signal.SIGKILL:
         return Problem(
             reason=Reason.OUT_OF_MEMORY,
-            message="The engine was killed by the system.",
-            cause="Most often the machine ran out of memory.",
+            message="The engine was ended with SIGKILL.",
+            cause="Its log cannot tell who sent it; most often that is the system when memory runs out.",
             fix=Fix(text="Choose a smaller context, fewer streams or a smaller model."),
             evidence=evidence,
         )

@@ -2,10 +2,10 @@
 
 import asyncio
 
+from engine_host.core.diagnosis.reading import end_of, read
+from engine_host.core.diagnosis.shelf import AutopsyShelf, most_looked_at
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
-from engine_host.operations.autopsies.reading import end_of, read
-from engine_host.operations.autopsies.shelf import AutopsyShelf, most_looked_at
 from engine_host.operations.performs import performs
 from engine_host.protocol.bench.autopsy import (
     AutopsyEntry,

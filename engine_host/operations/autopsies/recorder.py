@@ -2,21 +2,23 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Sequence
 
 from engine_host import __version__
+from engine_host.core.diagnosis.kill import judged, was_killed
+from engine_host.core.diagnosis.reading import LET_GO, end_of
+from engine_host.core.diagnosis.shelf import AutopsyShelf
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.engines.exit_rules import signal_name
 from engine_host.gateway.request_log import RequestLog
 from engine_host.operations.autopsies.oom_kills import oom_kills
-from engine_host.operations.autopsies.reading import end_of
-from engine_host.operations.autopsies.shelf import AutopsyShelf
 from engine_host.operations.fit import request_of
 from engine_host.protocol.base import Severity
 from engine_host.protocol.bench.autopsy import Autopsy, RecordedRequest, RecordedSeries
 from engine_host.protocol.engines import Engine, EngineState, Request, RequestState
-from engine_host.protocol.errors import Reason
+from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.events import EngineReadingsEvent, EngineStateEvent, EventBase, NoticeEvent
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.launch.fit import FitReport, FitRequest
@@ -74,18 +76,45 @@ class FlightRecorder:
             else:
                 self._kills.setdefault(engine.id, oom_kills())
 
+    async def explain(self, engine: Engine, problem: Problem) -> Problem:
+        """Return the problem of an end, with who sent a SIGKILL as far as that was measured."""
+        if not was_killed(problem):
+            return problem
+        when = "while it served" if engine.ready_at is not None else "while it started"
+        share = await self._ram_share()
+        return judged(problem, when, self._counted(engine), share, engine.plan.command)
+
     async def close(self) -> None:
         """Wait until what is being saved is on the disk."""
         await asyncio.gather(*self._saving, return_exceptions=True)
 
     def _begin(self, engine: Engine) -> None:
-        before, now = self._kills.get(engine.id), oom_kills()
-        kills = None if before is None or now is None else max(0, now - before)
+        told = engine.problem.evidence.get("oom_kills") if engine.problem is not None else None
+        kills = told if isinstance(told, int) else self._counted(engine)
         # As they are now: in a moment the endpoint has told each client that its answer broke off.
         requests = self._requests.requests(engine.id)
         task = asyncio.create_task(self._record(engine, kills, requests), name=f"autopsy {engine.id}")
         self._saving.add(task)
         task.add_done_callback(self._saving.discard)
+
+    def _counted(self, engine: Engine) -> int | None:
+        """Count what the kernel ended since the last readings; None where it does not say."""
+        before, now = self._kills.get(engine.id), oom_kills()
+        return None if before is None or now is None else max(0, now - before)
+
+    async def _ram_share(self) -> float | None:
+        """Return how full RAM was in the last seconds: what died gave its memory back before."""
+        try:
+            page = await self._history.page(("ram.used", "ram.total"), time.time() - LET_GO)
+        except HostError as error:
+            _log.warning("RAM is not told of an end: %s", error.problem.sentence())
+            return None
+        highest = {
+            one.name: max((value for value in one.values if value is not None), default=0.0)
+            for one in page.series
+        }
+        used, total = highest.get("ram.used"), highest.get("ram.total")
+        return used / total if used is not None and total else None
 
     async def _record(self, engine: Engine, kills: int | None, requests: Sequence[Request]) -> None:
         ended = engine.ended_at if engine.ended_at is not None else engine.created_at

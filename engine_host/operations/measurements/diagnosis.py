@@ -3,9 +3,9 @@
 import time
 from collections.abc import Callable, Sequence
 
+from engine_host.core.diagnosis.slow_causes import Measured, busy_of, causes_of
 from engine_host.core.event_log import EventLog
 from engine_host.gateway.inspection.prefix_lens import PrefixLens
-from engine_host.operations.measurements.slow_causes import Measured, busy_of, causes_of
 from engine_host.operations.performs import performs
 from engine_host.protocol.bench.diagnosis import Diagnosis, DiagnosisQuery, SlowCause
 from engine_host.protocol.engines import Engine

@@ -50,6 +50,7 @@ _CAUSES = {
 }
 _REASONS = {
     Reason.ENGINE_CRASHED: "crashed",
+    Reason.ENGINE_KILLED: "ended by somebody",
     Reason.ENGINE_START_TIMEOUT: "cold start took too long",
     Reason.ENGINE_UNUSABLE: "driver or library",
     Reason.FLAG_UNSUPPORTED: "unknown argument",
@@ -59,7 +60,7 @@ _REASONS = {
     Reason.MODEL_ARCHITECTURE_UNKNOWN: "unknown architecture",
     Reason.MODEL_FILE_DAMAGED: "corrupt file",
     Reason.MODEL_FILE_MISSING: "missing file",
-    Reason.MODEL_WEIGHTS_MISMATCH: "architecture has drifted",
+    Reason.MODEL_WEIGHTS_MISMATCH: "other weights than expected",
     Reason.PORT_IN_USE: "port in use",
 }
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from engine_host.operations.autopsies.shelf import LARGEST
+from engine_host.core.diagnosis.shelf import LARGEST
 from engine_host.protocol.bench.autopsy import AutopsyPage, Ending
 from engine_host.protocol.endpoint.requests import RequestQuery
 from engine_host.protocol.engine_settings.table import Overrides
@@ -67,6 +67,8 @@ def test_an_engine_that_is_killed_with_a_request_at_work_has_an_autopsy(host: Ru
     record, reading = opened.record, opened.reading
     assert (record.exit_code, record.signal) == (-signal.SIGKILL, "SIGKILL")
     assert "SIGKILL" in reading.sentence
+    assert record.engine.problem is not None
+    assert reading.sentence == entry.sentence == record.engine.problem.message
     names = {series.name for series in record.series}
     assert {f"engine.{engine.id}.memory", "ram.used", "ram.total"} <= names
     assert [request.cut_off for request in record.requests] == [True, False]

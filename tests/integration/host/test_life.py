@@ -232,7 +232,7 @@ def test_engine_that_is_killed_is_a_failure_with_its_last_lines(host: RunningHos
     failed = host.until(engine.id, EngineState.FAILED)
 
     assert failed.problem is not None
-    assert failed.problem.reason in {Reason.OUT_OF_MEMORY, Reason.ENGINE_CRASHED}
+    assert failed.problem.reason in {Reason.OUT_OF_MEMORY, Reason.ENGINE_KILLED}
     assert failed.problem.fix is not None
     assert failed.last_lines
     lines = host.client.call(ops.LOGS, LogQuery(source=engine.id, limit=5)).lines

@@ -12,6 +12,7 @@ import httpx
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine_host.api.app import control_app
+from engine_host.core.diagnosis.shelf import AutopsyShelf
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.core.keys.file import KeyFile
@@ -32,7 +33,6 @@ from engine_host.launch.proofs import KernelProofs
 from engine_host.library.hub import Hub
 from engine_host.library.index import IndexedModel, ModelIndex
 from engine_host.operations.autopsies.operations import AutopsyOperations
-from engine_host.operations.autopsies.shelf import AutopsyShelf
 from engine_host.operations.deploy import DeployOperations
 from engine_host.operations.deploy_fit import DeployFit
 from engine_host.operations.endpoint.models import EndpointModelOperations

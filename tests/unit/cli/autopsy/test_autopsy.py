@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-from engine_host.operations.autopsies.reading import read
+from engine_host.core.diagnosis.reading import read
 from engine_host.protocol.bench.autopsy import AutopsyEntry, AutopsyPage, OpenedAutopsy, UnreadableAutopsy
 from tests.unit.cli.fake_host import FakeHost
-from tests.unit.operations.autopsies.samples import ID, record, series
+from tests.unit.core.diagnosis.samples import ID, record, series
 
 Sndr = Callable[..., tuple[int, str, str]]
 OTHER = "20260102-030405-bbbbbb"

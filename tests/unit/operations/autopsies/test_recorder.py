@@ -1,21 +1,22 @@
 """The flight recorder: engines are FAKE here; history, request log and files are real."""
 
+import time
 from pathlib import Path
 
+from engine_host.core.diagnosis.shelf import AutopsyShelf
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.gateway.request_log import RequestLog
 from engine_host.operations.autopsies.recorder import FlightRecorder
-from engine_host.operations.autopsies.shelf import AutopsyShelf
 from engine_host.protocol.engines import Engine, EngineState
-from engine_host.protocol.errors import Reason
+from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.events import EngineStateEvent
 from engine_host.protocol.launch.fit import FitReport, FitRequest
 from engine_host.telemetry.gpus import Gpus
 from engine_host.telemetry.history import History
 from tests.plan_samples import engine_of, plain_plan
 from tests.unit.asynchronous import run
-from tests.unit.operations.autopsies.samples import problem
+from tests.unit.core.diagnosis.samples import problem
 
 STAGES = ({"name": "Start process", "started_at": 9000.0},)
 
@@ -29,6 +30,13 @@ def dead(**fields: object) -> Engine:
     return engine_of(plain_plan(), EngineState.FAILED, **{**plain, **fields})
 
 
+def recorder_of(folder: Path, history: History) -> FlightRecorder:
+    """A recorder that has heard nothing yet."""
+    events = EventLog()
+    requests = RequestLog(events.publish, lambda _: 0, lambda _: 0)
+    return FlightRecorder(AutopsyShelf(folder), history, requests, Gpus(None), no_fit, events)
+
+
 def recorded(folder: Path, *engines: Engine) -> AutopsyShelf:
     """The folder after these engines changed their states."""
 
@@ -38,9 +46,7 @@ def recorded(folder: Path, *engines: Engine) -> AutopsyShelf:
             history.add(float(at), {"ram.used": float(at), "engine.other.memory": 1.0})
             if at <= 10_000:
                 history.add(float(at), {"engine.engine-1.memory": 2.0})
-        events = EventLog()
-        requests = RequestLog(events.publish, lambda _: 0, lambda _: 0)
-        recorder = FlightRecorder(AutopsyShelf(folder), history, requests, Gpus(None), no_fit, events)
+        recorder = recorder_of(folder, history)
         for engine in engines:
             recorder.take(EngineStateEvent(engine=engine))
         await recorder.close()
@@ -58,6 +64,24 @@ def test_it_keeps_ten_minutes_of_what_is_about_the_engine_up_to_its_end(tmp_path
     assert spans == {"ram.used": (9_400.0, 10_001.0), "engine.engine-1.memory": (9_400.0, 10_001.0)}
     assert {len(line) for line in record.engine.last_lines} == {1000}
     assert len(record.engine.last_lines) == 200
+
+
+def test_who_sent_a_sigkill_is_judged_by_what_was_measured(tmp_path: Path) -> None:
+    async def work() -> list[Problem]:
+        history, now = History(), time.time()
+        history.add(now, {"ram.used": 40.0, "ram.total": 100.0})
+        recorder = recorder_of(tmp_path, history)
+        engine = dead(ready_at=1.0)
+        told = problem(exit_code=-9)
+        return [
+            await recorder.explain(engine, told),
+            await recorder.explain(engine, problem(Reason.PORT_IN_USE, exit_code=1)),
+        ]
+
+    killed, other = run(work())
+    assert "RAM was 40% full" in killed.message
+    assert killed.evidence["ram_share"] == 0.4
+    assert other == problem(Reason.PORT_IN_USE, exit_code=1)
 
 
 def test_an_end_that_was_wanted_and_a_start_without_a_process_have_none(tmp_path: Path) -> None:

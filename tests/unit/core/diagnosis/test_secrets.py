@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from engine_host.operations.autopsies.secrets import without_secrets
-from tests.unit.operations.autopsies.samples import problem, record
+from engine_host.core.diagnosis.secrets import without_secrets
+from tests.unit.core.diagnosis.samples import problem, record
 
 KEY = "sk-abcdefghijklmnop"
 

@@ -13,10 +13,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from engine_host.core import atomic_file
+from engine_host.core.diagnosis.secrets import without_secrets
 from engine_host.core.errors import HostError
 from engine_host.core.outside import files
 from engine_host.core.sizes import size_text
-from engine_host.operations.autopsies.secrets import without_secrets
 from engine_host.protocol.bench.autopsy import AUTOPSY_FORMAT, Autopsy
 from engine_host.protocol.errors import Fix, Reason
 

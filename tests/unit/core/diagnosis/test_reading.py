@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 
-from engine_host.operations.autopsies.reading import read
+from engine_host.core.diagnosis.kill import judged
+from engine_host.core.diagnosis.reading import read
 from engine_host.protocol.bench.autopsy import Autopsy, Ending
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Gpu, GpuHolder
 from engine_host.protocol.launch.fit import Change, DeviceFit, FitPart, FitReport, PartSource, Verdict
 from engine_host.protocol.launch.plans import EngineKind
-from tests.unit.operations.autopsies.samples import GIB, problem, record, series
+from tests.unit.core.diagnosis.samples import GIB, problem, record, series
 
 FULL = (series("ram.used", 9.0, 98.0), series("ram.total", 100.0, 100.0))
 CALM = (series("ram.used", 9.0, 10.0), series("ram.total", 100.0, 100.0))
@@ -24,6 +25,8 @@ FIT = FitReport(
     verdict=Verdict.DOES_NOT_FIT,
     changes=(Change(id="kv", text="Take q8_0.", saves=1 << 30, fits=True, option="--kv q8_0"),),
 )
+
+JUDGED = judged(problem(exit_code=-9), "while it served", 0, 0.97, "sndr run m")
 
 
 def killed(**fields: Any) -> Autopsy:
@@ -39,16 +42,18 @@ def killed(**fields: Any) -> Autopsy:
         (killed(series=FULL), Ending.MAIN_MEMORY, "RAM was 98% full"),
         (killed(series=CALM), Ending.KILLED, "RAM was 10% full"),
         (killed(), Ending.KILLED, "is not known"),
-        (record(), Ending.MAIN_MEMORY, "An allocation in main memory failed while it served"),
-        (record(plan={"gpus": ["GPU-1"]}), Ending.GPU_MEMORY, "a GPU's memory"),
+        (record(), Ending.MAIN_MEMORY, "It ended. That was while it served."),
+        (record(plan={"gpus": ["GPU-1"]}), Ending.GPU_MEMORY, "while it served"),
         (record(engine={"ready_at": None}), Ending.MAIN_MEMORY, "while it started"),
         (
             record(exit_code=-11, signal="SIGSEGV", engine={"problem": problem(Reason.ENGINE_CRASHED)}),
             Ending.CRASHED,
-            "SIGSEGV",
+            "It ended. That was",
         ),
         (record(engine={"problem": problem(Reason.PORT_IN_USE)}), Ending.EXITED, "It ended."),
-        (record(engine={"problem": None}), Ending.EXITED, "It ended."),
+        (record(engine={"problem": None}), Ending.EXITED, "It was ended while it served."),
+        (killed(oom_kills=0, engine={"problem": JUDGED}), Ending.MAIN_MEMORY, "RAM was 97% full"),
+        (killed(engine={"problem": problem(ending="\x1b")}), Ending.KILLED, "is not known"),
     ],
 )
 def test_the_end_is_told_from_what_was_measured(made: Autopsy, ending: Ending, words: str) -> None:

@@ -5,7 +5,8 @@ Pure: a record in, sentences out.
 
 from collections.abc import Iterator, Sequence
 
-from engine_host.operations.measurements.slow_causes import Measured, busy_of, causes_of
+from engine_host.core.diagnosis.kill import judge_kill, verdict_of
+from engine_host.core.diagnosis.slow_causes import Measured, busy_of, causes_of
 from engine_host.protocol.base import Severity
 from engine_host.protocol.bench.autopsy import (
     Autopsy,
@@ -20,14 +21,13 @@ from engine_host.protocol.bench.diagnosis import SlowReason
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.launch.fit import Verdict
 
-_FULL = 0.95
 _BEFORE = 60.0
 _MOST_KNOBS = 8
 _NOT_BY_ITSELF = (
     "Counted on the machine without it, this start fits: look for a limit that the count does not know"
     " (a container's, a service's MemoryMax, ulimit), or for what else took memory at that time."
 )
-_LET_GO = 3.0
+LET_GO = 3.0
 """Seconds before the record of the end in which a process may have let go of its memory already."""
 _OF_MEMORY = {SlowReason.KV_FULL, SlowReason.PREEMPTED, SlowReason.RAM_SHORT}
 _MEMORY_RAN_OUT = {Ending.MAIN_MEMORY, Ending.GPU_MEMORY}
@@ -47,51 +47,28 @@ def read(record: Autopsy) -> AutopsyReading:
 
 
 def end_of(record: Autopsy) -> tuple[Ending, str]:
-    """Return the kind of the end, and a sentence about it."""
+    """Return the kind of the end, and a sentence: the engine's own problem, as it is told everywhere."""
     problem = record.engine.problem
-    reason = problem.reason if problem is not None else None
+    if (verdict := verdict_of(problem)) is not None:
+        return verdict
     when = "while it served" if record.engine.ready_at is not None else "while it started"
-    if record.signal == "SIGKILL":
-        return _killed(record, when)
-    if reason is Reason.OUT_OF_MEMORY:
+    if record.signal == "SIGKILL" and (problem is None or "line" not in problem.evidence):
+        return judge_kill(when, record.oom_kills, _last_ram_share(record))
+    if problem is None:
+        how = f" by {record.signal}" if record.signal is not None else ""
+        return Ending.EXITED, f"It was ended{how} {when}."
+    told = f"{_sentence(problem.message)} That was {when}."
+    if problem.reason is Reason.OUT_OF_MEMORY:
         where = Ending.GPU_MEMORY if _computes_on_gpus(record) else Ending.MAIN_MEMORY
-        memory = "a GPU's memory" if where is Ending.GPU_MEMORY else "main memory"
-        said = problem.evidence.get("line") if problem is not None else None
-        return where, f"An allocation in {memory} failed {when}." + (f" It said: {said}" if said else "")
-    if record.signal is not None:
-        return Ending.CRASHED, f"It crashed ({record.signal}) {when}."
-    told = problem.message if problem is not None else "It ended."
-    return Ending.EXITED, f"{told} That was {when}."
+        said = str(problem.evidence.get("line", ""))
+        return where, f"{told} It said: {said}" if said and said not in told else told
+    return (Ending.CRASHED if record.signal is not None else Ending.EXITED), told
 
 
-def _killed(record: Autopsy, when: str) -> tuple[Ending, str]:
-    """Tell the kernel's killer from a person: SIGKILL leaves no word in a log."""
-    share = _last_ram_share(record)
-    full = share is not None and share >= _FULL
-    measured = "" if share is None else f" RAM was {share:.0%} full at the last sample."
-    if record.oom_kills:
-        return Ending.MAIN_MEMORY, (
-            f"SIGKILL {when}, as the kernel's out-of-memory killer ended {record.oom_kills}"
-            f" {'process' if record.oom_kills == 1 else 'processes'} of this machine.{measured}"
-        )
-    if full:
-        counted = (
-            "" if record.oom_kills is None else " The kernel ended nothing; systemd-oomd or earlyoom may."
-        )
-        return Ending.MAIN_MEMORY, f"SIGKILL {when}.{measured}{counted}"
-    if record.oom_kills == 0:
-        return Ending.KILLED, (
-            f"Somebody ended it with SIGKILL {when}: the kernel's out-of-memory killer ended nothing."
-            + measured
-        )
-    if share is None:
-        return Ending.KILLED, (
-            f"SIGKILL {when}. Neither RAM nor the kernel's out-of-memory killer was measured, so who sent it"
-            " is not known."
-        )
-    return Ending.KILLED, (
-        f"SIGKILL {when}.{measured} Somebody ended it, unless memory ran out within the last second."
-    )
+def _sentence(text: str) -> str:
+    """Return a text that the next sentence can follow: the words of another program may have no full stop."""
+    text = text.strip()
+    return text if text.endswith((".", "!", "?", "…")) else f"{text}."
 
 
 def _held(record: Autopsy) -> Iterator[HeldMemory]:
@@ -233,7 +210,7 @@ def _full(series: RecordedSeries, step: float) -> float:
     """Return the highest of the last seconds: an end is told after the process gave its memory back."""
     known = [(place, value) for place, value in enumerate(series.values) if value is not None]
     last_at = known[-1][0]
-    return max(value for place, value in known if (last_at - place) * step <= _LET_GO)
+    return max(value for place, value in known if (last_at - place) * step <= LET_GO)
 
 
 def _last_ram_share(record: Autopsy) -> float | None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine_host.operations.measurements.slow_causes import Measured, busy_of, causes_of
+from engine_host.core.diagnosis.slow_causes import Measured, busy_of, causes_of
 from engine_host.protocol.bench.diagnosis import SlowCause, SlowReason
 from engine_host.protocol.host import Gpu, PcieLink, ThrottleReason
 from engine_host.protocol.launch.plans import Layer, Setting

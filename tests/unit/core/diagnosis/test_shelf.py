@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from engine_host.core.diagnosis.shelf import LARGEST, MOST_RECORDS, AutopsyShelf
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.operations.autopsies.operations import AutopsyOperations
-from engine_host.operations.autopsies.shelf import LARGEST, MOST_RECORDS, AutopsyShelf
 from engine_host.protocol.bench.autopsy import AutopsyPage
 from engine_host.protocol.errors import Reason
 from tests.unit.asynchronous import run
-from tests.unit.operations.autopsies.samples import ID, record, series
+from tests.unit.core.diagnosis.samples import ID, record, series
 
 
 def page(shelf: AutopsyShelf) -> AutopsyPage:
