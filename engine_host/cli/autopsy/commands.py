@@ -3,12 +3,11 @@
 import click
 
 from engine_host.cli.autopsy.lines import list_lines, record_lines
+from engine_host.cli.autopsy.records import records_of
 from engine_host.cli.output import Exit, Output, command
-from engine_host.cli.start.host import connected
 from engine_host.core.errors import HostError
 from engine_host.protocol.bench.autopsy import AutopsyPage
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.operations import table as ops
 
 
 @click.command("autopsy")
@@ -19,21 +18,21 @@ def autopsy(out: Output, record: str | None, remove: bool) -> Exit | None:
     """List the engines that died, or say of one what ended it, what held memory and what would have saved it.
 
     ID is the id of a record, the beginning of one, or an engine by its id or name: its newest record then.
-    The host saves a record whenever an engine dies, and keeps the newest 20.
+    The host saves a record whenever an engine dies, and keeps the newest 20. Without a host they are read
+    from the data folder.
     """
     if remove and record is None:
         raise click.UsageError("--remove needs the ID of a record: `sndr autopsy` lists them.")
-    with connected() as client:
-        page = client.call(ops.AUTOPSIES)
+    with records_of(out) as records:
+        page = records.page()
         if record is None:
             out.result(page, list_lines(page))
             return None
         known = _whole_id(page, record, of_engines=not remove)
         if remove:
-            left = client.call(ops.REMOVE_AUTOPSY, id=known)
-            out.result(left, f"Removed {known}.")
+            out.result(records.remove(known), f"Removed {known}.")
             return None
-        opened = client.call(ops.AUTOPSY, id=known)
+        opened = records.open(known)
     out.result(opened, record_lines(opened))
     return None
 

@@ -1,9 +1,12 @@
 """`sndr autopsy` against a host of canned answers."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from engine_host.core.diagnosis.reading import read
+from engine_host.core.diagnosis.shelf import AutopsyShelf
+from engine_host.core.paths import Folders
 from engine_host.protocol.bench.autopsy import AutopsyEntry, AutopsyPage, OpenedAutopsy, UnreadableAutopsy
 from tests.unit.cli.fake_host import FakeHost
 from tests.unit.core.diagnosis.samples import ID, record, series
@@ -68,3 +71,23 @@ def test_what_cannot_be_read_is_listed_and_removed(host: FakeHost, sndr: Sndr) -
     assert "\x1b" not in out
     host.answers[f"DELETE /v1/autopsies/{OTHER}"] = host.answers["GET /v1/autopsies"]
     assert f"Removed {OTHER}." in sndr("autopsy", OTHER, "--remove")[1]
+
+
+def test_without_a_host_the_files_are_read(home: Path, sndr: Sndr) -> None:
+    code, out, err = sndr("autopsy")
+    assert (code, "No engine died." in out) == (0, True)
+    shelf = AutopsyShelf(Folders.resolve().autopsies)
+    shelf.save(record())
+    (shelf.folder / f"{OTHER}.json").write_text("\x1b[2J{")
+    code, out, err = sndr("autopsy")
+    assert code == 0
+    assert f"{ID}  " in out
+    assert f"{OTHER}  cannot be read" in out
+    assert "\x1b" not in out
+    assert "No engine host runs" in err
+    assert "What held memory" not in sndr("autopsy")[1]
+    assert "died" in sndr("autopsy", ID)[1]
+    assert sndr("autopsy", OTHER, "--remove")[0] == 0
+    assert sndr("autopsy", "../x")[0] == 4
+    assert shelf.ids() == [ID]
+    assert sndr("--host", "elsewhere", "autopsy")[0] != 0, "another machine's are not here"
