@@ -5,7 +5,8 @@ usage: python packaging/gpu/check.py --installation VENV [--cpu] [--gpus N] [--o
 start: the bundled model through host and endpoint (k8v4, MTP 3), the ledger, the probe, telemetry by process,
 fit beside what was reserved, then `kill -9`. restart: the same plan again, then a worker killed, where there
 are any. equal: answers with MTP on and off, in batch-invariant mode. Without a name these three are run.
-prove: `sndr prove` on the freest GPU. quality: `sndr bench quality` of the bundled model or of `--model`. The
+prove: `sndr prove` on the freest GPU. reuse: a conversation in 16 bits, whose next turns come from the prefix
+cache. quality: `sndr bench quality` of the bundled model or of `--model`. The
 answers of both stand in the file under "results".
 `make gpu-check` first makes what it needs. Each row is printed as soon as it is known; the exit code is 1
 when one failed.
@@ -43,7 +44,7 @@ from engine_host.protocol.telemetry import TelemetryQuery
 ROOT = Path(__file__).resolve().parents[2]
 TINY = ROOT / "engine_host" / "bench" / "gpu" / "tiny_mtp_model.py"
 PARTS = ("start", "restart", "equal")
-ALSO = ("prove", "quality")
+ALSO = ("prove", "reuse", "quality")
 PATCHES = (
     "turboquant-grouped-attention",
     "turboquant-boundary-layers",
@@ -102,7 +103,7 @@ class Check:
 
     def request(self, model: str, *, drafts: bool, **more: Any) -> LaunchRequest:
         """A start of a model: the cache and the drafts that the check is of."""
-        overrides: dict[str, Any] = {"speculation": "mtp" if drafts else "off", "draft_tokens": 3, **more}
+        overrides: dict[str, Any] = {"speculation": "mtp" if drafts else "off", "draft_tokens": 3}
         if self.asked.cpu:
             overrides |= {"kv_cache_gib": 1}
         else:
@@ -112,12 +113,14 @@ class Check:
                 "eager": self.asked.eager,
                 "extra_arguments": tuple(self.asked.argument),
             }
+        overrides |= more
+        quantised = str(overrides.get("kv_cache_dtype", "")).startswith("turboquant")
         return LaunchRequest(
             model=model,
             engine=EngineKind.VLLM,
             installation=str(self.asked.installation.absolute()),
             overrides=Overrides(**overrides),
-            patches=PatchChoice(on=() if self.asked.cpu else tuple(self.asked.patch)),
+            patches=PatchChoice(on=tuple(self.asked.patch) if quantised else ()),
         )
 
     def machine(self) -> Iterable[Row]:
@@ -372,6 +375,34 @@ class Check:
         said = [one.message for one in plan.findings if one.id.startswith("turboquant")]
         self.table.add(Row(part, "a plan says so", "proven here" in " ".join(said), "; ".join(said)))
 
+    # ------------------------------------------------------------------ reuse
+
+    def reuse(self) -> None:
+        """A conversation in 16 bits: what its turns find in the prefix cache."""
+        part = "reuse"
+        kv = {} if self.asked.cpu else {"kv_cache_dtype": "auto"}
+        request = self.request("sndr-demo", drafts=True, context=4096, streams=8, **kv)
+        engine = self.started(part, self.planned(part, request), drafts=True)
+        self.table.attempt(part, "conversation", lambda: self.turns(part, engine))
+        self.table.attempt(part, "ledger", lambda: self.patches(part, engine))
+        self.table.attempt(part, "stop", lambda: self.stopped(part, engine))
+
+    def turns(self, part: str, engine: Engine) -> Iterable[Row]:
+        """Each turn is all before it and a new question, asked through the endpoint."""
+        body: dict[str, Any] = {"model": "sndr-demo", "temperature": 0, "max_tokens": 64, "ignore_eos": True}
+        messages: list[dict[str, str]] = []
+        usages: list[dict[str, Any]] = []
+        for number in range(6):
+            lines = "\n".join(f"value_{number}_{line} = {line * 37 % 101}" for line in range(24))
+            messages.append({"role": "user", "content": f"{ADD}, given these:\n{lines}"})
+            answer = self.host.ask("chat/completions", {**body, "messages": messages})
+            messages.append({"role": "assistant", "content": answer["choices"][0]["message"]["content"]})
+            usages.append(answer["usage"])
+        with self.host.engine_itself(engine) as http:
+            metrics = http.get("/metrics").text
+        # vLLM's CPU build has no prefix cache for hybrids that draft.
+        yield judge.found_again(part, usages, metrics, asked=not self.asked.cpu)
+
     # ------------------------------------------------------------------ quality
 
     def quality(self) -> None:
@@ -399,6 +430,7 @@ class Check:
             "restart": self.again,
             "equal": self.equality,
             "prove": self.proof,
+            "reuse": self.reuse,
             "quality": self.quality,
         }
         for part in self.asked.part or PARTS:
@@ -416,7 +448,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("part", nargs="*", metavar="start | restart | equal | prove | quality")
+    parser.add_argument("part", nargs="*", metavar="start | restart | equal | prove | reuse | quality")
     parser.add_argument(
         "--installation", type=Path, required=True, help="a virtual environment with vLLM in it"
     )

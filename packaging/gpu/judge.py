@@ -1,7 +1,9 @@
 """Rows of a table, each a pass, a failure or a figure, from what the host says of a start."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any
 
 from engine_host.bench.gpu.token_answers import differing
@@ -169,6 +171,22 @@ def acceptance(part: str, metrics: Mapping[str, float]) -> Row:
     if drafts:
         found += f", length {1 + accepted / drafts:.2f}"
     return Row(part, "drafts were taken", drafted > 0 and accepted > 0, found)
+
+
+def found_again(part: str, usages: Sequence[Mapping[str, Any]], metrics: str, *, asked: bool) -> Row:
+    """The next turns of a conversation: at most one block is computed again beside what is new.
+
+    `asked`: whether that is wanted here, or only told.
+    """
+    size = re.search(r'cache_config_info\{[^}]*\bblock_size="(\d+)"', metrics)
+    block = int(size[1]) if size else 0
+    right, told = block > 0 and len(usages) > 1, []
+    for before, now in pairwise(usages):
+        cached = (now.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
+        right = right and cached >= int(before["prompt_tokens"]) - block
+        told.append(f"{cached} of {now['prompt_tokens']}")
+    found = f"{', '.join(told)} tokens, blocks of {block}"
+    return Row(part, "next turns come from the prefix cache", right if asked else None, found)
 
 
 def proof(part: str, found: Proof) -> Iterable[Row]:

@@ -2,13 +2,16 @@
 
 usage: python -m engine_host.bench.gpu.prefix_conversations ask MODEL OUT.json [--conversations 200]
                   [--without | --reuse] [--drafts 3] [--blocks 60] [--streams 8] [--max-length 4096] [--eager]
+                  [--kv turboquant_k8v4] [--cache-gib 2] [--longer 1]
        python -m engine_host.bench.gpu.prefix_conversations compare WITHOUT.json WITH.json
 
 Each next turn is all before it, the answer and new text. Of six conversations one each is plain, has tool
 calls, edits an early turn, is cancelled in an answer, branches into three at once, and shares its beginning
 with others of its kind. `--reuse` keeps the state of every block (`prefix_cache_retention_interval` none) and
-takes a hit's last block too (`disable_eagle_block_drop`), which vLLM 0.32 can and does not do by itself. It
-needs vLLM; patches and VLLM_BATCH_INVARIANT are chosen from outside.
+takes a hit's last block too (`disable_eagle_block_drop`), which vLLM 0.32 can and does not do by itself.
+`--blocks` makes the cache so small that it has to evict, `--longer` makes texts at the beginning so many
+times as long (a quantised cache has larger blocks), `--cache-gib` lets several engines share a GPU. It needs
+vLLM; patches and VLLM_BATCH_INVARIANT are chosen from outside.
 """
 
 import argparse
@@ -58,8 +61,8 @@ Conversation = Generator[list[Turn], list[Answer], None]
 class Writer:
     """The texts of one conversation as tokens, from a seed."""
 
-    def __init__(self, tokenizer: Any, seed: int) -> None:
-        self._tokenizer, self.draw = tokenizer, random.Random(seed)
+    def __init__(self, tokenizer: Any, seed: int, longer: int = 1) -> None:
+        self._tokenizer, self._longer, self.draw = tokenizer, longer, random.Random(seed)
 
     def tokens(self, text: str) -> tuple[int, ...]:
         return tuple(self._tokenizer.encode(text, add_special_tokens=False))
@@ -67,7 +70,7 @@ class Writer:
     def beginning(self, sentences: int, seed: int | None = None) -> tuple[int, ...]:
         """The system's text, of so many made-up sentences."""
         draw = random.Random(seed) if seed is not None else self.draw
-        lines = [f"Rule {n}: {' '.join(draw.choices(WORDS, k=9))}." for n in range(sentences)]
+        lines = [f"Rule {n}: {' '.join(draw.choices(WORDS, k=9))}." for n in range(sentences * self._longer)]
         text = "\n".join(["<|im_start|>system", "You are a helpful assistant.", *lines])
         return self.tokens(text + END)
 
@@ -118,6 +121,14 @@ class Engine:
             arguments["speculative_config"] = {"method": "mtp", "num_speculative_tokens": args.drafts}
         if args.blocks:
             arguments["num_gpu_blocks_override"] = args.blocks
+        if args.kv:
+            arguments["kv_cache_dtype"] = args.kv
+        if args.cache_gib:
+            # Nothing is measured then, so that engines can start side by side.
+            arguments |= {
+                "kv_cache_memory_bytes": int(args.cache_gib * 2**30),
+                "gpu_memory_utilization": 0.05,
+            }
         if args.without:
             arguments["enable_prefix_caching"] = False
         if args.reuse:
@@ -195,7 +206,7 @@ def ask(args: argparse.Namespace) -> dict[str, Any]:
     def recorded(number: int) -> Conversation:
         turns: list[list[Turn]] = []
         kept.append(turns)
-        talk = conversation(KINDS[number % len(KINDS)], Writer(engine.tokenizer, number))
+        talk = conversation(KINDS[number % len(KINDS)], Writer(engine.tokenizer, number, args.longer))
         asked = next(talk)
         while True:
             turns.append(asked)
@@ -211,6 +222,8 @@ def ask(args: argparse.Namespace) -> dict[str, Any]:
     return {
         "caching": cache.enable_prefix_caching,
         "block": cache.block_size,
+        "kv": str(cache.cache_dtype),
+        "blocks": cache.num_gpu_blocks,
         "counters": engine.counters(),
         "conversations": [
             {"kind": KINDS[number % len(KINDS)], "answers": _told(kept[number], got)}
@@ -242,17 +255,22 @@ def compare(without: dict[str, Any], cached: dict[str, Any]) -> dict[str, Any]:
 
     `apart` is the largest difference of a chosen token's log-probability up to the first token that differs;
     `reachable_tokens` what whole blocks of earlier turns would have given, or what came from the cache.
+    `after_hit` and `without_hit`: up to the first answer of a conversation that differs, how many answers
+    were compared and differ, and how far the log-probabilities of their chosen tokens are apart.
     """
     same: dict[str, list[int]] = {kind: [0, 0] for kind in KINDS}
-    apart = 0.0
+    moved: dict[bool, list[float]] = {True: [], False: []}
+    compared: dict[bool, list[int]] = {True: [0, 0], False: [0, 0]}
     for one, other in zip(without["conversations"], cached["conversations"], strict=True):
         equal = True
         for left, right in zip(one["answers"], other["answers"], strict=False):
-            equal = equal and left["tokens"] == right["tokens"]
+            equal, hit = left["tokens"] == right["tokens"], right["cached"] > 0
+            compared[hit][0] += 1
+            compared[hit][1] += not equal
             for token, mine, best, theirs in zip(
                 left["tokens"], right["tokens"], left["best"], right["best"], strict=False
             ):
-                apart = max(apart, abs(best - theirs))
+                moved[hit].append(abs(best - theirs))
                 if token != mine:
                     break
             if not equal:
@@ -269,7 +287,9 @@ def compare(without: dict[str, Any], cached: dict[str, Any]) -> dict[str, Any]:
         "same": sum(kind[0] for kind in same.values()),
         "conversations": sum(kind[1] for kind in same.values()),
         "by_kind": same,
-        "apart": round(apart, 6),
+        "apart": round(max(*moved[True], *moved[False], 0.0, 0.0), 6),
+        "after_hit": _spread(compared[True], moved[True]),
+        "without_hit": _spread(compared[False], moved[False]),
         "answers": len(answers),
         "answers_with_hits": sum(answer["cached"] > 0 for answer in answers),
         "prompt_tokens": sum(answer["prompt"] for answer in answers),
@@ -280,6 +300,16 @@ def compare(without: dict[str, Any], cached: dict[str, Any]) -> dict[str, Any]:
         else None,
         "counters": cached["counters"],
     }
+
+
+def _spread(compared: list[int], moved: list[float]) -> dict[str, Any]:
+    """How many answers were compared and differ; median, 99 % and most of what log-probabilities moved."""
+    places = (0.5, 0.99, 1.0)
+    ordered = sorted(moved)
+    told = [
+        round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 6) for share in places if ordered
+    ]
+    return {"answers": compared[0], "differ": compared[1], "moved": told}
 
 
 def main() -> int:
@@ -301,6 +331,11 @@ def main() -> int:
     asking.add_argument("--chunk", type=int, default=2048)
     asking.add_argument("--max-length", type=int, default=4096)
     asking.add_argument("--dtype")
+    asking.add_argument("--kv", help="the type of the KV cache")
+    asking.add_argument(
+        "--cache-gib", type=float, help="memory of the cache, of which nothing is measured then"
+    )
+    asking.add_argument("--longer", type=int, default=1)
     comparing = parts.add_parser("compare")
     comparing.add_argument("without", type=Path)
     comparing.add_argument("cached", type=Path)

@@ -53,4 +53,11 @@ def test_equal_answers_and_what_came_from_the_cache_are_counted() -> None:
     assert (found["same"], found["conversations"], found["apart"]) == (6, 6, 0.0)
     assert (found["cached_tokens"], found["reachable_tokens"]) == (60, 120)
     assert found["acceptance_length"] is None
-    assert compare(run([1, 2], 0), run([1, 3], 10))["same"] == 0
+    assert found["after_hit"] == {"answers": 6, "differ": 0, "moved": [0.0, 0.0, 0.0]}
+    assert found["without_hit"] == {"answers": 0, "differ": 0, "moved": []}
+    other = compare(run([1, 2], 0), run([1, 3], 10))
+    assert (other["same"], other["after_hit"]["differ"]) == (0, 6)
+
+
+def test_longer_texts_begin_as_often_as_asked() -> None:
+    assert len(Writer(Letters(), 7, 3).beginning(10)) > 2 * len(Writer(Letters(), 7).beginning(10))

@@ -143,3 +143,20 @@ def test_a_row_is_one_line_of_a_table(judge: ModuleType) -> None:
     row = judge.Row("start", "a check", False, "one | two\nthree")
     assert row.line() == "| start | a check | FAIL | one / two three |"
     assert judge.as_json([row], seconds=3)["failed"] == 1
+
+
+def test_a_next_turn_computes_at_most_one_block_and_what_is_new(judge: ModuleType) -> None:
+    metrics = 'vllm:cache_config_info{block_size="100",engine="0"} 1.0\n'
+
+    def turns(*cached: int) -> list[dict[str, Any]]:
+        first = {"prompt_tokens": 250, "prompt_tokens_details": None}
+        return [first] + [
+            {"prompt_tokens": 250 + 200 * turn, "prompt_tokens_details": {"cached_tokens": found}}
+            for turn, found in enumerate(cached, 1)
+        ]
+
+    assert judge.found_again("reuse", turns(200, 400), metrics, asked=True).passed is True
+    assert judge.found_again("reuse", turns(200, 300), metrics, asked=True).passed is False
+    assert judge.found_again("reuse", turns(0, 0), metrics, asked=False).passed is None
+    assert judge.found_again("reuse", turns(200), "", asked=True).passed is False
+    assert judge.found_again("reuse", [], metrics, asked=True).passed is False
