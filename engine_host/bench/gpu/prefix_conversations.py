@@ -303,7 +303,7 @@ def compare(without: dict[str, Any], cached: dict[str, Any]) -> dict[str, Any]:
 
 
 def _spread(compared: list[int], moved: list[float]) -> dict[str, Any]:
-    """How many answers were compared and differ; median, 99 % and most of what log-probabilities moved."""
+    """Return the answers compared, those that differ, and median, 99 % and most of what moved."""
     places = (0.5, 0.99, 1.0)
     ordered = sorted(moved)
     told = [
