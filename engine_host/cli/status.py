@@ -15,6 +15,9 @@ from engine_host.cli.text.events import summary
 from engine_host.cli.text.log_files import lines_of_files, log_files
 from engine_host.client.exchange import event_of
 from engine_host.client.sync import ControlClient
+from engine_host.core.diagnosis.ends import age_words, ended, ends_of, failed, started_again, what_it_did
+from engine_host.core.diagnosis.listing import page_of
+from engine_host.core.diagnosis.shelf import AutopsyShelf
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
 from engine_host.core.outside import json_text
@@ -39,6 +42,7 @@ _NO_GPU = {
 }
 _KINDS = sorted({str(one.model_fields["kind"].default) for one in EventBase.__subclasses__()} - {"heartbeat"})
 _SHOWN = 20
+_MOST_FAILED = 3
 # Well within what the host keeps, so that the place is still there when it is read.
 _LOOK_BACK = 10_000
 
@@ -47,8 +51,14 @@ _LOOK_BACK = 10_000
 @click.option("--all", "everything", is_flag=True, help="Also every start that ended.")
 @command
 def status(out: Output, everything: bool) -> Exit | None:
-    """Say what runs: the host, its endpoint, its engines, and a last start that failed."""
-    with connected() as client:
+    """Say what runs: the host, its endpoint, its engines, and those that ended by themselves."""
+    try:
+        client = connected()
+    except HostError as error:
+        if error.lost and not chosen_host() and (last := _last_end()):
+            out.note(last)
+        raise
+    with client:
         host = client.call(ops.HOST)
         engines = client.call(ops.ENGINES).engines
         on_demand = client.call(endpoint_ops.ON_DEMAND).models
@@ -83,19 +93,25 @@ def status(out: Output, everything: bool) -> Exit | None:
     if on_demand:
         echo()
         echo(typed("\n".join(lines(on_demand))))
-    if ended := len(engines) - len(shown):
-        echo(typed(f"{ended} earlier {'start' if ended == 1 else 'starts'}: sndr status --all"))
+    if earlier := len(engines) - len(shown):
+        echo(typed(f"{earlier} earlier {'start' if earlier == 1 else 'starts'}: sndr status --all"))
     return None
 
 
 def _of_now(engines: tuple[Engine, ...]) -> tuple[Engine, ...]:
-    """Return the live engines, and the newest start if it failed."""
-    newest = max(engines, key=lambda engine: engine.created_at, default=None)
-    return tuple(
-        engine
-        for engine in engines
-        if engine.state not in _GONE or (engine is newest and engine.state is EngineState.FAILED)
-    )
+    """Return the live engines, and those that failed last and were not started again."""
+    dead = [one for one in failed(engines) if started_again(one, engines) is None]
+    return (*(engine for engine in engines if engine.state not in _GONE), *dead[:_MOST_FAILED])
+
+
+def _last_end() -> str:
+    """Return the newest end on record, where no host runs that could tell it; empty without any."""
+    ends = ends_of((), page_of(AutopsyShelf(Folders.resolve().autopsies)).autopsies)
+    if not ends:
+        return ""
+    last = ends[0]
+    said = f"The last engine that ended by itself, {last.age(time.time())}: {last.name}: {last.sentence}"
+    return f"{said}\n  $ sndr autopsy {last.record}"
 
 
 def _no_gpu(host: HostInfo) -> str:
@@ -134,8 +150,10 @@ def _engines(engines: tuple[Engine, ...]) -> list[str]:
     lines = table(("engine", "model", "server", "state", "streams", "KV tokens", "memory"), rows)
     for engine in engines:
         if engine.problem is not None:
-            lines.append(f"{engine.id}: {engine.problem.message}")
-            lines += [f"  its log:     $ sndr logs {engine.id}", f"  start again: $ {engine.plan.command}"]
+            age = age_words(ended(engine), time.time())
+            lines.append(f"{engine.id}: {engine.problem.message} ({what_it_did(engine)}, {age})")
+            lines += [f"  its end:     $ sndr autopsy {engine.id}", f"  its log:     $ sndr logs {engine.id}"]
+            lines.append(f"  start again: $ {engine.plan.command}")
     return lines
 
 

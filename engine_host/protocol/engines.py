@@ -132,16 +132,32 @@ class Engine(Wire):
         return self.plan.context if said is None else said
 
     @property
-    def decisive_lines(self) -> tuple[str, ...]:
-        """The line of the log that told why it ended, with those beside it; where none did, its last ones."""
+    def told_line(self) -> str | None:
+        """The line of the log that told why it ended; None where none did."""
         told = str(self.problem.evidence.get("line", "")) if self.problem is not None else ""
         if not told:
+            return None
+        # It may have come before the lines that are kept.
+        return next((line for line in self.last_lines if told in line), told)
+
+    @property
+    def decisive_lines(self) -> tuple[str, ...]:
+        """The line of the log that told why it ended, with those beside it; where none did, its last ones."""
+        told = self.told_line
+        if told is None:
             return self.last_lines[-_DECISIVE:]
-        place = next((place for place, line in enumerate(self.last_lines) if told in line), None)
-        if place is None:
-            # It came before the lines that are kept.
+        if told not in self.last_lines:
             return (told, *self.last_lines[1 - _DECISIVE :])
-        return self.last_lines[max(0, place - 2) : max(0, place - 2) + _DECISIVE]
+        place = max(0, self.last_lines.index(told) - 2)
+        return self.last_lines[place : place + _DECISIVE]
+
+    @property
+    def marked_lines(self) -> tuple[str, ...]:
+        """The decisive lines, with a mark before the one that told why it ended."""
+        told = self.told_line
+        if told is None:
+            return self.decisive_lines
+        return tuple(f"{'>' if line == told else ' '} {line}" for line in self.decisive_lines)
 
 
 class EnginePage(Page):

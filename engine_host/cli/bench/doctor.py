@@ -1,13 +1,23 @@
-"""`sndr doctor`: why an engine is slow, and why the last start failed."""
+"""`sndr doctor`: why an engine is slow, and how engines ended by themselves."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
 
 import click
 
+from engine_host.cli.autopsy.records import Records, RecordsOfHost, records_of
 from engine_host.cli.output import Exit, Output, command, problem_lines
 from engine_host.cli.start.host import connected
+from engine_host.cli.text.chosen_host import chosen_host
+from engine_host.core.diagnosis.ends import End, age_words, ended, ends_of, what_it_did
+from engine_host.core.errors import HostError
 from engine_host.core.sizes import duration
 from engine_host.protocol.bench.diagnosis import Diagnosis, DiagnosisQuery, SlowCause
 from engine_host.protocol.engines import COLD_START, Engine, EngineState
 from engine_host.protocol.operations import table as ops
+
+_MOST_ENDS = 5
 
 
 @click.command()
@@ -21,27 +31,44 @@ from engine_host.protocol.operations import table as ops
 )
 @command
 def doctor(out: Output, engine: str | None, minutes: float) -> Exit | None:
-    """Say why ENGINE, or any that runs, was slow, the gravest cause first; and why the last start failed."""
-    with connected() as client:
+    """Say why ENGINE, or any that runs, was slow, the gravest cause first; and how engines died.
+
+    Without a host it tells the ends alone, from the records in the data folder.
+    """
+    try:
+        client = connected()
+    except HostError as error:
+        if engine is not None or chosen_host() or not error.lost:
+            raise
+        with records_of(out) as records:
+            _tell(out, None, (), records)
+        return None
+    with client:
         found = client.call(ops.DIAGNOSE, DiagnosisQuery(engine=engine, minutes=minutes))
         engines = client.call(ops.ENGINES).engines
-    failed = _last_failed(engines) if engine is None else None
-    if out.as_json:
-        out.record(
-            {
-                **found.model_dump(mode="json"),
-                "failed": None if failed is None else failed.model_dump(mode="json"),
-            }
-        )
-        return None
-    out.result(found, [*_slow_lines(found), *_starting_lines(engines), *_failed_lines(failed)])
+        _tell(out, found, engines, RecordsOfHost(client) if engine is None else None)
     return None
 
 
-def _last_failed(engines: tuple[Engine, ...]) -> Engine | None:
-    """Return the newest start if it failed."""
-    newest = max(engines, key=lambda engine: engine.created_at, default=None)
-    return newest if newest is not None and newest.state is EngineState.FAILED else None
+def _tell(out: Output, found: Diagnosis | None, engines: tuple[Engine, ...], records: Records | None) -> None:
+    """Print what was found; without records only why engines are slow."""
+    ends = ends_of(engines, records.page().autopsies)[:_MOST_ENDS] if records is not None else []
+    told = ends[0] if ends and not ends[0].lives_again else None
+    newest = None
+    if told is not None and records is not None:
+        remembered = next((one for one in engines if one.id == told.engine), None)
+        newest = remembered or records.open(told.record).record.engine
+    if out.as_json:
+        slow = found.model_dump(mode="json") if found is not None else {}
+        failed = None if newest is None else newest.model_dump(mode="json")
+        out.record({**slow, "failed": failed, "ends": [asdict(one) for one in ends]})
+        return
+    slow_lines = _slow_lines(found) if found is not None else []
+    earlier = ends if newest is None else ends[1:]
+    lines = [*slow_lines, *_starting_lines(engines), *_failed_lines(newest), *_end_lines(earlier)]
+    if not lines:
+        lines = ["No engine died that is on record. `sndr run --demo` starts one."]
+    out.result({}, lines[1:] if not lines[0] else lines)
 
 
 def _slow_lines(found: Diagnosis) -> list[str]:
@@ -85,11 +112,28 @@ def _starting_lines(engines: tuple[Engine, ...]) -> list[str]:
 
 
 def _failed_lines(engine: Engine | None) -> list[str]:
-    if engine is None or engine.problem is None:
+    if engine is None:
         return []
-    lines = ["", f"The last start, {engine.name} ({engine.id}), failed:", *problem_lines(engine.problem)]
+    age = age_words(ended(engine), time.time())
+    lines = ["", f"{engine.name} ({engine.id}) {what_it_did(engine)} {age}:"]
+    if engine.problem is not None:
+        lines += problem_lines(engine.problem)
     if engine.last_lines:
-        lines += ["  What its log says:", *(f"    {line}" for line in engine.decisive_lines)]
-    # What died with a process has a record; a start that was refused before has none.
-    record = [f"  $ sndr autopsy {engine.id}"] if engine.stages else []
-    return [*lines, f"  $ sndr logs {engine.id}", *record]
+        marked = "" if engine.told_line is None else "; the line that tells it is marked"
+        lines.append(f"  What its log says{marked}:")
+        lines += [f"  {line}" for line in engine.marked_lines]
+    # Where it never had a process there is no log.
+    log = [f"  $ sndr logs {engine.id}"] if engine.stages else []
+    return [*lines, *log, f"  $ sndr autopsy {engine.id}"]
+
+
+def _end_lines(ends: Sequence[End]) -> list[str]:
+    if not ends:
+        return []
+    now = time.time()
+    lines = ["", "Engines that ended by themselves before, the newest first:"]
+    for end in ends:
+        again = " It was started again, and runs." if end.lives_again else ""
+        lines += [f"  {end.age(now)}: {end.name} ({end.engine}): {end.sentence}{again}"]
+        lines += [f"    $ sndr autopsy {end.record or end.engine}"]
+    return lines

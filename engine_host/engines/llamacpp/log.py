@@ -118,7 +118,7 @@ def explain_exit(code: int | None, lines: Sequence[str], model: str, server: str
         message=f"The engine {ended}{'' if code is None else how}."
         + (f" It said: {last[:300]}" if last else ""),
         fix=Fix(text="Read the end of its log."),
-        evidence=evidence,
+        evidence={**evidence, "line": last[:400]} if last else evidence,
     )
 
 

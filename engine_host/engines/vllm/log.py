@@ -95,7 +95,9 @@ def explain_exit(code: int | None, lines: Sequence[str], model: str, version: st
         )
     if own_message is None and (lost := _lost_process(lines)) is not None:
         return lost.model_copy(update={"evidence": {**evidence, **lost.evidence}})
-    if own_message is None and own_messages:
+    if own_message is not None:
+        evidence["line"] = own_message
+    elif own_messages:
         own_message = f"{own_messages[0].partition(':')[0]} (its text may hold a request and was not kept)"
     return Problem(
         reason=Reason.ENGINE_CRASHED,

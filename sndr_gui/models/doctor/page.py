@@ -13,7 +13,7 @@ from engine_host.protocol.bench.diagnosis import Diagnosis, DiagnosisQuery
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.operations import table as ops
-from sndr_gui.host.choice import LIVE_STATES, STARTING_STATES, newest
+from sndr_gui.host.choice import LIVE_STATES, STARTING_STATES
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.models.doctor.words import span_words
@@ -80,8 +80,9 @@ class DoctorModel(QObject):
 
     @property
     def failed(self) -> Engine | None:
-        """The newest start that failed."""
-        return newest(one for one in self.session.state.engines.values() if one.state is EngineState.FAILED)
+        """The engine that failed last, whenever it was started."""
+        dead = (one for one in self.session.state.engines.values() if one.state is EngineState.FAILED)
+        return max(dead, key=lambda one: one.ended_at or one.created_at, default=None)
 
     @property
     def starting(self) -> tuple[Engine, ...]:

@@ -1,4 +1,4 @@
-"""The last start that failed: its reason, the lines of its log that tell it, and what to do."""
+"""The engine that failed last: its reason, the lines of its log that tell it, and what to do."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sndr_gui.views.widgets.problems import ProblemBox
 
 
 class FailureCard(Card):
-    """Why the last start failed; a start that only takes its time is said to be well."""
+    """Why the last engine failed; a start that only takes its time is said to be well."""
 
     def __init__(
         self,
@@ -47,17 +47,17 @@ class FailureCard(Card):
         self.cold.setVisible(bool(starting))
         if starting:
             self.cold.show_sentence("  ".join(map(_progress, starting)), COLD_START)
-        for part in (self.reason, self.failure, self.command):
+        for part in (self.reason, self.failure, self.record):
             part.setVisible(failed is not None)
-        # Without a process there was nothing to record.
-        self.record.setVisible(failed is not None and bool(failed.stages))
+        # Where it never had a process there is no log.
+        self.command.setVisible(failed is not None and bool(failed.stages))
         if failed is None:
-            set_text(self.about, "No start has failed that this host remembers.")
+            set_text(self.about, "No engine died that this host remembers, and no start has failed.")
             return
         set_text(self.about, self._told(failed))
         self.command.set_content(f"sndr logs {failed.id}")
         self.record.set_content(f"sndr autopsy {failed.id}")
-        lines = failed.decisive_lines
+        lines = failed.marked_lines
         if failed.problem is not None:
             set_text(self.reason, reason_words(failed.problem.reason))
             self.failure.show_problem(failed.problem, lines)
@@ -67,6 +67,8 @@ class FailureCard(Card):
 
     def _told(self, failed: Engine) -> str:
         said = f"{failed.name} ({failed.id}), {build_of(failed)}, started {_moment(failed.created_at)}."
+        if failed.ended_at is not None:
+            said += f" It ended {_moment(failed.ended_at)}."
         later = self._model.later(failed)
         if later is not None:
             said += f" It was started again {_moment(later.created_at)} and is {state_word(later)}."

@@ -259,9 +259,9 @@ class EngineView(Page):
         if mode != "failed" or engine is None:
             return
         if problem is not None:
-            self.failure.show_problem(problem, engine.last_lines)
+            self.failure.show_problem(problem, engine.marked_lines)
         else:
-            self.failure.show_sentence(f"{engine.name} ended.", "", engine.last_lines)
+            self.failure.show_sentence(f"{engine.name} ended.", "", engine.marked_lines)
 
     def _show_cards(self, values: tuple[Metric, ...]) -> None:
         while len(self.cards) < len(values):

@@ -19,6 +19,7 @@ from sndr_gui.views.home.servers import ServersCard
 from sndr_gui.views.home.start import EMPTY_STATES, Hero, StartCard
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.cards import Card, ValueCard
+from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.labels import set_text
 from sndr_gui.views.widgets.layout import GAP
 from sndr_gui.views.widgets.page import Page
@@ -60,10 +61,19 @@ class HomeView(Page):
         self.failure = ProblemBox(apply_fix=model.actions.apply_fix)
         self.failure.log.show()
         self.failure.log_wanted.connect(self._on_log_wanted)
+        self.record = CopyField("", "the command that shows what it held and what would have saved it")
         self.endpoint = EndpointCard(model)
         self.servers = ServersCard(model)
         self.on_demand = OnDemandCard(model)
-        parts = (self.engines, self.hero, self.starting, self.failure, self._cards_row, self.on_demand)
+        parts = (
+            self.engines,
+            self.hero,
+            self.starting,
+            self.failure,
+            self.record,
+            self._cards_row,
+            self.on_demand,
+        )
         for part in parts:
             self.body.addWidget(part)
         self._lower = QHBoxLayout()
@@ -96,7 +106,8 @@ class HomeView(Page):
         set_text(self.subtitle, model.subtitle)
         self.hero.setVisible(mode in EMPTY_STATES)
         self.starting.setVisible(mode == "starting")
-        self.failure.setVisible(mode == "failed")
+        for told in (self.failure, self.record):
+            told.setVisible(mode == "failed")
         self._cards_row.setVisible(mode in ("running", "stopping", "starting", "failed"))
         for part in (self.endpoint, self.servers):
             part.setVisible(mode not in ("connecting", "lost"))
@@ -140,7 +151,8 @@ class HomeView(Page):
         engine, problem = self.model.engine, self.model.problem()
         if engine is None:
             return
+        self.record.set_content(f"sndr autopsy {engine.id}")
         if isinstance(problem, Problem):
-            self.failure.show_problem(problem, engine.last_lines)
+            self.failure.show_problem(problem, engine.marked_lines)
         else:
-            self.failure.show_sentence(f"{engine.name} ended.", "", engine.last_lines)
+            self.failure.show_sentence(f"{engine.name} ended.", "", engine.marked_lines)

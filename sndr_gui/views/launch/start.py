@@ -158,9 +158,9 @@ class OutcomeCard(Card):
             return
         if failed:
             if latest.problem is not None:
-                self.failure.show_problem(latest.problem, latest.last_lines)
+                self.failure.show_problem(latest.problem, latest.marked_lines)
             else:
-                self.failure.show_sentence(f"{latest.name} failed.", "", latest.last_lines)
+                self.failure.show_sentence(f"{latest.name} failed.", "", latest.marked_lines)
             sending = model.actions.starting
             self.again.setEnabled(not sending and model.session.connection.connected)
             return

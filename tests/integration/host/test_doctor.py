@@ -74,6 +74,6 @@ def test_an_engine_that_ended_by_itself_is_told_with_its_log(host: RunningHost) 
     failed = json.loads(sndr("doctor", "--json").out)["failed"]
     assert (failed["id"], failed["problem"]["reason"]) == (engine.id, "engine_crashed")
     text = sndr("doctor").out
-    assert f"The last start, {engine.name} ({engine.id}), failed:" in text
+    assert f"{engine.name} ({engine.id}) died while it served" in text
     assert host.engine(engine.id).decisive_lines[-1] in text
     assert f"$ sndr logs {engine.id}" in text

@@ -76,7 +76,9 @@ def test_an_engine_that_failed_names_its_log_and_how_to_start_it_again(host: Fak
     host.answers["GET /v1/host"] = (200, HOST)
     host.answers["GET /v1/engines"] = engines(failed())
     _, out, _ = sndr("status")
-    assert "engine-7: vLLM was ended by SIGKILL." in out
+    assert "engine-7: vLLM was ended by SIGKILL. (was refused its start, " in out
+    assert " ago)" in out
+    assert "$ sndr autopsy engine-7" in out
     assert "$ sndr logs engine-7" in out
     assert "$ sndr run m" in out
     host.answers["GET /v1/endpoint/models"] = (200, {"seq": 1, "models": []})

@@ -28,3 +28,9 @@ def test_without_one_the_last_lines_are_what_there_is() -> None:
 def test_one_that_came_before_those_that_are_kept_is_still_shown() -> None:
     assert failed("an early word").decisive_lines == ("an early word", *LINES[-5:])
     assert failed("an early word", ()).decisive_lines == ("an early word",)
+
+
+def test_the_line_that_told_is_marked() -> None:
+    assert failed("line 50").marked_lines[1:4] == ("  line 49", "> line 50", "  line 51")
+    assert failed("an early word").marked_lines[0] == "> an early word"
+    assert failed(None).marked_lines == LINES[-6:], "nothing is marked where nothing told"

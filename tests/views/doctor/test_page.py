@@ -1,5 +1,6 @@
 """The doctor: empty, healthy, slow, failed, starting, and what it asks the host for."""
 
+import time
 from functools import partial
 
 import pytest
@@ -74,7 +75,7 @@ async def test_causes_are_ranked_with_evidence_and_what_helps(stage: Stage) -> N
     assert "sndr-demo worked 42.0 s of the last 10 minutes." in words(page)
     assert "Nothing that was measured slowed it down." in words(page)
     assert "GPUs: none is listed" in page.not_measured.text()
-    assert "No start has failed" in words(page)
+    assert "no start has failed" in words(page)
     stage.host.diagnosis = lambda asked: samples.diagnosis(asked, QUEUED, EAGER)
     await stage.until(page.again.isEnabled)
     QTest.mouseClick(page.again, Qt.MouseButton.LeftButton)
@@ -123,7 +124,7 @@ async def test_a_failed_start_is_told_with_its_decisive_lines(stage: Stage) -> N
     said = words(page)
     assert page.failure.reason.text() == "out of memory"
     assert "Choose a smaller context." in said
-    assert "E cudaMalloc failed: out of memory" in said
+    assert "> E cudaMalloc failed: out of memory" in said
     assert "INFO loading 48" in said
     assert "INFO loading 40" not in said
     assert "sndr logs engine-1" in said
@@ -134,6 +135,16 @@ async def test_a_failed_start_is_told_with_its_decisive_lines(stage: Stage) -> N
     QTest.mouseClick(page.failure.failure.log, Qt.MouseButton.LeftButton)
     assert stage.window.current == "logs"
     assert stage.pages.logs.source == "engine-1"
+
+
+async def test_the_engine_that_died_last_is_told_whenever_it_was_started(stage: Stage) -> None:
+    made = partial(samples.engine, EngineState.FAILED, problem=FULL, last_lines=LOG)
+    now = time.time()
+    stage.host.set_engine(made(id="engine-9", created_at=now - 9, ended_at=now - 8))
+    stage.host.set_engine(made(id="engine-1", name="older", created_at=now - 90, ended_at=now - 1))
+    page = doctor(stage)
+    await stage.until(lambda: "older (engine-1)" in page.failure.about.text())
+    assert "sndr autopsy engine-1" in words(page)
 
 
 async def test_a_start_that_takes_its_time_is_well(stage: Stage) -> None:

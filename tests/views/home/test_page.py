@@ -107,6 +107,7 @@ async def test_home_failed_says_what_why_and_what_to_do(stage: Stage) -> None:
     assert "weights" in page.failure._what.text()
     assert "more memory" in page.failure._why.text()
     assert page.failure._command.label.text() == "sndr run sndr-demo --streams 1"
+    assert page.record.label.text() == "sndr autopsy engine-1"
     QTest.mouseClick(page.failure.log, Qt.MouseButton.LeftButton)
     assert stage.window.current == "logs"
     logs = stage.window.page
