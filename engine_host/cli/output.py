@@ -128,6 +128,8 @@ def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
     click.echo(visible(text), err=err, nl=nl)
 
 
+NOTE = "note"
+"""The name, in the evidence of a problem, of what a command has to say beside it."""
 # What a group of commands was given is known to its commands by this name.
 _AS_JSON = "sndr.as_json"
 
@@ -174,7 +176,7 @@ def output_here() -> Output:
 
 
 def problem_lines(problem: Problem) -> list[str]:
-    """A problem as lines: what, why, what to do."""
+    """A problem as lines: what, why, what to do, and what else is so after it."""
     lines = [f"Error: {problem.message}"]
     if problem.cause:
         # A program's words of several lines stay below each other.
@@ -184,6 +186,8 @@ def problem_lines(problem: Problem) -> list[str]:
         lines.append(f"  What to do: {problem.fix.text}")
         if problem.fix.command:
             lines.append(f"              $ {problem.fix.command}")
+    if isinstance(note := problem.evidence.get(NOTE), str):
+        lines.append(f"  Note:       {note}")
     return lines
 
 

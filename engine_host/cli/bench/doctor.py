@@ -13,7 +13,7 @@ from engine_host.cli.text.chosen_host import chosen_host
 from engine_host.core.diagnosis.ends import End, age_words, ended, ends_of, what_it_did
 from engine_host.core.errors import HostError
 from engine_host.core.sizes import duration
-from engine_host.protocol.bench.diagnosis import Diagnosis, DiagnosisQuery, SlowCause
+from engine_host.protocol.bench.diagnosis import TOO_LITTLE, Diagnosis, DiagnosisQuery, SlowCause
 from engine_host.protocol.engines import COLD_START, Engine, EngineState
 from engine_host.protocol.operations import table as ops
 
@@ -86,12 +86,17 @@ def _slow_lines(found: Diagnosis) -> list[str]:
             *_fix_lines(cause),
         ]
     if not found.causes:
-        worked = any(found.busy.values())
-        lines.append(
-            "Nothing that was measured slowed it down." if worked else "Ask something, and look again."
-        )
+        lines.append(_verdict(found))
     lines += [f"Not measured: {what}." for what in found.not_measured]
     return lines
+
+
+def _verdict(found: Diagnosis) -> str:
+    """Return what is said where no cause was found."""
+    if not any(found.busy.values()):
+        return "Ask something, and look again."
+    judged = [name for name, seconds in found.busy.items() if seconds and name not in found.too_little]
+    return "Nothing that was measured slowed it down." if judged else TOO_LITTLE
 
 
 def _fix_lines(cause: SlowCause) -> list[str]:

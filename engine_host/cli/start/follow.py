@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-from engine_host.cli.output import Exit, Output, echo, problem_lines
+from engine_host.cli.output import NOTE, Exit, Output, echo, problem_lines
 from engine_host.cli.start.consent import with_consent
 from engine_host.cli.start.host import HostHold, find_or_start
 from engine_host.cli.start.options import with_option
@@ -202,9 +202,8 @@ def _with_running_engines(hold: HostHold, error: HostError) -> HostError:
         left = "No engine runs; the host that was started for it has ended again."
     else:
         left = "No engine runs; the host still does: `sndr quit` ends it."
-    problem = error.problem
-    cause = f"{problem.cause} {left}".strip()
-    return HostError.from_problem(problem.model_copy(update={"cause": cause}))
+    evidence = {**error.problem.evidence, NOTE: typed(left)}
+    return HostError.from_problem(error.problem.model_copy(update={"evidence": evidence}))
 
 
 def stop_engine(client: ControlClient, engine: Engine, *, now: bool) -> Engine:

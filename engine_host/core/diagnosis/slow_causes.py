@@ -17,6 +17,8 @@ _WORKING = 0.5
 """The share of time from which a GPU counts as at work."""
 _LEAST = 0.1
 """The share of the busy time from which a cause is worth a word."""
+ENOUGH = 5
+"""Steps of work from which an engine's speed is judged: a cause of fewer is chance."""
 _FEW_DRAFTS = 1.3
 """Tokens a step below which drafts cost about what they bring."""
 
@@ -42,6 +44,11 @@ class Busy:
 
     engine: Engine
     steps: frozenset[int]
+
+    @property
+    def enough(self) -> bool:
+        """True where it worked long enough to be judged."""
+        return len(self.steps) >= ENOUGH
 
     def share(self, values: Values, holds: Callable[[float], bool]) -> float | None:
         """Return the share of the busy steps that were measured for which this holds; None without any."""

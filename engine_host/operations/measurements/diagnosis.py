@@ -47,10 +47,14 @@ class DiagnosisOperations:
         reading = self._gpus.last
         measured = Measured(_on_one_grid(page), page.step, reading.gpus, self._lost(since))
         found: list[SlowCause] = []
-        worked = {}
+        worked: dict[str, float] = {}
+        too_little: list[str] = []
         for engine in engines:
             busy = busy_of(engine, measured)
             worked[engine.name] = len(busy.steps) * page.step
+            if not busy.enough:
+                too_little += [engine.name] if busy.steps else []
+                continue
             # What is about the machine is said once, however many engines it slowed down.
             said = {(cause.reason, cause.evidence.get("gpu")) for cause in found if cause.engine is None}
             found += [
@@ -63,6 +67,7 @@ class DiagnosisOperations:
             seconds=asked.minutes * 60,
             busy=worked,
             causes=tuple(sorted(found, key=lambda cause: -cause.share)),
+            too_little=tuple(too_little),
             not_measured=tuple(_not_measured(engines, measured)),
         )
 

@@ -7,6 +7,9 @@ from pydantic import Field
 from engine_host.protocol.base import Page, Query, Wire
 from engine_host.protocol.errors import Fix
 
+TOO_LITTLE = "Too little was measured to judge it: let it answer for ten seconds, and look again."
+"""The verdict where an engine worked, but too short a time."""
+
 
 class SlowReason(StrEnum):
     """A reason for which an engine is slow."""
@@ -44,10 +47,12 @@ class DiagnosisQuery(Query):
 class Diagnosis(Page):
     """The causes, the gravest first; `busy` is the seconds in which an engine worked in the time looked at.
 
+    `too_little` names engines that worked too short a time to be judged; nothing is said of their speed.
     `not_measured` names what could not be judged, because nothing measures it on this machine or engine.
     """
 
     seconds: float
     busy: dict[str, float]
     causes: tuple[SlowCause, ...]
+    too_little: tuple[str, ...] = ()
     not_measured: tuple[str, ...] = ()

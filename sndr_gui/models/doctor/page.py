@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.protocol.bench.diagnosis import Diagnosis, DiagnosisQuery
+from engine_host.protocol.bench.diagnosis import TOO_LITTLE, Diagnosis, DiagnosisQuery
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.operations import table as ops
@@ -113,8 +113,11 @@ class DoctorModel(QObject):
         """Return the sentence that stands where no cause was found."""
         if self.found is None or self.found.causes or not self.found.busy:
             return ""
-        worked = any(self.found.busy.values())
-        return "Nothing that was measured slowed it down." if worked else "Ask something, and look again."
+        if not any(self.found.busy.values()):
+            return "Ask something, and look again."
+        short = self.found.too_little
+        judged = [name for name, seconds in self.found.busy.items() if seconds and name not in short]
+        return "Nothing that was measured slowed it down." if judged else TOO_LITTLE
 
     @property
     def command(self) -> str:

@@ -3,10 +3,11 @@
 import json
 import os
 import signal
-import time
+import threading
 
 import httpx
 
+from engine_host.protocol.bench.diagnosis import DiagnosisQuery, SlowReason
 from engine_host.protocol.engines import EngineState
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.telemetry import TelemetryQuery
@@ -34,30 +35,41 @@ def test_one_short_question_is_work_and_has_a_wait(host: RunningHost) -> None:
         return bool(host.client.call(ops.TELEMETRY, asked).series)
 
     wait_for(waits, "the time to the first token", 20)
-    assert json.loads(sndr("doctor", "--json").out)["busy"][engine.name] > 0
+    told = json.loads(sndr("doctor", "--json").out)
+    assert told["busy"][engine.name] > 0
+    if told["too_little"]:
+        assert (told["too_little"], told["causes"]) == ([engine.name], [])
 
 
 def test_a_queue_is_seen_and_named(host: RunningHost) -> None:
     engine = host.start()
     url = host.client.call(ops.HOST).endpoint.url
     assert url is not None
-    body = {"model": engine.name, "prompt": "Tell a long story.", "max_tokens": 120, "stream": True}
-    began = time.time()
+    assert engine.pid is not None
+    wait_for(lambda: host.engine(engine.id).readings, "its first readings")
+    body = {"model": engine.name, "prompt": "Tell a story.", "max_tokens": 8}
 
-    def waited() -> bool:
-        asked = TelemetryQuery(names=(f"engine.{engine.id}.requests.waiting",), since=began)
-        series = host.client.call(ops.TELEMETRY, asked).series
-        return bool(series) and sum(1 for value in series[0].values if value) >= 2
+    def judged() -> bool:
+        asked = DiagnosisQuery(engine=engine.name)
+        return any(one.reason is SlowReason.QUEUED for one in host.client.call(ops.DIAGNOSE, asked).causes)
 
-    with httpx.Client(timeout=120) as client:
-        streams = [client.stream("POST", f"{url}/completions", json=body) for _ in range(10)]
-        for stream in streams:
-            stream.__enter__()
-        wait_for(waited, "a queue that was measured", 60)
-        told = json.loads(sndr("doctor", engine.name, "--json").out)
-        text = sndr("doctor", engine.name).out
-        for stream in streams:
-            stream.__exit__(None, None, None)
+    # It stands still, so that there is a queue however fast this machine is.
+    os.kill(engine.pid, signal.SIGSTOP)
+    asking = [
+        threading.Thread(target=lambda: httpx.post(f"{url}/completions", json=body, timeout=120))
+        for _ in range(6)
+    ]
+    for one in asking:
+        one.start()
+    try:
+        wait_for(judged, "a queue that was judged", 60)
+    finally:
+        os.kill(engine.pid, signal.SIGCONT)
+    told = json.loads(sndr("doctor", engine.name, "--json").out)
+    text = sndr("doctor", engine.name).out
+    for one in asking:
+        one.join(60)
+    assert told["too_little"] == []
     reasons = [cause["reason"] for cause in told["causes"]]
     assert "queued" in reasons
     assert told["busy"][engine.name] > 0

@@ -297,7 +297,8 @@ def test_a_refused_question_of_a_detached_demo_says_what_still_runs(
     ready.answers["GET /v1/engines"] = engines(ENGINE)
     code, _, err = sndr("run", "--demo", "--detach")
     assert code == 3
-    assert "demo still runs: `sndr stop --all` ends what runs" in err
+    assert "  Note:       demo still runs: `sndr stop --all` ends what runs" in err
+    assert "still runs" not in err.partition("Note:")[0], "it is no reason for the failure"
 
 
 def test_flags_become_the_request(ready: FakeHost, sndr: Sndr) -> None:

@@ -94,6 +94,15 @@ async def test_causes_are_ranked_with_evidence_and_what_helps(stage: Stage) -> N
     assert stage.window.current == "launch"
 
 
+async def test_a_moment_of_work_is_no_verdict(stage: Stage) -> None:
+    stage.host.set_engine(samples.engine(EngineState.READY))
+    short = samples.diagnosis(DiagnosisQuery(), worked=2.0).model_copy(update={"too_little": ("sndr-demo",)})
+    stage.host.diagnosis = lambda _asked: short
+    page = doctor(stage)
+    await stage.until(lambda: "Too little was measured" in page.verdict.text())
+    assert "Nothing that was measured" not in words(page)
+
+
 async def test_engine_and_time_are_chosen(stage: Stage) -> None:
     stage.host.set_engine(samples.engine(EngineState.READY))
     asked: list[tuple[str | None, float]] = []

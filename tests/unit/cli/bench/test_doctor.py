@@ -92,6 +92,18 @@ def test_without_a_host_the_records_are_told(home: Path, sndr: Sndr) -> None:
     assert f"$ sndr autopsy {ID}" in err
 
 
+def test_two_seconds_of_work_are_no_verdict(host: FakeHost, sndr: Sndr) -> None:
+    found = {"seconds": 600.0, "busy": {"demo": 2.0}, "causes": [], "too_little": ["demo"]}
+    host.answers["GET /v1/diagnosis"] = (200, found)
+    host.answers["GET /v1/engines"] = (200, {"seq": 1, "engines": []})
+    host.answers["GET /v1/autopsies"] = (200, NO_RECORDS)
+    out = sndr("doctor")[1]
+    assert "Too little was measured to judge it" in out
+    assert "Nothing that was measured slowed it down" not in out
+    host.answers["GET /v1/diagnosis"] = (200, {**found, "too_little": []})
+    assert "Nothing that was measured slowed it down" in sndr("doctor")[1]
+
+
 def test_a_start_that_takes_its_time_is_well(host: FakeHost, sndr: Sndr) -> None:
     starting = samples.engine(EngineState.STARTING)
     host.answers["GET /v1/diagnosis"] = (200, {"seconds": 600.0, "busy": {"sndr-demo": 0.0}, "causes": []})

@@ -56,6 +56,12 @@ def test_an_engine_that_nothing_slows_down_has_no_cause() -> None:
     assert found({name: all_the_time(None) for name in calm}, [GPU], speculation="mtp") == {}
 
 
+def test_a_moment_of_work_is_not_enough_to_judge() -> None:
+    engine = engine_of(plain_plan(), id="e")
+    assert not busy_of(engine, Measured({"engine.e.decode_rate": [0.0, 9.0, 9.0, 9.0, 9.0]})).enough
+    assert busy_of(engine, Measured({"engine.e.decode_rate": [9.0] * 5})).enough
+
+
 def test_an_engine_without_work_is_not_slow() -> None:
     engine = engine_of(plain_plan(), id="other")
     measured = Measured({**BUSY, "cpu.share": all_the_time(1.0)})
