@@ -12,7 +12,7 @@ from engine_host.cli.autopsy.commands import autopsy
 from engine_host.cli.bench.doctor import doctor
 from engine_host.cli.bench.endpoint import endpoint
 from engine_host.cli.bench.kernels import bench
-from engine_host.cli.bench.lab import lab_compare, lab_list, lab_report, lab_run
+from engine_host.cli.bench.lab import lab_compare, lab_list, lab_remove, lab_report, lab_run
 from engine_host.cli.bench.prove import prove
 from engine_host.cli.bench.quality import quality
 from engine_host.cli.chat import chat
@@ -166,7 +166,7 @@ host.add_command(host_pin)
 engine.add_command(engine_pin)
 bench.add_command(quality)
 bench.add_command(endpoint)
-for _command in (lab_run, lab_list, lab_report, lab_compare):
+for _command in (lab_run, lab_list, lab_report, lab_compare, lab_remove):
     bench.add_command(_command)
 
 

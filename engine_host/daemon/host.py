@@ -351,7 +351,7 @@ class Host:
                 self._gpus,
                 self._history,
                 self.gateway.prefixes,
-                self._folders.run,
+                self._folders,
             ),
             AutopsyOperations(shelf, self._events),
             EnginePatchOperations(self._patch_tracker, self.engines, plans, bisections.refuse_others),

@@ -103,6 +103,12 @@ class RoutesChangedEvent(EventBase):
     kind: Literal["routes.changed"] = "routes.changed"
 
 
+class BenchChangedEvent(EventBase):
+    """A run of the bench lab was kept or removed; read the list again."""
+
+    kind: Literal["bench.changed"] = "bench.changed"
+
+
 class PatchResultEvent(EventBase):
     """A patch reached an outcome in one process of an engine."""
 
@@ -224,6 +230,7 @@ Event = Annotated[
     | ModelsChangedEvent
     | ServersChangedEvent
     | RoutesChangedEvent
+    | BenchChangedEvent
     | PatchResultEvent
     | PatchSummaryEvent
     | PatchesChangedEvent

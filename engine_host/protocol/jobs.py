@@ -12,6 +12,7 @@ from engine_host.protocol.errors import Problem
 class JobKind(StrEnum):
     """The kind of work that a job does."""
 
+    BENCH_RUN = "bench.run"
     ENGINE_BUILD = "engine.build"
     ENGINE_COMPARE = "engine.compare"
     ENGINE_INSTALL = "engine.install"

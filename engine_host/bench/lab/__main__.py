@@ -1,8 +1,8 @@
 """`python -m engine_host.bench.lab`: the process in which a run is carried out, or what was kept is read.
 
 A process of its own: in the host's it would take the time that it measures. The first line of its input is
-what is asked (a `LabAsk`); when the input ends, so does the run, as with Ctrl+C. Its output is one line:
-`{"run": …}`, `{"page": …}`, `{"comparison": …}` or `{"error": …}`.
+what is asked (a `LabAsk`); when the input ends, so does the run, as with Ctrl+C. The last line of its
+output is `{"run": …}`, `{"page": …}`, `{"comparison": …}`, `{"kept": …}` or `{"error": …}`.
 """
 
 import argparse
@@ -12,6 +12,8 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -19,18 +21,18 @@ from pydantic import BaseModel
 from engine_host.bench.lab import store
 from engine_host.bench.lab.comparing import compared
 from engine_host.bench.lab.load import client_of
-from engine_host.bench.lab.running import LabRunning
-from engine_host.bench.lab.workloads import WORKLOADS
+from engine_host.bench.lab.running import LabRunning, carry_out, new_seed
+from engine_host.bench.lab.workloads import WORKLOADS, repeated
 from engine_host.core.errors import HostError
 from engine_host.core.keys.in_header import key_in_header
 from engine_host.core.visible import visible
-from engine_host.protocol.bench.lab import LabAsk, LabRun
+from engine_host.protocol.bench.lab import LabAsk, LabRun, LabStep
 
 
 def main(words: Sequence[str]) -> int:
-    """Carry out `run`, `list FOLDER`, `show FOLDER RUN` or `compare FOLDER A B`; 0, or 1 with an error."""
+    """Carry out a word with the folder, and the run or the two, that it is about; 0, or 1 with an error."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("word", choices=["run", "list", "show", "compare"])
+    parser.add_argument("word", choices=["run", "list", "show", "compare", "remove"])
     parser.add_argument("folder", nargs="?", default="", help="the data folder")
     parser.add_argument("run", nargs="?", default=store.NEWEST)
     parser.add_argument("other", nargs="?", default=store.NEWEST, help="what it is compared with")
@@ -41,27 +43,49 @@ def main(words: Sequence[str]) -> int:
             _print("page", store.page(folder))
         elif asked.word == "show":
             _print("run", store.find(folder, asked.run))
+        elif asked.word == "remove":
+            store.remove(folder, asked.run)
+            _print("page", store.page(folder))
         elif asked.word == "compare":
             _print("comparison", compared(store.find(folder, asked.run), store.find(folder, asked.other)))
         else:
             # The first line alone: what follows is its end, and says that nobody waits any more.
-            _print("run", asyncio.run(_run(LabAsk.model_validate_json(sys.stdin.buffer.readline()))))
+            ask = LabAsk.model_validate_json(sys.stdin.buffer.readline())
+            runs = asyncio.run(_run(ask))
+            if ask.steps:
+                _print("kept", store.kept(runs))
+            elif len(runs) == 2:
+                _print("comparison", compared(*runs))
+            else:
+                _print("run", runs[0])
     except HostError as error:
         _print("error", error.problem)
         return 1
     return 0
 
 
-async def _run(asked: LabAsk) -> LabRun:
+async def _run(asked: LabAsk) -> list[LabRun]:
     given = os.environ.get("SNDR_API_KEY")
-    client = client_of(
-        asked.engine.address,
-        socket=asked.socket,
-        key=key_in_header(given) if given else None,
-    )
-    running = LabRunning(asked, WORKLOADS[asked.workload], (lambda text: None) if asked.quiet else _tell)
-    async with client:
-        work = asyncio.create_task(running.carry_out(client))
+    key = key_in_header(given) if given else None
+    subjects = [(asked.engine, asked.socket)]
+    if asked.against is not None:
+        subjects.append((asked.against, asked.against_socket))
+    workload = WORKLOADS[asked.workload]
+    if asked.rounds is not None:
+        workload = repeated(workload, asked.rounds)
+    seed = new_seed() if asked.seed is None else asked.seed
+    async with AsyncExitStack() as clients:
+        sides = [
+            LabRunning(
+                asked,
+                engine,
+                workload,
+                await clients.enter_async_context(client_of(engine.address, socket=socket, key=key)),
+                seed,
+            )
+            for engine, socket in subjects
+        ]
+        work = asyncio.create_task(carry_out(sides, partial(_step, asked)))
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, _cancel, work)
@@ -70,26 +94,29 @@ async def _run(asked: LabAsk) -> LabRun:
             return await work
         except asyncio.CancelledError:
             # It was cancelled before its first step.
-            return running.run
+            return [side.run for side in sides]
         finally:
             loop.remove_reader(sys.stdin.fileno())
 
 
-def _cancel(work: "asyncio.Task[LabRun]") -> None:
+def _cancel(work: "asyncio.Task[list[LabRun]]") -> None:
     # Once: a second Ctrl+C would interrupt the saving.
     if not work.cancelling():
         work.cancel()
 
 
-def _input_ended(loop: asyncio.AbstractEventLoop, work: "asyncio.Task[LabRun]") -> None:
+def _input_ended(loop: asyncio.AbstractEventLoop, work: "asyncio.Task[list[LabRun]]") -> None:
     if not os.read(sys.stdin.fileno(), 4096):
         loop.remove_reader(sys.stdin.fileno())
         _cancel(work)
 
 
-def _tell(text: str) -> None:
-    """Say what is done now on stderr: the result on stdout stays for programs."""
-    print(visible(text), file=sys.stderr, flush=True)
+def _step(asked: LabAsk, step: LabStep) -> None:
+    """Tell a round: to a program on stdout, to a person on stderr, where the result stays for programs."""
+    if asked.steps:
+        _print("step", step)
+    elif not asked.quiet:
+        print(visible(f"{step.part}, {step.words}"), file=sys.stderr, flush=True)
 
 
 def _print(what: str, value: BaseModel) -> None:

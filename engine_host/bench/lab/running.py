@@ -1,4 +1,7 @@
-"""Carry out a workload: its parts one after another, saved after each, and cut short without loss."""
+"""Carry out a workload: its parts one after another, saved after each, and cut short without loss.
+
+Two engines are asked in turns, A B B A A B …, so that a machine that drifts does so for both.
+"""
 
 import asyncio
 import random
@@ -11,7 +14,7 @@ from engine_host.bench.lab import gates, load, store
 from engine_host.bench.lab.figures import knee, part_result
 from engine_host.bench.lab.workloads import Part, Workload, prompt, salt, workload_hash
 from engine_host.core.errors import HostError
-from engine_host.protocol.bench.lab import LabAsk, LabRun, Sample
+from engine_host.protocol.bench.lab import LabAsk, LabEngine, LabRun, LabStep, Sample
 from engine_host.protocol.errors import Reason
 
 CANCELLED = "cancelled"
@@ -22,48 +25,28 @@ class LabRunning:
     """One run; `run` is what is known of it at any moment."""
 
     def __init__(
-        self, asked: LabAsk, workload: Workload, tell: Callable[[str], None] = lambda text: None
+        self, asked: LabAsk, engine: LabEngine, workload: Workload, client: httpx.AsyncClient, seed: int
     ) -> None:
-        """`tell` hears each step in a sentence."""
-        self._workload = workload
+        self.workload = workload
+        self._client = client
         self._folder = store.folder_of(asked.folder)
-        self._tell = tell
         self._began = time.perf_counter()
         self._samples: list[Sample] = []
-        seed = random.SystemRandom().getrandbits(32) if asked.seed is None else asked.seed
+        self._failed = 0
         now = time.time()
         self.run = LabRun(
             id=store.new_id(workload.name, now),
             workload=workload.name,
             started_at=now,
             seed=seed,
-            engine=asked.engine,
+            engine=engine,
             machine=asked.machine,
             sampling=workload.sampling,
             workload_hash=workload_hash(workload),
         )
 
-    async def carry_out(self, client: httpx.AsyncClient) -> LabRun:
-        """Ask everything; the run, also of a cancelled task, which is marked as cut short and kept.
-
-        Raises HostError(engine_not_ready) where the first request fails, and HostError(disk_full) or
-        HostError(not_writable) where the run cannot be kept.
-        """
-        done: list[Part] = []
-        ended_by = ""
-        try:
-            for part in self._workload.parts:
-                done.append(part)
-                await self._part(client, part)
-                self._keep(done)
-        except asyncio.CancelledError:
-            ended_by = CANCELLED
-        except _GaveUpError as error:
-            ended_by = str(error)
-        self._keep(done, complete=not ended_by, ended_by=ended_by)
-        return self.run
-
-    def _keep(self, parts: Sequence[Part], *, complete: bool = False, ended_by: str = "") -> None:
+    def keep(self, parts: Sequence[Part], *, complete: bool = False, ended_by: str = "") -> None:
+        """Save what was measured so far. Raises HostError(disk_full), HostError(not_writable)."""
         results = tuple(part_result(part, self._samples, self.run.seed) for part in parts)
         self.run = self.run.model_copy(
             update={
@@ -71,46 +54,42 @@ class LabRunning:
                 "complete": complete,
                 "ended_by": ended_by,
                 "parts": results,
-                "knee": knee(results) if self._workload.sweep else None,
+                "knee": knee(results) if self.workload.sweep else None,
                 "samples": tuple(self._samples),
             }
         )
         if self._samples:
             store.save(self._folder, self.run)
 
-    async def _part(self, client: httpx.AsyncClient, part: Part) -> None:
-        failed = 0
-        for turn in range(part.rounds):
-            warm = turn < part.warm
-            which = (
-                f"warm-up {turn + 1} of {part.warm}" if warm else f"{turn - part.warm + 1} of {part.measured}"
-            )
-            first = turn * part.streams
-            async with asyncio.TaskGroup() as group:
-                tasks = [
-                    group.create_task(self._one(client, part, first + place, turn, warm=warm))
-                    for place in range(part.streams)
-                ]
-            asked = [task.result() for task in tasks]
-            self._tell(f"{part.name}, {which}: {_told(asked)}")
-            errors = [sample.error for sample in asked if sample.error]
-            if errors and len(self._samples) == len(asked):
-                raise _no_answer(self.run.engine.model, errors[0])
-            failed = failed + 1 if len(errors) == len(asked) else 0
-            if failed == _GIVE_UP:
-                raise _GaveUpError(f"{failed} rounds without an answer: {errors[0]}")
+    async def round(self, part: Part, turn: int) -> str:
+        """Ask one round; what came of it, in words.
 
-    async def _one(
-        self, client: httpx.AsyncClient, part: Part, number: int, turn: int, *, warm: bool
-    ) -> Sample:
+        Raises HostError(engine_not_ready) where the first one of all fails.
+        """
+        first = turn * part.streams
+        async with asyncio.TaskGroup() as group:
+            tasks = [
+                group.create_task(self._one(part, first + place, turn, warm=turn < part.warm))
+                for place in range(part.streams)
+            ]
+        asked = [task.result() for task in tasks]
+        errors = [sample.error for sample in asked if sample.error]
+        if errors and len(self._samples) == len(asked):
+            raise _no_answer(self.run.engine.model, errors[0])
+        self._failed = self._failed + 1 if len(errors) == len(asked) else 0
+        if self._failed == _GIVE_UP:
+            raise _GaveUpError(f"{self._failed} rounds without an answer: {errors[0]}")
+        return _told(asked)
+
+    async def _one(self, part: Part, number: int, turn: int, *, warm: bool) -> Sample:
         salted = salt(self.run.seed, part.name, number)
         answer = await load.ask(
-            client,
+            self._client,
             self.run.engine.model,
             prompt(part, salted),
             max_tokens=part.max_tokens,
             seed=int(salted[:7], 16),
-            sampling=self._workload.sampling,
+            sampling=self.workload.sampling,
         )
         sample = Sample(
             part=part.name,
@@ -133,6 +112,62 @@ class LabRunning:
         )
         self._samples.append(sample)
         return sample
+
+
+async def carry_out(
+    sides: Sequence[LabRunning], tell: Callable[[LabStep], None] = lambda step: None
+) -> list[LabRun]:
+    """Ask everything of one engine, or of two in turns; the runs, also of a cancelled task, which are kept.
+
+    Runs that were cut short are marked so. `tell` hears of each round. Raises HostError(engine_not_ready)
+    where the first request fails, and HostError(disk_full) or HostError(not_writable) where a run cannot be
+    kept.
+    """
+    if len(sides) == 2:
+        for side, other in (sides, reversed(sides)):
+            side.run = side.run.model_copy(update={"turns_with": other.run.id})
+    parts = sides[0].workload.parts
+    ended_by = ""
+    done: list[Part] = []
+    try:
+        for part in parts:
+            done.append(part)
+            for turn in range(part.rounds):
+                # The order turns each time: neither side is always the one after the other.
+                for place, side in enumerate(sides if turn % 2 == 0 else reversed(sides), 1):
+                    words = await side.round(part, turn)
+                    which = _which(part, turn)
+                    if len(sides) > 1:
+                        which = f"{side.run.engine.model}, {which}"
+                    share = (turn * len(sides) + place) / (part.rounds * len(sides))
+                    step = LabStep(
+                        part=part.name,
+                        number=len(done),
+                        of=len(parts),
+                        progress=share,
+                        words=f"{which}: {words}",
+                    )
+                    tell(step)
+            for side in sides:
+                side.keep(done)
+    except asyncio.CancelledError:
+        ended_by = CANCELLED
+    except _GaveUpError as error:
+        ended_by = str(error)
+    for side in sides:
+        side.keep(done, complete=not ended_by, ended_by=ended_by)
+    return [side.run for side in sides]
+
+
+def new_seed() -> int:
+    """Return a seed that no run before has had."""
+    return random.SystemRandom().getrandbits(32)
+
+
+def _which(part: Part, turn: int) -> str:
+    if turn < part.warm:
+        return f"warm-up {turn + 1} of {part.warm}"
+    return f"{turn - part.warm + 1} of {part.measured}"
 
 
 class _GaveUpError(Exception):

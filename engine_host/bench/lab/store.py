@@ -3,12 +3,13 @@
 import re
 import secrets
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
 from engine_host.core.outside import files
-from engine_host.protocol.bench.lab import LabPage, LabRun
+from engine_host.protocol.bench.lab import LabKept, LabPage, LabRun
 from engine_host.protocol.errors import Fix, Reason
 
 NEWEST = "latest"
@@ -32,6 +33,15 @@ def save(folder: Path, run: LabRun) -> None:
     atomic_file.write(folder / f"{run.id}.json", run.model_dump_json())
 
 
+def kept(runs: Sequence[LabRun]) -> LabKept:
+    """Return what is kept of runs that ended: nothing where nothing was asked."""
+    return LabKept(
+        ids=tuple(run.id for run in runs if run.samples),
+        complete=all(run.complete for run in runs),
+        ended_by=runs[0].ended_by,
+    )
+
+
 def page(folder: Path) -> LabPage:
     """Return all runs without their samples, newest first; a file that cannot be read is named."""
     runs, unreadable = [], []
@@ -48,6 +58,38 @@ def find(folder: Path, wanted: str) -> LabRun:
 
     Raises HostError(not_found), and HostError(bad_request) for a beginning of several or a damaged file.
     """
+    name = _name(folder, wanted)
+    try:
+        return _read(folder, name)
+    except (OSError, ValueError) as error:
+        raise HostError(
+            Reason.BAD_REQUEST,
+            f"The run {name} cannot be read.",
+            cause=f"{folder / name}.json is damaged, or was written by a newer version.",
+            fix=Fix(text="Remove it, and measure again.", command=f"sndr bench remove {name}"),
+            evidence={"error": str(error)[:400]},
+        ) from error
+
+
+def remove(folder: Path, wanted: str) -> None:
+    """Delete a run, also one that cannot be read.
+
+    Raises HostError(not_found), HostError(bad_request) for a beginning of several, HostError(not_writable).
+    """
+    path = folder / f"{_name(folder, wanted)}.json"
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise HostError(
+            Reason.NOT_WRITABLE,
+            f"The run {path.stem} cannot be removed: {error.strerror or error}.",
+            fix="May you write in that folder?",
+            evidence={"path": str(path), "errno": error.errno},
+        ) from error
+
+
+def _name(folder: Path, wanted: str) -> str:
+    """Return the one run that is meant. Raises HostError(not_found), HostError(bad_request)."""
     ids = _ids(folder)
     found = ids[:1] if wanted == NEWEST else [one for one in ids if one == wanted]
     if not found and wanted:
@@ -66,16 +108,7 @@ def find(folder: Path, wanted: str) -> LabRun:
             f"{len(found)} runs begin or end with {wanted}: {', '.join(found[:4])}.",
             fix=Fix(text="Give the whole name.", command="sndr bench list"),
         )
-    try:
-        return _read(folder, found[0])
-    except (OSError, ValueError) as error:
-        raise HostError(
-            Reason.BAD_REQUEST,
-            f"The run {found[0]} cannot be read.",
-            cause=f"{folder / found[0]}.json is damaged, or was written by a newer version.",
-            fix=Fix(text="Remove the file, and measure again."),
-            evidence={"error": str(error)[:400]},
-        ) from error
+    return found[0]
 
 
 def _ids(folder: Path) -> list[str]:

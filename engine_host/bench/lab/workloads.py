@@ -1,7 +1,7 @@
 """Workloads: what is asked, how often, how many at once; every question begins with a salt of its own."""
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from engine_host.protocol.bench.lab import WorkloadName
 
@@ -96,6 +96,11 @@ WORKLOADS = {
     )
 }
 """Every workload by its name; `sndr bench run --help` says what each is for."""
+
+
+def repeated(workload: Workload, rounds: int) -> Workload:
+    """Return a workload with another number of measured rounds of each part."""
+    return replace(workload, parts=tuple(replace(part, measured=rounds) for part in workload.parts))
 
 
 def workload_hash(workload: Workload) -> str:

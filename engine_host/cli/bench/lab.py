@@ -1,11 +1,11 @@
-"""`sndr bench run`, `list`, `report`, `compare`: measure an engine or any server, and read what was kept."""
+"""`sndr bench run`, `list`, `report`, `compare`, `remove`: measure engines, read what was kept."""
 
 import os
 import platform
 import subprocess
 import sys
-from collections.abc import Sequence
-from typing import IO, Any
+from collections.abc import Callable, Sequence
+from typing import IO, Any, TypeVar
 
 import click
 from pydantic import ValidationError
@@ -14,21 +14,30 @@ from engine_host import __version__
 from engine_host.cli.bench.lab_text import comparison_lines, list_lines, report_lines
 from engine_host.cli.output import Exit, Output, command
 from engine_host.cli.start.follow import signals
-from engine_host.cli.start.host import connected
-from engine_host.cli.start.running import GONE, only_one
+from engine_host.cli.start.host import connected, may_do_without
 from engine_host.cli.text.chosen_host import chosen_host
+from engine_host.cli.text.job_progress import follow
 from engine_host.client.bench_reports.markdown import comparison_markdown, run_markdown
+from engine_host.client.sync import ControlClient
 from engine_host.connect.facts import key_from
 from engine_host.core.errors import HostError
 from engine_host.core.outside import json_text
 from engine_host.core.paths import Folders
-from engine_host.protocol.bench.comparison import LabComparison
-from engine_host.protocol.bench.lab import LabAsk, LabEngine, LabMachine, LabPage, LabRun, WorkloadName
-from engine_host.protocol.engines import Engine
+from engine_host.protocol.bench.comparison import CompareRuns, LabComparison
+from engine_host.protocol.bench.lab import (
+    LabAsk,
+    LabEngine,
+    LabMachine,
+    LabPage,
+    LabRun,
+    RunBench,
+    WorkloadName,
+)
 from engine_host.protocol.errors import Fix, Problem, Reason
-from engine_host.protocol.host import HostInfo
-from engine_host.protocol.operations import table as ops
+from engine_host.protocol.operations import bench as ops
 
+T = TypeVar("T")
+_CUT_SHORT = {Reason.CANCELLED, Reason.ENGINE_NOT_READY}
 _PROGRAM = "engine_host.bench.lab"
 _PATIENCE = 10.0
 
@@ -38,10 +47,17 @@ _PATIENCE = 10.0
 @click.option("--engine", metavar="ENGINE", help="Of several that run: its name or id.")
 @click.option("--url", metavar="URL", help="Any server that speaks OpenAI's interface, with --model.")
 @click.option("--model", metavar="ID", help="The model's id at --url.")
+@click.option("--rounds", type=click.IntRange(1, 1000), help="Measured rounds of each part, not its own.")
 @click.option("--seed", type=click.IntRange(0, (1 << 53) - 1), help="Repeats the prompts of another run.")
 @command
 def lab_run(
-    out: Output, workload: str, engine: str | None, url: str | None, model: str | None, seed: int | None
+    out: Output,
+    workload: str,
+    engine: str | None,
+    url: str | None,
+    model: str | None,
+    rounds: int | None,
+    seed: int | None,
 ) -> Exit | None:
     """Measure the speed of an engine, with a check of what it says.
 
@@ -52,44 +68,37 @@ def lab_run(
     concurrency  the essay at 1, 2, 4, 8 and 16 at once, and where more stop to pay
 
     Every prompt begins with words of its own, so that no prefix cache flatters. A figure of incoherent
-    answers is struck (exit code 1), and what cannot be told is n/a with its reason. Ctrl+C keeps what was
-    measured, marked as partial. A key, where one is needed, is read from SNDR_API_KEY.
+    answers is struck (exit code 1), and what cannot be told is n/a with its reason. An engine is measured by
+    a job of its host, which goes on where this command is lost (`sndr jobs`). Ctrl+C keeps what was
+    measured, marked as partial. A key for --url, where one is needed, is read from SNDR_API_KEY.
     """
     # Read by the measurement itself; one that it would refuse starts nothing.
     key_from(os.environ)
-    if host := chosen_host():
-        raise click.UsageError(
-            f"This measures from this machine, without --host {host}; --url names a server."
-        )
     if (url is None) != (model is None):
         raise click.UsageError("--url and --model go together.")
     if url is not None and engine is not None:
         raise click.UsageError("Give --engine or --url, not both.")
-    name = WorkloadName(workload)
+    asked = RunBench(workload=WorkloadName(workload), engine=engine, rounds=rounds, seed=seed)
     with signals():
         if url is not None and model is not None:
-            asked = LabAsk(
-                workload=name,
-                folder=str(Folders.resolve().data),
-                seed=seed,
-                engine=LabEngine(address=url, model=model),
-                machine=_machine(None),
-                quiet=out.as_json,
-            )
+            found, interrupted = _carried_out(_at_address(out, asked, url, model))
+            run = LabRun.model_validate(found["run"])
         else:
-            asked = _of_engine(out, name, engine, seed)
-        run, interrupted = _carried_out(asked)
+            with connected() as client:
+                names, interrupted = _of_engine(out, client, asked)
+                run = client.call(ops.BENCH_RUN, id=names[0])
     out.result(run, report_lines(run))
-    if interrupted:
-        return Exit.INTERRUPTED
-    return Exit.FAILED if run.struck or not run.complete else None
+    return Exit.INTERRUPTED if interrupted else _cut([run])
 
 
 @click.command("list")
 @command
 def lab_list(out: Output) -> Exit | None:
     """Show the runs that were measured on this machine, newest first."""
-    page = LabPage.model_validate(_read(["list", str(Folders.resolve().data)])["page"])
+    page = _kept(
+        lambda client: client.call(ops.BENCH_RUNS),
+        lambda folder: LabPage.model_validate(_read(["list", folder])["page"]),
+    )
     out.result(page, list_lines(page))
     return None
 
@@ -105,7 +114,10 @@ def lab_report(out: Output, run: str, md: bool) -> Exit | None:
     """
     if md and out.as_json:
         raise click.UsageError("Give --md or --json, not both.")
-    found = LabRun.model_validate(_read(["show", "--", str(Folders.resolve().data), run])["run"])
+    found = _kept(
+        lambda client: client.call(ops.BENCH_RUN, id=run),
+        lambda folder: LabRun.model_validate(_read(["show", "--", folder, run])["run"]),
+    )
     out.result(found, run_markdown(found) if md else report_lines(found))
     return None
 
@@ -113,79 +125,139 @@ def lab_report(out: Output, run: str, md: bool) -> Exit | None:
 @click.command("compare")
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
+@click.option(
+    "--repeat",
+    type=click.IntRange(6, 1000),
+    help="Measure two engines that run, A B B A …, in so many rounds: A and B are their names or ids.",
+)
+@click.option(
+    "--workload",
+    type=click.Choice([name.value for name in WorkloadName]),
+    help="The one of --repeat; `quick` if not given.",
+)
+@click.option("--url", metavar="URL", help="With --repeat: A and B are ids of models there, such as routes.")
+@click.option("--seed", type=click.IntRange(0, (1 << 53) - 1), help="With --repeat: repeats the prompts.")
 @click.option("--md", is_flag=True, help="As Markdown.")
 @command
-def lab_compare(out: Output, a: str, b: str, md: bool) -> Exit | None:
+def lab_compare(
+    out: Output,
+    a: str,
+    b: str,
+    repeat: int | None,
+    workload: str | None,
+    url: str | None,
+    seed: int | None,
+    md: bool,
+) -> Exit | None:
     """Say by how much run B is faster or slower than run A, what differs, and what speaks against it.
 
     A and B are names of `sndr bench list`, or a beginning or an end of one, or `latest`. Runs of other
-    workloads are refused; another model, machine or driver is said.
+    workloads are refused; another model, machine or driver is said. With --repeat both are measured first,
+    in turns, so that a machine that drifts does so for both: the surest way to tell two engines apart.
     """
     if md and out.as_json:
         raise click.UsageError("Give --md or --json, not both.")
-    words = ["compare", "--", str(Folders.resolve().data), a, b]
-    found = LabComparison.model_validate(_read(words)["comparison"])
+    if repeat is None:
+        if (workload, url, seed) != (None, None, None):
+            raise click.UsageError("--workload, --url and --seed go with --repeat.")
+        found, interrupted = (
+            _kept(
+                lambda client: client.call(ops.COMPARE_RUNS, CompareRuns(a=a, b=b)),
+                lambda folder: LabComparison.model_validate(
+                    _read(["compare", "--", folder, a, b])["comparison"]
+                ),
+            ),
+            False,
+        )
+    else:
+        key_from(os.environ)
+        name = WorkloadName(workload or WorkloadName.QUICK)
+        asked = RunBench(workload=name, engine=a, against=b, rounds=repeat, seed=seed)
+        found, interrupted = _in_turns(out, asked, a, b, url)
     out.result(found, comparison_markdown(found) if md else comparison_lines(found))
+    return Exit.INTERRUPTED if interrupted else None if repeat is None else _cut([found.a, found.b])
+
+
+@click.command("remove")
+@click.argument("run")
+@command
+def lab_remove(out: Output, run: str) -> Exit | None:
+    """Remove RUN, which is a name of `sndr bench list`, or a beginning or an end of one."""
+    page = _kept(
+        lambda client: client.call(ops.REMOVE_BENCH_RUN, id=run),
+        lambda folder: LabPage.model_validate(_read(["remove", "--", folder, run])["page"]),
+    )
+    out.result(page, list_lines(page))
     return None
 
 
-def _of_engine(out: Output, workload: WorkloadName, wanted: str | None, seed: int | None) -> LabAsk:
-    with connected() as client:
-        alive = [one for one in client.call(ops.ENGINES).engines if one.state not in GONE]
-        if wanted is not None:
-            alive = [one for one in alive if wanted in (one.id, one.name)]
-        engine = only_one(alive, "Name one with --engine.")
-        if engine is None:
-            raise HostError(
-                Reason.NO_ENGINE_RUNS,
-                f"No engine {wanted} runs." if wanted else "No engine runs, so there is nothing to measure.",
-                fix=Fix(text="Start one first.", command="sndr run --demo --detach"),
-            )
-        host = client.call(ops.HOST)
-        socket = client.folders.run / f"{engine.plan.id}.sock"
-        data = client.folders.data
-    out.note(f"measuring {engine.name} ({engine.engine} {engine.server_version}): {workload}")
+def _in_turns(out: Output, asked: RunBench, a: str, b: str, url: str | None) -> tuple[LabComparison, bool]:
+    with signals():
+        if url is not None:
+            found, interrupted = _carried_out(_at_address(out, asked, url, a, b))
+            return LabComparison.model_validate(found["comparison"]), interrupted
+        with connected() as client:
+            names, interrupted = _of_engine(out, client, asked)
+            if len(names) < 2:
+                raise HostError(
+                    Reason.CANCELLED,
+                    f"It was cut short before both were asked; {names[0]} is kept.",
+                    fix=Fix(text="See it.", command=f"sndr bench report {names[0]}"),
+                )
+            return client.call(ops.COMPARE_RUNS, CompareRuns(a=names[0], b=names[1])), interrupted
+
+
+def _kept(of_host: Callable[[ControlClient], T], of_folder: Callable[[str], T]) -> T:
+    """Ask the host that this command is about; where none runs here, read what is on the disk."""
+    try:
+        client = connected()
+    except HostError as error:
+        if not may_do_without(error):
+            raise
+        return of_folder(str(Folders.resolve().data))
+    with client:
+        return of_host(client)
+
+
+def _of_engine(out: Output, client: ControlClient, asked: RunBench) -> tuple[list[str], bool]:
+    """Have the host measure; the runs that were kept, and True where it was cut short. Raises HostError."""
+    out.note(f"measuring as a job of the host: {asked.command}")
+    job = client.call(ops.RUN_BENCH, asked)
+    try:
+        return [str(one) for one in follow(client, job, out).result.get("runs", ())], False
+    except HostError as error:
+        kept = error.problem.evidence.get("runs")
+        if error.reason not in _CUT_SHORT or not isinstance(kept, list) or not kept:
+            raise
+        return [str(one) for one in kept], True
+
+
+def _at_address(out: Output, asked: RunBench, url: str, model: str, other: str | None = None) -> LabAsk:
+    if host := chosen_host():
+        raise click.UsageError(f"--url is measured from this machine, without --host {host}.")
     return LabAsk(
-        workload=workload,
-        folder=str(data),
-        seed=seed,
-        engine=_facts(engine, str(socket)),
-        machine=_machine(host),
-        socket=str(socket),
+        workload=asked.workload,
+        folder=str(Folders.resolve().data),
+        seed=asked.seed,
+        engine=LabEngine(address=url, model=model),
+        against=None if other is None else LabEngine(address=url, model=other),
+        rounds=asked.rounds,
+        machine=LabMachine(
+            program=__version__,
+            python=platform.python_version(),
+            system=f"{platform.system()} {platform.release()} {platform.machine()}",
+        ),
         quiet=out.as_json,
     )
 
 
-def _facts(engine: Engine, address: str) -> LabEngine:
-    plan = engine.plan
-    return LabEngine(
-        address=address,
-        model=engine.name,
-        id=engine.id,
-        engine=engine.engine,
-        version=engine.server_version,
-        model_path=plan.model_path,
-        command=plan.command,
-        argv=plan.argv,
-        settings={setting.name: str(setting.value) for setting in plan.settings},
-        patches=() if plan.patches is None else plan.patches.chosen,
-    )
+def _cut(runs: Sequence[LabRun]) -> Exit | None:
+    """Return the exit code of runs: figures that nobody may use are no success."""
+    return Exit.FAILED if any(run.struck or not run.complete for run in runs) else None
 
 
-def _machine(host: HostInfo | None) -> LabMachine:
-    """Return what asks; of the GPUs only where they answer too."""
-    return LabMachine(
-        program=__version__,
-        python=platform.python_version(),
-        system=f"{platform.system()} {platform.release()} {platform.machine()}",
-        processor="" if host is None else host.cpu_name,
-        gpus=() if host is None else tuple(gpu.name for gpu in host.gpus),
-        driver="" if host is None else host.driver or "",
-    )
-
-
-def _carried_out(asked: LabAsk) -> tuple[LabRun, bool]:
-    """Measure in a process of its own; the run, and True where Ctrl+C cut it short. Raises HostError."""
+def _carried_out(asked: LabAsk) -> tuple[dict[str, Any], bool]:
+    """Measure in a process of its own; what it said, and True where Ctrl+C cut it short. Raises HostError."""
     # Of a session of its own: Ctrl+C is for this program, which then closes the other's input.
     process = subprocess.Popen(
         [sys.executable, "-m", _PROGRAM, "run"],
@@ -220,7 +292,7 @@ def _carried_out(asked: LabAsk) -> tuple[LabRun, bool]:
             process.kill()
             process.wait()
         process.stdout.close()
-    return LabRun.model_validate(_found(said, process.returncode)["run"]), interrupted
+    return _found(said, process.returncode), interrupted
 
 
 def _write(stdin: IO[bytes], line: bytes) -> None:
@@ -233,8 +305,6 @@ def _write(stdin: IO[bytes], line: bytes) -> None:
 
 
 def _read(words: Sequence[str]) -> dict[str, Any]:
-    if host := chosen_host():
-        raise click.UsageError(f"Runs are kept on this machine: without --host {host}.")
     done = subprocess.run(
         [sys.executable, "-m", _PROGRAM, *words],
         stdin=subprocess.DEVNULL,

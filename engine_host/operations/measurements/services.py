@@ -1,19 +1,20 @@
 """The operations that measure and judge, made from what they share."""
 
 from collections.abc import Awaitable, Callable, Collection
-from pathlib import Path
 from typing import Any
 
 from engine_host.core.event_log import EventLog
 from engine_host.core.jobs import JobRunner
 from engine_host.core.log_buffer import LogBuffer
 from engine_host.core.package_data import resources
+from engine_host.core.paths import Folders
 from engine_host.core.store import Store
 from engine_host.engines.manager import EngineManager
 from engine_host.gateway.inspection.prefix_lens import PrefixLens
 from engine_host.launch.dependencies import Environment
 from engine_host.launch.proofs import KernelProofs
 from engine_host.library.index import IndexedModel
+from engine_host.operations.measurements.bench import BenchOperations
 from engine_host.operations.measurements.diagnosis import DiagnosisOperations
 from engine_host.operations.measurements.proofs import ProofOperations
 from engine_host.operations.measurements.quality import QualityOperations
@@ -36,12 +37,12 @@ def measurement_services(
     gpus: Gpus,
     history: History,
     prefixes: PrefixLens,
-    run_folder: Path,
+    folders: Folders,
 ) -> tuple[Any, ...]:
-    """Return what proves kernels, measures quality and judges speed; `machine` tells its words."""
+    """Return what proves kernels, measures quality and speed, and judges it; `machine` tells its words."""
     common = (jobs, events, log_buffer)
     return (
-        ProofOperations(*common, plans, proofs, gpus.read, find_environment, engines.alive, run_folder),
+        ProofOperations(*common, plans, proofs, gpus.read, find_environment, engines.alive, folders.run),
         QualityOperations(
             *common,
             store,
@@ -51,7 +52,8 @@ def measurement_services(
             engines.alive,
             machine,
             lambda: resources() / "texts",
-            run_folder,
+            folders.run,
         ),
+        BenchOperations(jobs, events, log_buffer, folders, engines.alive, gpus.read),
         DiagnosisOperations(engines.alive, engines.get, history, prefixes, gpus, events),
     )

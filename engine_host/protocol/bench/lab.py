@@ -1,10 +1,14 @@
 """Runs of the bench lab: what was asked, every sample, and the figures with what may be said of them."""
 
+import shlex
 from enum import StrEnum
 
 from pydantic import Field
 
-from engine_host.protocol.base import Command, Seconds, Wire
+from engine_host.protocol.base import Command, Seconds, Share, Wire
+
+PAIRED_ROUNDS = 10
+"""The rounds of two engines in turns where none are named; below six nothing can be told."""
 
 
 class WorkloadName(StrEnum):
@@ -182,11 +186,57 @@ class LabAsk(Command):
     engine: LabEngine
     machine: LabMachine
     socket: str | None = None
+    against: LabEngine | None = Field(None, description="measured in turns with the engine: A B B A …")
+    against_socket: str | None = None
+    rounds: int | None = Field(None, ge=1, le=1000, description="measured ones, instead of the workload's")
     quiet: bool = False
+    steps: bool = Field(False, description="for a program: a `LabStep` a line, a `LabKept` at the end")
+
+
+class LabStep(Wire):
+    """A round that was asked: the place of its part among all, and the share of the part that is done."""
+
+    part: str
+    number: int
+    of: int
+    progress: Share
+    words: str
+
+
+class LabKept(Wire):
+    """The end of a run for a program: what was kept of it."""
+
+    ids: tuple[str, ...]
+    complete: bool
+    ended_by: str = ""
+
+
+class RunBench(Command):
+    """A run of an engine by its name or id, the only one where none is named; or of two in turns."""
+
+    workload: WorkloadName
+    engine: str | None = None
+    against: str | None = Field(None, description="another engine: both are asked in turns, A B B A …")
+    rounds: int | None = Field(
+        None, ge=1, le=1000, description="measured ones of each part, instead of the workload's own"
+    )
+    seed: int | None = Field(None, ge=0, lt=1 << 53)
+
+    @property
+    def command(self) -> str:
+        """The command line that does the same."""
+        seed = [] if self.seed is None else ["--seed", str(self.seed)]
+        if self.against is None:
+            named = [] if self.engine is None else ["--engine", self.engine]
+            rounds = [] if self.rounds is None else ["--rounds", str(self.rounds)]
+            return shlex.join(["sndr", "bench", "run", self.workload.value, *named, *rounds, *seed])
+        rounds = ["--repeat", str(self.rounds or PAIRED_ROUNDS), "--workload", self.workload.value]
+        return shlex.join(["sndr", "bench", "compare", self.engine or "", self.against, *rounds, *seed])
 
 
 class LabPage(Wire):
     """The runs of this machine without their samples, newest first, and files that could not be read."""
 
+    seq: int = 0
     runs: tuple[LabRun, ...]
     unreadable: tuple[str, ...] = ()

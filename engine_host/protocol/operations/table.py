@@ -32,6 +32,7 @@ from engine_host.protocol.launch.plans import BisectRequest, LaunchPlan, LaunchR
 from engine_host.protocol.logs import LogPage, LogQuery
 from engine_host.protocol.models import ModelPage
 from engine_host.protocol.operations import (
+    bench,
     endpoint,
     remote_hosts,
     remote_install,
@@ -385,6 +386,7 @@ EVENTS = EventStream(
 
 OPERATIONS: tuple[Operation[Any, Any], ...] = (
     *(value for value in globals().values() if isinstance(value, Operation)),
+    *bench.OPERATIONS,
     *endpoint.OPERATIONS,
     *remote_hosts.OPERATIONS,
     *remote_install.OPERATIONS,

@@ -14,6 +14,7 @@ from sndr_gui.host.state import HostState
 from sndr_gui.kit import formats
 
 _NOTIFIED = (
+    JobKind.BENCH_RUN,
     JobKind.ENGINE_BUILD,
     JobKind.ENGINE_COMPARE,
     JobKind.ENGINE_INSTALL,

@@ -94,7 +94,7 @@ def test_a_server_that_is_not_there_is_said_and_nothing_is_kept(sndr: Sndr, home
 def test_the_bundled_model_is_measured_and_kept(monkeypatch: pytest.MonkeyPatch, sndr: Sndr) -> None:
     with demo_runs(monkeypatch, sndr):
         code, out, _ = sndr("bench", "run", "quick", "--seed", "7", "--json")
-        run = LabRun.model_validate(json.loads(out))
+        run = LabRun.model_validate(json.loads(out.splitlines()[-1]))
         # What so small a model says may well go in circles; its figures are struck then.
         assert code == (Exit.FAILED if run.struck else Exit.OK)
         assert run.complete
@@ -120,6 +120,21 @@ def test_the_bundled_model_is_measured_and_kept(monkeypatch: pytest.MonkeyPatch,
         assert {one.id for one in page.runs} == {run.id, through.id}
         assert json.loads(sndr("bench", "report", run.id, "--json")[1]) == run.model_dump(mode="json")
         assert sndr("bench", "run", "quick", "--engine", "nobody")[0] == Exit.NOT_FOUND
+
+        # In turns with a second one: every round of both, and the verdicts over pairs of rounds.
+        assert sndr("run", "--demo", "--name", "other", "--detach", "--json")[0] == Exit.OK
+        code, out, _ = sndr("bench", "compare", "sndr-demo", "other", "--repeat", "6", "--json")
+        found = LabComparison.model_validate(json.loads(out.splitlines()[-1]))
+        assert code == (Exit.FAILED if found.a.struck or found.b.struck else Exit.OK)
+        assert found.in_turns
+        assert (found.a.engine.model, found.b.engine.model) == ("sndr-demo", "other")
+        assert [found.a.parts[0].done, found.b.parts[0].done] == [6, 6]
+        assert not {"model", "engine", "processor"} & {one.name for one in found.differing}
+        for one in found.figures:
+            assert (one.verdict is None) == ("not judged" in one.words)
+            assert one.verdict is None or one.rounds == 6
+        assert sndr("bench", "remove", found.b.id)[0] == Exit.OK
+        assert sndr("bench", "compare", found.a.id, found.b.id)[0] == Exit.NOT_FOUND
 
 
 @pytest.mark.llamacpp

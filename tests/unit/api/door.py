@@ -42,6 +42,7 @@ from engine_host.operations.host import HostOperations, Lifetime
 from engine_host.operations.hub import HubOperations
 from engine_host.operations.installations import InstallationOperations
 from engine_host.operations.keys import KeyOperations
+from engine_host.operations.measurements.bench import BenchOperations
 from engine_host.operations.measurements.diagnosis import DiagnosisOperations
 from engine_host.operations.measurements.proofs import ProofOperations
 from engine_host.operations.measurements.quality import QualityOperations
@@ -307,6 +308,14 @@ async def door() -> AsyncIterator[Door]:
                 lambda: "a machine",
                 lambda: built.folders.data / "text",
                 built.folders.run,
+            ),
+            BenchOperations(
+                built.jobs,
+                events,
+                built.log_buffer,
+                built.folders,
+                built.manager.alive,
+                GpuReading,
             ),
             DiagnosisOperations(
                 built.manager.alive, built.manager.get, History(), PrefixLens(), Gpus(None), events

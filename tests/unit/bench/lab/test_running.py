@@ -3,15 +3,25 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from engine_host.bench.lab import load, store
-from engine_host.bench.lab.running import CANCELLED, LabRunning
-from engine_host.bench.lab.workloads import WORKLOADS, Part, Workload, prompt, salt
+from engine_host.bench.lab.comparing import compared
+from engine_host.bench.lab.running import CANCELLED, LabRunning, carry_out
+from engine_host.bench.lab.workloads import WORKLOADS, Part, Workload, prompt, repeated, salt
 from engine_host.core.errors import HostError
-from engine_host.protocol.bench.lab import LabAsk, LabEngine, LabMachine, LabRun, Quantity, WorkloadName
+from engine_host.protocol.bench.lab import (
+    LabAsk,
+    LabEngine,
+    LabMachine,
+    LabRun,
+    LabStep,
+    Quantity,
+    WorkloadName,
+)
 from tests.unit.asynchronous import run
 
 TEXT = (
@@ -87,11 +97,11 @@ async def measured(
         machine=LabMachine(program="1", python="3", system="s"),
     )
     async with server, load.client_of(ask.engine.address) as client:
-        work = asyncio.create_task(LabRunning(ask, workload).carry_out(client))
+        work = asyncio.create_task(carry_out([LabRunning(ask, ask.engine, workload, client, 7)]))
         if cut is not None:
             await cut.wait()
             work.cancel()
-        found = await work
+        (found,) = await work
         async with asyncio.timeout(60):
             while open_now:  # noqa: ASYNC110 - the server's side has no event to offer
                 await asyncio.sleep(0.005)
@@ -110,6 +120,50 @@ def test_every_request_is_salted_alike_for_a_seed_and_counted(tmp_path: Path) ->
     one = found.samples[0]
     assert (one.tokens, one.prompt_tokens, one.text.split()) == (len(WORDS), 30, WORDS)
     assert store.find(store.folder_of(tmp_path), found.id) == found
+
+
+def test_two_are_asked_in_turns_with_the_same_prompts(tmp_path: Path) -> None:
+    asked: list[tuple[str, str]] = []
+    steps: list[LabStep] = []
+    machine = LabMachine(program="1", python="3", system="s")
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+        body = json.loads(await reader.readexactly(length))
+        asked.append((body["model"], body["messages"][0]["content"]))
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")
+        await well(body, writer)
+        await writer.drain()
+        writer.close()
+
+    async def both() -> list[LabRun]:
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        engines = [LabEngine(address=address, model=name) for name in ("a", "b")]
+        workload = repeated(Workload(WorkloadName.QUICK, (replace(SMALL.parts[0], streams=1),)), 3)
+        ask = LabAsk(
+            workload=workload.name,
+            folder=str(tmp_path),
+            engine=engines[0],
+            against=engines[1],
+            machine=machine,
+        )
+        async with server, load.client_of(address) as client:
+            sides = [LabRunning(ask, engine, workload, client, 7) for engine in engines]
+            return await carry_out(sides, steps.append)
+
+    one, other = run(both())
+    assert [name for name, _ in asked] == ["a", "b", "b", "a", "a", "b", "b", "a"]
+    assert {prompt for name, prompt in asked if name == "a"} == {text for name, text in asked if name == "b"}
+    assert (one.turns_with, other.turns_with) == (other.id, one.id)
+    assert [(one.complete, len(one.samples)), (other.complete, len(other.samples))] == [(True, 4)] * 2
+    assert [step.progress for step in steps] == [number / 8 for number in range(1, 9)]
+    assert steps[2].words.startswith("b, 1 of 3: ")
+    assert compared(one, other).in_turns
+    assert set(store.kept([one, other]).ids) == {one.id, other.id}
+    store.remove(store.folder_of(tmp_path), one.id)
+    assert [left.id for left in store.page(store.folder_of(tmp_path)).runs] == [other.id]
 
 
 @pytest.mark.parametrize(

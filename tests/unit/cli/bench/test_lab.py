@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from engine_host.cli.bench.lab_text import list_lines, report_lines
+from engine_host.cli.output import Exit
 from engine_host.client.bench_reports.markdown import run_markdown
 from engine_host.protocol.bench.lab import (
     Figure,
@@ -91,6 +92,7 @@ def test_markdown_strikes_and_takes_no_markup_of_a_server() -> None:
         ("quick", "--url", "http://x", "--model", "m", "--engine", "e"),
         ("nothing",),
         ("quick", "--seed", "-1"),
+        ("quick", "--rounds", "0"),
     ],
 )
 def test_what_makes_no_run_is_refused(sndr: Sndr, home: Path, words: tuple[str, ...]) -> None:
@@ -99,8 +101,56 @@ def test_what_makes_no_run_is_refused(sndr: Sndr, home: Path, words: tuple[str, 
     assert "Traceback" not in err
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("a", "b", "--repeat", "5"),
+        ("a", "b", "--workload", "quick"),
+        ("a", "b", "--url", "http://x"),
+        ("a",),
+    ],
+)
+def test_what_makes_no_comparison_is_refused(sndr: Sndr, home: Path, words: tuple[str, ...]) -> None:
+    code, out, err = sndr("bench", "compare", *words)
+    assert (code, out) == (2, "")
+    assert "Traceback" not in err
+
+
+def test_an_engine_is_measured_by_its_host_and_a_cut_run_is_shown(sndr: Sndr, host: FakeHost) -> None:
+    cut = a_run(complete=False, ended_by="cancelled")
+    job = {
+        "id": "job-1",
+        "kind": "bench.run",
+        "title": "Bench",
+        "touches": "bench",
+        "state": "cancelled",
+        "created_at": 1.0,
+        "error": {"reason": "cancelled", "message": "It was cancelled.", "evidence": {"runs": [cut.id]}},
+    }
+    host.answers["POST /v1/bench/runs"] = (202, job)
+    host.answers[f"GET /v1/bench/runs/{cut.id}"] = (200, cut.model_dump(mode="json"))
+    code, out, _ = sndr("bench", "run", "quick", "--engine", "e", "--seed", "7")
+    assert code == Exit.INTERRUPTED
+    assert "PARTIAL: cancelled" in out
+    body = next(body for name, _, body in host.received if name == "POST /v1/bench/runs")
+    assert (body["workload"], body["engine"], body["seed"], body["against"]) == ("quick", "e", 7, None)
+
+
+def test_runs_of_another_host_are_read_and_removed_through_it(sndr: Sndr, host: FakeHost) -> None:
+    page = {"seq": 1, "runs": [a_run().model_dump(mode="json")]}
+    host.answers["GET /v1/bench/runs"] = (200, page)
+    assert a_run().id in sndr("bench", "list")[1]
+    host.answers["DELETE /v1/bench/runs/aaaa"] = (200, {"seq": 1, "runs": []})
+    assert "Nothing was measured here yet" in sndr("bench", "remove", "aaaa")[1]
+    missing = {"error": {"reason": "not_found", "message": "There is no run x."}}
+    host.answers["GET /v1/bench/comparison"] = (404, missing)
+    assert sndr("bench", "compare", "x", "y")[0] == Exit.NOT_FOUND
+
+
 def test_without_an_engine_it_says_how_to_start_one(sndr: Sndr, host: FakeHost) -> None:
-    host.answers["GET /v1/engines"] = (200, {"seq": 0, "engines": []})
+    fix = {"text": "Start one first.", "command": "sndr run --demo --detach"}
+    none = {"error": {"reason": "no_engine_runs", "message": "No engine runs.", "fix": fix}}
+    host.answers["POST /v1/bench/runs"] = (422, none)
     code, _, err = sndr("bench", "run", "quick")
     assert code == 4
     assert "sndr run --demo --detach" in err

@@ -1,0 +1,41 @@
+"""The operations of the bench lab; `table` has them with all others."""
+
+from typing import Any
+
+from engine_host.protocol.bench.comparison import CompareRuns, LabComparison
+from engine_host.protocol.bench.lab import LabPage, LabRun, RunBench
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.jobs import Job, JobKind
+from engine_host.protocol.operations.definition import Nothing, Operation
+
+# Each row: name, method, path, request, answer, what it does. Formatted by hand, to be read as a table.
+# fmt: off
+
+BENCH_RUNS = Operation(
+    "bench.list", "GET", "/v1/bench/runs", Nothing, LabPage,
+    "The runs that were measured on this machine, newest first, without their samples.",
+    command="bench list", seconds=60.0)
+BENCH_RUN = Operation(
+    "bench.show", "GET", "/v1/bench/runs/{id}", Nothing, LabRun,
+    "One of them with every sample; also by a beginning or an end of its name, or as `latest`.",
+    reasons=(Reason.NOT_FOUND,), command="bench report", seconds=60.0)
+COMPARE_RUNS = Operation(
+    "bench.compare", "GET", "/v1/bench/comparison", CompareRuns, LabComparison,
+    "Two of them side by side: by how much B is faster, what differs, what speaks against comparing them.",
+    reasons=(Reason.NOT_FOUND, Reason.CONFLICT), command="bench compare", seconds=60.0)
+RUN_BENCH = Operation(
+    "bench.run", "POST", "/v1/bench/runs", RunBench, Job,
+    "Measure an engine that runs, or two in turns; the job's result names the runs that were kept, also of "
+    "a job that was cancelled (`evidence` of its error).",
+    status=202, reasons=(Reason.NOT_FOUND, Reason.NO_ENGINE_RUNS, Reason.ENGINE_NOT_READY, Reason.CONFLICT),
+    job=JobKind.BENCH_RUN, command="bench run")
+REMOVE_BENCH_RUN = Operation(
+    "bench.remove", "DELETE", "/v1/bench/runs/{id}", Nothing, LabPage,
+    "Remove one, also one that cannot be read; the answer is what is left.",
+    reasons=(Reason.NOT_FOUND, Reason.NOT_WRITABLE), command="bench remove", seconds=60.0)
+
+# fmt: on
+
+OPERATIONS: tuple[Operation[Any, Any], ...] = tuple(
+    value for value in globals().values() if isinstance(value, Operation)
+)
