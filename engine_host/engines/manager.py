@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import secrets
 import shutil
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
@@ -17,6 +16,7 @@ from engine_host.core.log_buffer import LogBuffer
 from engine_host.core.paths import Folders
 from engine_host.core.store import Store
 from engine_host.engines.adapter import Adapter
+from engine_host.engines.beginnings import is_refusal, new_engine
 from engine_host.engines.process.log_pipe import prune_logs, remove_log
 from engine_host.engines.process.reaper import Reaper
 from engine_host.engines.process.running import START, RunningEngine, connection
@@ -126,17 +126,7 @@ class EngineManager:
         refuse_unstartable(plan)
         refuse_running(plan, self.alive())
         refuse_changing(plan, self._jobs.all())
-        engine = Engine(
-            id=f"engine-{secrets.token_hex(3)}",
-            name=plan.name,
-            engine=plan.engine,
-            server=plan.server,
-            server_version=plan.server_version,
-            state=EngineState.PREPARING,
-            plan=plan,
-            keep=plan.keep,
-            created_at=time.time(),
-        )
+        engine = new_engine(plan)
         self._engines[engine.id] = engine
         job = self._jobs.start(
             JobKind.ENGINE_START,
@@ -147,6 +137,15 @@ class EngineManager:
             lambda _job: self._unload_unstarted(engine.id),
         )
         return self._change(engine.id, job=job.id)
+
+    def refused(self, plan: LaunchPlan, problem: Problem) -> Engine:
+        """Keep a start that was refused before it had a process as one that failed; the same again is one."""
+        engine = new_engine(plan)
+        same = (one for one in self._engines.values() if is_refusal(one, plan.name, problem.reason))
+        if (old := next(same, None)) is not None:
+            engine = engine.model_copy(update={"id": old.id})
+        self._engines[engine.id] = engine
+        return self._change(engine.id, state=EngineState.FAILED, problem=problem, ended_at=time.time())
 
     def stop(self, engine_id: str, *, now: bool = False) -> Engine:
         """Drain and stop an engine (`now`: at once); answers at once. Raises HostError(not_found)."""

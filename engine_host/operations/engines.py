@@ -5,14 +5,17 @@ from collections.abc import Callable
 
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
+from engine_host.engines.beginnings import unplanned
 from engine_host.engines.manager import EngineManager
+from engine_host.engines.unstartable import refuse_unstartable
+from engine_host.launch.equivalent_command import equivalent_command
 from engine_host.launch.replacing import refuse_replacing
 from engine_host.operations.performs import performs
 from engine_host.operations.plans import PlanOperations
 from engine_host.operations.presets.consents import PresetConsents
 from engine_host.protocol.engines import Engine, EnginePage, StopEngine
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.launch.plans import LaunchPlan, StartRequest
+from engine_host.protocol.launch.plans import LaunchPlan, LaunchRequest, StartRequest
 from engine_host.protocol.operations import table as ops
 
 
@@ -56,7 +59,33 @@ class EngineOperations:
         self._refuse_others()
         if not asked.replace:
             refuse_replacing(plan, self._engines.alive())
-        return self._engines.start(plan)
+        try:
+            return self._engines.start(plan)
+        except HostError as error:
+            if not plan.startable:
+                self._engines.refused(plan, error.problem)
+            raise
+
+    @performs(ops.REFUSED)
+    async def refused(self, asked: LaunchRequest) -> Engine:
+        """Remember a start that somebody asked for and whose plan is refused, as one that failed.
+
+        It is planned once more here, so that what is remembered is what is so. Raises HostError(conflict)
+        for one that can start.
+        """
+        try:
+            plan = await self._plans.plan(asked)
+        except HostError as error:
+            return self._engines.refused(unplanned(asked, equivalent_command(asked)), error.problem)
+        try:
+            refuse_unstartable(plan.model_copy(update={"consent": None}))
+        except HostError as error:
+            return self._engines.refused(plan, error.problem)
+        raise HostError(
+            Reason.CONFLICT,
+            f"The start of {plan.name} is not refused.",
+            fix=Fix(text="Start it.", command=plan.command),
+        )
 
     def start_planned(self, plan: LaunchPlan) -> Engine:
         """Start a plan that was made a moment ago, for a request.

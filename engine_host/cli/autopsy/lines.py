@@ -8,6 +8,7 @@ from engine_host.protocol.bench.autopsy import (
     Autopsy,
     AutopsyPage,
     CurveEnd,
+    Ending,
     Knob,
     OpenedAutopsy,
     RecordedRequest,
@@ -33,13 +34,15 @@ def record_lines(opened: OpenedAutopsy) -> list[str]:
     engine = record.engine
     lived = duration(record.at - (engine.ready_at if engine.ready_at is not None else engine.created_at))
     since = "serving" if engine.ready_at is not None else "starting"
-    lines = [
-        f"{engine.name} ({engine.id}) died {_moment(record.at)}, after {lived} of {since}.",
-        reading.sentence,
-        f"  {engine.plan.model_path}",
-        f"  {engine.engine} {engine.server_version}, context {engine.plan.context:,},"
-        f" streams {engine.plan.streams}",
-    ]
+    how = f"died {_moment(record.at)}, after {lived} of {since}"
+    if reading.ending is Ending.REFUSED:
+        how = f"was refused its start {_moment(record.at)}"
+    lines = [f"{engine.name} ({engine.id}) {how}.", reading.sentence, f"  {engine.plan.model_path}"]
+    if engine.plan.argv:
+        lines.append(
+            f"  {engine.engine} {engine.server_version}, context {engine.plan.context:,},"
+            f" streams {engine.plan.streams}"
+        )
     if engine.plan.patches is not None and engine.plan.patches.chosen:
         lines.append(f"  Patches: {', '.join(engine.plan.patches.chosen)}")
     if reading.held:

@@ -64,7 +64,7 @@ def start(
     with signals(), find_or_start(daemon=detach) as hold, _others_left(out, hold, own), ExitStack() as ends:
         try:
             asked = request_of(hold.client)
-            plan = _planned(hold.client, asked)
+            plan = _planned(hold.client, asked, kept=not options.dry_run)
             may_end = asked.instead_of is not None
             shown = plan_lines(plan if may_end else _with_hint(plan))
             if options.about is not None and not out.as_json:
@@ -109,11 +109,17 @@ def start(
         return None if detach else _serve(out, hold, started)
 
 
-def _planned(client: ControlClient, request: LaunchRequest) -> LaunchPlan:
-    """The plan of a start. Raises HostError that names what is near an unknown name, or a value's option."""
+def _planned(client: ControlClient, request: LaunchRequest, *, kept: bool) -> LaunchPlan:
+    """The plan of a start. Raises HostError that names what is near an unknown name, or a value's option.
+
+    A refusal is `kept` among the failed starts, where `sndr doctor` finds it.
+    """
     try:
         return client.call(ops.PLAN, request)
     except HostError as error:
+        if kept and not error.lost:
+            with suppress(HostError):
+                client.call(ops.REFUSED, request)
         named = with_option(error, request)
         raise with_near_names(client, named, request.model or request.preset or "") from error
 

@@ -33,6 +33,7 @@ def page_of(shelf: AutopsyShelf, seq: int = 0) -> AutopsyPage:
                 name=record.engine.name,
                 model=record.engine.plan.model,
                 ending=ending,
+                reason=record.engine.problem.reason if record.engine.problem is not None else None,
                 sentence=sentence,
                 bytes=size or 0,
             )

@@ -57,6 +57,9 @@ def end_of(record: Autopsy) -> tuple[Ending, str]:
     if problem is None:
         how = f" by {record.signal}" if record.signal is not None else ""
         return Ending.EXITED, f"It was ended{how} {when}."
+    if not record.engine.stages and record.engine.ready_at is None:
+        # It never had a process.
+        return Ending.REFUSED, _sentence(problem.message)
     told = f"{_sentence(problem.message)} That was {when}."
     if problem.reason is Reason.OUT_OF_MEMORY:
         where = Ending.GPU_MEMORY if _computes_on_gpus(record) else Ending.MAIN_MEMORY
@@ -141,7 +144,8 @@ def _knobs(record: Autopsy, ending: Ending) -> Iterator[Knob]:
     engine, problem = record.engine, record.engine.problem
     if ending is Ending.KILLED:
         return
-    if ending in _MEMORY_RAN_OUT:
+    no_room = ending is Ending.REFUSED and problem is not None and problem.reason is Reason.OUT_OF_MEMORY
+    if ending in _MEMORY_RAN_OUT or no_room:
         if record.fit is not None:
             for change in record.fit.changes:
                 command = f"sndr fit {engine.plan.model} {change.option}" if change.option else None
@@ -158,7 +162,7 @@ def _knobs(record: Autopsy, ending: Ending) -> Iterator[Knob]:
         for cause in causes_of(busy_of(engine, measured), measured):
             if cause.reason in _OF_MEMORY and cause.fix is not None:
                 yield Knob(text=f"{cause.sentence} {cause.fix.text}", fix=cause.fix)
-        if record.fit is not None and record.fit.verdict is Verdict.FITS:
+        if record.fit is not None and record.fit.verdict is Verdict.FITS and not no_room:
             yield Knob(text=_NOT_BY_ITSELF)
     patches = engine.plan.patches.chosen if engine.plan.patches is not None else ()
     if patches and ending is Ending.CRASHED:
@@ -180,7 +184,7 @@ def _on_one_grid(record: Autopsy) -> Sequence[RecordedSeries]:
 
 def _not_measured(record: Autopsy) -> Iterator[str]:
     own = f"engine.{record.engine.id}."
-    if not any(series.name.startswith(own) for series in record.series):
+    if record.engine.stages and not any(series.name.startswith(own) for series in record.series):
         yield "series of the engine: it ended before its first readings"
     if not any(series.name.startswith("ram.") for series in record.series):
         yield "RAM"

@@ -1,12 +1,14 @@
 """The flight recorder: when an engine dies, what was measured before becomes a file."""
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 
 from engine_host import __version__
 from engine_host.core.diagnosis.kill import judged, was_killed
+from engine_host.core.diagnosis.listing import page_of
 from engine_host.core.diagnosis.reading import LET_GO, end_of
 from engine_host.core.diagnosis.shelf import AutopsyShelf
 from engine_host.core.errors import HostError
@@ -16,7 +18,7 @@ from engine_host.gateway.request_log import RequestLog
 from engine_host.operations.autopsies.oom_kills import oom_kills
 from engine_host.operations.fit import request_of
 from engine_host.protocol.base import Severity
-from engine_host.protocol.bench.autopsy import Autopsy, RecordedRequest, RecordedSeries
+from engine_host.protocol.bench.autopsy import Autopsy, Ending, RecordedRequest, RecordedSeries
 from engine_host.protocol.engines import Engine, EngineState, Request, RequestState
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.events import EngineReadingsEvent, EngineStateEvent, EventBase, NoticeEvent
@@ -67,9 +69,7 @@ class FlightRecorder:
         elif isinstance(event, EngineStateEvent):
             engine = event.engine
             if engine.state is EngineState.FAILED:
-                # A start that was refused before it had a process left nothing to look at.
-                if engine.stages:
-                    self._begin(engine)
+                self._begin(engine)
                 self._kills.pop(engine.id, None)
             elif engine.state is EngineState.UNLOADED:
                 self._kills.pop(engine.id, None)
@@ -147,13 +147,28 @@ class FlightRecorder:
             gpus=gpus,
             fit=await self._needed(engine),
         )
+        ending, sentence = end_of(record)
         try:
             await asyncio.to_thread(self.shelf.save, record)
+            if ending is Ending.REFUSED:
+                await asyncio.to_thread(self._keep_one, record)
         except HostError as error:
             _log.warning("the end of %s was not recorded: %s", engine.name, error.problem.sentence())
             return
-        text = f"{engine.name} died: {end_of(record)[1]} sndr autopsy {record.id} shows what was measured."
+        if ending is Ending.REFUSED:
+            # Whoever asked for the start was told.
+            return
+        text = f"{engine.name} died: {sentence} sndr autopsy {record.id} shows what was measured."
         self._events.publish(NoticeEvent(key=f"autopsy {engine.id}", severity=Severity.WARNING, text=text))
+
+    def _keep_one(self, newest: Autopsy) -> None:
+        """Remove records of the same refusal: one that is tried often must not drive out those of deaths."""
+        problem = newest.engine.problem
+        refusal = (Ending.REFUSED, newest.engine.name, problem.reason if problem is not None else None)
+        for entry in page_of(self.shelf).autopsies:
+            if (entry.ending, entry.name, entry.reason) == refusal and entry.id != newest.id:
+                with contextlib.suppress(HostError):
+                    self.shelf.remove(entry.id)
 
     async def _series(
         self, engine: Engine, gpus: Sequence[Gpu], ended: float
@@ -189,6 +204,9 @@ class FlightRecorder:
 
     async def _needed(self, engine: Engine) -> FitReport | None:
         """Return the needs of its start and what would need less; None where that cannot be computed."""
+        if not engine.plan.argv:
+            # There was no plan.
+            return None
         try:
             async with asyncio.timeout(_FIT_SECONDS):
                 found = await self._fit(request_of(engine.plan))

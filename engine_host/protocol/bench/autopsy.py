@@ -82,6 +82,7 @@ class Ending(StrEnum):
     KILLED = "killed"
     CRASHED = "crashed"
     EXITED = "exited"
+    REFUSED = "refused"
 
 
 class HeldMemory(Wire):
@@ -140,6 +141,7 @@ class AutopsyEntry(Wire):
     name: str
     model: str
     ending: Ending
+    reason: Reason | None = None
     sentence: str
     bytes: int
 

@@ -322,6 +322,10 @@ START = Operation(
     "Start a plan; the engine's `job` is the start.",
     status=202, reasons=(Reason.PLAN_STALE, Reason.CONSENT_NEEDED, Reason.NOT_FOUND, *_OF_FINDINGS),
     job=JobKind.ENGINE_START, command="run")
+REFUSED = Operation(
+    "engines.refused", "POST", "/v1/engines/refused", LaunchRequest, Engine,
+    "Remember a start that somebody asked for and whose plan is refused, as one that failed.",
+    reasons=(Reason.CONFLICT,), command="run")
 ENGINE = Operation(
     "engines.show", "GET", "/v1/engines/{id}", Nothing, Engine,
     "One engine by id or public name.",

@@ -92,4 +92,6 @@ def build_of(engine: Engine) -> str:
     """Return the engine and its build in a few words."""
     if engine.engine == EngineKind.VLLM:
         return f"vLLM {engine.server_version.removeprefix('vLLM ')}"
+    if engine.engine == EngineKind.AUTO:
+        return "no engine was chosen yet"
     return f"llama.cpp {SERVER_NAMES[engine.server].lower()}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Signal
@@ -95,8 +96,7 @@ class Actions(QObject):
         """Plan and start a model as it is."""
 
         async def work(client: AsyncControlClient) -> None:
-            plan = await client.call(ops.PLAN, LaunchRequest(model=model))
-            await self._start(client, plan)
+            await self._start(client, await _planned(client, LaunchRequest(model=model)))
 
         self._send("start", work)
 
@@ -104,7 +104,7 @@ class Actions(QObject):
         """Plan and start a preset as it is."""
 
         async def work(client: AsyncControlClient) -> None:
-            await self._start(client, await client.call(ops.PLAN, LaunchRequest(preset=preset)))
+            await self._start(client, await _planned(client, LaunchRequest(preset=preset)))
 
         self._send("start", work)
 
@@ -140,12 +140,12 @@ class Actions(QObject):
 
         async def work(client: AsyncControlClient) -> None:
             try:
-                plan = await client.call(ops.PLAN, request_of(engine))
+                plan = await _planned(client, request_of(engine))
                 await self._start(client, plan)
             except HostError as error:
                 if error.problem.reason is not Reason.PLAN_STALE:
                     raise
-                await self._start(client, await client.call(ops.PLAN, request_of(engine)))
+                await self._start(client, await _planned(client, request_of(engine)))
 
         self._send(f"relaunch {engine.id}", work)
 
@@ -251,6 +251,24 @@ class Actions(QObject):
                 self._session.notices.error(name, str(error))
 
         self._session.command(name, work, done=done, failed=failed)
+
+
+async def _planned(client: AsyncControlClient, request: LaunchRequest) -> LaunchPlan:
+    """Return the plan of a start; a refusal is kept among the failed starts. Raises HostError."""
+    try:
+        plan = await client.call(ops.PLAN, request)
+    except HostError as error:
+        if not error.lost:
+            await _keep_refusal(client, request)
+        raise
+    if not plan.startable:
+        await _keep_refusal(client, request)
+    return plan
+
+
+async def _keep_refusal(client: AsyncControlClient, request: LaunchRequest) -> None:
+    with suppress(HostError):
+        await client.call(ops.REFUSED, request)
 
 
 def request_of(engine: Engine) -> LaunchRequest:

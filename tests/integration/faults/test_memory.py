@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from engine_host.protocol.bench.autopsy import Ending
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import EngineState
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.operations import table as ops
 from tests.conftest import processes_of
 from tests.integration.engines.conftest import built_folder
 from tests.integration.host.conftest import RunningHost, new_host, wait_for
@@ -77,6 +79,10 @@ def test_what_the_kernel_ended_is_told_as_want_of_memory(
     assert failed.problem is not None
     assert failed.problem.reason is Reason.OUT_OF_MEMORY
     assert failed.problem.fix is not None
+    assert "RAM was" in failed.problem.message or "out-of-memory killer ended" in failed.problem.message
+    record = wait_for(lambda: next(iter(host.client.call(ops.AUTOPSIES).autopsies), None), "its record")
+    assert (record.ending, record.sentence) == (Ending.MAIN_MEMORY, failed.problem.message)
+    assert failed.problem.message in sndr("doctor").out
     wait_for(lambda: settled(home) == before or None, "the end of all but host and reaper", 10)
     assert not list(host.folders.run.glob("plan-*"))
     wrapper.write_text(f'#!/bin/sh\nexec {server} "$@"\n')

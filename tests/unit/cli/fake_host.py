@@ -14,6 +14,8 @@ from typing import Any, cast
 from urllib.parse import parse_qsl, urlsplit
 
 from engine_host.core.paths import Folders
+from engine_host.protocol.engines import EngineState
+from tests.plan_samples import engine_of, plain_plan
 from tests.wire_contract import WireContract
 
 TOKEN = "the-token"
@@ -38,6 +40,7 @@ class FakeHost(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
         self.answers: dict[str, Any] = {
             "GET /v1/version": (200, VERSION),
             "GET /v1/on-demand": (200, {"seq": 0, "models": []}),
+            "POST /v1/engines/refused": (200, REFUSED.model_dump(mode="json")),
         }
         self.contract = WireContract()
         self.lies = False
@@ -48,6 +51,9 @@ class FakeHost(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
         """Keep a fault for the end of the test."""
         if fault and not self.lies:
             self.faults.append(fault)
+
+
+REFUSED = engine_of(plain_plan(), EngineState.FAILED)
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -315,6 +315,10 @@ class FakeHost(FakeEndpoint, FakeRemoteHosts, FakeRemoteWork):
         self.set_engine(engine)
         return engine
 
+    @performs(ops.REFUSED)
+    def _refused(self, asked: LaunchRequest) -> Engine:
+        return samples.engine(EngineState.FAILED, name=asked.model)
+
     @performs(ops.STOP)
     def _stop(self, engine: str, _asked: StopEngine) -> Engine:
         stopping = self.engines[engine].model_copy(update={"state": EngineState.STOPPING})

@@ -26,6 +26,7 @@ FIT = FitReport(
     changes=(Change(id="kv", text="Take q8_0.", saves=1 << 30, fits=True, option="--kv q8_0"),),
 )
 
+STAGES = ({"name": "Start process", "started_at": 1.0},)
 JUDGED = judged(problem(exit_code=-9), "while it served", 0, 0.97, "sndr run m")
 
 
@@ -44,7 +45,8 @@ def killed(**fields: Any) -> Autopsy:
         (killed(), Ending.KILLED, "is not known"),
         (record(), Ending.MAIN_MEMORY, "It ended. That was while it served."),
         (record(plan={"gpus": ["GPU-1"]}), Ending.GPU_MEMORY, "while it served"),
-        (record(engine={"ready_at": None}), Ending.MAIN_MEMORY, "while it started"),
+        (record(engine={"ready_at": None, "stages": STAGES}), Ending.MAIN_MEMORY, "while it started"),
+        (record(engine={"ready_at": None}), Ending.REFUSED, "It ended."),
         (
             record(exit_code=-11, signal="SIGSEGV", engine={"problem": problem(Reason.ENGINE_CRASHED)}),
             Ending.CRASHED,
@@ -75,7 +77,7 @@ def test_a_start_that_should_have_fit_met_a_limit_and_shows_what_it_wanted() -> 
     part = FitPart(name="KV cache", size=7, low=7, high=7, source=PartSource.FORMULA)
     device = DeviceFit(name="processor", total=9, taken=0, room=9, parts=(part,), needed=7, free_after=2)
     fitting = FIT.model_copy(update={"verdict": Verdict.FITS, "changes": (), "devices": (device,)})
-    starting = {"ready_at": None, "buffers": {"CPU model": 5}}
+    starting = {"ready_at": None, "buffers": {"CPU model": 5}, "stages": STAGES}
     reading = read(record(fit=fitting, engine=starting))
     assert [part.what for part in reading.held] == ["CPU model", "wanted: processor KV cache"]
     assert "look for a limit" in reading.knobs[0].text
@@ -117,7 +119,7 @@ def test_what_held_memory_and_what_nobody_measured() -> None:
         holders=(GpuHolder(pid=7, name="game", memory=9), GpuHolder(pid=8)),
     )
     made = record(
-        engine={"buffers": {"CPU KV": 1, "CPU model": 5}},
+        engine={"buffers": {"CPU KV": 1, "CPU model": 5}, "stages": STAGES},
         gpus=(gpu,),
         series=(series("gpu.0.memory.used", 23 * GIB),),
     )

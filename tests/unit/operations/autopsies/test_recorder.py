@@ -3,11 +3,13 @@
 import time
 from pathlib import Path
 
+from engine_host.core.diagnosis.listing import page_of
 from engine_host.core.diagnosis.shelf import AutopsyShelf
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.gateway.request_log import RequestLog
 from engine_host.operations.autopsies.recorder import FlightRecorder
+from engine_host.protocol.bench.autopsy import Ending
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.events import EngineStateEvent
@@ -84,9 +86,24 @@ def test_who_sent_a_sigkill_is_judged_by_what_was_measured(tmp_path: Path) -> No
     assert other == problem(Reason.PORT_IN_USE, exit_code=1)
 
 
-def test_an_end_that_was_wanted_and_a_start_without_a_process_have_none(tmp_path: Path) -> None:
+def test_an_end_that_was_wanted_has_none(tmp_path: Path) -> None:
     stopped = dead().model_copy(update={"state": EngineState.UNLOADED})
-    assert recorded(tmp_path, stopped, dead(stages=())).ids() == []
+    assert recorded(tmp_path, stopped).ids() == []
+
+
+def test_a_start_that_is_refused_again_and_again_is_one_record(tmp_path: Path) -> None:
+    for place in range(3):
+        refused = {"id": f"engine-{place}", "stages": (), "ended_at": 10_000.0 + place}
+        recorded(tmp_path, dead(problem=problem(), **refused))
+    shelf = recorded(tmp_path, dead(stages=(), problem=problem(Reason.NOT_GGUF)), dead())
+    found = page_of(shelf).autopsies
+    endings = sorted((one.ending, one.reason) for one in found)
+    assert endings == [
+        (Ending.KILLED, Reason.OUT_OF_MEMORY),
+        (Ending.REFUSED, Reason.NOT_GGUF),
+        (Ending.REFUSED, Reason.OUT_OF_MEMORY),
+    ]
+    assert "engine-2" in {one.engine for one in found}
 
 
 def test_a_folder_that_cannot_be_made_ends_nothing(tmp_path: Path) -> None:
