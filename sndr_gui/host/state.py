@@ -16,6 +16,7 @@ from engine_host.protocol.engines import (
     ServerPage,
 )
 from engine_host.protocol.events import (
+    BenchChangedEvent,
     EngineReadingsEvent,
     EngineRequestEvent,
     EngineStageEvent,
@@ -278,6 +279,8 @@ class HostState(QObject):
                 self.outdated.emit("servers")
             case RoutesChangedEvent():
                 self.outdated.emit("routes")
+            case BenchChangedEvent():
+                self.outdated.emit("bench")
             case SettingsChangedEvent():
                 self.outdated.emit("settings")
             case PatchesChangedEvent():

@@ -45,6 +45,11 @@ class RowsModel(QAbstractTableModel, Generic[Row]):
         return self._shown
 
     @property
+    def all(self) -> Sequence[Row]:
+        """Every row, in the order in which they were given."""
+        return self._all
+
+    @property
     def total(self) -> int:
         """The number of rows before filtering."""
         return len(self._all)

@@ -169,6 +169,7 @@ class BenchOperations:
             self._events.publish(BenchChangedEvent())
         kept = _kept(said, process.returncode)
         if cancelled or not kept.complete:
+            control.left = _left(kept)
             raise _cut_short(kept, cancelled=cancelled)
         return {"runs": list(kept.ids)}
 
@@ -269,12 +270,16 @@ def _kept(said: bytes, code: int | None) -> LabKept:
         ) from error
 
 
+def _left(kept: LabKept) -> str:
+    return f"What was measured is kept as {' and '.join(kept.ids)}, marked as partial." if kept.ids else ""
+
+
 def _cut_short(kept: LabKept, *, cancelled: bool) -> HostError:
     """Return the end of a job whose run is partial; it names what is kept of it."""
-    left = f"What was measured is kept as {' and '.join(kept.ids)}, marked as partial." if kept.ids else ""
+    how = "cancelled" if cancelled else f"cut short: {kept.ended_by}"
     return HostError(
         Reason.CANCELLED if cancelled else Reason.ENGINE_NOT_READY,
-        f"The measurement was {'cancelled' if cancelled else f'cut short: {kept.ended_by}'}. {left}".strip(),
+        f"The measurement was {how}. {_left(kept)}".strip(),
         fix=Fix(text="See it.", command=f"sndr bench report {kept.ids[0]}") if kept.ids else None,
         evidence={"runs": list(kept.ids)},
     )

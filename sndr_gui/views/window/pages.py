@@ -105,6 +105,13 @@ def _doctor(context: PageContext) -> Page:
     return DoctorView(model, context.go, context.open_log, context.actions.apply_fix)
 
 
+def _bench(context: PageContext) -> Page:
+    from sndr_gui.models.bench.page import BenchModel
+    from sndr_gui.views.bench.page import BenchView
+
+    return BenchView(BenchModel(context.session), context.go)
+
+
 def _settings(context: PageContext) -> Page:
     from sndr_gui.views.settings.page import SettingsView
 
@@ -144,7 +151,10 @@ GROUPS = (
         PageEntry("logs", "Logs", "terminal", "Ctrl+0", _logs),
         PageEntry("doctor", "Doctor", "first-aid", "Ctrl+Shift+D", _doctor),
     ),
-    (PageEntry("fit", "Fit", "box", "Ctrl+Shift+F", _fit),),
+    (
+        PageEntry("fit", "Fit", "box", "Ctrl+Shift+F", _fit),
+        PageEntry("bench", "Bench", "timer", "Ctrl+Shift+B", _bench),
+    ),
     (PageEntry("hosts", "Hosts", "server", "Ctrl+Shift+H", _hosts, here=True),),
     (PageEntry("settings", "Settings", "settings", "Ctrl+,", _settings),),
 )

@@ -70,6 +70,7 @@ from engine_host.protocol.presets import (
 )
 from engine_host.protocol.settings import SettingPage, SettingsChange
 from engine_host.protocol.telemetry import TelemetryPage, TelemetryQuery
+from tests.views.fakes.bench import FakeBench
 from tests.views.fakes.endpoint import FakeEndpoint
 from tests.views.fakes.remote_hosts import FakeRemoteHosts
 from tests.views.fakes.remote_work import FakeRemoteWork
@@ -86,10 +87,11 @@ class _Server(uvicorn.Server):
         yield
 
 
-class FakeHost(FakeEndpoint, FakeRemoteHosts, FakeRemoteWork):
+class FakeHost(FakeBench, FakeEndpoint, FakeRemoteHosts, FakeRemoteWork):
     """Answers like a host; the parts are plain attributes that a test may change."""
 
     def __init__(self, run_folder: Path) -> None:
+        FakeBench.__init__(self)
         FakeEndpoint.__init__(self)
         FakeRemoteHosts.__init__(self)
         FakeRemoteWork.__init__(self)

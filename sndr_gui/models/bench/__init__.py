@@ -1,0 +1,1 @@
+"""The view-model of the bench lab."""

@@ -1,0 +1,339 @@
+"""The view-model of the bench lab: what is measured next, the runs that are kept, two of them compared."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Signal
+
+from engine_host.client import HostError
+from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.bench_reports.markdown import comparison_markdown, run_markdown
+from engine_host.protocol.bench.comparison import CompareRuns, LabComparison
+from engine_host.protocol.bench.lab import PAIRED_ROUNDS, LabRun, RunBench, WorkloadName
+from engine_host.protocol.engines import Engine, EngineState
+from engine_host.protocol.errors import Problem
+from engine_host.protocol.jobs import Job, JobKind
+from engine_host.protocol.operations import bench as ops
+from engine_host.protocol.operations import table
+from sndr_gui.host.session import Session
+from sndr_gui.kit import formats
+from sndr_gui.kit.rows import RowsModel
+from sndr_gui.models.bench.words import WORKLOADS, columns
+
+_READY = {EngineState.READY, EngineState.BUSY}
+
+
+class BenchModel(QObject):
+    """The model of the bench lab.
+
+    Signals:
+        changed: the choice, the job, the runs or the comparison are new
+    """
+
+    changed = Signal()
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self.session = session
+        self.runs: RowsModel[LabRun] = RowsModel(columns(), lambda run: run.id, self)
+        self.unreadable: tuple[str, ...] = ()
+        self.listed = False
+        self.problem: Problem | None = None
+        self.workload = WorkloadName.QUICK
+        self.comparison: LabComparison | None = None
+        self._engine = self._against = ""
+        self._chosen = self._kept = ""
+        self._pair: tuple[str, str] | None = None
+        self._shown = self._reading = self._again = self._sending = False
+        self._cancelling = self._dismissed = ""
+        session.state.engines_changed.connect(self.changed)
+        session.state.jobs_changed.connect(self.changed)
+        session.state.outdated.connect(self._on_outdated)
+        session.connection.changed.connect(self._on_link)
+
+    @property
+    def connected(self) -> bool:
+        """True while the host answers."""
+        return self.session.connection.connected
+
+    @property
+    def subtitle(self) -> str:
+        """The line below the title."""
+        if not self.connected:
+            return "no connection"
+        return formats.plural(self.runs.total, "run") if self.listed else ""
+
+    # What is measured next.
+
+    @property
+    def ready(self) -> tuple[Engine, ...]:
+        """The engines that can be measured now."""
+        return tuple(one for one in self.session.state.live if one.state in _READY)
+
+    @property
+    def engine(self) -> Engine | None:
+        """The engine that is measured: the one that was chosen here, else the window's."""
+        ready = {one.id: one for one in self.ready}
+        shown = self.session.state.engine
+        return (
+            ready.get(self._engine)
+            or (ready.get(shown.id) if shown is not None else None)
+            or next(iter(ready.values()), None)
+        )
+
+    @property
+    def against(self) -> Engine | None:
+        """The engine that it is measured in turns with, if any."""
+        engine = self.engine
+        found = next((one for one in self.ready if one.id == self._against), None)
+        return found if engine is not None and found is not None and found.id != engine.id else None
+
+    @property
+    def engine_choices(self) -> tuple[tuple[str, str], ...]:
+        """The engines to choose from, each with its id."""
+        return tuple((formats.shortened(one.name), one.id) for one in self.ready)
+
+    @property
+    def against_choices(self) -> tuple[tuple[str, str], ...]:
+        """The others, and none."""
+        engine = self.engine
+        others = [one for one in self.ready if engine is not None and one.id != engine.id]
+        return (("alone", ""), *((f"in turns with {formats.shortened(one.name)}", one.id) for one in others))
+
+    @property
+    def request(self) -> RunBench:
+        """The run that a click on Measure asks for."""
+        engine, other = self.engine, self.against
+        return RunBench(
+            workload=self.workload,
+            engine=None if engine is None else engine.name,
+            against=None if other is None else other.name,
+            rounds=None if other is None else PAIRED_ROUNDS,
+        )
+
+    def about(self) -> str:
+        """Return what a start will do, and how long the last one of its kind took here."""
+        engine, other = self.engine, self.against
+        if engine is None:
+            return "No engine is ready, so there is nothing to measure."
+        asked = WORKLOADS[self.workload]
+        said = f"Asks {engine.name} for {asked.what}, {asked.rounds}."
+        if other is not None:
+            said = (
+                f"Asks {engine.name} and {other.name} in turns, each {PAIRED_ROUNDS} times, for {asked.what}."
+            )
+        return f"{said} {self._how_long(engine, other)} Requests of others meanwhile make the figures worse."
+
+    def _how_long(self, engine: Engine, other: Engine | None) -> str:
+        if other is None:
+            for run in self._newest_first():
+                same = run.engine.model == engine.name and run.workload is self.workload
+                if same and run.complete and not run.turns_with:
+                    return f"The last one took {formats.duration(run.seconds)}."
+        return "How long that takes was not measured here yet; it can be cancelled at any time."
+
+    def _newest_first(self) -> list[LabRun]:
+        return sorted(self.runs.all, key=lambda run: -run.started_at)
+
+    @property
+    def can_start(self) -> bool:
+        """True while a measurement can be started."""
+        job = self.newest
+        busy = job is not None and not job.ended
+        return self.connected and self.engine is not None and not busy and not self._sending
+
+    def choose_workload(self, name: WorkloadName) -> None:
+        """Take another workload."""
+        self.workload = name
+        self.changed.emit()
+
+    def choose_engine(self, engine_id: str) -> None:
+        """Take another engine."""
+        self._engine = engine_id
+        self.changed.emit()
+
+    def choose_against(self, engine_id: str) -> None:
+        """Measure in turns with another engine, or with an empty id alone."""
+        self._against = engine_id
+        self.changed.emit()
+
+    def start(self) -> None:
+        """Start the measurement; the host carries it out, with or without a window."""
+        if not self.can_start:
+            return
+        self._sending = True
+        self.problem = None
+        request = self.request
+        self.changed.emit()
+
+        async def work(client: AsyncControlClient) -> None:
+            self.session.state.set_job(await client.call(ops.RUN_BENCH, request))
+
+        def done() -> None:
+            self._sending = False
+            self.changed.emit()
+
+        self.session.command("start the measurement", work, done=done, failed=self._on_failed)
+
+    # The measurement that runs.
+
+    @property
+    def newest(self) -> Job | None:
+        """The newest measurement of this host."""
+        return self.session.state.newest_job(JobKind.BENCH_RUN)
+
+    @property
+    def job(self) -> Job | None:
+        """The newest measurement, until its end is put away; one that is done shows in the table."""
+        job = self.newest
+        return None if job is None or job.id == self._dismissed else job
+
+    @property
+    def cancelling(self) -> bool:
+        """True once the measurement was asked to end."""
+        job = self.newest
+        return job is not None and not job.ended and self._cancelling == job.id
+
+    def cancel(self) -> None:
+        """End the measurement, which keeps what it has; or put the end of one away."""
+        job = self.newest
+        if job is None or self.cancelling:
+            return
+        if job.ended:
+            self._dismissed = job.id
+            self.changed.emit()
+            return
+        name = self._cancelling = job.id
+        self.changed.emit()
+
+        async def work(client: AsyncControlClient) -> None:
+            self.session.state.set_job(await client.call(table.CANCEL_JOB, id=name))
+
+        def failed(error: HostError) -> None:
+            self._cancelling = ""
+            self._on_failed(error)
+
+        self.session.command("cancel the measurement", work, failed=failed)
+
+    # The runs that are kept.
+
+    @property
+    def chosen(self) -> LabRun | None:
+        """The run whose figures are shown."""
+        return next((run for run in self.runs.all if run.id == self._chosen), None)
+
+    @property
+    def kept(self) -> LabRun | None:
+        """Run A of a comparison: the one that others are compared with."""
+        return next((run for run in self.runs.all if run.id == self._kept), None)
+
+    def choose(self, run: LabRun | None) -> None:
+        """Show the figures of a run, beside those of run A where one is kept."""
+        if run is not None and run.id == self._chosen:
+            return
+        self._chosen = run.id if run is not None else ""
+        self._compare()
+        self.changed.emit()
+
+    def keep(self) -> None:
+        """Compare the runs that are chosen from now on with this one; a second time no more."""
+        self._kept = "" if self._kept else self._chosen
+        self._compare()
+        self.changed.emit()
+
+    def report(self) -> str:
+        """Return what is shown as Markdown; empty where nothing is."""
+        if self.comparison is not None:
+            return "\n".join(comparison_markdown(self.comparison)) + "\n"
+        return "" if self.chosen is None else "\n".join(run_markdown(self.chosen)) + "\n"
+
+    @property
+    def report_command(self) -> str:
+        """The command that says what is shown."""
+        if self._pair is not None:
+            return f"sndr bench compare {self._pair[0]} {self._pair[1]} --md"
+        return f"sndr bench report {self._chosen} --md" if self._chosen else "sndr bench list"
+
+    def remove(self) -> None:
+        """Remove the chosen run."""
+        name = self._chosen
+        if not name:
+            return
+
+        async def work(client: AsyncControlClient) -> None:
+            await client.call(ops.REMOVE_BENCH_RUN, id=name)
+
+        # The list is read again when the host says that it changed.
+        self.session.command("remove the run", work, failed=self._on_failed)
+
+    def set_shown(self, shown: bool) -> None:
+        """Read the runs while somebody looks."""
+        self._shown = shown
+        if shown:
+            self.read()
+
+    def read(self) -> None:
+        """Read the runs again, while the page is shown; what was asked meanwhile is asked after it."""
+        if not self._shown or not self.connected:
+            return
+        if self._reading:
+            self._again = True
+            return
+        self._reading, self._again = True, False
+
+        async def work(client: AsyncControlClient) -> None:
+            page = await client.call(ops.BENCH_RUNS)
+            before = {run.id for run in self.runs.all}
+            newest = page.runs[0].id if page.runs else ""
+            if newest not in before:
+                # What was measured last is what somebody wants to see.
+                self._chosen = newest
+            self.runs.set_rows(page.runs)
+            self.unreadable = page.unreadable
+            self.listed = True
+            names = {run.id for run in page.runs}
+            if self._chosen not in names:
+                self._chosen = newest
+            if self._kept not in names:
+                self._kept = ""
+            self._compare()
+
+        def done() -> None:
+            self._reading = False
+            if self._again:
+                self.read()
+            self.changed.emit()
+
+        self.session.command("read the runs", work, done=done, failed=self._on_failed)
+
+    def _compare(self) -> None:
+        pair = (self._kept, self._chosen)
+        if not all(pair) or pair[0] == pair[1]:
+            self._pair, self.comparison = None, None
+            return
+        if pair == self._pair:
+            return
+        self._pair, self.comparison, self.problem = pair, None, None
+
+        async def work(client: AsyncControlClient) -> None:
+            found = await client.call(ops.COMPARE_RUNS, CompareRuns(a=pair[0], b=pair[1]))
+            # Another pair may have been chosen meanwhile.
+            if self._pair == pair:
+                self.comparison = found
+
+        def failed(error: HostError) -> None:
+            if self._pair == pair:
+                self._on_failed(error)
+
+        self.session.command("compare the runs", work, done=self.changed.emit, failed=failed)
+
+    def _on_failed(self, error: HostError) -> None:
+        self.problem = None if error.lost else error.problem
+        self.changed.emit()
+
+    def _on_outdated(self, what: str) -> None:
+        if what == "bench":
+            self.read()
+
+    def _on_link(self) -> None:
+        self.read()
+        self.changed.emit()

@@ -1,0 +1,75 @@
+"""The words of the page of the bench lab for workloads, and the columns of its table."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from engine_host.client.bench_reports.figures import decode_text, server_text, state_text
+from engine_host.protocol.bench.lab import LabRun, Quantity, WorkloadName
+from sndr_gui.kit import formats
+from sndr_gui.kit.rows import Column
+
+
+@dataclass(frozen=True)
+class WorkloadWords:
+    """A workload for people: its title, what it asks, and how often."""
+
+    title: str
+    what: str
+    rounds: str
+
+
+WORKLOADS = {
+    WorkloadName.QUICK: WorkloadWords(
+        "Quick: a short story", "a story of at most 128 tokens", "5 times after 1 warm-up"
+    ),
+    WorkloadName.CANONICAL: WorkloadWords(
+        "Canonical: essay and code",
+        "an essay of at most 1000 tokens and code of at most 800",
+        "5 times each after 3 warm-ups",
+    ),
+    WorkloadName.PREFILL: WorkloadWords(
+        "Prefill: a long prompt",
+        "a sentence on a prompt of about 6,000 tokens, which has to fit its context",
+        "5 times after 1 warm-up",
+    ),
+    WorkloadName.CONCURRENCY: WorkloadWords(
+        "Concurrency: 1 to 16 at once",
+        "the essay, 256 tokens, at 1, 2, 4, 8 and 16 at once, and tells where more stop to pay",
+        "3 times each after 1 warm-up",
+    ),
+}
+_TONES = {"complete": "good", "struck": "bad"}
+
+
+def columns() -> tuple[Column[LabRun], ...]:
+    """Return the columns of the table of runs."""
+    return (
+        Column("When", at_text, lambda run: run.started_at, tip=lambda run: run.id),
+        Column("Workload", lambda run: run.workload.value),
+        Column("Model", lambda run: run.engine.model, tip=lambda run: run.engine.model_path),
+        Column("Engine", server_text),
+        Column("Decode, one stream", decode_text, _decode_key),
+        Column("State", state_text, tone=lambda run: _TONES.get(state_text(run), "warn")),
+    )
+
+
+def at_text(run: LabRun) -> str:
+    """Return when a run began."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(run.started_at))
+
+
+def one_line(run: LabRun) -> str:
+    """Return a run in a line."""
+    return f"{run.workload} of {formats.shortened(run.engine.model)}, {at_text(run)}"
+
+
+def _decode_key(run: LabRun) -> float:
+    values = [
+        figure.value
+        for part in run.parts
+        for figure in part.figures
+        if figure.quantity is Quantity.DECODE and figure.value is not None
+    ]
+    return values[0] if values else -1.0

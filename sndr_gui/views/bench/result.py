@@ -1,0 +1,115 @@
+"""The figures of a run, and two runs side by side; a struck figure is crossed out and says why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
+
+from engine_host.client.bench_reports import comparison as compared
+from engine_host.client.bench_reports.figures import HEADINGS, about, figure_row, heading, knee_text
+from engine_host.protocol.bench.comparison import LabComparison
+from engine_host.protocol.bench.lab import LabRun
+from sndr_gui.kit import formats
+from sndr_gui.views.widgets.labels import text
+from sndr_gui.views.widgets.layout import clear, rule
+
+# Drawn as a line through the figure; what stands between them never comes from a server.
+_STRUCK = "\u2063struck\u2063"
+
+
+class Result(QWidget):
+    """The figures and conditions of the chosen run, or of two."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shown: object = None
+        self._lines = QVBoxLayout(self)
+        self._lines.setContentsMargins(0, 0, 0, 0)
+        self._lines.setSpacing(8)
+
+    def show_run(self, run: LabRun | None) -> None:
+        """Show the figures of a run; the same one stays as it is."""
+        if not self._is_new(run):
+            return
+        if run is None:
+            return
+        for line in about(run):
+            self._lines.addWidget(text(line, "muted", wrap=True))
+        for part in run.parts:
+            self._lines.addWidget(rule())
+            self._lines.addWidget(text(heading(part), wrap=True))
+            rows = [figure_row(figure, _mark) for figure in part.figures]
+            self._lines.addWidget(_table(HEADINGS, rows))
+        if run.knee is not None:
+            self._lines.addWidget(text(knee_text(run), wrap=True))
+
+    def show_comparison(self, found: LabComparison) -> None:
+        """Show two runs side by side; the same two stay as they are."""
+        if not self._is_new(found):
+            return
+        for line in compared.sides(found):
+            self._lines.addWidget(text(line, "muted", wrap=True))
+        for line in compared.doubts(found):
+            self._lines.addWidget(text(line, "warn", wrap=True))
+        self._lines.addWidget(rule())
+        if found.differing:
+            self._lines.addWidget(text(compared.DIFFERING))
+            self._lines.addWidget(_table(("", "A", "B"), compared.differing_rows(found)))
+        else:
+            self._lines.addWidget(text(compared.NOTHING_DIFFERS, wrap=True))
+        for part, rows in compared.figure_rows(found, _mark).items():
+            self._lines.addWidget(rule())
+            self._lines.addWidget(text(part))
+            self._lines.addWidget(_table(compared.HEADINGS, rows))
+        self._lines.addWidget(text(compared.OF_CHANCE, "muted", wrap=True))
+
+    def _is_new(self, shown: object) -> bool:
+        if shown == self._shown:
+            return False
+        self._shown = shown
+        clear(self._lines)
+        return True
+
+
+def _mark(figure: str) -> str:
+    return _STRUCK + figure
+
+
+def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> QWidget:
+    made = QWidget()
+    grid = QGridLayout(made)
+    grid.setContentsMargins(0, 0, 0, 0)
+    grid.setHorizontalSpacing(14)
+    grid.setVerticalSpacing(5)
+    last = len(headings) - 1
+    # Sentences stand in the last columns, and take the room that is left.
+    wide = last if not headings[last] else last - 1 if headings[-1] == "rounds" else last
+    grid.setColumnStretch(wide, 1)
+    for place, title in enumerate(headings):
+        grid.addWidget(text(title, "muted"), 0, place)
+    for line, cells in enumerate(rows, start=1):
+        said = ", ".join(
+            f"{title} {_plain(cell)}".strip() for title, cell in zip(headings, cells, strict=True) if cell
+        )
+        for place, cell in enumerate(cells):
+            label = _cell(cell, wraps=place == wide)
+            if place == 0:
+                label.setAccessibleName(said)
+            grid.addWidget(label, line, place, Qt.AlignmentFlag.AlignTop)
+    return made
+
+
+def _cell(content: str, *, wraps: bool) -> QLabel:
+    label = text(formats.strip_backticks(content.removeprefix(_STRUCK)), wrap=wraps)
+    if content.startswith(_STRUCK):
+        font = label.font()
+        font.setStrikeOut(True)
+        label.setFont(font)
+        label.setAccessibleName(_plain(content))
+    return label
+
+
+def _plain(content: str) -> str:
+    return f"struck: {content.removeprefix(_STRUCK)}" if content.startswith(_STRUCK) else content

@@ -1,0 +1,45 @@
+"""The part of the FAKE host of view tests that measures engines: its runs are plain attributes."""
+
+from engine_host.bench.lab.comparing import compared
+from engine_host.core.errors import HostError
+from engine_host.operations.performs import performs
+from engine_host.protocol.bench.comparison import CompareRuns, LabComparison
+from engine_host.protocol.bench.lab import LabPage, LabRun, RunBench
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.jobs import Job, JobKind, JobState
+from engine_host.protocol.operations import bench
+from tests.views.samples import host as samples
+
+
+class FakeBench:
+    """Runs of a FAKE host; nothing is measured."""
+
+    def __init__(self) -> None:
+        self.runs: list[LabRun] = []
+        self.unreadable: tuple[str, ...] = ()
+        self.benched: list[RunBench] = []
+
+    @performs(bench.BENCH_RUNS)
+    def _runs(self) -> LabPage:
+        bare = [run.model_copy(update={"samples": ()}) for run in self.runs]
+        return LabPage(runs=tuple(bare), unreadable=self.unreadable)
+
+    @performs(bench.COMPARE_RUNS)
+    def _compare_runs(self, asked: CompareRuns) -> LabComparison:
+        return compared(self._found(asked.a), self._found(asked.b))
+
+    @performs(bench.RUN_BENCH)
+    def _bench(self, asked: RunBench) -> Job:
+        self.benched.append(asked)
+        return samples.job(JobKind.BENCH_RUN, JobState.RUNNING, title="Bench", touches="bench")
+
+    @performs(bench.REMOVE_BENCH_RUN)
+    def _remove_run(self, run_id: str) -> LabPage:
+        self.runs = [run for run in self.runs if run.id != run_id]
+        return self._runs()
+
+    def _found(self, run_id: str) -> LabRun:
+        for run in self.runs:
+            if run.id == run_id:
+                return run
+        raise HostError(Reason.NOT_FOUND, f"There is no run {run_id}.")
