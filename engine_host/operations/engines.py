@@ -62,7 +62,8 @@ class EngineOperations:
         try:
             return self._engines.start(plan)
         except HostError as error:
-            if not plan.startable:
+            # What is merely in the way of another engine has not failed.
+            if not plan.startable and error.reason is not Reason.CONFLICT:
                 self._engines.refused(plan, error.problem)
             raise
 
@@ -71,7 +72,7 @@ class EngineOperations:
         """Remember a start that somebody asked for and whose plan is refused, as one that failed.
 
         It is planned once more here, so that what is remembered is what is so. Raises HostError(conflict)
-        for one that can start.
+        for one that can start, or that another engine is in the way of.
         """
         try:
             plan = await self._plans.plan(asked)
@@ -80,6 +81,8 @@ class EngineOperations:
         try:
             refuse_unstartable(plan.model_copy(update={"consent": None}))
         except HostError as error:
+            if error.reason is Reason.CONFLICT:
+                raise
             return self._engines.refused(plan, error.problem)
         raise HostError(
             Reason.CONFLICT,

@@ -97,6 +97,9 @@ def garbage() -> Iterator[None]:
     gc.collect()
     gc.disable()
     yield
+    # What is left of a window is no work for another test: its threads would collect it, and end the process.
+    gc.collect()
+    gc.freeze()
     gc.enable()
 
 

@@ -41,9 +41,7 @@ PRESETS = {
         "Look at what it asks for.",
         "{command}",
     ),
-    "preset.formats": Text(
-        ERROR, "It needs arithmetic in {absent}, which {card} does not have.", Reason.UNSUPPORTED
-    ),
+    "preset.formats": Text(ERROR, "It computes in {absent}, which {card} cannot.", Reason.UNSUPPORTED),
     "preset.gpus": Text(ERROR, "It needs {gpus}; {there}.", Reason.ENGINE_UNUSABLE),
     "preset.nvlink": Text(ERROR, "It needs NVLink, which {card} does not have.", Reason.UNSUPPORTED),
     "preset.other_version": Text(

@@ -23,7 +23,7 @@ STARTS = {
     "endpoint_address": Text(ERROR, "{problem} The endpoint is on {address} instead."),
     "gpu_too_old": Text(
         ERROR,
-        "{name} has compute capability {sm}; the kernels of {build} begin at {needs}.",
+        "{name} is too old for {build}: it has compute capability {sm}, and {needs} or more is needed.",
         Reason.UNSUPPORTED,
         "Run a GGUF file of the model with llama.cpp.",
         "sndr presets list --engine llama.cpp",

@@ -225,7 +225,7 @@ _RULES = (
         r"CUDA error: (?P<said>no kernel image is available for execution on the device|"
         r"device kernel image is invalid)",
         Reason.KERNEL_UNSUPPORTED,
-        "The server {version} has no kernel for this GPU: {said}.",
+        "The server {version} was not built for this GPU: {said}.",
         "It was built for other generations of GPUs, or with a newer CUDA than the driver knows.",
         "Build the server on this machine, or update the driver.",
     ),
@@ -263,7 +263,7 @@ _RULES = (
     ExitRule(
         r"missing tensor '(?P<tensor>[^']{0,200})'|wrong (?:number of tensors|shape)",
         Reason.MODEL_WEIGHTS_MISMATCH,
-        "The tensors of {model} are not those that its architecture has in this server.",
+        "{model} and this server do not fit together: it does not hold the parts that the server expects.",
         "It was converted with a fault, or for another version or a fork of llama.cpp.",
         "Update the server, or fetch another conversion of the model.",
     ),

@@ -136,9 +136,9 @@ def _own_error(line: str) -> str | None:
 
 
 _OTHER_REVISION = (
-    "The model was saved by newer or older programs than this vLLM is made for, or its config.json is of "
-    "another model."
+    "The model is newer or older than this vLLM, or its weights and its config.json are of different models."
 )
+_ONE_REVISION = "Choose another vLLM (sndr engine list), or fetch the whole model again from one place."
 # Messages of vLLM 0.26 and 0.32, torch and transformers; the first line that matches one explains the end.
 _RULES = (
     # Said by the patch turboquant-grouped-attention (decision.py).
@@ -194,17 +194,18 @@ _RULES = (
         r"There is no module or parameter named '(?P<tensor>[^']{1,200})'|"
         r"KeyError: '(?P<key>(?:model\.|language_model\.|layers\.)[\w.]{1,200})'",
         Reason.MODEL_WEIGHTS_MISMATCH,
-        "{model} holds weights that its architecture in {version} has no place for: {tensor}{key}.",
+        "{model} and {version} do not fit together: the file holds a part that this vLLM has no place for: "
+        "{tensor}{key}.",
         _OTHER_REVISION,
-        "Choose another environment, or fetch weights and config of one revision.",
+        _ONE_REVISION,
     ),
     ExitRule(
         r"Following weights were not initialized from checkpoint|Tried to load weights of size torch\.Size|"
         r"Attempted to load weight \(torch\.Size",
         Reason.MODEL_WEIGHTS_MISMATCH,
-        "The weights of {model} are not those that its architecture has in {version}.",
+        "{model} and {version} do not fit together: its weights are not those that this vLLM expects.",
         _OTHER_REVISION,
-        "Choose another environment, or fetch weights and config of one revision.",
+        _ONE_REVISION,
     ),
     ExitRule(
         r"[Tt]he quantization method (?P<method>\S{1,60}) is not supported for the current GPU|"
@@ -212,28 +213,28 @@ _RULES = (
         r"(?<!\S)(?P<platform>\S{1,60}) quantization is currently not supported in",
         Reason.QUANTIZATION_UNSUPPORTED,
         "{version} cannot run the quantisation {method}{unknown}{platform} on this machine.",
-        "The GPU has no arithmetic for it, or this vLLM does not know it.",
+        "This GPU cannot compute in that format, or this vLLM does not know it.",
         "Choose another quantisation of the model, or another environment.",
     ),
     ExitRule(
         r"Quantization scheme is not supported for the current GPU\.",
         Reason.QUANTIZATION_UNSUPPORTED,
         "{version} cannot run the quantisation of {model} on this GPU.",
-        "The GPU has no arithmetic for it.",
+        "This GPU cannot compute in that format.",
         "Choose another quantisation of the model.",
     ),
     ExitRule(
         r"Failed to find a kernel that can implement the (?P<layer>[^.]{1,80})\.",
         Reason.KERNEL_UNSUPPORTED,
-        "{version} has no kernel for the {layer} of {model} on this GPU.",
-        "None of its kernels takes this quantisation in these shapes here.",
+        "{version} cannot compute the {layer} of {model} on this GPU.",
+        "None of its programs for GPUs (kernels) takes this quantisation in these sizes.",
         "Choose another quantisation of the model, or another environment.",
     ),
     ExitRule(
         r"No valid attention backend found for (?P<device>[^()]{1,80}?) with ",
         Reason.KERNEL_UNSUPPORTED,
-        "{version} has no attention kernel for {model} on {device}.",
-        "None takes this head size, KV type and number format there.",
+        "{version} cannot compute the attention of {model} on {device}.",
+        "None of its programs for GPUs (kernels) takes this head size, KV type and number format.",
         "Set the KV type to auto, or choose another environment.",
     ),
     ExitRule(
@@ -246,7 +247,7 @@ _RULES = (
     ExitRule(
         r"no kernel image is available for execution on the device",
         Reason.KERNEL_UNSUPPORTED,
-        "{version} holds no kernel for this generation of GPUs.",
+        "{version} was not built for this generation of GPUs.",
         "It was built for older or newer ones.",
         "Choose another environment, or run a GGUF file with llama.cpp.",
     ),

@@ -57,11 +57,15 @@ _REASONS = {
     Reason.GGUF_TOO_NEW: "newer than the engine",
     Reason.GGUF_TRUNCATED: "corrupt file",
     Reason.ILLEGAL_INSTRUCTION: "wrong processor",
-    Reason.MODEL_ARCHITECTURE_UNKNOWN: "unknown architecture",
+    Reason.KERNEL_UNSUPPORTED: "not for this GPU",
+    Reason.KV_TYPE_UNSUPPORTED: "KV cache type not possible",
+    Reason.MODEL_ARCHITECTURE_UNKNOWN: "kind of model unknown",
     Reason.MODEL_FILE_DAMAGED: "corrupt file",
     Reason.MODEL_FILE_MISSING: "missing file",
-    Reason.MODEL_WEIGHTS_MISMATCH: "other weights than expected",
+    Reason.MODEL_WEIGHTS_MISMATCH: "model and engine do not fit",
+    Reason.NOT_GGUF: "not a GGUF file",
     Reason.PORT_IN_USE: "port in use",
+    Reason.QUANTIZATION_UNSUPPORTED: "quantisation not possible",
 }
 
 

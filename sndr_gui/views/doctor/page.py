@@ -51,12 +51,12 @@ class DoctorView(Page):
         self.problem = ProblemBox()
         self.engine = ChoiceBox("Engine to examine")
         self.engine.setMinimumWidth(160)
-        self.engine.activated.connect(lambda _place: model.choose(str(self.engine.currentData())))
+        self.engine.activated.connect(self._on_engine)
         self.span = ChoiceBox("Time to look back")
         for box in (self.engine, self.span):
             box.setSizeAdjustPolicy(ChoiceBox.SizeAdjustPolicy.AdjustToContents)
         self.span.fill(SPANS, model.minutes)
-        self.span.activated.connect(lambda _place: model.set_minutes(float(self.span.currentData())))
+        self.span.activated.connect(self._on_span)
         self.busy = text("", "muted", wrap=True)
         self.verdict = text("", wrap=True)
         self.causes = Causes(go)
@@ -93,6 +93,12 @@ class DoctorView(Page):
 
     def set_shown(self, shown: bool) -> None:
         self.model.set_shown(shown)
+
+    def _on_engine(self, _place: int) -> None:
+        self.model.choose(str(self.engine.currentData()))
+
+    def _on_span(self, _place: int) -> None:
+        self.model.set_minutes(float(self.span.currentData()))
 
     def refresh(self) -> None:
         """Show what is known now."""

@@ -197,5 +197,5 @@ def test_every_cause_has_a_title_and_a_page(reason: SlowReason) -> None:
 
 
 def test_reasons_are_words() -> None:
-    assert reason_words(Reason.KERNEL_UNSUPPORTED) == "kernel unsupported"
+    assert reason_words(Reason.KERNEL_UNSUPPORTED) == "not for this GPU"
     assert reason_words(Reason.GGUF_TRUNCATED) == "corrupt file"

@@ -12,7 +12,7 @@ from tests.views.conftest import opened
 
 async def seen_and_closed(folder: Path) -> tuple["weakref.ref[Window]", "weakref.ref[PageContext]"]:
     async with opened(folder) as stage:
-        for page in ("launch", "chat", "hosts", "monitor", "home"):
+        for page in ("launch", "chat", "hosts", "monitor", "doctor", "home"):
             stage.window.go(page)
         await stage.until(lambda: stage.window.current == "home")
         return weakref.ref(stage.window), weakref.ref(stage.pages)

@@ -34,7 +34,7 @@ def test_a_failed_start_is_told_with_its_decisive_lines(host: FakeHost, sndr: Sn
     assert code == 0
     assert f"{failed.name} ({failed.id}) failed to start" in out
     assert f"  > {KERNEL}" in out
-    assert "vLLM 0.32.0 holds no kernel for this generation of GPUs." in out
+    assert "vLLM 0.32.0 was not built for this generation of GPUs." in out
     assert KERNEL in out
     assert out.count("loading") == 2
     assert "\x1b" not in out

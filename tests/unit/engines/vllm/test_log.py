@@ -160,7 +160,7 @@ def test_lines_of_a_start_that_goes_well_explain_nothing(line: str) -> None:
 def test_the_words_name_what_the_log_named() -> None:
     start = "ValueError: No valid attention backend found for NVIDIA GeForce RTX 2080 Ti with X("
     problem = explain_exit(1, [start], "m", "vLLM 0.32.0")
-    assert problem.message == "vLLM 0.32.0 has no attention kernel for m on NVIDIA GeForce RTX 2080 Ti."
+    assert problem.message == "vLLM 0.32.0 cannot compute the attention of m on NVIDIA GeForce RTX 2080 Ti."
     weights = "ValueError: There is no module or parameter named 'mtp.fc' in Qwen3_5ForCausalLM."
     assert "has no place for: mtp.fc." in explain_exit(1, [weights], "m", "vLLM 0.32.0").message
 
