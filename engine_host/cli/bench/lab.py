@@ -17,6 +17,7 @@ from engine_host.cli.start.follow import signals
 from engine_host.cli.start.host import connected, may_do_without
 from engine_host.cli.text.chosen_host import chosen_host
 from engine_host.cli.text.job_progress import follow
+from engine_host.client.bench_reports.html import comparison_html, run_html
 from engine_host.client.bench_reports.markdown import comparison_markdown, run_markdown
 from engine_host.client.sync import ControlClient
 from engine_host.connect.facts import key_from
@@ -106,19 +107,20 @@ def lab_list(out: Output) -> Exit | None:
 @click.command("report")
 @click.argument("run", default="latest")
 @click.option("--md", is_flag=True, help="As Markdown.")
+@click.option("--html", is_flag=True, help="As one HTML file that loads nothing.")
 @command
-def lab_report(out: Output, run: str, md: bool) -> Exit | None:
+def lab_report(out: Output, run: str, md: bool, html: bool) -> Exit | None:
     """Show RUN, or the latest: its figures, conditions and gates; with --json also every sample.
 
     RUN is a name of `sndr bench list`, or a beginning or an end of one.
     """
-    if md and out.as_json:
-        raise click.UsageError("Give --md or --json, not both.")
+    _refuse_two_forms(out, md, html)
     found = _kept(
         lambda client: client.call(ops.BENCH_RUN, id=run),
         lambda folder: LabRun.model_validate(_read(["show", "--", folder, run])["run"]),
     )
-    out.result(found, run_markdown(found) if md else report_lines(found))
+    told = run_html if html else run_markdown if md else report_lines
+    out.result(found, told(found))
     return None
 
 
@@ -138,6 +140,7 @@ def lab_report(out: Output, run: str, md: bool) -> Exit | None:
 @click.option("--url", metavar="URL", help="With --repeat: A and B are ids of models there, such as routes.")
 @click.option("--seed", type=click.IntRange(0, (1 << 53) - 1), help="With --repeat: repeats the prompts.")
 @click.option("--md", is_flag=True, help="As Markdown.")
+@click.option("--html", is_flag=True, help="As one HTML file that loads nothing.")
 @command
 def lab_compare(
     out: Output,
@@ -148,6 +151,7 @@ def lab_compare(
     url: str | None,
     seed: int | None,
     md: bool,
+    html: bool,
 ) -> Exit | None:
     """Say by how much run B is faster or slower than run A, what differs, and what speaks against it.
 
@@ -155,8 +159,7 @@ def lab_compare(
     workloads are refused; another model, machine or driver is said. With --repeat both are measured first,
     in turns, so that a machine that drifts does so for both: the surest way to tell two engines apart.
     """
-    if md and out.as_json:
-        raise click.UsageError("Give --md or --json, not both.")
+    _refuse_two_forms(out, md, html)
     if repeat is None:
         if (workload, url, seed) != (None, None, None):
             raise click.UsageError("--workload, --url and --seed go with --repeat.")
@@ -174,7 +177,8 @@ def lab_compare(
         name = WorkloadName(workload or WorkloadName.QUICK)
         asked = RunBench(workload=name, engine=a, against=b, rounds=repeat, seed=seed)
         found, interrupted = _in_turns(out, asked, a, b, url)
-    out.result(found, comparison_markdown(found) if md else comparison_lines(found))
+    told = comparison_html if html else comparison_markdown if md else comparison_lines
+    out.result(found, told(found))
     return Exit.INTERRUPTED if interrupted else None if repeat is None else _cut([found.a, found.b])
 
 
@@ -189,6 +193,11 @@ def lab_remove(out: Output, run: str) -> Exit | None:
     )
     out.result(page, list_lines(page))
     return None
+
+
+def _refuse_two_forms(out: Output, md: bool, html: bool) -> None:
+    if md + html + out.as_json > 1:
+        raise click.UsageError("Give one of --md, --html and --json.")
 
 
 def _in_turns(out: Output, asked: RunBench, a: str, b: str, url: str | None) -> tuple[LabComparison, bool]:

@@ -60,6 +60,7 @@ def test_kept_runs_are_listed_and_shown(sndr: Sndr, home: Path) -> None:
     assert "20260102-000000-quick-bbbb.json cannot be read." in out
     assert LabRun.model_validate(json.loads(sndr("bench", "report", "aaaa", "--json")[1])) == run
     assert "~~35.0 tok/s~~" in sndr("bench", "report", "20260101", "--md")[1]
+    assert "<s>35.0 tok/s</s>" in sndr("bench", "report", "aaaa", "--html")[1]
     assert sndr("bench", "report", "2026")[0] == 2
     other = a_run(id="20260103-000000-quick-cccc")
     store.save(folder, other)

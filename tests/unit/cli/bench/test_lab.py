@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from engine_host.bench.lab.comparing import compared
 from engine_host.cli.bench.lab_text import list_lines, report_lines
 from engine_host.cli.output import Exit
+from engine_host.client.bench_reports.html import comparison_html, run_html
 from engine_host.client.bench_reports.markdown import run_markdown
 from engine_host.protocol.bench.lab import (
     Figure,
@@ -82,6 +84,17 @@ def test_markdown_strikes_and_takes_no_markup_of_a_server() -> None:
     assert "&lt;b>\\|m\\`" in text
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert {line.replace("\\|", "").count("|") for line in rows} == {9}
+
+
+def test_html_strikes_loads_nothing_and_takes_no_markup_of_a_server() -> None:
+    run = a_run()
+    hostile = run.model_copy(update={"id": "b", "parts": (run.parts[0].model_copy(update={"name": "<i>"}),)})
+    for page in (run_html(run), run_html(hostile), comparison_html(compared(run, hostile))):
+        text = "\n".join(page)
+        assert "default-src 'none'" in text
+        assert "&lt;b&gt;|m`" in text
+        assert not [sign for sign in ("<b>", "<i>", "<script", " src=", "href=", "\x1b") if sign in text]
+    assert "<s>35.0 tok/s</s>" in "\n".join(run_html(run))
 
 
 @pytest.mark.parametrize(

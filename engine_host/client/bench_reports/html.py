@@ -1,0 +1,73 @@
+"""Runs and comparisons as one HTML file that loads nothing: to be kept, sent or opened anywhere."""
+
+from collections.abc import Sequence
+from html import escape
+
+from engine_host.client.bench_reports import comparison as words
+from engine_host.client.bench_reports.figures import HEADINGS, about, figure_row, heading, knee_text, title
+from engine_host.protocol.bench.comparison import LabComparison
+from engine_host.protocol.bench.lab import LabRun
+
+# Begins no text of a server: these are taken out of what is shown.
+_STRUCK = "\ue000"
+# No script, no picture, no address: not even one that a text could smuggle in would be asked.
+_HEAD = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">
+<style>
+body{font:15px/1.5 system-ui,sans-serif;max-width:70em;margin:2em auto;padding:0 1em}
+table{border-collapse:collapse;margin:.5em 0 1.5em}
+th,td{text-align:left;vertical-align:top;padding:.25em .9em .25em 0;border-bottom:1px solid #8884}
+</style>"""
+
+
+def run_html(run: LabRun) -> list[str]:
+    """Return a run with its conditions and all figures."""
+    lines = [f"<ul>{''.join(f'<li>{_text(line)}</li>' for line in about(run))}</ul>"]
+    for part in run.parts:
+        lines.append(f"<h2>{_text(heading(part))}</h2>")
+        lines += _table(HEADINGS, [figure_row(figure, _struck) for figure in part.figures])
+    if run.knee is not None:
+        lines.append(f"<p>{_text(knee_text(run))}</p>")
+    return _page(title(run), lines)
+
+
+def comparison_html(found: LabComparison) -> list[str]:
+    """Return a comparison with its doubts, what differs, and a table for each part."""
+    lines = [f"<ul>{''.join(f'<li>{_text(line)}</li>' for line in words.sides(found))}</ul>"]
+    lines += [f"<p><strong>{_text(line)}</strong></p>" for line in words.doubts(found)]
+    lines.append(f"<h2>{_text(words.DIFFERING)}</h2>")
+    if found.differing:
+        lines += _table(("", "A", "B"), words.differing_rows(found))
+    else:
+        lines.append(f"<p>{_text(words.NOTHING_DIFFERS)}</p>")
+    for part, rows in words.figure_rows(found, _struck).items():
+        lines += [f"<h2>{_text(part)}</h2>", *_table(words.HEADINGS, rows)]
+    return _page(words.headline(found), [*lines, f"<p>{_text(words.OF_CHANCE)}</p>"])
+
+
+def _page(heading_text: str, lines: Sequence[str]) -> list[str]:
+    name = _text(heading_text)
+    return [_HEAD, f"<title>{name}</title></head><body>", f"<h1>{name}</h1>", *lines, "</body></html>"]
+
+
+def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    head = "".join(f'<th scope="col">{_text(one)}</th>' for one in headings)
+    body = [f"<tr>{''.join(f'<td>{_cell(cell)}</td>' for cell in row)}</tr>" for row in rows]
+    return [f"<table><thead><tr>{head}</tr></thead><tbody>", *body, "</tbody></table>"]
+
+
+def _struck(figure: str) -> str:
+    return _STRUCK + figure
+
+
+def _cell(content: str) -> str:
+    shown = _text(content)
+    return f"<s>{shown}</s>" if content.startswith(_STRUCK) else shown
+
+
+def _text(content: str) -> str:
+    """Keep what a server said of itself from being read as markup, or from holding control signs."""
+    plain = "".join(one if one.isprintable() else " " for one in content.replace(_STRUCK, ""))
+    return escape(" ".join(plain.split()))
