@@ -49,10 +49,12 @@ def record_lines(opened: OpenedAutopsy) -> list[str]:
         width = max(len(size_text(part.bytes)) for part in reading.held)
         lines += ["", "What held memory"]
         lines += [f"  {size_text(part.bytes):>{width}}  {part.what} ({part.source})" for part in reading.held]
-    lines += ["", "The curves before the end", *map(_curve_line, reading.curve)]
-    if not reading.curve:
-        lines.append("  Nothing was measured.")
-    lines += ["", *_request_lines(record)]
+    if reading.ending is not Ending.REFUSED:
+        # Without a process there was nothing that could grow, and nobody asked it anything.
+        lines += ["", "The curves before the end", *map(_curve_line, reading.curve)]
+        if not reading.curve:
+            lines.append("  Nothing was measured.")
+        lines += ["", *_request_lines(record)]
     lines += ["", "What would have saved it", *_knob_lines(reading.knobs)]
     if engine.last_lines:
         lines += ["", "The end of its log", *(f"  {line}" for line in engine.last_lines[-_LINES:])]

@@ -124,8 +124,8 @@ def _failed_lines(engine: Engine | None) -> list[str]:
     if engine.problem is not None:
         lines += problem_lines(engine.problem)
     if engine.last_lines:
-        marked = "" if engine.told_line is None else "; the line that tells it is marked"
-        lines.append(f"  What its log says{marked}:")
+        silent = engine.told_line is None
+        lines.append("  The end of its log:" if silent else "  Its log; the line that tells it is marked:")
         lines += [f"  {line}" for line in engine.marked_lines]
     # Where it never had a process there is no log.
     log = [f"  $ sndr logs {engine.id}"] if engine.stages else []
@@ -136,7 +136,7 @@ def _end_lines(ends: Sequence[End]) -> list[str]:
     if not ends:
         return []
     now = time.time()
-    lines = ["", "Engines that ended by themselves before, the newest first:"]
+    lines = ["", "Earlier ends and refused starts, the newest first:"]
     for end in ends:
         again = " It was started again, and runs." if end.lives_again else ""
         lines += [f"  {end.age(now)}: {end.name} ({end.engine}): {end.sentence}{again}"]

@@ -39,7 +39,7 @@ def read(record: Autopsy) -> AutopsyReading:
     return AutopsyReading(
         ending=ending,
         sentence=sentence,
-        held=tuple(_held(record)),
+        held=tuple(_held(record)) if ending is not Ending.REFUSED or _lacked_room(record) else (),
         curve=tuple(_curve(record)),
         knobs=tuple(_knobs(record, ending))[:_MOST_KNOBS],
         not_measured=tuple(_not_measured(record)),
@@ -66,6 +66,11 @@ def end_of(record: Autopsy) -> tuple[Ending, str]:
         said = str(problem.evidence.get("line", ""))
         return where, f"{told} It said: {said}" if said and said not in told else told
     return (Ending.CRASHED if record.signal is not None else Ending.EXITED), told
+
+
+def _lacked_room(record: Autopsy) -> bool:
+    problem = record.engine.problem
+    return problem is not None and problem.reason is Reason.OUT_OF_MEMORY
 
 
 def _sentence(text: str) -> str:
@@ -144,7 +149,7 @@ def _knobs(record: Autopsy, ending: Ending) -> Iterator[Knob]:
     engine, problem = record.engine, record.engine.problem
     if ending is Ending.KILLED:
         return
-    no_room = ending is Ending.REFUSED and problem is not None and problem.reason is Reason.OUT_OF_MEMORY
+    no_room = ending is Ending.REFUSED and _lacked_room(record)
     if ending in _MEMORY_RAN_OUT or no_room:
         if record.fit is not None:
             for change in record.fit.changes:
@@ -183,6 +188,9 @@ def _on_one_grid(record: Autopsy) -> Sequence[RecordedSeries]:
 
 
 def _not_measured(record: Autopsy) -> Iterator[str]:
+    if not record.engine.plan.argv and not record.engine.stages:
+        # It came to no plan: there was nothing to measure.
+        return
     own = f"engine.{record.engine.id}."
     if record.engine.stages and not any(series.name.startswith(own) for series in record.series):
         yield "series of the engine: it ended before its first readings"

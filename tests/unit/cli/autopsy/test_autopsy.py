@@ -4,12 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from engine_host.cli.autopsy.lines import record_lines
 from engine_host.core.diagnosis.reading import read
 from engine_host.core.diagnosis.shelf import AutopsyShelf
 from engine_host.core.paths import Folders
 from engine_host.protocol.bench.autopsy import AutopsyEntry, AutopsyPage, OpenedAutopsy, UnreadableAutopsy
+from engine_host.protocol.errors import Reason
 from tests.unit.cli.fake_host import FakeHost
-from tests.unit.core.diagnosis.samples import ID, record, series
+from tests.unit.core.diagnosis.samples import ID, problem, record, series
 
 Sndr = Callable[..., tuple[int, str, str]]
 OTHER = "20260102-030405-bbbbbb"
@@ -91,3 +93,21 @@ def test_without_a_host_the_files_are_read(home: Path, sndr: Sndr) -> None:
     assert sndr("autopsy", "../x")[0] == 4
     assert shelf.ids() == [ID]
     assert sndr("--host", "elsewhere", "autopsy")[0] != 0, "another machine's are not here"
+
+
+def test_a_refused_start_is_told_without_what_a_process_would_have_left() -> None:
+    def told(reason: Reason) -> str:
+        made = record(
+            engine={"ready_at": None, "problem": problem(reason)}, series=(series("ram.used", 1.0, 2.0),)
+        )
+        return "\n".join(record_lines(OpenedAutopsy(record=made, reading=read(made))))
+
+    damaged, no_room = told(Reason.NOT_GGUF), told(Reason.OUT_OF_MEMORY)
+    for said in (damaged, no_room):
+        assert "demo (e) was refused its start" in said
+        assert "Do less." in said
+        assert "The curves" not in said
+        assert "No request" not in said
+        assert "Not measured" not in said
+    assert "What held memory" in no_room
+    assert "What held memory" not in damaged
