@@ -115,6 +115,17 @@ async def test_home_failed_says_what_why_and_what_to_do(stage: Stage) -> None:
     await stage.until(lambda: logs.lines.textCursor().selectedText().endswith("out of memory"))
 
 
+async def test_a_start_that_is_refused_is_kept_among_the_failed_ones(stage: Stage) -> None:
+    page = home(stage)
+    stage.host.refuse["/v1/plans"] = Problem(reason=Reason.MODEL_FILE_MISSING, message="It is cut off.")
+    await stage.until(lambda: page.model.actions.demo_model())
+    page.model.start_demo()
+    await stage.until(lambda: stage.host.sent("POST", "/v1/engines/refused"))
+    await stage.until(lambda: page.model.actions.problem)
+    assert page.model.actions.problem is not None
+    assert page.model.actions.problem.message == "It is cut off."
+
+
 async def test_home_builds_for_what_is_chosen(stage: Stage) -> None:
     page = home(stage)
     assert "sndr engine build llama.cpp" in page.servers.build.toolTip()
