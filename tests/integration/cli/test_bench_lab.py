@@ -133,7 +133,8 @@ def test_the_bundled_model_is_measured_and_kept(monkeypatch: pytest.MonkeyPatch,
         assert not {"model", "engine", "processor"} & {one.name for one in found.differing}
         for one in found.figures:
             assert (one.verdict is None) == ("not judged" in one.words)
-            assert one.verdict is None or one.rounds == 6
+            # An answer that ends early tells no decode, and its round is left out.
+            assert one.rounds <= 6
         assert sndr("bench", "remove", found.b.id)[0] == Exit.OK
         assert sndr("bench", "compare", found.a.id, found.b.id)[0] == Exit.NOT_FOUND
 
