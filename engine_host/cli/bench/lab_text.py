@@ -29,7 +29,7 @@ def comparison_lines(found: LabComparison) -> list[str]:
     """Return a comparison for a terminal."""
     lines = [words.headline(found), *words.sides(found), *words.doubts(found), ""]
     if found.differing:
-        lines += [f"{words.DIFFERING}:", *table(("", "A", "B"), words.differing_rows(found))]
+        lines += [f"{words.DIFFERING}:", *table(("differs", "A", "B"), words.differing_rows(found))]
     else:
         lines.append(words.NOTHING_DIFFERS)
     for part, rows in words.figure_rows(found).items():

@@ -48,6 +48,8 @@ def summary(event: dict[str, Any]) -> str:
             )
         case "models.changed" | "servers.changed" | "routes.changed" | "patches.changed" | "presets.changed":
             return f"the {event['kind'].partition('.')[0]} changed"
+        case "bench.changed":
+            return "the runs of the bench lab changed"
         case "on_demand.changed":
             model = event["model"]
             detail = f"  {event['detail']}" if event.get("detail") else ""
