@@ -2,7 +2,7 @@
 
 usage: python -m engine_host.bench.gpu.prefix_conversations ask MODEL OUT.json [--conversations 200]
                   [--without | --reuse] [--drafts 3] [--blocks 60] [--streams 8] [--max-length 4096] [--eager]
-                  [--kv turboquant_k8v4] [--cache-gib 2] [--longer 1]
+                  [--kv turboquant_k8v4] [--cache-gib 2] [--longer 1] [--gdn-prefill triton]
        python -m engine_host.bench.gpu.prefix_conversations compare WITHOUT.json WITH.json
 
 Each next turn is all before it, the answer and new text. Of six conversations one each is plain, has tool
@@ -123,6 +123,8 @@ class Engine:
             arguments["num_gpu_blocks_override"] = args.blocks
         if args.kv:
             arguments["kv_cache_dtype"] = args.kv
+        if args.gdn_prefill:
+            arguments["gdn_prefill_backend"] = args.gdn_prefill
         if args.cache_gib:
             # Nothing is measured then, so that engines can start side by side.
             arguments |= {
@@ -336,6 +338,7 @@ def main() -> int:
         "--cache-gib", type=float, help="memory of the cache, of which nothing is measured then"
     )
     asking.add_argument("--longer", type=int, default=1)
+    asking.add_argument("--gdn-prefill", help="triton where CUTLASS is not there")
     comparing = parts.add_parser("compare")
     comparing.add_argument("without", type=Path)
     comparing.add_argument("cached", type=Path)
