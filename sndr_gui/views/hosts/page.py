@@ -64,9 +64,14 @@ class HostsView(Page):
     def set_shown(self, shown: bool) -> None:
         self.model.set_shown(shown)
 
+    def step_back(self) -> bool:
+        if self.model.opened is None:
+            return False
+        self.model.open(None)
+        return True
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() == Qt.Key.Key_Escape and self.model.opened is not None:
-            self.model.open(None)
+        if event.key() == Qt.Key.Key_Escape and self.step_back():
             return
         super().keyPressEvent(event)
 

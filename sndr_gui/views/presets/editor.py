@@ -86,14 +86,8 @@ class PresetEditorPane(QWidget):
         super().__init__()
         self.setObjectName("canvas")
         self.model, self.editor = model, model.editor
-        self.back = button(
-            "Presets",
-            self._on_back,
-            kind="flat",
-            icon="chevron-left",
-            hint="Back to the list",
-            shortcut=keys("back to presets"),
-        )
+        self.back = button("Presets", self._on_back, kind="flat", icon="chevron-left")
+        self.back.setToolTip(tip("Back to the list", keys("back")))
         self.back.setAccessibleName("Back to the list of presets")
         self.vary = button("Make a variation", self._on_vary, kind="primary")
         self.save = button(

@@ -101,6 +101,12 @@ class PresetsView(Page):
         if shown:
             self.refresh()
 
+    def step_back(self) -> bool:
+        if not self.model.editor.is_open:
+            return False
+        self.pane.leave()
+        return True
+
     def focus_filter(self) -> None:
         if self.stack.currentWidget() is self.list:
             self.filter.setFocus()

@@ -51,5 +51,9 @@ class Page(QWidget):
     def set_shown(self, shown: bool) -> None:
         """Called when the page comes to the front or leaves it."""
 
+    def step_back(self) -> bool:
+        """Leave what is open on the page; False where nothing is, and Back leads to the page before."""
+        return False
+
     def focus_filter(self) -> None:
         """Put the cursor into the page's filter, where it has one."""

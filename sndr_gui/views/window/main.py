@@ -6,8 +6,8 @@ import base64
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray, QEvent, QSize, Qt, Signal
-from PySide6.QtGui import QCloseEvent, QGuiApplication, QKeySequence, QShortcut
+from PySide6.QtCore import QByteArray, QEvent, QObject, QSize, Qt, Signal
+from PySide6.QtGui import QCloseEvent, QGuiApplication, QKeySequence, QMouseEvent, QShortcut, QShowEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QMainWindow,
@@ -22,6 +22,7 @@ from sndr_gui.kit.settings import SettingsFile, ThemeChoice
 from sndr_gui.kit.shortcuts import keys
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.kit.typed_commands import mark_host
+from sndr_gui.models.window.history import History, Place
 from sndr_gui.models.window.palette import Entry
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.labels import Dot, ElidedLabel, set_text
@@ -49,6 +50,7 @@ _TONES = {
 }
 
 
+_PRESSES = (QEvent.Type.MouseButtonPress, QEvent.Type.MouseButtonDblClick)
 _SIZE, _LEAST = QSize(1280, 820), QSize(900, 600)
 # What a window manager draws around the window; it says so only once the window is shown.
 _FRAME = QSize(8, 40)
@@ -86,6 +88,7 @@ class Window(QMainWindow):
         self._built: dict[tuple[str, str], Page] = {}
         self._front: Page | None = None
         self._current = "home"
+        self._history = History()
         self._was_painted = False
         self._stack = QStackedWidget()
         self._stack.setObjectName("pages")
@@ -116,6 +119,8 @@ class Window(QMainWindow):
         self._shortcut(keys("palette"), self._on_commands)
         for name in ("sheet", "sheet while typing"):
             self._shortcut(keys(name), self._on_sheet)
+        self._shortcut(keys("back"), self.go_back)
+        self._shortcut(keys("forward"), self.go_forward)
         self._shortcut(keys("filter"), self._on_find)
         self._shortcut(keys("close"), self.close)
         page = file.current.page if file.current.page in self.sidebar.buttons else "home"
@@ -234,6 +239,7 @@ class Window(QMainWindow):
             self._stack.removeWidget(page)
             page.deleteLater()
         self._contexts.pop(name, None)
+        self._history.forget(name)
 
     def _add_engine_choice(self, context: PageContext) -> None:
         from sndr_gui.views.engine.choice import EngineChoice
@@ -290,6 +296,30 @@ class Window(QMainWindow):
         self._stack.setCurrentWidget(page)
         page.set_shown(True)
         self.sidebar.mark(name)
+        self._history.visit(Place(self._context.session.host, name))
+
+    def go_back(self) -> None:
+        """Leave what is open on the page, or show the page before."""
+        if self._front is not None and not self._front.step_back():
+            self._page_before()
+
+    def _page_before(self) -> None:
+        self._travel(self._history.back())
+
+    def go_forward(self) -> None:
+        """Show the page that Back came from."""
+        self._travel(self._history.forward())
+
+    def _travel(self, place: Place | None) -> None:
+        if place is None or self._context is None:
+            return
+        self.palette_box.hide()
+        if place.host == self._context.session.host:
+            self.go(place.page)
+            return
+        # Choosing the host shows its page of this name.
+        self._current = place.page
+        self._context.fleet.choose(place.host)
 
     def _on_fold(self) -> None:
         from sndr_gui.models.settings.page import save_window_settings
@@ -321,6 +351,16 @@ class Window(QMainWindow):
         entries.append(
             Entry(self.sidebar.fold.accessibleName(), keys("fold"), self._on_fold, "icons collapse expand")
         )
+        host = self._context.session.host if self._context is not None else ""
+        # Back first leaves what is open on a page; who asks for the page means the page.
+        for way, place, run in (
+            ("back", self._history.before, self._page_before),
+            ("forward", self._history.after, self.go_forward),
+        ):
+            if place is not None:
+                on = f" on {place.host or 'this machine'}" if place.host != host else ""
+                title = f"{way.capitalize()} to {page_entry(place.page).title}{on}"
+                entries.append(Entry(title, keys(way), run, "page visited"))
         entries.append(Entry("Keyboard shortcuts", keys("sheet"), self._on_sheet, "keys help sheet"))
         for title, choice in (
             ("Theme: follow the system", ThemeChoice.SYSTEM),
@@ -380,6 +420,22 @@ class Window(QMainWindow):
             self._was_painted = True
             self.painted.emit()
         return done
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if (shown := self.windowHandle()) is not None:
+            # Before any control, for text and tables keep the buttons at a mouse's side to themselves.
+            shown.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() in _PRESSES and isinstance(event, QMouseEvent):
+            if event.button() == Qt.MouseButton.BackButton:
+                self.go_back()
+                return True
+            if event.button() == Qt.MouseButton.ForwardButton:
+                self.go_forward()
+                return True
+        return False
 
     def closeEvent(self, event: QCloseEvent) -> None:
         event.ignore()

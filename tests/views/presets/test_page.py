@@ -150,3 +150,15 @@ async def test_the_keyboard_opens_and_leaves(stage: Stage) -> None:
     view.pane.yaml.setFocus()
     QTest.keyClick(view.pane.yaml, Qt.Key.Key_Escape)
     assert not view.model.editor.is_open
+
+
+@pytest.mark.usefixtures("catalogue")
+async def test_back_leaves_the_editor_and_then_the_page(stage: Stage) -> None:
+    view = await page(stage)
+    view.table.setFocus()
+    QTest.keyClick(view.table, Qt.Key.Key_Return)
+    await stage.until(lambda: view.model.editor.resolved is not None)
+    stage.window.go_back()
+    assert (view.model.editor.is_open, stage.window.current) == (False, "presets")
+    stage.window.go_back()
+    assert stage.window.current == "home"
