@@ -50,7 +50,10 @@ if _spec is not None and _spec.loader is not None:
     _spec.loader.exec_module(_module)
 '''
 _NEVER_COPIED = {"__pycache__"}
-_MODELS = "vllm.model_executor.models"
+# Model classes lie below the second in vLLM 0.32 and later (the new-style model definitions).
+_MODELS = ("vllm.model_executor.models", "vllm.models")
+# vLLM runs these before it looks at model classes, and they may register others (registry.py there).
+_RUN_BY_PLUGIN = {"general_plugins", "kernels"}
 
 
 @dataclass(frozen=True)
@@ -145,12 +148,13 @@ def _model_infos(version: str, specs: Sequence[dict[str, Any]], files: dict[str,
 
     vLLM imports itself in a process of its own for each architecture that it has not yet looked at
     (model_executor/models/registry.py), which takes as long as a third of a start. Only patches of the models
-    change what it sees, so all other sets share the results.
+    and plug-ins change what it sees, so all other sets share the results.
     """
     touching = [
         spec
         for spec in specs
         if any(one["module"].startswith(_MODELS) for one in (*spec["text"], *spec["rebind"]))
+        or any(hook["point"] in _RUN_BY_PLUGIN for hook in spec["hooks"])
     ]
     name = f"modelinfos-{version}"
     if not touching:
@@ -274,7 +278,7 @@ def _patch_files(patch: LoadedPatch, folder: str) -> dict[str, bytes]:
 def _entry_points(specs: Sequence[dict[str, Any]]) -> str:
     hooks = [(spec["id"], hook) for spec in specs for hook in spec["hooks"]]
     lines: list[str] = []
-    if any(hook["point"] in {"general_plugins", "kernels"} for _, hook in hooks):
+    if any(hook["point"] in _RUN_BY_PLUGIN for _, hook in hooks):
         lines += ["[vllm.general_plugins]", "sndr = sndr_overlay.hooks:register"]
     endpoints = [(patch, hook) for patch, hook in hooks if hook["point"] == "endpoint_plugins"]
     if endpoints:

@@ -75,7 +75,8 @@ class Stage:
         await self.connection.close()
         await self.host.stop()
         self.window.deleteLater()
-        QApplication.processEvents()
+        # Not `processEvents`: what a nested loop was asked to delete later it puts off, and windows pile up.
+        await asyncio.sleep(0)
         assert not self.errors, self.errors
         assert not self.host.faults, self.host.faults
 

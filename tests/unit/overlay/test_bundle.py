@@ -162,6 +162,22 @@ def test_what_vllm_knows_of_its_models_is_shared_by_all_sets_that_leave_them_as_
     assert model_infos(write(tmp_path, again)) != model_infos(patched)
 
 
+@pytest.mark.parametrize("module", ["vllm.models.qwen3", "vllm.models.registry"])
+def test_sets_that_touch_new_style_models_have_model_infos_of_their_own(
+    patch: LoadedPatch, tmp_path: Path, module: str
+) -> None:
+    touching = write_patch(tmp_path / "patches", "of-models", text(module, "a", "b"), "VALUE = 1\n")
+    assert model_infos(write(tmp_path, patch, touching)) != model_infos(write(tmp_path, patch))
+
+
+@pytest.mark.parametrize("point", ["general_plugins", "kernels"])
+def test_sets_with_code_that_vllm_runs_first_have_model_infos_of_their_own(
+    patch: LoadedPatch, tmp_path: Path, point: str
+) -> None:
+    running = write_patch(tmp_path / "patches", "runs-first", hook(point), "def replacement(): ...\n")
+    assert model_infos(write(tmp_path, patch, running)) != model_infos(write(tmp_path, patch))
+
+
 def test_a_folder_that_a_cache_has_of_its_own_stays(patch: LoadedPatch, tmp_path: Path) -> None:
     own = write(tmp_path, patch).cache_root / "modelinfos"
     own.unlink()
