@@ -1,4 +1,4 @@
-"""The entry: the window, or with --engine-host the engine host (which a frozen build needs)."""
+"""The entry: the window."""
 
 import os
 import sys
@@ -9,10 +9,6 @@ from sndr_gui.kit import display
 def main(argv: list[str] | None = None) -> int:
     """Run the window until it is closed; the exit code."""
     arguments = sys.argv[1:] if argv is None else argv
-    if arguments[:1] == ["--engine-host"]:
-        from engine_host.cli import main as host
-
-        return host(arguments[1:])
     from sndr_gui.kit.versions import refusal_here
 
     if (sentence := refusal_here()) is not None:

@@ -7,22 +7,35 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from engine_host.core.dumps import refuse_core_dumps
     from engine_host.core.errors import HostError
     from engine_host.core.outside.files import read_text
     from engine_host.core.paths import Folders
+    from engine_host.core.processes.dumps import refuse_core_dumps
+    from engine_host.core.processes.own_programs import OwnProgram, command_of
     from engine_host.core.rates import decode_rate
     from engine_host.core.sse import DONE, SseMessage
 
-__all__ = ["DONE", "Folders", "HostError", "SseMessage", "decode_rate", "read_text", "refuse_core_dumps"]
+__all__ = [
+    "DONE",
+    "Folders",
+    "HostError",
+    "OwnProgram",
+    "SseMessage",
+    "command_of",
+    "decode_rate",
+    "read_text",
+    "refuse_core_dumps",
+]
 _MODULES = {
     "DONE": "sse",
     "Folders": "paths",
     "HostError": "errors",
+    "OwnProgram": "processes.own_programs",
     "SseMessage": "sse",
+    "command_of": "processes.own_programs",
     "decode_rate": "rates",
     "read_text": "outside.files",
-    "refuse_core_dumps": "dumps",
+    "refuse_core_dumps": "processes.dumps",
 }
 
 

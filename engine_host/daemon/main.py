@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine_host.api.app import control_app
-from engine_host.core.dumps import refuse_core_dumps
 from engine_host.core.event_log import EventLog
 from engine_host.core.log_buffer import LogBuffer
 from engine_host.core.paths import Folders
+from engine_host.core.processes.dumps import refuse_core_dumps
 from engine_host.core.settings import SettingsFile
 from engine_host.daemon import run_folder_watch
 from engine_host.daemon.active_clients import ActiveClients

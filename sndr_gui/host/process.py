@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from engine_host.client import Folders
+from engine_host.client import Folders, OwnProgram, command_of
 from engine_host.client.local_socket import open_local
 
 START_LIMIT = 30.0
@@ -40,19 +40,12 @@ class Address:
     owned: bool
 
 
-def serve_command() -> list[str]:
-    """The command line of a host that ends with this process."""
-    if getattr(sys, "frozen", False):
-        return [sys.executable, "--engine-host", "serve", *_OWNED]
-    return [sys.executable, "-m", "engine_host", "serve", *_OWNED]
-
-
 class HostProcess:
     """The engine host this window talks to."""
 
     def __init__(self, folders: Folders, command: Sequence[str] | None = None) -> None:
         self._folders = folders
-        self._command = list(command or serve_command())
+        self._command = list(command or (*command_of(OwnProgram.SNDR), "serve", *_OWNED))
         # Popen and not asyncio's own: that one kills its process when the loop closes, and a host may stay.
         self._process: subprocess.Popen[bytes] | None = None
         self._one = asyncio.Lock()

@@ -29,7 +29,6 @@ WINDOW = ("host", "models", "views")
 EXCEPTIONS = {
     ("engine_host/cli/serve.py", "engine_host.daemon"): "`sndr serve` is the host",
     ("engine_host/cli/settings.py", "engine_host.operations"): "settings are refused there as a host would",
-    ("sndr_gui/__main__.py", "engine_host.cli"): "a frozen build is one program: --engine-host runs the host",
 }
 STARTS = {f"{package}/__{name}__.py" for package in ("engine_host", "sndr_gui") for name in ("init", "main")}
 

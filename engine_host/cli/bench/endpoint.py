@@ -3,7 +3,6 @@
 import contextlib
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -20,13 +19,13 @@ from engine_host.cli.text.chosen_host import chosen_host
 from engine_host.client.sync import ControlClient
 from engine_host.connect.facts import key_from
 from engine_host.core.errors import HostError
+from engine_host.core.processes.own_programs import OwnProgram, command_of
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.launch.plans import LaunchRequest, StartRequest
 from engine_host.protocol.operations import table as ops
 
-_SCRIPT = "engine_host.bench.endpoint_overhead"
 _NAME = "sndr-bench"
 _STREAMS = (1, 8, 64)
 _ROOM = 512
@@ -115,7 +114,7 @@ def _measured(out: Output, hold: HostHold, name: str, words: list[str]) -> Exit 
         )
     words = [*words, "--endpoint", url.removesuffix("/v1"), "--pid", str(host.pid)]
     done = subprocess.run(
-        [sys.executable, "-m", _SCRIPT, *words],
+        [*command_of(OwnProgram.BENCH_ENDPOINT), *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE if out.as_json else None,
         text=True,
@@ -146,7 +145,7 @@ def _engine(out: Output, hold: HostHold, model: str | None, streams: int, tokens
         if model is None:
             out.note("No engine runs: writing a random model of 0.6 B parameters.")
             path = Path(scratch) / "random.gguf"
-            subprocess.run([sys.executable, "-m", _SCRIPT, "--write", str(path)], check=True)
+            subprocess.run([*command_of(OwnProgram.BENCH_ENDPOINT), "--write", str(path)], check=True)
             model = str(path)
         engine = _started(out, client, model, streams, tokens)
         try:

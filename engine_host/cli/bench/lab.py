@@ -3,7 +3,6 @@
 import os
 import platform
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from typing import IO, Any, TypeVar
 
@@ -24,6 +23,7 @@ from engine_host.connect.facts import key_from
 from engine_host.core.errors import HostError
 from engine_host.core.outside import json_text
 from engine_host.core.paths import Folders
+from engine_host.core.processes.own_programs import OwnProgram, command_of
 from engine_host.protocol.bench.comparison import CompareRuns, LabComparison
 from engine_host.protocol.bench.lab import (
     LabAsk,
@@ -39,7 +39,6 @@ from engine_host.protocol.operations import bench as ops
 
 T = TypeVar("T")
 _CUT_SHORT = {Reason.CANCELLED, Reason.ENGINE_NOT_READY}
-_PROGRAM = "engine_host.bench.lab"
 _PATIENCE = 10.0
 
 
@@ -269,7 +268,7 @@ def _carried_out(asked: LabAsk) -> tuple[dict[str, Any], bool]:
     """Measure in a process of its own; what it said, and True where Ctrl+C cut it short. Raises HostError."""
     # Of a session of its own: Ctrl+C is for this program, which then closes the other's input.
     process = subprocess.Popen(
-        [sys.executable, "-m", _PROGRAM, "run"],
+        [*command_of(OwnProgram.BENCH_LAB), "run"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         start_new_session=True,
@@ -315,7 +314,7 @@ def _write(stdin: IO[bytes], line: bytes) -> None:
 
 def _read(words: Sequence[str]) -> dict[str, Any]:
     done = subprocess.run(
-        [sys.executable, "-m", _PROGRAM, *words],
+        [*command_of(OwnProgram.BENCH_LAB), *words],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         check=False,

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from types import TracebackType
@@ -17,6 +16,7 @@ from engine_host.client.sync import ControlClient, wait_for_host
 from engine_host.client.sync import connected as connected_here
 from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
+from engine_host.core.processes.own_programs import OwnProgram, command_of
 from engine_host.protocol.errors import ErrorAnswer, Fix, Reason
 from engine_host.protocol.operations import table as ops
 
@@ -147,7 +147,7 @@ def _find_or_start(folders: Folders, daemon: bool) -> HostHold:
             raise
     # The answer goes to a file without a name: a daemon may write to it long after this program is gone.
     with tempfile.TemporaryFile() as answer:
-        arguments = [sys.executable, "-m", "engine_host", "serve", "--json"]
+        arguments = [*command_of(OwnProgram.SNDR), "serve", "--json"]
         if not daemon:
             # The lifeline: when this program dies, however, its end of the pipe closes and the host ends.
             arguments += ["--owner-stdin", "--owner", "the command that started it"]

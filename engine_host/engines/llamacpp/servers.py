@@ -5,12 +5,12 @@ import importlib.util
 import os
 import re
 import signal
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from engine_host.core.errors import HostError
+from engine_host.core.processes.own_programs import OwnProgram, command_of
 from engine_host.protocol.engines import ServerInfo
 from engine_host.protocol.errors import Action, Fix, Reason
 from engine_host.protocol.launch.plans import ServerChoice
@@ -18,7 +18,6 @@ from engine_host.protocol.launch.plans import ServerChoice
 PROBE_SECONDS = 20.0
 # Far above any help text; a program that prints for ever must not fill the memory.
 PROBE_BYTES = 4 << 20
-PREBUILT_MODULE = "engine_host.engines.llamacpp.prebuilt_server"
 TAIL_LINES = 20
 
 # ggml's own types; anything else that a server offers comes from that server's fork.
@@ -120,10 +119,7 @@ def prebuilt_command() -> ServerCommand | None:
     )
     if not libraries:
         return None
-    # A frozen program has no `-m`: its own entry point takes the module's place.
-    frozen = getattr(sys, "frozen", False)
-    argv = (sys.executable, "--prebuilt-llama-server") if frozen else (sys.executable, "-m", PREBUILT_MODULE)
-    return ServerCommand(ServerChoice.PREBUILT, argv, libraries[0])
+    return ServerCommand(ServerChoice.PREBUILT, command_of(OwnProgram.LLAMA_SERVER), libraries[0])
 
 
 def built_command(folder: Path) -> ServerCommand | None:

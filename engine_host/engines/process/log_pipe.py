@@ -8,13 +8,13 @@ import os
 import select
 import stat
 import subprocess
-import sys
 import time
 from collections.abc import Collection
 from pathlib import Path
 
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
+from engine_host.core.processes.own_programs import OwnProgram, command_of
 from engine_host.engines.process import log_writer
 from engine_host.engines.process.reaper_main import OWNER_VARIABLE
 from engine_host.engines.served_lines import ServedLines
@@ -174,8 +174,7 @@ class LogPipe:
         try:
             with os.fdopen(giving, "wb") as file:
                 file.write(self._served.written())
-            command = [sys.executable, "-I", "-S", str(log_writer.__file__)]
-            command += [str(self.path), str(LARGEST_LOG), str(rules)]
+            command = [*command_of(OwnProgram.LOG_WRITER), str(self.path), str(LARGEST_LOG), str(rules)]
             self._writer = subprocess.Popen(
                 command + (["withhold"] if self._withhold else []),
                 stdin=self._reading,

@@ -6,11 +6,11 @@ import json
 import logging
 import os
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import IO
 
+from engine_host.core.processes.own_programs import OwnProgram, command_of
 from engine_host.engines.process import reaper_main
 
 _log = logging.getLogger(__name__)
@@ -89,7 +89,7 @@ class Reaper:
         for path in self._files:
             self._write({"file": str(path)})
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(reaper_main.__file__)],
+            command_of(OwnProgram.REAPER),
             stdin=reading,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

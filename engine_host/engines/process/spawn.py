@@ -7,7 +7,6 @@ import logging
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,8 @@ from pathlib import Path
 import psutil
 
 from engine_host.core.errors import HostError
-from engine_host.engines.process import owned_exec, reaper_main
+from engine_host.core.processes.own_programs import OwnProgram, command_of
+from engine_host.engines.process import reaper_main
 from engine_host.engines.process.log_pipe import LogPipe
 from engine_host.engines.process.log_reader import CHUNK, LogReader
 from engine_host.engines.process.reaper_main import start_ticks
@@ -79,7 +79,7 @@ class EngineProcess:
         if keep:
             without = (*without, reaper_main.OWNER_VARIABLE)
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(without)}
-        command = [sys.executable, "-I", "-S", str(owned_exec.__file__), str(owner), "--", *argv]
+        command = [*command_of(OwnProgram.OWNED), str(owner), "--", *argv]
         try:
             child = subprocess.Popen(
                 command,

@@ -17,6 +17,7 @@ import uv
 
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
+from engine_host.core.processes.own_programs import is_frozen
 from engine_host.engines.process.tool import ToolError, run_tool
 from engine_host.engines.vllm.environment_folder import (
     RECORD,
@@ -245,7 +246,7 @@ async def _interpreter(request: InstallRequest) -> str:
     """The CPython that the lock is for: our own, or one of this machine; none is ever downloaded unasked."""
     own = f"{sys.version_info.major}.{sys.version_info.minor}"
     # A frozen program has no interpreter of its own.
-    if own == PYTHON and not getattr(sys, "frozen", False):
+    if own == PYTHON and not is_frozen():
         return sys.executable
     finder = _uv()
     with _log(request.log) as log:

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import os
 import platform
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,6 +19,7 @@ from engine_host.core.jobs import JobControl, JobRunner
 from engine_host.core.log_buffer import LogBuffer
 from engine_host.core.outside import json_text
 from engine_host.core.paths import Folders
+from engine_host.core.processes.own_programs import OwnProgram, command_of
 from engine_host.operations.performs import performs
 from engine_host.protocol.bench.comparison import CompareRuns, LabComparison
 from engine_host.protocol.bench.lab import (
@@ -142,9 +142,7 @@ class BenchOperations:
         control.step(1, len(parts), parts[0].name, "the first warm-up", 0.0)
         environment = {name: value for name, value in os.environ.items() if name != _OF_ADDRESSES}
         process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "engine_host.bench.lab",
+            *command_of(OwnProgram.BENCH_LAB),
             "run",
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,

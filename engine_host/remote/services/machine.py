@@ -1,14 +1,12 @@
 """The machine of a service: another one over its connection, or this one, asked in just the same way."""
 
-import os
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
+from engine_host.core.processes.own_programs import OwnProgram, command_of
 from engine_host.protocol.errors import Reason
 from engine_host.remote.install.machine import SHARED, Answer, Machine, Steps, do_step, modules_in
-from engine_host.remote.run import Feed, RemoteOutcome, RemoteScript, Take, fed, run_over
+from engine_host.remote.run import Feed, Interpreter, RemoteOutcome, RemoteScript, Take, fed, run_over
 
 _DAYS = 3 * 86400.0
 STEPS = Steps(
@@ -45,9 +43,7 @@ class ThisMachine:
     """Runs our programs on this machine, as it would over there."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        # The shell's words name python3, which is not on every PATH; ours is one.
-        path = os.pathsep.join((environment.get("PATH", os.defpath), str(Path(sys.executable).parent)))
-        self._environment = {**environment, "PATH": path}
+        self._environment = environment
 
     async def run(
         self,
@@ -71,5 +67,7 @@ class ThisMachine:
         take: Take | None = None,
     ) -> RemoteOutcome:
         """Run one with `feed` writing its standard input."""
-        argv = ("/bin/sh", "-c", script.interpreter.value)
+        # Not by the words for over there: they name python3, which not every machine has.
+        python = script.interpreter is Interpreter.PYTHON
+        argv = command_of(OwnProgram.FED_SCRIPT) if python else ("/bin/sh", "-c", script.interpreter.value)
         return await run_over(argv, self._environment, feed, seconds, most, take)

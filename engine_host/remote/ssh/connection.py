@@ -5,7 +5,6 @@ import contextlib
 import logging
 import os
 import shlex
-import sys
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from pathlib import Path
 
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError, defect
-from engine_host.engines.process import owned_exec
+from engine_host.core.processes.own_programs import OwnProgram, command_of
 from engine_host.engines.process.reaper import Reaper
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.remote.hosts import RemoteHostState, is_address
@@ -228,7 +227,7 @@ class Connection:
             self.host.destination, self.folder.ssh, self.folder.config, effective, address
         )
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-I", "-S", str(owned_exec.__file__), str(os.getpid()), "--"),
+            *(*command_of(OwnProgram.OWNED), str(os.getpid()), "--"),
             *argv,
             env=environment,
             stdin=asyncio.subprocess.DEVNULL,

@@ -5,7 +5,7 @@ import contextlib
 import json
 import re
 import secrets
-import sys
+import shlex
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,9 +15,9 @@ from engine_host.core import atomic_file
 from engine_host.core.bounds.cut_text import cut_text
 from engine_host.core.errors import HostError
 from engine_host.core.outside import json_text
+from engine_host.core.processes.own_programs import OwnProgram, command_of
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.remote.hosts import AnswerSshQuestion, SshQuestion, SshQuestionKind
-from engine_host.remote.ssh import askpass_main
 
 _LARGEST = 64 << 10
 _LONGEST_TEXT = 4_000
@@ -30,8 +30,8 @@ _HOST_KEY = re.compile(
 _FINGERPRINT = re.compile(r"^(\S+) key fingerprint is ([A-Za-z0-9]+:[A-Za-z0-9+/=:]+)\.?$", re.MULTILINE)
 _PASSPHRASE = re.compile(r"^(Enter passphrase for |Enter PIN for )")
 _PASSWORD = re.compile(r"password: ?$", re.IGNORECASE)
-# Started by ssh, which takes a program and no arguments; all that differs is in the environment.
-_PROGRAM = '#!/bin/sh\nexec "$SNDR_ASKPASS_PYTHON" -I -S "$SNDR_ASKPASS_SCRIPT" "$1"\n'
+# Started by ssh, which takes a program and no arguments; what differs by attempt is in the environment.
+_PROGRAM = '#!/bin/sh\nexec {} "$1"\n'
 
 
 @dataclass
@@ -81,12 +81,11 @@ class QuestionDesk:
             "SSH_ASKPASS_REQUIRE": "force",
             "SNDR_ASKPASS_SOCKET": str(self.socket),
             "SNDR_ASKPASS_ATTEMPT": attempt.id,
-            "SNDR_ASKPASS_PYTHON": sys.executable,
-            "SNDR_ASKPASS_SCRIPT": str(askpass_main.__file__),
         }
 
     async def _open(self) -> None:
-        await asyncio.to_thread(atomic_file.write, self._program, _PROGRAM, 0o700)
+        program = _PROGRAM.format(shlex.join(command_of(OwnProgram.ASKPASS)))
+        await asyncio.to_thread(atomic_file.write, self._program, program, 0o700)
         with contextlib.suppress(OSError):
             self.socket.unlink()
         # The host's umask makes it this user's alone.

@@ -15,7 +15,7 @@ from engine_host.client.address import RemoteAddress
 from engine_host.client.sync import ControlClient, wait_for_host
 from engine_host.core.package_data import resources
 from engine_host.core.paths import Folders
-from engine_host.engines.llamacpp.servers import PREBUILT_MODULE
+from engine_host.core.processes.own_programs import OwnProgram
 from engine_host.protocol.endpoint.connect import EndpointModel
 from engine_host.protocol.endpoint.requests import RequestQuery
 from engine_host.protocol.engines import RequestState
@@ -144,7 +144,7 @@ def test_an_engine_that_runs_there_already_answers_without_a_host_of_ours(machin
     port, there = free_port(), free_port()
     words = (
         "-m",
-        PREBUILT_MODULE,
+        OwnProgram.LLAMA_SERVER,
         "-m",
         str(DEMO),
         "--host",

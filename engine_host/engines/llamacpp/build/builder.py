@@ -20,6 +20,7 @@ import platformdirs
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
 from engine_host.engines.llamacpp.build.install import install_wheel, installed_build, verify_build
+from engine_host.engines.llamacpp.build.interpreter import build_python
 from engine_host.engines.llamacpp.build.toolchain import (
     NEEDED_BYTES,
     Toolchain,
@@ -70,7 +71,6 @@ class BuildRequest:
     architectures: tuple[str, ...] = ()
     keep_build: bool = False
     patches: tuple[Path, ...] = field(default_factory=patch_files)
-    python: str = sys.executable
 
     @property
     def engines(self) -> Path:
@@ -174,9 +174,10 @@ async def _wheel(
     ready = work / "patched"
     log_path.parent.mkdir(parents=True, exist_ok=True)
     try:
+        python = await asyncio.to_thread(build_python)
         with log_path.open("w", encoding="utf-8") as log:
             steps.begin("Download source")
-            tools = await prepare_tools(request.cache, request.python, toolchain, log)
+            tools = await prepare_tools(request.cache, python, toolchain, log)
             sdist = await download_source(request.cache, tools, log, steps.report)
             if not (request.keep_build and ready.is_file()):
                 await asyncio.to_thread(shutil.rmtree, work, ignore_errors=True)
