@@ -249,7 +249,7 @@ def test_a_slow_reader_gets_all_of_its_answer(world: Any, scripts: Any) -> None:
     async def go() -> None:
         script = Finished(scripts, 1 << 20)
         async with (
-            world(script, slots=1, stall=0.4) as served,
+            world(script, slots=1, stall=1.0) as served,
             stuck_client(served.url, script, close=True) as slow,
         ):
             slow.setblocking(False)
@@ -257,7 +257,7 @@ def test_a_slow_reader_gets_all_of_its_answer(world: Any, scripts: Any) -> None:
             async with asyncio.timeout(PATIENCE):
                 while part := await loop.sock_recv(slow, 48 << 10):
                     read += part
-                    await asyncio.sleep(0.05)
+                    await asyncio.sleep(0.1)
             assert read.endswith(b"data: [DONE]\n\n\r\n0\r\n\r\n")
             assert read.count(b"x" * (16 << 10)) == 64
             assert [one.state for one in served.gateway.request_log.requests()] == [RequestState.DONE]
