@@ -40,7 +40,8 @@ _LARGEST_AUTOPSY = 8 << 20
 
 def versions() -> dict[str, Any]:
     """Return the versions of this program, its Python, the system, the driver and the packages."""
-    packages = {str(one.name): one.version for one in importlib.metadata.distributions() if one.name}
+    # A version with four numbers looks like an address where nothing says what it is of.
+    packages = {f"{one.name}=={one.version}" for one in importlib.metadata.distributions() if one.name}
     try:
         driver: str | None = files.read_text(_DRIVER, 1 << 16).strip()
     except (OSError, UnicodeDecodeError):
@@ -53,7 +54,7 @@ def versions() -> dict[str, Any]:
         "libc": " ".join(platform.libc_ver()),
         "distribution": _distribution(),
         "nvidia_driver": driver,
-        "packages": dict(sorted(packages.items())),
+        "packages": sorted(packages),
     }
 
 

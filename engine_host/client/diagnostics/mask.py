@@ -2,81 +2,201 @@
 
 import contextlib
 import getpass
-import ipaddress
+import json
 import os
 import platform
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
+from engine_host.client.diagnostics.network_addresses import is_address, without_addresses
+from engine_host.client.diagnostics.secret_rows import without_secrets
 from engine_host.core.outside.secret_texts import HIDDEN, redacted
 from engine_host.core.visible import visible
 
-_SHORTEST_SECRET = 8
-_SHORTEST_NAME = 3
+_SHORTEST_SECRET = 6
+_SHORTEST_NAME = 2
 # Accounts and machines that many have: their names tell of nobody, and are words of every log.
 _GENERAL = frozenset(
     {
-        *("root", "user", "users", "admin", "nobody", "ubuntu", "debian", "fedora", "arch", "runner"),
-        *("home", "local", "localhost", "host", "linux", "server", "build", "docker", "podman", "python"),
-        *("sndr", "vllm", "llama", "cuda", "gpu", "cpu", "model", "models"),
+        *("root", "user", "users", "admin", "nobody", "ubuntu", "debian", "fedora", "arch", "runner", "git"),
+        *(
+            "home",
+            "local",
+            "localhost",
+            "host",
+            "hosts",
+            "linux",
+            "server",
+            "build",
+            "docker",
+            "podman",
+            "python",
+        ),
+        *(
+            "sndr",
+            "vllm",
+            "llama",
+            "cuda",
+            "gpu",
+            "cpu",
+            "model",
+            "models",
+            "ec2-user",
+            "github.com",
+            "gitlab.com",
+        ),
+        *(
+            "huggingface.co",
+            "api",
+            "www",
+            "http",
+            "https",
+            "ssh",
+            "openai",
+            "example",
+            "endpoint",
+            "engine",
+            "*",
+        ),
     }
 )
+# Words of every log that people and machines are named after: taken out where they are a part of a path.
+_WORDS = frozenset(
+    {
+        *(
+            "max",
+            "min",
+            "ray",
+            "art",
+            "mark",
+            "will",
+            "bill",
+            "page",
+            "trace",
+            "grant",
+            "chase",
+            "rob",
+            "pat",
+            "sky",
+        ),
+        *(
+            "data",
+            "cache",
+            "log",
+            "logs",
+            "state",
+            "plan",
+            "start",
+            "name",
+            "base",
+            "core",
+            "main",
+            "dev",
+            "ops",
+            "ai",
+        ),
+        *(
+            "key",
+            "token",
+            "test",
+            "tests",
+            "work",
+            "ml",
+            "llm",
+            "run",
+            "bench",
+            "file",
+            "files",
+            "node",
+            "box",
+            "web",
+        ),
+        *(
+            "proxy",
+            "router",
+            "gateway",
+            "cloud",
+            "remote",
+            "desktop",
+            "laptop",
+            "workstation",
+            "nvidia",
+            "amd",
+            "intel",
+        ),
+        *(
+            "id",
+            "is",
+            "in",
+            "on",
+            "at",
+            "to",
+            "of",
+            "or",
+            "no",
+            "it",
+            "by",
+            "we",
+            "my",
+            "me",
+            "us",
+            "io",
+            "so",
+            "mb",
+            "gb",
+        ),
+        *(
+            "qwen",
+            "gemma",
+            "phi",
+            "mistral",
+            "torch",
+            "triton",
+            "time",
+            "list",
+            "open",
+            "read",
+            "write",
+            "type",
+            "ready",
+        ),
+    }
+)
+# Of names in a joined spelling the parts that make a secret of it: apiKey, PGPASSWORD, hf-token.
 _SECRET_NAME = re.compile(
-    r"(?:^|[^a-z])(?:api[-_]?)?(?:keys?|token|secret|credentials?|authorization|cookie|signature)$"
-    r"|pass(?:word|wd|phrase)",
+    r"(?:^|[^a-z]|api|auth|access|refresh|session|secret|private|bearer|hf|client|account|csrf|id|user|admin|my)"
+    r"(?:keys?|token|secrets?|credentials?|authorization|cookies?|signature|auth)$"
+    r"|pass(?:word|wd|phrase|code)|(?:^|_)pass$|(?:^|_)pwd$|session[-_]?id$|cookie",
     re.IGNORECASE,
 )
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SECRET_FLAG = re.compile(
-    r"--?(?:[a-z0-9]{1,20}[-_]){0,4}(?:key|token|secret|password|passphrase)|-hft", re.IGNORECASE
+    r"--?(?:[a-z0-9]{1,20}[-_]){0,4}(?:key|token|secret|password|passphrase|credentials?|auth)|-hft",
+    re.IGNORECASE,
 )
 # A colour before a key would hide where the key begins.
 _TERMINAL = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]{0,100}[ -/]{0,10}[@-~]|\x1b[\]PX^_][^\x07\x1b\n]{0,4000}(?:\x07|\x1b\\)?"
 )
-# A report errs on the other side than what is shown of a request: what may be a secret is taken out.
-_MORE_SECRETS = (
-    (re.compile(r"(?<=\\[nrt])(?:sk-|hf_|sndr-|gh[oprsu]_)[A-Za-z0-9_-]{8,}"), HIDDEN),
-    (
-        re.compile(
-            r"((?<![\w-])--?(?:[a-z0-9]{1,20}[-_]){0,4}(?:key|token|secret|password|passphrase)"
-            r"[\"']?[\s=,]{1,3}[\"']?)(?!-)[^\s\"',]{4,}",
-            re.IGNORECASE,
-        ),
-        rf"\1{HIDDEN}",
-    ),
-    (
-        re.compile(
-            r"((?:key|token|secret|password|credential)s?\\?[\"']?\s?[:=]\s?)[\[(](?=\s?\\?[\"'])[^\])\n]{4,4000}[\])]",
-            re.IGNORECASE,
-        ),
-        rf"\1{HIDDEN}",
-    ),
-    (
-        re.compile(
-            r"(authorization\\?[\"']?\s{0,3}[:=]\s{0,3}\\?[\"']?(?:(?:basic|bearer|token|digest)\s{1,3})?)"
-            r"[^\s\"',\\]{6,}",
-            re.IGNORECASE,
-        ),
-        rf"\1{HIDDEN}",
-    ),
-    (
-        re.compile(
-            r"([?&;](?:key|sig|signature|token|auth|code|secret|password)=)[^&\s\"'#]+", re.IGNORECASE
-        ),
-        rf"\1{HIDDEN}",
-    ),
-    (re.compile(r"(://)[^\s/@\"'<>]{1,300}@"), rf"\1{HIDDEN}@"),
-)
 _KEY_END = re.compile(r"-----END [A-Z0-9 ]{0,30}PRIVATE KEY")
-_KEY_LINE = re.compile(r"[A-Za-z0-9+/=]{16,}\s*$")
-_OTHER_HOMES = re.compile(r"(/(?:home|Users)/)(?!\[)[^/\s\"':,;<>|\\)\]}]+")
+_KEY_LINE = re.compile(r"[A-Za-z0-9+/=]{16,}\s*\Z")
+_LONGEST_KEY_LINE = 120
+_OTHER_HOMES = re.compile(r"([/\\](?:home|Users|media)(?:/|\\{1,2}))(?!\[)[^/\s\"':,;<>|\\)\]}]+")
 _AT = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-][\w.-]{0,252}")
-_V4 = re.compile(r"(?<![\w.])(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?!\.?\w)")
-_V6 = re.compile(r"(?<![\w:.])(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?![\w:])")
-_CARD = re.compile(r"(?<![\w:])(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}(?![\w:])")
 _GPU = re.compile(r"(?:GPU|MIG)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+# By the key of a machine it can be looked up who it is. The sum of a file has other letters.
+_FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}(?![A-Za-z0-9+/])")
+_PLACE = re.compile(
+    r"(?:[a-z][a-z0-9+.-]{0,20}://)?(?:(?P<user>[^\s/@]{1,300})@)?(?:\[(?P<v6>[^\]\s]{1,100})\]|(?P<place>[^\s/:@]{1,253}))"
+    r"(?::\d{1,5})?(?:[/?#].*)?",
+    re.IGNORECASE,
+)
+_SHORT = 300
+_MOST_SEEN = 20_000
 
 
 class Mask:
@@ -91,14 +211,19 @@ class Mask:
         secrets: Iterable[str] = (),
     ) -> None:
         self._home = re.compile(rf"{re.escape(home.rstrip('/'))}(?![\w.-])") if len(home) > 1 else None
-        self._secrets = sorted(
-            {one for one in secrets if len(one) >= _SHORTEST_SECRET}, key=len, reverse=True
-        )
-        self._users = _words(users)
+        self._secrets: list[str] = []
+        self._user_names: set[str] = set()
+        self._users: re.Pattern[str] | None = None
         self._host_names: set[str] = set()
         self._hosts: re.Pattern[str] | None = None
-        self._numbers: dict[str, dict[str, int]] = {"address": {}, "GPU": {}}
+        self._variable_names: set[str] = set()
+        self._variables: re.Pattern[str] | None = None
+        self._numbers: dict[str, dict[str, int]] = {"address": {}, "GPU": {}, "fingerprint": {}}
+        # Most texts of a report are names of fields and stand in it a thousand times.
+        self._seen: dict[tuple[str, str], str] = {}
+        self.know_users(users)
         self.know_hosts(hosts)
+        self.know_secrets(secrets)
 
     @classmethod
     def of_this_machine(cls, secrets: Iterable[str] = ()) -> "Mask":
@@ -110,7 +235,7 @@ class Mask:
         home = str(Path.home())
         if Path(home).parent.name in {"home", "Users"}:
             names.append(Path(home).name)
-        named = (value for name, value in os.environ.items() if _SECRET_NAME.search(name))
+        named = (value for name, value in os.environ.items() if is_secret_name(name))
         return cls(
             home=home,
             users=[*names, *_full_names()],
@@ -119,24 +244,79 @@ class Mask:
         )
 
     def know_hosts(self, names: Iterable[str]) -> None:
-        """Take out these machines' names from now on, each also by its first part."""
-        for name in names:
-            place = name.rpartition("@")[2].removeprefix("ssh://")
-            self._host_names |= {place, place.partition(".")[0]} if not _V4.fullmatch(place) else set()
-        self._hosts = _words(self._host_names)
+        """Take out these machines' names: each as it is, its first part, and who logs in there.
 
-    def text(self, text: str) -> str:
-        """Return a text that steers no terminal, without secrets, names and addresses."""
+        A name is also a destination of ssh, or an address with a scheme, of which the path is no part.
+        """
+        found: set[str] = set()
+        users: set[str] = set()
+        for name in names:
+            if (parts := _PLACE.fullmatch(name.strip())) is None:
+                continue
+            users.add((parts["user"] or "").partition(":")[0])
+            place = parts["v6"] or parts["place"] or ""
+            if not is_address(place) and place.lower() not in _GENERAL:
+                found |= {place, place.partition(".")[0]}
+        self.know_users(users)
+        if not found <= self._host_names:
+            self._host_names |= found
+            self._hosts = _words(self._host_names)
+            self._seen.clear()
+
+    def know_users(self, names: Iterable[str]) -> None:
+        """Take out these people's names."""
+        found = set(names)
+        if not found <= self._user_names:
+            self._user_names |= found
+            self._users = _words(self._user_names)
+            self._seen.clear()
+
+    def know_secrets(self, secrets: Iterable[str]) -> None:
+        """Take out these texts, wherever they stand; one of a few letters would be a part of other words."""
+        found = {
+            written
+            for one in secrets
+            if len(one.strip()) >= _SHORTEST_SECRET
+            for written in (one, one.strip(), json.dumps(one)[1:-1], shlex.quote(one), quote(one, safe=""))
+        }
+        # The longest first: one may be a part of another.
+        self._secrets = sorted({*self._secrets, *found}, key=len, reverse=True)
+        self._seen.clear()
+
+    def know_variables(self, names: Iterable[str]) -> None:
+        """Hide the values of these variables of the environment, where they stand beside their names."""
+        self._variable_names |= {name for name in names if name}
+        if self._variable_names:
+            named = "|".join(map(re.escape, sorted(self._variable_names, key=len, reverse=True)))
+            self._variables = re.compile(
+                rf"((?<![A-Za-z0-9_])(?:{named})\\?[\"']?(?:=|:\s?)\\?)(?:\"[^\"\n]*\"?|'[^'\n]*'?|[^\s\"']+)"
+            )
+            self._seen.clear()
+
+    def text(self, text: str, name: str = "") -> str:
+        """Return a text that steers no terminal, without secrets, names and addresses.
+
+        `name` is that of its field, which may tell a version from an address.
+        """
+        if len(text) > _SHORT:
+            return self._masked(text, name)
+        shown = self._seen.get((text, name))
+        if shown is None:
+            if len(self._seen) > _MOST_SEEN:
+                self._seen.clear()
+            shown = self._seen[text, name] = self._masked(text, name)
+        return shown
+
+    def _masked(self, text: str, name: str) -> str:
         text = visible(_TERMINAL.sub("", text).replace("\r\n", "\n"))
         for secret in self._secrets:
             text = text.replace(secret, HIDDEN)
-        text = _without_cut_keys(redacted(text))
-        for pattern, instead in _MORE_SECRETS:
-            text = pattern.sub(instead, text)
-        text = _GPU.sub(lambda found: self._numbered("GPU", found[0]), text)
-        text = _AT.sub(lambda found: self._numbered("address", found[0]), text)
-        for pattern in (_V4, _CARD, _V6):
-            text = pattern.sub(lambda found: self._address(found[0]), text)
+        if self._variables is not None:
+            text = self._variables.sub(rf"\1{HIDDEN}", text)
+        # The rows take whole values, of which the other one takes the first word.
+        text = _without_cut_keys(redacted(without_secrets(text)))
+        text = _FINGERPRINT.sub(lambda found: self._numbered("fingerprint", found[0]), text)
+        text = "\n".join(self._without_addresses(line, name) for line in text.split("\n"))
         if self._home is not None:
             text = self._home.sub("~", text)
         text = _OTHER_HOMES.sub(r"\1[user]", text)
@@ -144,10 +324,21 @@ class Mask:
             text = self._users.sub("[user]", text)
         return text if self._hosts is None else self._hosts.sub("[host]", text)
 
+    def _without_addresses(self, line: str, name: str) -> str:
+        if "-" in line:
+            line = _GPU.sub(lambda found: self._numbered("GPU", found[0]), line)
+        if "@" in line:
+            line = _AT.sub(lambda found: self._numbered("address", found[0]), line)
+        return without_addresses(line, lambda found: self._numbered("address", found), name)
+
     def value(self, value: Any, name: str = "") -> Any:
-        """Return a value of JSON the same way; a text whose name is that of a secret is hidden as a whole."""
+        """Return a value of JSON the same way; what has the name of a secret is hidden as a whole."""
+        if value is None or isinstance(value, bool):
+            return value
+        if name and (name in self._variable_names or is_secret_name(name)):
+            return HIDDEN if value not in ("", [], (), {}) else value
         if isinstance(value, str):
-            return HIDDEN if value and _SECRET_NAME.search(name) else self.text(value)
+            return self.text(value, name)
         if isinstance(value, Mapping):
             return self._object(value)
         if isinstance(value, list | tuple):
@@ -155,38 +346,39 @@ class Mask:
         return value
 
     def _object(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        told = value.get("name")
+        told = next(
+            (value[one] for one in ("name", "key", "variable") if isinstance(value.get(one), str)), None
+        )
         found: dict[str, Any] = {}
         for key, one in value.items():
             shown = self.text(str(key))
             while shown in found:
                 shown += "'"
-            named = told if key == "value" and isinstance(told, str) else str(key)
-            found[shown] = self.value(one, named)
+            found[shown] = self.value(one, told if key == "value" and told is not None else str(key))
         return found
 
-    def _list(self, values: Iterable[Any], name: str) -> list[Any]:
+    def _list(self, values: list[Any] | tuple[Any, ...], name: str) -> list[Any]:
         found: list[Any] = []
+        # Of a header its name and its value.
         follows = False
+        pair = len(values) == 2
         for one in values:
             # Words of a command line: the one after --api-key is the key.
             found.append(HIDDEN if follows and isinstance(one, str) else self.value(one, name))
-            follows = isinstance(one, str) and _SECRET_FLAG.fullmatch(one) is not None
+            follows = isinstance(one, str) and (
+                _SECRET_FLAG.fullmatch(one) is not None or (pair and not found[1:] and is_secret_name(one))
+            )
         return found
-
-    def _address(self, text: str) -> str:
-        if _CARD.fullmatch(text):
-            return self._numbered("address", text)
-        try:
-            address = ipaddress.ip_address(text)
-        except ValueError:
-            return text  # A time of day, or a version.
-        return text if address.is_loopback or address.is_unspecified else self._numbered("address", text)
 
     def _numbered(self, kind: str, text: str) -> str:
         """Return what stands for a text, so that two of them can be told apart and one be followed."""
         known = self._numbers[kind]
         return f"[{kind} {known.setdefault(text.lower(), len(known) + 1)}]"
+
+
+def is_secret_name(name: str) -> bool:
+    """Return True for a name of a field or a variable whose value is nobody else's."""
+    return _SECRET_NAME.search(_CAMEL.sub("_", name)) is not None
 
 
 def _words(names: Iterable[str]) -> re.Pattern[str] | None:
@@ -198,7 +390,11 @@ def _words(names: Iterable[str]) -> re.Pattern[str] | None:
     )
     if not kept:
         return None
-    return re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(map(re.escape, kept))})(?![A-Za-z0-9])", re.IGNORECASE)
+    plain = "|".join(re.escape(one) for one in kept if one.lower() not in _WORDS)
+    parts = "|".join(re.escape(one) for one in kept if one.lower() in _WORDS)
+    found = [rf"(?<![A-Za-z0-9])(?:{plain})(?![A-Za-z0-9])"] if plain else []
+    found += [rf"(?<=/)(?:{parts})(?![\w.-])"] if parts else []
+    return re.compile("|".join(found), re.IGNORECASE)
 
 
 def _full_names() -> list[str]:
@@ -219,7 +415,8 @@ def _without_cut_keys(text: str) -> str:
     for number, line in enumerate(lines):
         if _KEY_END.search(line) and HIDDEN not in line:
             before = number - 1
-            while before >= 0 and _KEY_LINE.search(lines[before]):
+            # Of a longer line the end alone is looked at.
+            while before >= 0 and _KEY_LINE.search(lines[before][-_LONGEST_KEY_LINE:]):
                 lines[before] = HIDDEN
                 before -= 1
     return "\n".join(lines)

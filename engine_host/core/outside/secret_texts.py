@@ -2,15 +2,15 @@
 
 import re
 
+from engine_host.core.outside.key_forms import KEY_FORMS
+
 HIDDEN = "[redacted]"
-# Texts come from outside and may be megabytes: no pattern looks twice at what it passed in vain.
+# Texts come from outside and may be megabytes: no pattern looks twice at what it passed in vain. In JSON and
+# in addresses the letter before a key may be the end of what stands for another (`\\n`, `\\u003d`, `%3D`).
 _SECRET = re.compile(
-    r"(?<![A-Za-z0-9])(?:"
-    r"sk-[A-Za-z0-9_-]{8,}"
-    r"|sndr-[A-Za-z0-9_-]{30,}"
-    r"|(?:gh[oprsu]_|github_pat_|glpat-|hf_|xox[abpr]-|AIza)[A-Za-z0-9_-]{16,}"
-    r"|AKIA[A-Z0-9]{16}"
-    r")"
+    r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%[0-9A-Fa-f]{2}))(?:"
+    + "|".join(form.pattern for form in KEY_FORMS)
+    + ")"
 )
 # What begins as a JSON Web Token and is none is passed as a whole: another may not begin inside it.
 _WEB_TOKEN = re.compile(r"(?<![A-Za-z0-9])eyJ[A-Za-z0-9_-]{8,}+(\.[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+)?")
@@ -22,10 +22,11 @@ _FIELD = re.compile(
 )
 
 # As files of variables and commands have it, which agents read out: NAME_TOKEN=value, password: 'value'.
-# A call is none (`token = next(tokens)`), and `"token": "word"` is what engines say of log probabilities.
+# None is a call (`token = next(tokens)`), a token of a vocabulary (`EOS token = 151645`), nor
+# `"token": "word"`, which engines say of log probabilities.
 _ASSIGNED = re.compile(
     r"((?:(?:passw(?:or)?d|secret(?:[-_]access)?(?:[-_]key)?|api[-_]?key|access[-_]?key|private[-_]?key)"
-    r"\\*[\"']?\s?[:=]|token\\*[\"']?\s?=)\s?\\*[\"']?)"
+    r"\\*[\"']?\s?[:=]|token\\*[\"']?\s?=(?!\s?\d{1,7}(?!\w)))\s?\\*[\"']?)"
     r"(?![A-Za-z_][\w.]{0,100}\()(?![$(<{\[])[^\s\"'\\]{6,}",
     re.IGNORECASE,
 )

@@ -51,6 +51,7 @@ class Diagnosis(Page):
     `not_measured` names what could not be judged, because nothing measures it on this machine or engine.
     """
 
+    seq: int
     seconds: float
     busy: dict[str, float]
     causes: tuple[SlowCause, ...]

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from engine_host.protocol.base import Command, Page, Query, Seconds, Wire
+from engine_host.protocol.base import Command, Query, Seconds, Wire
 from engine_host.protocol.launch.deploy import GpuUuid
 from engine_host.protocol.launch.plans import Finding, LaunchRequest
 from engine_host.protocol.remote.install import PlannedChange
@@ -84,7 +84,7 @@ class Service(Wire):
     watchdog: str | None = None
 
 
-class ServicePage(Page):
+class ServicePage(Wire):
     """The services of a machine, ours first; `read_at` is when it was asked."""
 
     host: str

@@ -6,9 +6,10 @@ import os
 import pytest
 from pydantic import ValidationError
 
-from engine_host.protocol.base import Command, Query, Wire
+from engine_host.protocol.base import Command, Page, Query, Wire
 from engine_host.protocol.events import NoticeEvent
 from engine_host.protocol.models import ModelFile, ModelOrigin
+from engine_host.protocol.operations.table import OPERATIONS
 
 
 class Reading(Wire):
@@ -41,3 +42,9 @@ def test_a_name_that_is_no_text_is_sent_with_a_mark() -> None:
     sent = file.model_dump_json()
     assert json.loads(sent)["path"] == "/models/?.gguf"
     assert ModelFile.model_validate_json(sent).path == "/models/?.gguf"
+
+
+def test_every_page_says_at_which_event_it_is_true() -> None:
+    assert OPERATIONS, "what answers with a page is imported"
+    lacking = [page.__name__ for page in Page.__subclasses__() if "seq" not in page.model_fields]
+    assert not lacking

@@ -386,6 +386,7 @@ def telemetry() -> TelemetryPage:
 def diagnosis(asked: DiagnosisQuery, *causes: SlowCause, worked: float = 42.0) -> Diagnosis:
     """Return the diagnosis of one engine that worked, with these causes."""
     return Diagnosis(
+        seq=0,
         seconds=asked.minutes * 60,
         busy={"sndr-demo": worked},
         causes=causes,

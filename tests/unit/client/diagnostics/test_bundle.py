@@ -44,7 +44,7 @@ def answer(host: FakeHost) -> None:
         "servers": samples.servers(),
         "installations": samples.installations(),
         "engines": EnginePage(seq=0, engines=(samples.engine(EngineState.READY),)),
-        "diagnosis": Diagnosis(seconds=600.0, busy={"demo": 1.0}, causes=()),
+        "diagnosis": Diagnosis(seq=0, seconds=600.0, busy={"demo": 1.0}, causes=()),
         "jobs": JobPage(seq=0, jobs=(job,)),
         "telemetry": samples.telemetry(),
     }.items():
