@@ -8,7 +8,7 @@ from engine_host.core.outside.secret_texts import HIDDEN
 
 @dataclass(frozen=True, slots=True)
 class SecretRow:
-    """What stands before a secret (group 1 of the pattern, which stays), and the secret itself."""
+    """A pattern of a secret with what stands before it, which is group 1 and stays."""
 
     name: str
     pattern: re.Pattern[str]

@@ -27,7 +27,7 @@ LINES = (*("INFO loading" for _ in range(20)), KERNEL, *("  File \x1b[2Jcore.py"
 def test_a_failed_start_is_told_with_its_decisive_lines(host: FakeHost, sndr: Sndr) -> None:
     problem = explain_exit(1, LINES, "m", "vLLM 0.32.0")
     failed = samples.engine(EngineState.FAILED, problem=problem, last_lines=LINES)
-    host.answers["GET /v1/diagnosis"] = (200, {"seconds": 600.0, "busy": {}, "causes": []})
+    host.answers["GET /v1/diagnosis"] = (200, {"seq": 0, "seconds": 600.0, "busy": {}, "causes": []})
     host.answers["GET /v1/engines"] = (200, {"seq": 1, "engines": [failed.model_dump(mode="json")]})
     host.answers["GET /v1/autopsies"] = (200, NO_RECORDS)
     code, out, _ = sndr("doctor")
@@ -59,7 +59,7 @@ def test_the_one_that_died_last_comes_first_whenever_it_was_started(host: FakeHo
         samples.engine(EngineState.READY, id="engine-d", name="c", created_at=now - 5),
     )
     record = entry(at=now - 3600, engine="engine-z", name="z", sentence="It \x1b[31mwas long ago.")
-    host.answers["GET /v1/diagnosis"] = (200, {"seconds": 600.0, "busy": {}, "causes": []})
+    host.answers["GET /v1/diagnosis"] = (200, {"seq": 0, "seconds": 600.0, "busy": {}, "causes": []})
     told = [one.model_dump(mode="json") for one in engines]
     host.answers["GET /v1/engines"] = (200, {"seq": 1, "engines": told})
     host.answers["GET /v1/autopsies"] = (200, {**NO_RECORDS, "autopsies": [record.model_dump(mode="json")]})
@@ -93,7 +93,7 @@ def test_without_a_host_the_records_are_told(home: Path, sndr: Sndr) -> None:
 
 
 def test_two_seconds_of_work_are_no_verdict(host: FakeHost, sndr: Sndr) -> None:
-    found = {"seconds": 600.0, "busy": {"demo": 2.0}, "causes": [], "too_little": ["demo"]}
+    found = {"seq": 0, "seconds": 600.0, "busy": {"demo": 2.0}, "causes": [], "too_little": ["demo"]}
     host.answers["GET /v1/diagnosis"] = (200, found)
     host.answers["GET /v1/engines"] = (200, {"seq": 1, "engines": []})
     host.answers["GET /v1/autopsies"] = (200, NO_RECORDS)
@@ -106,7 +106,7 @@ def test_two_seconds_of_work_are_no_verdict(host: FakeHost, sndr: Sndr) -> None:
 
 def test_a_start_that_takes_its_time_is_well(host: FakeHost, sndr: Sndr) -> None:
     starting = samples.engine(EngineState.STARTING)
-    host.answers["GET /v1/diagnosis"] = (200, {"seconds": 600.0, "busy": {"sndr-demo": 0.0}, "causes": []})
+    host.answers["GET /v1/diagnosis"] = (200, {"seq": 0, "seconds": 600.0, "busy": {"sndr-demo": 0.0}, "causes": []})
     host.answers["GET /v1/engines"] = (200, {"seq": 1, "engines": [starting.model_dump(mode="json")]})
     host.answers["GET /v1/autopsies"] = (200, NO_RECORDS)
     _, out, _ = sndr("doctor")
