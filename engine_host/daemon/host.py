@@ -36,7 +36,7 @@ from engine_host.launch.dependencies import Environment, PlannerDependencies
 from engine_host.launch.preflight.turboquant import PATCH
 from engine_host.launch.proofs import KernelProofs
 from engine_host.launch.room import RoomCheck
-from engine_host.library.hub import Hub
+from engine_host.library.hub.configs import Hub
 from engine_host.library.index import ModelIndex
 from engine_host.operations.autopsies.operations import AutopsyOperations
 from engine_host.operations.autopsies.recorder import FlightRecorder

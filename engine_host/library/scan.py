@@ -1,5 +1,6 @@
 """Finds models: bundled, in the user's folders, and in the caches of other programs (read only)."""
 
+import contextlib
 import os
 import re
 import stat
@@ -11,6 +12,7 @@ from pathlib import Path
 from engine_host.core.outside import files, json_text
 from engine_host.library.checkpoint import is_checkpoint
 from engine_host.library.gguf import split_of
+from engine_host.library.hub.cache import cache_folder
 from engine_host.protocol.models import ModelOrigin
 
 # A folder deeper than this is no model folder; a place with more entries is most likely a whole disk.
@@ -59,10 +61,9 @@ def other_programs(
     env = os.environ if environment is None else environment
     user = home or Path.home()
     cache = Path(env.get("XDG_CACHE_HOME") or user / ".cache")
-    hub = env.get("HF_HUB_CACHE") or (Path(env["HF_HOME"]) / "hub" if env.get("HF_HOME") else None)
     own_cache = user / "Library" / "Caches" if sys.platform == "darwin" else cache
     candidates = [
-        Place(Path(hub or cache / "huggingface" / "hub"), ModelOrigin.OTHER_PROGRAM, "Hugging Face"),
+        Place(cache_folder(env, user), ModelOrigin.OTHER_PROGRAM, "Hugging Face"),
         Place(user / ".lmstudio" / "models", ModelOrigin.OTHER_PROGRAM, "LM Studio"),
         Place(user / ".cache" / "lm-studio" / "models", ModelOrigin.OTHER_PROGRAM, "LM Studio"),
         Place(
@@ -136,7 +137,7 @@ def _walk(place: Place, stop: Callable[[], bool]) -> Iterator[tuple[Path, str]]:
         here = Path(folder)
         if is_checkpoint(here, names):
             in_hub = hub_name(here)
-            if in_hub is None or _is_main(here):
+            if in_hub is None or _is_wanted(here):
                 yield here, in_hub or here.name
         waiting.extend(reversed(below))
 
@@ -149,13 +150,14 @@ def hub_name(folder: Path) -> str | None:
     return model.name.removeprefix(_HUB_MODEL).replace("--", "/")
 
 
-def _is_main(folder: Path) -> bool:
-    """Return True for the revision in a Hugging Face cache to which its main branch points."""
-    try:
-        main = files.read_text(folder.parent.parent / "refs" / "main", _REFERENCE_BYTES).strip()
-    except (OSError, UnicodeDecodeError):
-        return False
-    return folder.name == main
+def _is_wanted(folder: Path) -> bool:
+    """Return True for a revision in a Hugging Face cache that is its main branch, or was asked for itself."""
+    refs = folder.parent.parent / "refs"
+    for name in ("main", folder.name):
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            if files.read_text(refs / name, _REFERENCE_BYTES).strip() == folder.name:
+                return True
+    return False
 
 
 def _weights(folder: Path) -> int:

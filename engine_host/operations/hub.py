@@ -6,7 +6,7 @@ from engine_host.core.errors import HostError
 from engine_host.fit.parts import Basis
 from engine_host.fit.shapes.read import model_of_config
 from engine_host.fit.start import Model
-from engine_host.library.hub import Hub, HubConfig, is_name
+from engine_host.library.hub.configs import Hub, HubConfig, is_name
 from engine_host.operations.performs import performs
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.launch.fit import HubModel, HubPage, ReadFromHub

@@ -1,10 +1,7 @@
 """A check that a preset's files are byte for byte those of the catalogue: hashed by a job, remembered."""
 
 import asyncio
-import hashlib
-import json
 import threading
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,8 +9,8 @@ from typing import Any
 from engine_host.core.errors import HostError
 from engine_host.core.findings.table import finding
 from engine_host.core.jobs import JobControl, JobRunner
-from engine_host.core.outside.files import open_regular
 from engine_host.core.store import Store
+from engine_host.library.file_hashes import FileHashes, Hashes, hash_file
 from engine_host.library.of_catalog import file_at
 from engine_host.operations.performs import performs
 from engine_host.operations.presets.catalog import PresetOperations
@@ -25,10 +22,6 @@ from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.models import ModelFile
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.presets import CheckedFile, CheckedFiles, ResolvedPreset
-
-_KIND = "checked file"
-_KEPT = 2000
-_CHUNK = 8 << 20
 
 
 class PresetVerifyOperations:
@@ -44,7 +37,7 @@ class PresetVerifyOperations:
     ) -> None:
         """`downloads` is where fetched models belong."""
         self._jobs = jobs
-        self._store = store
+        self._hashes = FileHashes(store)
         self._presets = presets
         self._list_models = list_models
         self._downloads = downloads
@@ -86,15 +79,15 @@ class PresetVerifyOperations:
             if file.sha256 is None:
                 continue
             path = file_at(variant, file, model)
-            known = self._known(path)
+            known = self._hashes.known(path)
             if known is None:
                 unknown.append(file.name)
-            elif known != file.sha256:
+            elif known.sha256 != file.sha256:
                 return finding(
                     "weights.hash",
                     fix=fetch(resolved, self._downloads()),
                     path=str(path),
-                    sha256=known,
+                    sha256=known.sha256,
                     expected=file.sha256,
                 )
         # What ships with the program came with it whole.
@@ -118,56 +111,24 @@ class PresetVerifyOperations:
                     loop.call_soon_threadsafe(control.step, number, len(wanted), name, "", share)
 
                 control.step(number, len(wanted), file.name)
-                found.append(await asyncio.to_thread(_checked, file, path, tell, stopped.is_set))
+                checked, hashes = await asyncio.to_thread(_checked, file, path, tell, stopped.is_set)
+                found.append(checked)
+                if hashes is not None:
+                    self._hashes.remember(path, hashes)
         finally:
             stopped.set()
-        for one in found:
-            if one.sha256 is not None:
-                self._remember(Path(one.path), one.sha256)
-        self._store.prune(_KIND, _KEPT)
         result = CheckedFiles(preset=preset_id, model=model.path, files=tuple(found))
         return result.model_dump(mode="json")
-
-    def _remember(self, path: Path, sha256: str) -> None:
-        try:
-            mark = _mark(path)
-        except OSError:
-            return
-        self._store.put(_KIND, str(path), time.time(), json.dumps({"mark": mark, "sha256": sha256}))
-
-    def _known(self, path: Path) -> str | None:
-        """The hash of a file as it is now, if it was ever computed."""
-        kept = self._store.get(_KIND, str(path))
-        if kept is None:
-            return None
-        try:
-            remembered = json.loads(kept)
-            return str(remembered["sha256"]) if remembered["mark"] == _mark(path) else None
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
 
 
 def _checked(
     file: WeightFile, path: Path, tell: Callable[[float], None], stopped: Callable[[], bool]
-) -> CheckedFile:
+) -> tuple[CheckedFile, Hashes | None]:
     """Hash one file; blocks."""
     known = CheckedFile(name=file.name, path=str(path), expected=file.sha256 or "")
-    digest = hashlib.sha256()
     try:
-        with open_regular(path) as source:
-            size, done = max(path.stat().st_size, 1), 0
-            while chunk := source.read(_CHUNK):
-                if stopped():
-                    return known
-                digest.update(chunk)
-                done += len(chunk)
-                tell(done / size)
+        size = max(path.stat().st_size, 1)
+        hashes = hash_file(path, lambda done: tell(done / size), stopped)
     except OSError as error:
-        return known.model_copy(update={"problem": str(error.strerror or error)})
-    return known.model_copy(update={"sha256": digest.hexdigest()})
-
-
-def _mark(path: Path) -> list[int]:
-    """Changes when a file is written to. Raises OSError."""
-    state = path.stat()
-    return [state.st_size, state.st_mtime_ns, state.st_ino]
+        return known.model_copy(update={"problem": str(error.strerror or error)}), None
+    return known.model_copy(update={"sha256": hashes.sha256 if hashes else None}), hashes

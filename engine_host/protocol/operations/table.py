@@ -228,7 +228,9 @@ HUB_MODELS = Operation(
 READ_FROM_HUB = Operation(
     "fit.read_from_hub", "POST", "/v1/fit/hub", ReadFromHub, HubModel,
     "Ask Hugging Face for the config of one model.",
-    reasons=(Reason.NOT_FOUND, Reason.UNAUTHORIZED, Reason.DOWNLOAD_FAILED, Reason.MODEL_FILE_DAMAGED),
+    reasons=(
+        Reason.NOT_FOUND, Reason.UNAUTHORIZED, Reason.OFFLINE, Reason.RATE_LIMITED, Reason.DOWNLOAD_FAILED,
+        Reason.MODEL_FILE_DAMAGED),
     command="fit", seconds=60)
 FIT_STARTS = Operation(
     "fit.starts", "GET", "/v1/fit/starts", Nothing, MeasuredPage,

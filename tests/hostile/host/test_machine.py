@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine_host.core.paths import Folders
 from engine_host.engines.vllm.package_sources import package_sources
-from engine_host.library.hub import Hub
+from engine_host.library.hub.configs import Hub
 from engine_host.library.index import ModelIndex
 from engine_host.library.scan import Place, find_models, other_programs
 from engine_host.protocol.host import Gpu

@@ -30,7 +30,7 @@ from engine_host.gateway.routing.book import RouteBook
 from engine_host.launch.dependencies import PlannerDependencies
 from engine_host.launch.preflight.machine import MachineState
 from engine_host.launch.proofs import KernelProofs
-from engine_host.library.hub import Hub
+from engine_host.library.hub.configs import Hub
 from engine_host.library.index import IndexedModel, ModelIndex
 from engine_host.operations.autopsies.operations import AutopsyOperations
 from engine_host.operations.deploy import DeployOperations

@@ -16,7 +16,7 @@ from engine_host.core.store import Store
 from engine_host.engines.llamacpp.servers import ServerCapabilities
 from engine_host.launch.dependencies import Environment
 from engine_host.launch.preflight.machine import MachineState
-from engine_host.library.hub import Hub
+from engine_host.library.hub.configs import Hub
 from engine_host.library.index import IndexedModel
 from engine_host.operations.fit import FitOperations
 from engine_host.operations.hub import HubOperations

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine_host.core.errors import HostError
-from engine_host.library.hub import Hub, is_name
+from engine_host.library.hub.configs import Hub, is_name
 from engine_host.protocol.errors import Reason
 from tests.unit.asynchronous import run
 from tests.unit.library.fake_hub import COMMIT, FakeHub, fake_hub
@@ -87,7 +87,7 @@ def test_a_token_that_no_header_carries_is_not_shown(served: FakeHub, tmp_path: 
         (404, "EntryNotFound", Reason.NOT_FOUND, "no config.json"),
         (404, "RevisionNotFound", Reason.NOT_FOUND, "no revision main"),
         (404, "", Reason.NOT_FOUND, "no public model"),
-        (429, "", Reason.DOWNLOAD_FAILED, "status 429"),
+        (429, "", Reason.RATE_LIMITED, "status 429"),
         (500, "", Reason.DOWNLOAD_FAILED, "status 500"),
     ],
 )
@@ -104,10 +104,10 @@ def test_each_refusal_says_what_to_do(
 
 def test_offline_is_said_and_asks_for_nothing(served: FakeHub, tmp_path: Path) -> None:
     error = refusal(hub(served, tmp_path, HF_HUB_OFFLINE="1"), "org/name")
-    assert (error.reason, served.requests) == (Reason.DOWNLOAD_FAILED, [])
+    assert (error.reason, served.requests) == (Reason.OFFLINE, [])
     nowhere = Hub(tmp_path, {"HF_ENDPOINT": "http://127.0.0.1:9"})
     error = refusal(nowhere, "org/name")
-    assert error.reason is Reason.DOWNLOAD_FAILED
+    assert error.reason is Reason.OFFLINE
     assert "could not be reached" in error.problem.message
 
 
@@ -159,7 +159,7 @@ def test_redirects_in_a_circle_end(served: FakeHub, tmp_path: Path) -> None:
 )
 def test_variables_that_mean_nothing_are_a_clear_error(tmp_path: Path, environment: dict[str, str]) -> None:
     work = Hub(tmp_path, {"HF_ENDPOINT": "http://127.0.0.1:9", **environment})
-    assert refusal(work, "org/name").reason is Reason.DOWNLOAD_FAILED
+    assert refusal(work, "org/name").reason in {Reason.DOWNLOAD_FAILED, Reason.OFFLINE}
 
 
 @pytest.mark.parametrize("name", ["HTTPS_PROXY", "ALL_PROXY", "SSL_CERT_FILE"])
