@@ -22,6 +22,7 @@ from engine_host.cli.engine import engine, jobs
 from engine_host.cli.fit import fit
 from engine_host.cli.keys import keys
 from engine_host.cli.launch import launch
+from engine_host.cli.library.commands import models
 from engine_host.cli.on_demand.commands import on_demand
 from engine_host.cli.output import MEANINGS, Exit, Output, command
 from engine_host.cli.patches import patches
@@ -46,7 +47,7 @@ from engine_host.cli.run import run, stop
 from engine_host.cli.serve import quit_host, serve
 from engine_host.cli.settings import settings
 from engine_host.cli.start.repeat import restart
-from engine_host.cli.status import events, logs, models, status
+from engine_host.cli.status import events, logs, status
 from engine_host.cli.text.chosen_host import choose_host
 from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.cli.top.commands import top

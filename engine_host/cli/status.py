@@ -1,4 +1,4 @@
-"""`sndr status|models|events|logs`: what is there, what runs, what happened."""
+"""`sndr status|events|logs`: what is there, what runs, what happened."""
 
 import time
 from collections import deque
@@ -9,7 +9,7 @@ import click
 
 from engine_host.cli.on_demand.commands import lines
 from engine_host.cli.output import Exit, Output, clock, command, echo, size, table
-from engine_host.cli.start.host import connected, find_or_start
+from engine_host.cli.start.host import connected
 from engine_host.cli.text.chosen_host import chosen_host, typed
 from engine_host.cli.text.events import summary
 from engine_host.cli.text.log_files import lines_of_files, log_files
@@ -29,7 +29,6 @@ from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import EventBase, LogLineEvent
 from engine_host.protocol.host import Endpoint, GpuAbsence, HostInfo, Reach
 from engine_host.protocol.logs import LogLine, LogPage, LogQuery
-from engine_host.protocol.models import ModelFile
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
 
@@ -155,43 +154,6 @@ def _engines(engines: tuple[Engine, ...]) -> list[str]:
             lines += [f"  its end:     $ sndr autopsy {engine.id}", f"  its log:     $ sndr logs {engine.id}"]
             lines.append(f"  start again: $ {engine.plan.command}")
     return lines
-
-
-@click.command()
-@click.option("--scan", is_flag=True, help="Look through the folders again first.")
-@command
-def models(out: Output, scan: bool) -> Exit | None:
-    """List the models found on this machine."""
-    with find_or_start() as hold:
-        page = hold.client.call(ops.SCAN_MODELS if scan else ops.MODELS)
-    rows = [
-        (
-            model.id,
-            model.format,
-            model.quantization or "-",
-            size(model.size),
-            str(model.context or "-"),
-            model.found_in,
-            _state(model),
-        )
-        for model in page.models
-    ]
-    out.result(
-        page,
-        table(("model", "format", "type", "size", "context", "found in", "note"), rows)
-        if rows
-        else "No models found.",
-    )
-    return None
-
-
-def _state(model: ModelFile) -> str:
-    if model.problem is not None:
-        return model.problem.message
-    notes = ["no weights: runs with random ones"] if model.format == "shape" else []
-    if model.mtp_layers:
-        notes.append("drafts its own next tokens (MTP)")
-    return ", ".join(notes)
 
 
 @click.command()

@@ -36,7 +36,6 @@ from engine_host.launch.dependencies import Environment, PlannerDependencies
 from engine_host.launch.preflight.turboquant import PATCH
 from engine_host.launch.proofs import KernelProofs
 from engine_host.launch.room import RoomCheck
-from engine_host.library.hub.configs import Hub
 from engine_host.library.index import ModelIndex
 from engine_host.operations.autopsies.operations import AutopsyOperations
 from engine_host.operations.autopsies.recorder import FlightRecorder
@@ -46,9 +45,9 @@ from engine_host.operations.endpoint.models import EndpointModelOperations
 from engine_host.operations.engines import EngineOperations
 from engine_host.operations.fit import FitOperations
 from engine_host.operations.host import HostOperations, Lifetime
-from engine_host.operations.hub import HubOperations
 from engine_host.operations.installations import InstallationOperations
 from engine_host.operations.keys import KeyOperations
+from engine_host.operations.library.services import library_services
 from engine_host.operations.measurements.services import measurement_services
 from engine_host.operations.models import ModelOperations
 from engine_host.operations.on_demand.entries import Entries
@@ -147,7 +146,9 @@ class Host:
         self._jobs.restore()
         folders = ModelFolders(self._settings, self._folders.data, lambda: self._closed)
         self.model_index = ModelIndex(folders.scan)
-        self.models = ModelOperations(self.model_index, self._settings, self._events, folders.downloads)
+        self.models = ModelOperations(
+            self.model_index, self._settings, self._events, folders.downloads, self._store
+        )
         self.servers = LlamaCppServers(self._folders.data, lambda: self._settings.current.engine.own_server)
         self._patch_tracker = EnginePatchTracker(self._events, self._folders.run)
         self.engines = EngineManager(
@@ -236,7 +237,10 @@ class Host:
         load_room = LoadRoom(
             plans, room, self.engines.alive, self.on_demand.evictable, self.on_demand.is_idle
         )
-        hub = HubOperations(Hub(self._folders.cache / "hub", os.environ))
+        alive, root = self.engines.alive, folders.hub_downloads
+        library = library_services(
+            self._jobs, self._events, self._store, self._folders, self.models, root, alive
+        )
         self.fit = FitOperations(
             self.model_index.find,
             self.model_index.models,
@@ -246,7 +250,7 @@ class Host:
             machine.state,
             self.engines.alive,
             self._store,
-            hub.model,
+            library.hub.model,
             lambda: self.servers.find(self._settings.current.engine.server),
             self.engines.memory,
         )
@@ -314,7 +318,7 @@ class Host:
             EndpointModelOperations(self.gateway.listed, self.gateway.loadable, self._events),
             SettingOperations(self._settings, self._events, self.endpoint.describe, self._settings_changed),
             RecordOperations(self._jobs, self._log_buffer, self._history, self._events),
-            self.models,
+            *library.services,
             ServerOperations(
                 self._folders,
                 self._jobs,
@@ -356,7 +360,6 @@ class Host:
             AutopsyOperations(shelf, self._events),
             EnginePatchOperations(self._patch_tracker, self.engines, plans, bisections.refuse_others),
             self.fit,
-            hub,
             catalogue,
             OwnPresetOperations(catalogue, consents),
             checks,

@@ -28,6 +28,8 @@ class JobKind(StrEnum):
     HOST_UPDATE = "host.update"
     KERNEL_PROOF = "kernel.proof"
     KV_QUALITY = "kv.quality"
+    MODEL_DOWNLOAD = "model.download"
+    MODEL_VERIFY = "model.verify"
     PATCH_BISECT = "patch.bisect"
     PRESET_VERIFY = "preset.verify"
     ROUTE_CUTOVER = "route.cutover"

@@ -35,6 +35,12 @@ class ModelFile(Wire):
     embedding_only: bool = False
     chat_template: bool = False
     licence: str | None = None
+    repository: str | None = Field(None, description="organisation/model on Hugging Face, by its place")
+    commit: str | None = None
+    companions: tuple[str, ...] = Field((), description="projectors beside it, for images and sound")
+    verified: bool | None = Field(
+        None, description="its hashes are those of its place in a cache; None: nobody computed or knows them"
+    )
     problem: Problem | None = None
 
 

@@ -1,6 +1,7 @@
 """The folders that models are looked for in, as the settings say now; the models of engines taken up."""
 
 import logging
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.outside import files
 from engine_host.core.package_data import resources
 from engine_host.core.settings import SettingsFile
+from engine_host.library.hub.cache import cache_folder
 from engine_host.library.index import ModelIndex
 from engine_host.library.scan import FoundModel, Place, find_models, other_programs
 from engine_host.protocol.engines import Engine
@@ -29,6 +31,15 @@ class ModelFolders:
         """Return the folder where a person puts models that they fetch: always looked through."""
         folders = self._settings.current.models.folders
         return files.expanded(folders[0]) if folders else self._data / "models"
+
+    def hub_downloads(self) -> Path:
+        """Return the folder, laid out as the hub's cache, that gets models of the hub: the cache itself.
+
+        Where a person has folders of other programs left alone, it is this program's own.
+        """
+        if self._settings.current.models.other_programs:
+            return cache_folder(os.environ)
+        return self._data / "models"
 
     def scan(self) -> Sequence[FoundModel]:
         """Return every model that is there."""

@@ -1,4 +1,4 @@
-"""What of a repository is downloaded together: one quantisation with its parts, or a checkpoint."""
+"""Files of a repository that are downloaded together: one quantisation with its parts, or a checkpoint."""
 
 import re
 from collections.abc import Sequence

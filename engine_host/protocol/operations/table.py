@@ -34,6 +34,7 @@ from engine_host.protocol.models import ModelPage
 from engine_host.protocol.operations import (
     bench,
     endpoint,
+    library,
     remote_hosts,
     remote_install,
     remote_staging,
@@ -394,6 +395,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     *(value for value in globals().values() if isinstance(value, Operation)),
     *bench.OPERATIONS,
     *endpoint.OPERATIONS,
+    *library.OPERATIONS,
     *remote_hosts.OPERATIONS,
     *remote_install.OPERATIONS,
     *remote_staging.OPERATIONS,

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -30,7 +29,6 @@ from engine_host.gateway.routing.book import RouteBook
 from engine_host.launch.dependencies import PlannerDependencies
 from engine_host.launch.preflight.machine import MachineState
 from engine_host.launch.proofs import KernelProofs
-from engine_host.library.hub.configs import Hub
 from engine_host.library.index import IndexedModel, ModelIndex
 from engine_host.operations.autopsies.operations import AutopsyOperations
 from engine_host.operations.deploy import DeployOperations
@@ -39,9 +37,9 @@ from engine_host.operations.endpoint.models import EndpointModelOperations
 from engine_host.operations.engines import EngineOperations
 from engine_host.operations.fit import FitOperations
 from engine_host.operations.host import HostOperations, Lifetime
-from engine_host.operations.hub import HubOperations
 from engine_host.operations.installations import InstallationOperations
 from engine_host.operations.keys import KeyOperations
+from engine_host.operations.library.services import library_services
 from engine_host.operations.measurements.bench import BenchOperations
 from engine_host.operations.measurements.diagnosis import DiagnosisOperations
 from engine_host.operations.measurements.proofs import ProofOperations
@@ -204,8 +202,18 @@ async def door() -> AsyncIterator[Door]:
         )
         consents, routes = PresetConsents(built.store), RouteBook(built.store)
         gateway = Gateway(NoEngines(), events.publish, routes=routes)
-        hub = HubOperations(Hub(built.folders.cache / "hub", os.environ))
         catalogue = PresetOperations(presets, built.folders.config / "presets", settings, events, lambda: ())
+        downloads = built.folders.data / "models"
+        models = ModelOperations(ModelIndex(lambda: ()), settings, events, lambda: downloads)
+        library = library_services(
+            built.jobs,
+            events,
+            built.store,
+            built.folders,
+            models,
+            lambda: built.folders.cache / "hub-downloads",
+            built.manager.alive,
+        )
         fits = FitOperations(
             _no_model,
             _no_models,
@@ -215,7 +223,7 @@ async def door() -> AsyncIterator[Door]:
             MachineState,
             built.manager.alive,
             built.store,
-            hub.model,
+            library.hub.model,
         )
         endpoint = Endpoint(
             url="http://127.0.0.1:1/v1",
@@ -234,8 +242,6 @@ async def door() -> AsyncIterator[Door]:
             built.manager, built.jobs, events.publish, plans.plan, started.start_planned, lambda _: 0
         )
         remote = RemoteHosts(HostBook(built.store), built.folders, built.reaper, events.publish, {})
-        downloads = built.folders.data / "models"
-        models = ModelOperations(ModelIndex(lambda: ()), settings, events, lambda: downloads)
         deploy = DeployOperations(
             catalogue,
             plans,
@@ -276,7 +282,7 @@ async def door() -> AsyncIterator[Door]:
             ),
             SettingOperations(settings, events, lambda: endpoint, settings_changed),
             RecordOperations(built.jobs, built.log_buffer, History(), events),
-            models,
+            *library.services,
             servers,
             InstallationOperations(
                 built.folders, built.jobs, events, built.log_buffer, environments, built.manager.alive
@@ -328,7 +334,6 @@ async def door() -> AsyncIterator[Door]:
                 bisections.refuse_others,
             ),
             fits,
-            hub,
             catalogue,
             OwnPresetOperations(catalogue, consents),
             PresetVerifyOperations(built.jobs, built.store, catalogue, _listed, lambda: built.folders.data),

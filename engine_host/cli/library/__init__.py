@@ -1,0 +1,1 @@
+"""`sndr models`: the models of this machine and of Hugging Face."""

@@ -1,0 +1,1 @@
+"""Models of the hub downloaded, verified, deleted and restored."""
