@@ -163,8 +163,8 @@ class Exchange:
             await self._refuse(fault)
         except AnswerTooLargeError as error:
             await self._refuse(faults.answer_too_large(error.limit))
-        except UpstreamLostError:
-            await self._broken()
+        except UpstreamLostError as error:
+            await self._broken(error)
         except Exception:
             # The server writes the traceback to the host's log.
             await self._refuse(faults.internal())
@@ -220,17 +220,12 @@ class Exchange:
             await self._admission.wait(ticket, self._note_interval)
 
     async def _open(self) -> Upstream:
-        """Connect to the engine; raises EndpointError when it takes none, UpstreamLostError when stopped."""
+        """Connect to the engine. Raises UpstreamLostError when it takes none, and when stopped."""
         if self._is_stopped():
             raise UpstreamLostError("stopped before the engine was asked")
         if self._entry.capture is not None:
             self._entry.capture.to_engine(self._call.path, self._call.body)
-        try:
-            upstream = await Upstream.open(self._target, "POST", self._call.path, self._call.body, self._kept)
-        except UpstreamLostError as error:
-            if self._target.provider is not None:
-                raise failures.provider_unreachable(self._target) from error
-            raise faults.engine_unreachable(self._target.engine_name) from error
+        upstream = await Upstream.open(self._target, "POST", self._call.path, self._call.body, self._kept)
         self._upstream = upstream
         if self._call.passage is not None:
             self._call.passage.begun()
@@ -254,7 +249,7 @@ class Exchange:
         if 300 <= status < 400 and self._target.provider is not None:
             raise failures.provider_redirected(self._target, status)
         if not 200 <= status < 300 and status < 400:
-            raise faults.odd_answer()
+            raise failures.unreadable(self._target)
 
     def _is_stopped(self) -> bool:
         return self._stopped is not None
@@ -394,8 +389,8 @@ class Exchange:
             self._entry.done(figures)
         self._admission.release(self._ticket)
 
-    async def _broken(self) -> None:
-        """Handle a connection that the engine ended early: report the cause if the client still listens."""
+    async def _broken(self, error: UpstreamLostError) -> None:
+        """Report why the engine's answer is not whole, if the client still listens."""
         figures = self._meter.figures()
         if self._stopped is Stop.CLIENT_LEFT:
             # Some clients leave with the finish reason, before the frames that follow it.
@@ -406,13 +401,8 @@ class Exchange:
         if self._stopped is not None:
             await self._refuse(self._stop_fault(), figures)
             return
-        if self._target.provider is not None:
-            silent = self._upstream is not None and self._upstream.silent
-            ended = failures.provider_silent if silent else failures.provider_ended
-            await self._refuse(ended(self._target), figures)
-            return
         stopped = self._admission.draining(self._target.engine)
-        await self._refuse(faults.engine_ended(self._target.engine_name, stopped=stopped), figures)
+        await self._refuse(failures.of_lost(self._target, error, stopped=stopped), figures)
 
     async def _refuse(self, fault: faults.EndpointError, figures: Figures | None = None) -> None:
         """Answer with an error, as a status or, when the stream has begun, as its last frame."""

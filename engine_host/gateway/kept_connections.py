@@ -1,6 +1,7 @@
 """Connections to other machines that wait for a next request: a new one costs round trips, with TLS more."""
 
 import asyncio
+import select
 from collections import deque
 
 IDLE_SECONDS = 20.0
@@ -27,16 +28,20 @@ class KeptConnections:
         waiting = self._waiting.get(where)
         while waiting:
             transport = waiting[-1].leave()
-            if not transport.is_closing():
-                transport.set_protocol(protocol)
-                return transport
+            if transport.is_closing():
+                continue
+            if _has_unread(transport):
+                transport.abort()
+                continue
+            transport.set_protocol(protocol)
+            return transport
         return None
 
     def keep(self, where: str, transport: asyncio.Transport) -> None:
         """Keep a connection whose answer is whole, or end it where enough are kept."""
         waiting = self._waiting.setdefault(where, deque())
         full = self._closed or self._count >= _MOST or len(waiting) >= _MOST_EACH
-        if full or transport.is_closing() or transport.get_write_buffer_size():
+        if full or transport.is_closing():
             transport.abort()
         else:
             waiting.append(_Waiting(self, where, transport))
@@ -59,6 +64,16 @@ class KeptConnections:
             self._count -= 1
             if not waiting:
                 del self._waiting[one.where]
+
+
+def _has_unread(transport: asyncio.Transport) -> bool:
+    """Return True where something came that the loop has not read yet: an end, or an answer to nobody.
+
+    A next request would take it for its own.
+    """
+    looked = select.poll()
+    looked.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
+    return bool(looked.poll(0))
 
 
 class _Waiting(asyncio.Protocol):

@@ -12,6 +12,7 @@ from engine_host.gateway import error_answers as faults
 from engine_host.gateway.directory import Target
 from engine_host.gateway.routing.failures import provider_refusal
 from engine_host.gateway.upstream import UpstreamLostError, fetch
+from engine_host.protocol.operations.definition import Method
 
 _PATIENCE = 5.0
 _UNREAD = {400, 500}
@@ -127,7 +128,7 @@ def _texts(value: Any) -> list[str]:
     return found + [text for one in value.values() if isinstance(one, dict | list) for text in _texts(one)]
 
 
-async def _ask(target: Target, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
+async def _ask(target: Target, method: Method, path: str, body: bytes = b"") -> tuple[int, bytes]:
     """A short question: status and answer; status 0 without a connection, 408 when it takes too long."""
     try:
         async with asyncio.timeout(_PATIENCE):

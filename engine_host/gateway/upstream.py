@@ -22,6 +22,7 @@ from engine_host import __version__
 from engine_host.gateway.directory import Target
 from engine_host.gateway.kept_connections import KeptConnections
 from engine_host.gateway.routing.key_filter import KeyFilter, key_filter
+from engine_host.protocol.operations.definition import Method
 
 _AGENT = f"User-Agent: sndr/{__version__}"
 PSEUDONYM = f"sndr-{secrets.token_hex(8)}"
@@ -30,14 +31,26 @@ _HIGH_WATER = 1 << 20
 """Bytes that wait for a slow client before reading from the engine pauses."""
 
 _PATIENCE = 15.0
-"""Seconds for a connection to another machine; an engine on this one answers at once."""
+"""Seconds for a connection; an engine on this machine takes one at once, unless many ask in one moment."""
+
+_QUEUE_FULL_SECONDS = 0.005
 
 _LONGEST_SILENCE = 600.0
 """Seconds without a byte from a provider, after which it is given up: the SDKs of OpenAI and Anthropic wait
 as long. An engine on this machine may compute for longer, and its death is seen at once."""
 
-_KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPALIVE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
-"""A connection that a router or a VPN has forgotten is noticed within a minute; each platform has some."""
+_KEEPALIVE = {
+    "TCP_KEEPIDLE": 30,
+    "TCP_KEEPALIVE": 30,
+    "TCP_KEEPINTVL": 10,
+    "TCP_KEEPCNT": 3,
+    "TCP_USER_TIMEOUT": 60_000,
+}
+"""A connection that a router or a VPN has forgotten is noticed within a minute; each platform has some.
+
+Probes are sent on an idle connection alone: where a request waits to be acknowledged, as on a kept connection
+to a machine that is gone, the system would try for a quarter of an hour without the last, in milliseconds.
+"""
 
 _STALE_SECONDS = 2.0
 """A kept connection that ends within this time without a word was ended by the other side while it waited.
@@ -45,13 +58,27 @@ _STALE_SECONDS = 2.0
 The request is then sent once more, on a new connection; one that was worked on for longer is not repeated.
 """
 
-_MOST_HEADERS = 64 << 10
-_MOST_HEADER_LINES = 200
-"""Bytes and lines of an answer's headers; engines send some ten."""
+_MOST_AROUND = 64 << 10
+"""Bytes that come in a row without any of the body: headers, interim answers, trailers."""
+
+_SWITCHING = 101
+_LENGTHS = {b"content-length", b"transfer-encoding"}
 
 
 class UpstreamLostError(Exception):
     """The engine's connection ended before its answer was complete, or could not be made."""
+
+
+class UnreachableError(UpstreamLostError):
+    """The engine takes no connection, so that it has not seen the request."""
+
+
+class SilentError(UpstreamLostError):
+    """Nothing came from a provider or another machine for too long."""
+
+
+class UnreadableError(UpstreamLostError):
+    """What came is no answer of HTTP; the engine itself may be well."""
 
 
 class AnswerTooLargeError(UpstreamLostError):
@@ -68,6 +95,23 @@ def _trust() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
+async def _connected_to(path: str) -> socket.socket:
+    """Connect to a Unix socket; asyncio takes a full queue (llama.cpp's holds a handful) for a connection."""
+    found = socket.socket(socket.AF_UNIX)
+    found.setblocking(False)
+    try:
+        while True:
+            try:
+                found.connect(path)
+            except BlockingIOError:
+                await asyncio.sleep(_QUEUE_FULL_SECONDS)
+            else:
+                return found
+    except BaseException:
+        found.close()
+        raise
+
+
 class Upstream(asyncio.Protocol):
     """One request to an engine; use as an async context manager, which ends the connection.
 
@@ -77,26 +121,28 @@ class Upstream(asyncio.Protocol):
 
     def __init__(self) -> None:
         self.status = 0
-        self.headers: dict[str, str] = {}
         self.complete = False
         self._parser = httptools.HttpResponseParser(self)
         self._transport: asyncio.Transport | None = None
         self._chunks: list[bytes] = []
         self._held = 0
-        self._header_bytes = 0
+        self._around = 0
         self._paused = False
         self._resume_timer: asyncio.TimerHandle | None = None
         self._headers_done = False
+        self._has_length = False
         self._lost = False
+        self._failure: UpstreamLostError | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._key: KeyFilter | None = None
         self._heard = 0.0
         self._listener: asyncio.TimerHandle | None = None
-        self.silent = False
-        """True if a provider was given up because nothing came from it."""
         self._connect: Callable[[], Awaitable[None]] | None = None
         self._request = b""
-        self._repeatable_until: float | None = None
+        """What is sent once more if a kept connection turns out to have ended; else empty."""
+        self._has_body = False
+        self._forgetting: asyncio.TimerHandle | None = None
+        self._reconnecting: asyncio.Task[None] | None = None
         self._kept: KeptConnections | None = None
         self._where = ""
         self._stays_open = False
@@ -107,16 +153,17 @@ class Upstream(asyncio.Protocol):
     async def open(
         cls,
         target: Target,
-        method: str,
+        method: Method,
         path: str,
         body: bytes = b"",
         kept: KeptConnections | None = None,
     ) -> Self:
         """Send one request, on a connection to another machine that waits in `kept` or on a new one.
 
-        Raises UpstreamLostError when the engine takes no connection.
+        Raises UnreachableError when the engine takes no connection.
         """
         self = cls()
+        self._has_body = bool(body)
         host = "engine"
         if target.url is not None:
             parts = urlsplit(target.url)
@@ -132,7 +179,7 @@ class Upstream(asyncio.Protocol):
         try:
             self._request = self._written(method, target.prefix + path, host, body, target)
         except UnicodeError as error:
-            raise UpstreamLostError("the request cannot be written") from error
+            raise UnreachableError("the request cannot be written") from error
         # Nothing that reads the answer, a capture included, sees the key that it may repeat.
         self._key = key_filter(target.key)
         self._connect = functools.partial(self._connected, target)
@@ -141,48 +188,59 @@ class Upstream(asyncio.Protocol):
             await self._connect()
         else:
             self._transport = waiting
-            self._repeatable_until = asyncio.get_running_loop().time() + _STALE_SECONDS
-        self._begin(target.provider is not None)
+            self._forgetting = asyncio.get_running_loop().call_later(_STALE_SECONDS, self._forget)
+        self._begin(watched=target.provider is not None)
         return self
 
     async def _connected(self, target: Target) -> None:
-        """Make a new connection. Raises UpstreamLostError."""
+        """Make a new connection. Raises UnreachableError."""
         loop = asyncio.get_running_loop()
         try:
-            if target.socket is not None:
-                await loop.create_unix_connection(lambda: self, target.socket)
-            else:
+            async with asyncio.timeout(_PATIENCE):
+                if target.socket is not None:
+                    await loop.create_unix_connection(lambda: self, sock=await _connected_to(target.socket))
+                    return
                 parts = urlsplit(target.url or "")
                 tls = _trust() if parts.scheme == "https" else None
                 port = parts.port or (80 if tls is None else 443)
-                async with asyncio.timeout(_PATIENCE):
-                    await loop.create_connection(lambda: self, parts.hostname or "", port, ssl=tls)
+                await loop.create_connection(lambda: self, parts.hostname or "", port, ssl=tls)
         except (OSError, UnicodeError) as error:
-            raise UpstreamLostError(str(error)) from error
+            raise UnreachableError(str(error)) from error
 
-    def _begin(self, watched: bool) -> None:
+    def _begin(self, *, watched: bool) -> None:
         """Send the request on the connection that there is."""
         if watched:
             self._keep_watch()
         if self._transport is not None:
             self._transport.write(self._request)
-        if self._repeatable_until is None:
+        if self._forgetting is None:
             self._request = b""
 
-    async def _again(self) -> bool:
-        """Send the request on a new connection if the kept one had ended while it waited; else False."""
-        until, connect = self._repeatable_until, self._connect
-        if until is None or connect is None or asyncio.get_running_loop().time() > until:
-            return False
-        # Where the caller gives up meanwhile, the next call tries again.
-        await connect()
-        if self._repeatable_until is None:
-            self.abort()
-            return False
-        self._repeatable_until = None
-        self._lost = False
-        self._begin(watched=True)
-        return True
+    def _forget(self) -> None:
+        """Let the request go, once the kept connection has lived for long enough."""
+        # Its end may have been seen and not be told yet, where this process was busy meanwhile.
+        if self._transport is not None and not self._transport.is_closing():
+            self._sent()
+
+    def _sent(self) -> None:
+        """Note that the request is not to be sent again."""
+        self._request = b""
+        self._stop_forgetting()
+
+    def _stop_forgetting(self) -> None:
+        if self._forgetting is not None:
+            self._forgetting.cancel()
+            self._forgetting = None
+
+    async def _reconnect(self, connect: Callable[[], Awaitable[None]]) -> None:
+        """Send the request on a new connection, as the kept one had ended while it waited."""
+        try:
+            await connect()
+        except UnreachableError as error:
+            self._reconnecting = None
+            self.abort(error)
+        else:
+            self._begin(watched=True)
 
     def _keep_watch(self) -> None:
         """Have the system probe the connection, and give it up when nothing comes for too long."""
@@ -204,12 +262,11 @@ class Upstream(asyncio.Protocol):
             # It is us who do not read.
             self._heard = loop.time()
         if loop.time() >= self._heard + _LONGEST_SILENCE:
-            self.silent = True
-            self.abort()
+            self.abort(SilentError(f"nothing came for {_LONGEST_SILENCE:.0f} seconds"))
             return
         self._listener = loop.call_at(self._heard + _LONGEST_SILENCE, self._listen)
 
-    def _written(self, method: str, path: str, host: str, body: bytes, target: Target) -> bytes:
+    def _written(self, method: Method, path: str, host: str, body: bytes, target: Target) -> bytes:
         """Return the request; its headers are ours alone, nothing of the client's is passed on."""
         lines = [f"{method} {path} HTTP/1.1", f"Host: {host}", _AGENT]
         if self._kept is None:
@@ -242,9 +299,12 @@ class Upstream(asyncio.Protocol):
         self.abort()
         self._kept.keep(self._where, transport)
 
-    def abort(self) -> None:
-        """End the connection at once; a waiting reader gets UpstreamLostError."""
-        self._repeatable_until = None
+    def abort(self, why: UpstreamLostError | None = None) -> None:
+        """End the connection at once; a waiting reader gets `why`, or an UpstreamLostError."""
+        self._failure = self._failure or why
+        self._sent()
+        if self._reconnecting is not None:
+            self._reconnecting.cancel()
         if self._transport is not None and not self._transport.is_closing():
             self._transport.abort()
         if self._resume_timer is not None:
@@ -270,11 +330,6 @@ class Upstream(asyncio.Protocol):
         """Make a waiting `read` return b"" now, so that its caller can look up from the stream."""
         self._wake()
 
-    @property
-    def lost(self) -> bool:
-        """True if the connection is gone with the answer incomplete."""
-        return self._lost and not self.complete
-
     async def head(self, timeout: float | None = None) -> bool:
         """Wait for status and headers; False after `timeout` seconds; raises UpstreamLostError."""
         if timeout is not None:
@@ -284,10 +339,9 @@ class Upstream(asyncio.Protocol):
             except TimeoutError:
                 return False
         while not self._headers_done:
-            if not self._lost:
-                await self._wait()
-            elif not await self._again():
-                raise self._ended("the connection ended before the answer began")
+            if self._lost:
+                raise self._failure or UpstreamLostError("the connection ended before the answer began")
+            await self._wait()
         return True
 
     async def read(self) -> bytes | None:
@@ -299,7 +353,7 @@ class Upstream(asyncio.Protocol):
             if self.complete:
                 return (self._key.end() if self._key is not None else b"") or None
             if self._lost:
-                raise self._ended("the connection ended in the middle of the answer")
+                raise self._failure or UpstreamLostError("the connection ended in the middle of the answer")
             await self._wait()
         return self._take()
 
@@ -314,9 +368,6 @@ class Upstream(asyncio.Protocol):
                 self.abort()
                 raise AnswerTooLargeError(limit)
         return b"".join(parts)
-
-    def _ended(self, how: str) -> UpstreamLostError:
-        return UpstreamLostError(f"nothing came for {_LONGEST_SILENCE:.0f} seconds" if self.silent else how)
 
     def _take(self) -> bytes:
         chunks = self._chunks
@@ -354,12 +405,18 @@ class Upstream(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse what arrived and wake the reader once for all of it."""
-        if self._repeatable_until is not None:
-            self._repeatable_until, self._request = None, b""
+        if self._request:
+            self._sent()
+        held = self._held
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError:
-            self.abort()
+            self.abort(UnreadableError("what came is no answer of HTTP"))
+            return
+        # The parser gathers a header until it is whole, and interim answers could come for ever.
+        self._around = self._around + len(data) if self._held == held else 0
+        if self._around > _MOST_AROUND:
+            self.abort(UnreadableError(f"more than {_MOST_AROUND} bytes came around the answer"))
             return
         if self._held > _HIGH_WATER and not self._paused and self._transport is not None:
             self._paused = True
@@ -370,42 +427,57 @@ class Upstream(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Note the end; an answer without a length ends with its connection."""
-        if self._headers_done and not self.complete and exc is None and self._ends_with_connection():
-            self._completed()
+        if self._lost:
+            # Ended from here: what came of the answer is not all of it.
+            return
         self._end_watch()
+        if self._request and self._connect is not None:
+            self._stop_forgetting()
+            self._reconnecting = asyncio.get_running_loop().create_task(self._reconnect(self._connect))
+            return
+        if self._headers_done and not self.complete and exc is None and not self._has_length:
+            self._completed()
+        if isinstance(exc, TimeoutError):
+            self._failure = SilentError("the other side acknowledges nothing any more")
         self._lost = True
         self._wake()
 
-    def _ends_with_connection(self) -> bool:
-        return "content-length" not in self.headers and "transfer-encoding" not in self.headers
-
-    # httptools callbacks
+    # httptools callbacks; what they raise ends the parsing
 
     def on_message_begin(self) -> None:
-        """End the connection after this exchange if what begins is a second answer to its one request."""
-        self._stays_open = False
+        """Refuse a second answer to the one request."""
+        if self.complete:
+            raise UnreadableError("another answer follows")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep one header, its name in lower case."""
-        self._header_bytes += len(name) + len(value)
-        if self._header_bytes > _MOST_HEADERS or len(self.headers) > _MOST_HEADER_LINES:
-            self.abort()
-            return
-        self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+        """Note whether the answer says where it ends."""
+        self._has_length = self._has_length or name.lower() in _LENGTHS
 
     def on_headers_complete(self) -> None:
-        """The status is known."""
-        self.status = self._parser.get_status_code()
+        """Note the status, unless another answer is to follow: 100 to 199 are interim ones."""
+        status = self._parser.get_status_code()
+        if status == _SWITCHING:
+            raise UnreadableError("it goes on in another protocol")
+        if status < 200:
+            self._has_length = False
+            return
+        self.status = status
         self._headers_done = True
 
     def on_body(self, body: bytes) -> None:
         """Hold bytes of the body until the reader takes them."""
+        if not self._headers_done:
+            raise UnreadableError("an interim answer has a body")
         self._chunks.append(body)
         self._held += len(body)
 
     def on_message_complete(self) -> None:
-        """The answer is whole."""
-        self._stays_open = not self.complete and self._parser.should_keep_alive()
+        """Note that the answer is whole; the connection may serve another where its request was read too."""
+        if not self._headers_done:
+            return
+        unread = self._transport is None or self._transport.get_write_buffer_size() > 0
+        refused = self._has_body and self.status >= 300
+        self._stays_open = self._parser.should_keep_alive() and not unread and not refused
         self._completed()
 
     def _completed(self) -> None:
@@ -413,7 +485,7 @@ class Upstream(asyncio.Protocol):
         self.on_complete()
 
 
-async def fetch(target: Target, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
+async def fetch(target: Target, method: Method, path: str, body: bytes = b"") -> tuple[int, bytes]:
     """One short exchange: status and body; raises UpstreamLostError."""
     async with await Upstream.open(target, method, path, body) as upstream:
         await upstream.head()

@@ -6,9 +6,17 @@ from collections.abc import Mapping
 from engine_host.core.bounds.cut_text import cut_text
 from engine_host.core.errors import HostError
 from engine_host.gateway.directory import Target
-from engine_host.gateway.error_answers import EndpointError, engine_fault, invalid
+from engine_host.gateway.error_answers import (
+    EndpointError,
+    engine_ended,
+    engine_fault,
+    engine_unreachable,
+    invalid,
+    odd_answer,
+)
 from engine_host.gateway.routing import elsewhere
 from engine_host.gateway.routing.elsewhere import NO_OTHERS, OtherMachines
+from engine_host.gateway.upstream import SilentError, UnreachableError, UnreadableError, UpstreamLostError
 from engine_host.protocol.endpoint.routes import Route
 from engine_host.protocol.errors import Reason
 
@@ -178,6 +186,36 @@ def provider_silent(target: Target) -> EndpointError:
         504,
         "provider_silent",
         f"{target.provider} has sent nothing for {target.name} for too long, and was given up.",
+        Reason.PROVIDER_FAILED,
+        source="provider",
+    )
+
+
+def of_lost(target: Target, error: UpstreamLostError, *, stopped: bool) -> EndpointError:
+    """Return what a client is told of a connection that gave no whole answer.
+
+    `stopped`: the engine was told to end.
+    """
+    if isinstance(error, UnreadableError):
+        return unreadable(target)
+    if target.provider is not None:
+        if isinstance(error, UnreachableError):
+            return provider_unreachable(target)
+        return provider_silent(target) if isinstance(error, SilentError) else provider_ended(target)
+    if isinstance(error, UnreachableError):
+        return engine_unreachable(target.engine_name)
+    return engine_ended(target.engine_name, stopped=stopped)
+
+
+def unreadable(target: Target) -> EndpointError:
+    """What came is no answer of HTTP, or has a status that is neither an answer nor an error."""
+    if target.provider is None or target.machine is not None:
+        return odd_answer()
+    return EndpointError(
+        502,
+        "provider_unreadable",
+        f"{target.provider} answered for {target.name} in no form that can be read. Is its address one of "
+        "OpenAI's API? See: sndr routes list",
         Reason.PROVIDER_FAILED,
         source="provider",
     )

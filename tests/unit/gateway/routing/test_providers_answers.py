@@ -315,13 +315,46 @@ def test_what_cannot_be_written_makes_no_connection(url: str) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("junk", [b"", b"HTTP/1.1 200 OK\r\n", b"\x00\xff nothing\r\n\r\n"])
-def test_what_is_no_answer_is_an_error(world: Any, junk: bytes, stream: bool) -> None:
+@pytest.mark.parametrize(
+    ("junk", "code"),
+    [
+        (b"", "provider_ended"),
+        (b"HTTP/1.1 200 OK\r\n", "provider_ended"),
+        (b"HTTP/1.1 100 Continue\r\n\r\n", "provider_ended"),
+        (b"\x00\xff nothing\r\n\r\n", "provider_unreadable"),
+        (b"HTTP/1.1 101 Switching Protocols\r\n\r\n", "provider_unreadable"),
+    ],
+)
+def test_what_is_no_answer_is_an_error(world: Any, junk: bytes, code: str, stream: bool) -> None:
     async def odd(engine: Any, body: dict[str, Any], writer: asyncio.StreamWriter) -> None:
         writer.write(junk)
 
     answer = ask(world, "POST", CHAT, lead_out(odd), json={**HELLO, "stream": stream})
-    assert (answer.status_code, answer.json()["error"]["code"]) == (502, "provider_ended")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (502, code)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("provided", [False, True])
+def test_what_comes_before_an_answer_is_left_out(
+    world: Any, scripts: Any, provided: bool, stream: bool
+) -> None:
+    async def hints(engine: Any, body: dict[str, Any], writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")
+        await writer.drain()
+        await asyncio.sleep(0.02)
+        engine.go.set()
+        await scripts.two_words(engine, body, writer)
+
+    def prepare(served: Any) -> None:
+        if provided:
+            lead_out(hints)(served)
+        served.engine.script = hints
+
+    body = {**HELLO, "model": "out" if provided else "m", "stream": stream}
+    answer = ask(world, "POST", CHAT, prepare, json=body)
+    assert answer.status_code == 200
+    assert "a " in answer.text
+    assert "[DONE]" in answer.text or not stream
 
 
 def test_no_connection_is_an_error(world: Any) -> None:
