@@ -78,7 +78,7 @@ class SilentError(UpstreamLostError):
 
 
 class UnreadableError(UpstreamLostError):
-    """What came is no answer of HTTP; the engine itself may be well."""
+    """An answer that is none of HTTP; the engine itself may be well."""
 
 
 class AnswerTooLargeError(UpstreamLostError):
@@ -139,7 +139,7 @@ class Upstream(asyncio.Protocol):
         self._listener: asyncio.TimerHandle | None = None
         self._connect: Callable[[], Awaitable[None]] | None = None
         self._request = b""
-        """What is sent once more if a kept connection turns out to have ended; else empty."""
+        """Sent once more if a kept connection turns out to have ended; else empty."""
         self._has_body = False
         self._forgetting: asyncio.TimerHandle | None = None
         self._reconnecting: asyncio.Task[None] | None = None

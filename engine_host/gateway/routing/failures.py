@@ -208,7 +208,7 @@ def of_lost(target: Target, error: UpstreamLostError, *, stopped: bool) -> Endpo
 
 
 def unreadable(target: Target) -> EndpointError:
-    """What came is no answer of HTTP, or has a status that is neither an answer nor an error."""
+    """An answer that is none of HTTP, or whose status is neither that of an answer nor of an error."""
     if target.provider is None or target.machine is not None:
         return odd_answer()
     return EndpointError(
