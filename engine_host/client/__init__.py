@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from engine_host.core.processes.own_programs import OwnProgram, command_of
     from engine_host.core.rates import decode_rate
     from engine_host.core.sse import DONE, SseMessage
+    from engine_host.core.visible import visible
 
 __all__ = [
     "DONE",
@@ -25,6 +26,7 @@ __all__ = [
     "decode_rate",
     "read_text",
     "refuse_core_dumps",
+    "visible",
 ]
 _MODULES = {
     "DONE": "sse",
@@ -36,6 +38,7 @@ _MODULES = {
     "decode_rate": "rates",
     "read_text": "outside.files",
     "refuse_core_dumps": "processes.dumps",
+    "visible": "visible",
 }
 
 

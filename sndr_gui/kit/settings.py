@@ -11,6 +11,8 @@ from engine_host.client import read_text
 from sndr_gui.kit.atomic_file import write_atomically
 
 _LARGEST = 16 << 20
+MOST_RECENT, LONGEST_RECENT = 12, 200
+"""Of the commands that were used last: how many are kept, and of how many letters."""
 
 
 class ThemeChoice(StrEnum):
@@ -29,6 +31,7 @@ class WindowSettings:
     page: str = "home"
     geometry: str = ""
     sidebar_folded: bool = False
+    recent_commands: tuple[str, ...] = ()
     chat: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -52,6 +55,10 @@ class WindowSettings:
             raise ValueError("sidebar_folded is neither true nor false")
         if not isinstance(values.get("chat", {}), dict):
             raise ValueError("chat is not an object")
+        recent = values.get("recent_commands", [])
+        if not isinstance(recent, list) or not all(isinstance(key, str) for key in recent):
+            raise ValueError("recent_commands are not texts")
+        values["recent_commands"] = tuple(key[:LONGEST_RECENT] for key in recent[:MOST_RECENT])
         values["theme"] = ThemeChoice(values.get("theme", "system"))
         return cls(**values)
 

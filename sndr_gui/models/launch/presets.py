@@ -194,6 +194,11 @@ class LaunchPresets(QObject):
         return len(self._all)
 
     @property
+    def every(self) -> list[PresetRow]:
+        """Return all presets, whatever the list is narrowed to."""
+        return self._all
+
+    @property
     def fitting(self) -> list[PresetRow]:
         """Return those that fit on this machine, whatever the list is narrowed to, the best first."""
         return [row for row in self._all if row.works]

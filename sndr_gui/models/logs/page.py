@@ -182,6 +182,11 @@ class LogsModel(QObject):
         if before != (self.source, self.severity, self.search):
             self.reset.emit()
 
+    def set_source(self, source: str) -> None:
+        """Show all lines of one source."""
+        self.set_filters(source=source, severity=Severity.INFO, search="")
+        self.sources_changed.emit()
+
     def open_failure(self, source: str) -> None:
         """Show a source at the line of its failure."""
         self.source, self.severity, self.search = source, Severity.INFO, ""

@@ -43,11 +43,13 @@ class PatchesModel(QObject):
         changed: anything but the rows and the detail
         rows_changed: the rows or their number
         detail_changed: the chosen patch or what is known of it
+        revealed: the chosen patch is to be seen in the table, which may be narrowed to others
     """
 
     changed = Signal()
     rows_changed = Signal()
     detail_changed = Signal()
+    revealed = Signal()
 
     def __init__(self, session: Session, actions: Actions, installations: InstallationsModel) -> None:
         super().__init__()
@@ -233,6 +235,11 @@ class PatchesModel(QObject):
         self.detail_changed.emit()
         if patch:
             self._read_detail(patch)
+
+    def reveal(self, patch: str) -> None:
+        """Show one patch in full, and in the table."""
+        self.choose(patch)
+        self.revealed.emit()
 
     def _read_detail(self, patch: str) -> None:
         engine = self.engine

@@ -32,11 +32,13 @@ class RoutesModel(QObject):
         changed: the routes, their states or a problem are new
         saved: what a dialog sent was taken
         refused: the Problem of what a dialog sent
+        revealed: a route is to be shown, the one in `wanted`
     """
 
     changed = Signal()
     saved = Signal()
     refused = Signal(object)
+    revealed = Signal()
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -44,6 +46,7 @@ class RoutesModel(QObject):
         self.page: RoutePage | None = None
         self.problem: Problem | None = None
         self._pending: set[str] = set()
+        self.wanted = ""
         self._shown = self._reading = False
         session.state.outdated.connect(self._on_outdated)
         session.state.engines_changed.connect(self.read)
@@ -104,9 +107,19 @@ class RoutesModel(QObject):
             return None
         return newest
 
+    def reveal(self, route_id: str) -> None:
+        """Show a route among the others, as soon as it is there."""
+        self.wanted = route_id
+        self.revealed.emit()
+
     def read(self) -> None:
         """Read the routes again, while the page is shown."""
-        if not self._shown or self._reading or not self.connected:
+        if self._shown:
+            self.load()
+
+    def load(self) -> None:
+        """Read the routes."""
+        if self._reading or not self.connected:
             return
         self._reading = True
 

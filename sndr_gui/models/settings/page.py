@@ -28,16 +28,19 @@ class SettingsModel(QObject):
     Signals:
         changed: values or problems are new
         theme_changed: the person chose another theme
+        revealed: a setting is to be shown, the one in `wanted`
     """
 
     changed = Signal()
     theme_changed = Signal(object)
+    revealed = Signal()
 
     def __init__(self, session: Session, file: SettingsFile) -> None:
         super().__init__()
         self.session, self._file = session, file
         self.problems: dict[str, Problem] = {}
         self.saving: set[str] = set()
+        self.wanted = ""
         session.state.settings_changed.connect(self.changed)
         session.state.servers_changed.connect(self.changed)
         session.connection.changed.connect(self.changed)
@@ -50,6 +53,11 @@ class SettingsModel(QObject):
         listed = {entry.name for entry in known}
         more = [Entry(name, "More", name, "", "text") for name in names if name not in listed]
         return (*known, *more)
+
+    def reveal(self, name: str) -> None:
+        """Show a setting among the others, as soon as it is there."""
+        self.wanted = name
+        self.revealed.emit()
 
     def setting(self, name: str) -> Setting | None:
         """Return one setting as it is resolved now."""

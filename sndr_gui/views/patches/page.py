@@ -13,7 +13,7 @@ from sndr_gui.kit import formats
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.choice import command_of
 from sndr_gui.models.patches.page import PatchesModel
-from sndr_gui.models.patches.rows import ALL, FACETS
+from sndr_gui.models.patches.rows import ALL, FACETS, Facets
 from sndr_gui.views.engine.choice import EngineChoice
 from sndr_gui.views.engine.installations import InstallationRow
 from sndr_gui.views.patches.bisect import BisectCard, BisectDialog
@@ -102,6 +102,7 @@ class PatchesView(Page):
         model.changed.connect(self.refresh)
         model.rows_changed.connect(self._on_rows)
         model.detail_changed.connect(self._on_detail)
+        model.revealed.connect(self._on_revealed)
         self.refresh()
         self._on_rows()
         self._on_detail()
@@ -205,6 +206,13 @@ class PatchesView(Page):
     def _on_filter(self, content: str) -> None:
         self.model.rows.set_filter(content)
         self._on_rows()
+
+    def _on_revealed(self) -> None:
+        model = self.model
+        if model.patch is not None and model.rows.place_of(model.chosen) is None:
+            self.filter.clear()
+            model.set_facets(Facets())
+        self.table.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def _on_facet(self) -> None:
         chosen = {facet: box.currentData() or ALL for facet, box in self.choices.items()}

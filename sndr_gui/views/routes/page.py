@@ -57,6 +57,7 @@ class RoutesView(Page):
         self.cards: dict[str, RouteCard] = {}
         self.dialog: RouteDialog | None = None
         model.changed.connect(self.refresh)
+        model.revealed.connect(self._reveal)
         self.refresh()
 
     def set_shown(self, shown: bool) -> None:
@@ -99,6 +100,14 @@ class RoutesView(Page):
         for status in model.routes:
             self.cards[status.route.id].show_route(status, model.job(status.route))
         self._stack.setCurrentIndex(0 if ids else 1)
+        self._reveal()
+
+    def _reveal(self) -> None:
+        """Bring the route that somebody wants to see into sight, with the focus on Edit."""
+        card = self.cards.get(self.model.wanted)
+        if card is not None and self.isVisible():
+            self.model.wanted = ""
+            self.bring_into_sight(card, card.edit)
 
 
 class RouteCard(Card):

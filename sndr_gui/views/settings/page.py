@@ -45,7 +45,19 @@ class SettingsView(Page):
         self.body.addStretch(1)
         self._rows: dict[str, SettingRow] = {}
         model.changed.connect(self.refresh)
+        model.revealed.connect(self._reveal)
         self.refresh()
+
+    def set_shown(self, shown: bool) -> None:
+        if shown:
+            self._reveal()
+
+    def _reveal(self) -> None:
+        """Bring the setting that somebody wants to change into sight, with the focus on its control."""
+        line = self._rows.get(self.model.wanted)
+        if line is not None and self.isVisible():
+            self.model.wanted = ""
+            self.bring_into_sight(line, line.control)
 
     def _on_theme(self) -> None:
         self.model.set_theme(_THEMES[self.themes.place][1])
@@ -61,6 +73,7 @@ class SettingsView(Page):
             self._build(entries)
         for line in self._rows.values():
             line.refresh()
+        self._reveal()
 
     def _build(self, entries: tuple[Entry, ...]) -> None:
         clear(self._groups)

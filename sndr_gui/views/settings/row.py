@@ -40,7 +40,7 @@ class SettingRow(QWidget):
         self._probe = text("", "muted", wrap=True)
         self._probe.hide()
         help_text = text(entry.help, "muted", wrap=True)
-        self._control, field = self._make(entry)
+        self.control, field = self._make(entry)
         line = row(column(self._label, help_text, spacing=2), field, self._layer, self._reset, spacing=10)
         line.setStretch(0, 1)
         line.setAlignment(field, Qt.AlignmentFlag.AlignVCenter)
@@ -87,16 +87,16 @@ class SettingRow(QWidget):
         self._model.put(self._entry.name, checked)
 
     def _on_choice(self, _place: int) -> None:
-        if isinstance(self._control, QComboBox):
-            self._model.put(self._entry.name, self._control.currentData())
+        if isinstance(self.control, QComboBox):
+            self._model.put(self._entry.name, self.control.currentData())
 
     def _on_edited(self) -> None:
-        if not isinstance(self._control, QLineEdit) or self._filling:
+        if not isinstance(self.control, QLineEdit) or self._filling:
             return
-        content = self._control.text().strip()
-        if content == self._shown() or not self._control.isModified():
+        content = self.control.text().strip()
+        if content == self._shown() or not self.control.isModified():
             return
-        self._control.setModified(False)
+        self.control.setModified(False)
         value: object = content or None
         if content and self._entry.kind == "number" and content.isdigit():
             value = int(content)
@@ -138,7 +138,7 @@ class SettingRow(QWidget):
         name = self._entry.name
         setting = self._model.setting(name)
         self._filling = True
-        control = self._control
+        control = self.control
         if isinstance(control, QCheckBox):
             control.setChecked(bool(setting.value) if setting else False)
         elif isinstance(control, QComboBox):
@@ -152,7 +152,7 @@ class SettingRow(QWidget):
         self._layer.setToolTip(plain_tooltip(setting.why) if setting else "")
         command = self._model.command(name)
         self._label.setToolTip(plain_tooltip(f"{name}\n{command}"))
-        self._control.setToolTip(plain_tooltip(f"{self._entry.help}\n{command}".strip()))
+        self.control.setToolTip(plain_tooltip(f"{self._entry.help}\n{command}".strip()))
         default = self._model.is_default(name)
         set_tone(self._layer, "" if default else "accent")
         self._reset.setVisible(not default)

@@ -1,6 +1,7 @@
 """The base of every page: its header, its actions and its body."""
 
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from sndr_gui.views.widgets.labels import ElidedLabel, text
 from sndr_gui.views.widgets.layout import GAP, MARGIN, column, row, scrolling
@@ -15,6 +16,7 @@ class Page(QWidget):
     def __init__(self, title: str, scrolls: bool = False) -> None:
         super().__init__()
         self.setObjectName("page")
+        self._area: QScrollArea | None = None
         self.title = text(title, name="h1")
         self.subtitle = ElidedLabel("", "muted")
         self.tools = row(spacing=GAP)
@@ -37,7 +39,7 @@ class Page(QWidget):
             canvas.setObjectName("canvas")
             canvas.setLayout(self.body)
             self.body.setContentsMargins(MARGIN, 2, MARGIN, 20)
-            area = scrolling(canvas)
+            area = self._area = scrolling(canvas)
             area.verticalScrollBar().rangeChanged.connect(self._on_scroll_range)
             outer.addWidget(area, 1)
         else:
@@ -54,6 +56,14 @@ class Page(QWidget):
     def step_back(self) -> bool:
         """Leave what is open on the page; False where nothing is, and Back leads to the page before."""
         return False
+
+    def bring_into_sight(self, part: QWidget, control: QWidget) -> None:
+        """Scroll to a part of the page and put the focus on a control of it."""
+        control.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        if self._area is not None:
+            # What was filled in just now has its place only once it was laid out.
+            QApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
+            self._area.ensureWidgetVisible(part, 0, 40)
 
     def focus_filter(self) -> None:
         """Put the cursor into the page's filter, where it has one."""

@@ -1,51 +1,81 @@
-"""The commands of the palette, besides going to pages."""
+"""The commands of the palette, besides going to pages: what can be done now, and what can be gone to."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from engine_host.protocol.engines import EngineState
 from engine_host.protocol.presets import EntryOrigin
+from sndr_gui.kit.settings import ThemeChoice
 from sndr_gui.kit.shortcuts import keys
 from sndr_gui.models.engine.choice import state_word
 from sndr_gui.models.engine.start import SERVING
 from sndr_gui.models.hosts.words import THIS_MACHINE, state_here, state_of
-from sndr_gui.models.window.palette import Entry
+from sndr_gui.models.window.palette import ACTION, Entry
 from sndr_gui.views.window.context import PageContext
+
+_THEMES = (
+    ("follow the system", ThemeChoice.SYSTEM),
+    ("light", ThemeChoice.LIGHT),
+    ("dark", ThemeChoice.DARK),
+)
 
 
 def commands(context: PageContext) -> list[Entry]:
-    """Return what can be done now."""
+    """Return what can be done now, and what can be gone to."""
     return [
         *_hosts(context),
-        *_engine(context),
-        Entry("New chat", keys("new chat"), context.open_new_chat, "conversation"),
+        *_engines(context),
+        _action("New chat", context.open_new_chat, "conversation", hint=keys("new chat")),
         *_servers(context),
-        Entry("Rescan models", "action", context.launch.models.rescan, "scan look for models again"),
+        _action("Rescan models", context.launch.models.rescan, "scan look for models again"),
+        *_themes(context),
         *_presets_to_start(context),
-        *_models_to_start(context),
+        *_models(context),
         *_presets_to_edit(context),
+        *_routes(context),
+        *_presets_to_show(context),
+        *_settings(context),
+        *_patches(context),
     ]
 
 
-def _engine(context: PageContext) -> list[Entry]:
+def _action(title: str, run: Callable[[], object], words: str, hint: str = "action") -> Entry:
+    return Entry(title, hint, run, words, ACTION)
+
+
+def _themes(context: PageContext) -> list[Entry]:
+    choose = context.settings.set_theme
+    return [
+        _action(f"Theme: {title}", partial(choose, choice), "colours appearance") for title, choice in _THEMES
+    ]
+
+
+def _engines(context: PageContext) -> list[Entry]:
     """Return what can be done with each engine that runs, and with the chosen one."""
     state, stopping = context.session.state, context.home.stopping
     found = []
+
+    def entry(verb: str, run: Callable[[], object], words: str) -> Entry:
+        # The id changes with each start, and who used it means the name.
+        key = f"{verb} engine {engine.name}"
+        return Entry(f"{verb} {engine.name}", what, run, words, ACTION, key)
+
     for engine in state.live:
         what = f"engine, {state_word(engine)}"
-        found.append(Entry(f"Stop {engine.name}", what, partial(stopping.stop, engine), "end engine"))
+        found.append(entry("Stop", partial(stopping.stop, engine), "end engine"))
         if engine.state in SERVING:
-            chat = partial(context.chat_with, engine.id)
-            found.append(Entry(f"Chat with {engine.name}", what, chat, "talk ask conversation"))
-        show = partial(context.show_engine, engine.id)
-        found.append(Entry(f"Show {engine.name}", what, show, "engine open choose numbers"))
+            found.append(entry("Chat with", partial(context.chat_with, engine.id), "talk ask conversation"))
+        found.append(entry("Show", partial(context.show_engine, engine.id), "engine open choose numbers"))
+        found.append(entry("Log of", partial(context.show_log, engine.id), "engine lines output"))
     if (chosen := state.engine) is not None:
+        relaunch = context.home.relaunch
         found.append(
-            Entry(f"Relaunch {chosen.name}", keys("relaunch"), context.home.relaunch, "restart engine")
+            Entry(f"Relaunch {chosen.name}", keys("relaunch"), relaunch, "restart engine", ACTION, "relaunch")
         )
         if chosen.state is EngineState.FAILED:
-            found.append(Entry("Open the failure log", "action", partial(context.open_log, chosen.id)))
+            found.append(_action("Open the failure log", partial(context.open_log, chosen.id), "engine died"))
     return found
 
 
@@ -56,46 +86,65 @@ def _hosts(context: PageContext) -> list[Entry]:
     for name in ("", *fleet.names) if fleet.names else ():
         remote = fleet.remote(name)
         word, _tone = state_of(remote, fleet.known_session(name)) if remote else state_here(fleet.local)
-        title = f"Host: {name or THIS_MACHINE.lower()}"
-        found.append(Entry(title, f"host, {word}", partial(fleet.choose, name), "machine remote ssh switch"))
+        title, hint = f"Host: {name or THIS_MACHINE.lower()}", f"host, {word}"
+        choose = partial(fleet.choose, name)
+        found.append(Entry(title, hint, choose, "machine remote ssh switch", key=f"host {name}"))
+        if name:
+            show = partial(context.show_host, name)
+            found.append(Entry(f"Show {name}", hint, show, "machine remote ssh", key=f"show host {name}"))
     return found
 
 
 def _servers(context: PageContext) -> list[Entry]:
     found = []
     if context.home.can_build:
-        found.append(
-            Entry("Build llama.cpp", "action", context.actions.build, "compile faster engine server")
-        )
+        found.append(_action("Build llama.cpp", context.actions.build, "compile faster engine server"))
     if context.home.can_measure:
-        found.append(Entry("Compare both servers", "action", context.actions.measure, "measure benchmark"))
+        found.append(_action("Compare both servers", context.actions.measure, "measure benchmark"))
     return found
 
 
 def _presets_to_start(context: PageContext) -> list[Entry]:
-    """Return the presets that can be started now, and a way to those that lack a download or an engine."""
+    """Return the presets that can be started now."""
+    return [
+        Entry(
+            f"Start {preset.title}",
+            "preset",
+            partial(context.actions.start_preset, preset.id),
+            f"launch run preset {preset.id}",
+            key=f"start preset {preset.id}",
+        )
+        for preset in (row.item.preset for row in context.launch.presets.fitting if row.ready)
+    ]
+
+
+def _presets_to_show(context: PageContext) -> list[Entry]:
+    """Return the way to every preset, also to those that lack something or do not fit."""
     found = []
-    for row in context.launch.presets.fitting:
+    for row in context.launch.presets.every:
         preset = row.item.preset
-        words = f"launch run preset {preset.id}"
-        if row.ready:
-            start = partial(context.actions.start_preset, preset.id)
-            found.append(Entry(f"Start {preset.title}", "preset", start, words))
-        else:
-            show = partial(context.show_preset, preset.id)
-            found.append(Entry(f"Show {preset.title}", "preset, not ready", show, f"start {words}"))
+        here = "" if row.ready or row.verdict is None else ", not ready" if row.works else ", does not fit"
+        show = partial(context.show_preset, preset.id)
+        words = f"launch start run preset {preset.id}"
+        found.append(Entry(f"Show {preset.title}", f"preset{here}", show, words, key=f"preset {preset.id}"))
     return found
 
 
-def _models_to_start(context: PageContext) -> list[Entry]:
+def _models(context: PageContext) -> list[Entry]:
+    """Return a start of each model that can be started as it is, and the way to each of the others."""
     page = context.session.state.models
+    vllm = context.installations.resolve("")
     found = []
     for model in page.models if page else ():
-        if model.problem is None and (model.format == "GGUF" or context.installations.resolve("")):
-            # Files of one name differ in their format, and those of one format in their quantization.
-            kind = " ".join(part for part in (model.format, model.quantization, "model") if part)
+        # Files of one name differ in their format, and those of one format in their quantization.
+        kind = " ".join(part for part in (model.format, model.quantization, "model") if part)
+        words = f"launch run {kind}"
+        if model.problem is None and (model.format == "GGUF" or vllm):
             run = partial(context.actions.start_model, model.id)
-            found.append(Entry(f"Start {model.name}", kind, run, f"launch run {kind}"))
+            found.append(Entry(f"Start {model.name}", kind, run, words, key=f"start model {model.id}"))
+        else:
+            show = partial(context.show_model, model.id)
+            found.append(Entry(f"Show {model.name}", kind, show, words, key=f"model {model.id}"))
     return found
 
 
@@ -107,7 +156,42 @@ def _presets_to_edit(context: PageContext) -> list[Entry]:
             "preset",
             partial(context.open_preset, item.preset.id),
             f"yaml {item.preset.id}",
+            key=f"edit preset {item.preset.id}",
         )
         for item in context.presets.items
         if item.origin is EntryOrigin.USER
+    ]
+
+
+def _routes(context: PageContext) -> list[Entry]:
+    return [
+        Entry(f"Route: {name}", "route", partial(context.show_route, name), "public id", key=f"route {name}")
+        for name in (status.route.id for status in context.routes.routes)
+    ]
+
+
+def _settings(context: PageContext) -> list[Entry]:
+    return [
+        Entry(
+            f"Setting: {entry.label}",
+            entry.group,
+            partial(context.show_setting, entry.name),
+            f"{entry.name} {entry.help}",
+            key=f"setting {entry.name}",
+        )
+        for entry in context.settings.entries()
+    ]
+
+
+def _patches(context: PageContext) -> list[Entry]:
+    page = context.patches.page
+    return [
+        Entry(
+            f"Patch: {patch.title}",
+            patch.id,
+            partial(context.show_patch, patch.id),
+            f"{patch.family} overlay",
+            key=f"patch {patch.id}",
+        )
+        for patch in (page.patches if page else ())
     ]

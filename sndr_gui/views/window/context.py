@@ -15,6 +15,7 @@ from sndr_gui.models.engine.page import EngineModel
 from sndr_gui.models.fit.page import FitModel
 from sndr_gui.models.home.machine import MachineModel
 from sndr_gui.models.home.page import HomeModel
+from sndr_gui.models.hosts.page import HostsModel
 from sndr_gui.models.launch.page import LaunchModel
 from sndr_gui.models.logs.page import LogsModel
 from sndr_gui.models.patches.live_summaries import SummaryReader
@@ -22,6 +23,7 @@ from sndr_gui.models.patches.page import PatchesModel
 from sndr_gui.models.patches.rows import Facets
 from sndr_gui.models.presets.drafts import Drafts
 from sndr_gui.models.presets.page import PresetsModel
+from sndr_gui.models.routes.page import RoutesModel
 from sndr_gui.models.settings.page import SettingsModel
 from sndr_gui.models.window.actions import Actions
 from sndr_gui.models.window.host_notices import HostNotices
@@ -35,12 +37,13 @@ class PageContext(QObject):
         session: Session,
         file: SettingsFile,
         go: Callable[[str], object],
-        fleet: Fleet | None = None,
+        here: PageContext | None = None,
     ) -> None:
-        """`fleet` is given for the host of another machine; this machine's context makes it."""
+        """`here` is this machine's context, given for the host of another one: they share the hosts."""
         super().__init__()
         self.session = session
-        self.fleet = fleet or Fleet(session)
+        self.fleet: Fleet = here.fleet if here is not None else Fleet(session)
+        self.hosts: HostsModel = here.hosts if here is not None else HostsModel(self.fleet)
         self._go = go
         self.actions = Actions(session)
         self.home = HomeModel(session, self.actions)
@@ -54,6 +57,7 @@ class PageContext(QObject):
         self.fit = FitModel(session)
         drafts = f"preset-drafts-{session.host}.json" if session.host else "preset-drafts.json"
         self.presets = PresetsModel(session, Drafts(file.folder / drafts))
+        self.routes = RoutesModel(session)
         self.settings = SettingsModel(session, file)
         self._patch_summaries = SummaryReader(session)
         self._host_notices = HostNotices(session.state, session.notices, self.show_engine)
@@ -63,6 +67,15 @@ class PageContext(QObject):
         self.fleet.choose(self.session.host)
         self._go(page)
 
+    def read_lists(self) -> None:
+        """Read what the palette offers and no page has read yet."""
+        # Which presets can start is judged beside it, and offered as soon as it is known.
+        self.launch.presets.load_if_stale()
+        if self.session.connection.connected:
+            if self.patches.page is None:
+                self.patches.load()
+            self.routes.load()
+
     def open_launch(self) -> None:
         """Go to Launch."""
         self.go("launch")
@@ -71,6 +84,31 @@ class PageContext(QObject):
         """Go to Launch, to a preset."""
         self.go("launch")
         self.launch.select_preset(preset)
+
+    def show_model(self, model: str) -> None:
+        """Go to Launch, to a model."""
+        self.go("launch")
+        self.launch.select(model)
+
+    def show_patch(self, patch: str) -> None:
+        """Go to Patches, to a patch."""
+        self.go("patches")
+        self.patches.reveal(patch)
+
+    def show_route(self, route: str) -> None:
+        """Go to Routes, to a route."""
+        self.go("routes")
+        self.routes.reveal(route)
+
+    def show_setting(self, name: str) -> None:
+        """Go to Settings, to a setting."""
+        self.go("settings")
+        self.settings.reveal(name)
+
+    def show_host(self, name: str) -> None:
+        """Go to Hosts, to all that is known of a host on another machine; it is not connected."""
+        self._go("hosts")
+        self.hosts.open(name)
 
     def open_patches(self, pid: int | None = None) -> None:
         """Go to Patches, to those of one process where it is given."""
@@ -104,6 +142,11 @@ class PageContext(QObject):
         """Go to the log of a source, at its failure."""
         self.go("logs")
         self.logs.open_failure(source)
+
+    def show_log(self, source: str) -> None:
+        """Go to the log of a source, at its end."""
+        self.go("logs")
+        self.logs.set_source(source)
 
     def open_new_chat(self) -> None:
         """Go to Chat and start over."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, QEvent, QObject, QSize, Qt, Signal
@@ -18,12 +17,12 @@ from PySide6.QtWidgets import (
 
 from sndr_gui.host.notices import Notices
 from sndr_gui.kit import theme
-from sndr_gui.kit.settings import SettingsFile, ThemeChoice
+from sndr_gui.kit.settings import SettingsFile
 from sndr_gui.kit.shortcuts import keys
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.kit.typed_commands import mark_host
 from sndr_gui.models.window.history import History, Place
-from sndr_gui.models.window.palette import Entry
+from sndr_gui.models.window.palette import ACTION, PAGE, Entry, with_recent
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.labels import Dot, ElidedLabel, set_text
 from sndr_gui.views.widgets.layout import row
@@ -111,7 +110,8 @@ class Window(QMainWindow):
         self.setCentralWidget(center)
         # Nothing is marked at first; Tab goes to the first page.
         center.setFocus()
-        self.palette_box = Palette(self, self._entries)
+        self.palette_box = Palette(self, self._entries, lambda: file.current.recent_commands)
+        self.palette_box.ran.connect(self._on_ran)
         self.toasts = Toasts(self, notices)
         for entry in PAGES:
             self._shortcut(entry.shortcut, self.sidebar.buttons[entry.name].click)
@@ -206,7 +206,14 @@ class Window(QMainWindow):
         context.settings.theme_changed.connect(theme.choose)
         # A partial with the context would keep both: no collector sees what Qt holds of a connection.
         context.actions.consent_wanted.connect(self._on_consent)
-        context.launch.presets.rows_changed.connect(self.palette_box.refresh)
+        for listed in (
+            context.launch.presets.rows_changed,
+            context.patches.rows_changed,
+            context.routes.changed,
+            context.session.state.models_changed,
+            context.session.state.engines_changed,
+        ):
+            listed.connect(self.palette_box.refresh)
 
     def _on_host(self) -> None:
         """Show the pages of the host that was chosen; those of the one before stay as they are."""
@@ -218,7 +225,7 @@ class Window(QMainWindow):
         name = fleet.chosen
         if name not in self._contexts:
             make = type(before)  # Its module is loaded after the first picture.
-            self._join(make(fleet.session, self._file, self.go, fleet))
+            self._join(make(fleet.session, self._file, self.go, self._contexts[""]))
         self._context = self._contexts[name]
         self._add_engine_choice(self._context)
         self.go(self._current)
@@ -322,11 +329,15 @@ class Window(QMainWindow):
         self._context.fleet.choose(place.host)
 
     def _on_fold(self) -> None:
-        from sndr_gui.models.settings.page import save_window_settings
-
         folded = not self.sidebar.folded
         self.sidebar.set_folded(folded)
-        save_window_settings(self._file, self._notices.warning, sidebar_folded=folded)
+        self._keep(sidebar_folded=folded)
+
+    def _keep(self, **values: object) -> None:
+        """Keep settings of the window."""
+        from sndr_gui.models.settings.page import save_window_settings
+
+        save_window_settings(self._file, self._notices.warning, **values)
 
     def _on_sheet(self) -> None:
         from sndr_gui.views.window.shortcut_sheet import ShortcutSheet
@@ -342,15 +353,24 @@ class Window(QMainWindow):
     def _on_commands(self) -> None:
         self.palette_box.open()
         if self._context is not None:
-            # Which presets can start is judged beside it, and offered as soon as it is known.
-            self._context.launch.presets.load_if_stale()
+            self._context.read_lists()
+
+    def _on_ran(self, entry: Entry) -> None:
+        recent = with_recent(self._file.current.recent_commands, entry)
+        self._keep(recent_commands=recent)
 
     def _entries(self) -> list[Entry]:
         pages = self.sidebar.buttons
-        entries = [Entry(page.title, page.shortcut, pages[page.name].click, "page go") for page in PAGES]
-        entries.append(
-            Entry(self.sidebar.fold.accessibleName(), keys("fold"), self._on_fold, "icons collapse expand")
-        )
+        entries = [
+            Entry(page.title, page.shortcut, pages[page.name].click, "page go", PAGE, f"page {page.name}")
+            for page in PAGES
+        ]
+        if self._context is not None:
+            from sndr_gui.views.window.commands import commands
+
+            entries += commands(self._context)
+        fold = self.sidebar.fold.accessibleName()
+        entries.append(Entry(fold, keys("fold"), self._on_fold, "icons collapse expand", ACTION, "fold"))
         host = self._context.session.host if self._context is not None else ""
         # Back first leaves what is open on a page; who asks for the page means the page.
         for way, place, run in (
@@ -360,26 +380,9 @@ class Window(QMainWindow):
             if place is not None:
                 on = f" on {place.host or 'this machine'}" if place.host != host else ""
                 title = f"{way.capitalize()} to {page_entry(place.page).title}{on}"
-                entries.append(Entry(title, keys(way), run, "page visited"))
-        entries.append(Entry("Keyboard shortcuts", keys("sheet"), self._on_sheet, "keys help sheet"))
-        for title, choice in (
-            ("Theme: follow the system", ThemeChoice.SYSTEM),
-            ("Theme: light", ThemeChoice.LIGHT),
-            ("Theme: dark", ThemeChoice.DARK),
-        ):
-            entries.append(Entry(title, "action", self._theme_setter(choice), "colours appearance"))
-        if self._context is not None:
-            from sndr_gui.views.window.commands import commands
-
-            entries[len(PAGES) : len(PAGES)] = commands(self._context)
+                entries.append(Entry(title, keys(way), run, "page visited", ACTION, way))
+        entries.append(Entry("Keyboard shortcuts", keys("sheet"), self._on_sheet, "keys help sheet", ACTION))
         return entries
-
-    def _theme_setter(self, choice: ThemeChoice) -> Callable[[], None]:
-        def choose() -> None:
-            if self._context is not None:
-                self._context.settings.set_theme(choice)
-
-        return choose
 
     # The status bar.
 

@@ -78,17 +78,15 @@ def _monitor(context: PageContext) -> Page:
 
 
 def _routes(context: PageContext) -> Page:
-    from sndr_gui.models.routes.page import RoutesModel
     from sndr_gui.views.routes.page import RoutesView
 
-    return RoutesView(RoutesModel(context.session))
+    return RoutesView(context.routes)
 
 
 def _hosts(context: PageContext) -> Page:
-    from sndr_gui.models.hosts.page import HostsModel
     from sndr_gui.views.hosts.page import HostsView
 
-    return HostsView(HostsModel(context.fleet), context.go)
+    return HostsView(context.hosts, context.go)
 
 
 def _logs(context: PageContext) -> Page:

@@ -26,7 +26,6 @@ from sndr_gui.kit.rows import Column, RowsModel
 from sndr_gui.kit.settings import SettingsFile, ThemeChoice, WindowSettings
 from sndr_gui.kit.versions import refusal, refusal_here
 from sndr_gui.models.chat.paragraphs import LONGEST, split_finished
-from sndr_gui.models.window.palette import Entry, matching
 
 
 def test_backticks_are_for_terminals() -> None:
@@ -153,17 +152,6 @@ def test_sse_messages_comments_and_numbers() -> None:
         SseMessage("{\n}", "7"),
         SseMessage("last", "7"),
     ]
-
-
-def test_palette_prefers_what_begins_so() -> None:
-    def entry(title: str, words: str = "") -> Entry:
-        return Entry(title, "", print, words)
-
-    entries = [entry("Restart"), entry("Start qwen", "run"), entry("New start"), entry("Logs")]
-    assert [found.title for found in matching(entries, "start")] == ["Start qwen", "New start", "Restart"]
-    assert [found.title for found in matching(entries, "RUN qw")] == ["Start qwen"]
-    assert matching(entries, "nothing") == []
-    assert matching(entries, " ") == entries
 
 
 def test_rows_filter_sort_and_keep_the_model_rules(qtbot: QtBot) -> None:

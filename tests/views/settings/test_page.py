@@ -28,7 +28,7 @@ async def test_settings_set_reset_and_provenance(stage: Stage) -> None:
         body: dict[str, Any] = stage.host.sent("PUT", "/v1/settings")[-1]
         return body
 
-    port = page._rows["endpoint.port"]._control
+    port = page._rows["endpoint.port"].control
     assert isinstance(port, QLineEdit)
     port.setFocus()
     port.selectAll()
@@ -46,7 +46,7 @@ async def test_settings_set_reset_and_provenance(stage: Stage) -> None:
     await stage.until(
         lambda: stage.host.sent("PUT", "/v1/settings")[-1] == {"values": {"endpoint.port": None}}
     )
-    switch = page._rows["engine.keep"]._control
+    switch = page._rows["engine.keep"].control
     assert isinstance(switch, QCheckBox)
     switch.click()
     await stage.until(lambda: last()["values"] == {"engine.keep": True})
@@ -55,11 +55,11 @@ async def test_settings_set_reset_and_provenance(stage: Stage) -> None:
 async def test_settings_name_choices_as_the_other_pages_do(stage: Stage) -> None:
     page = settings(stage)
     await stage.until(lambda: page._rows)
-    server = page._rows["engine.server"]._control
+    server = page._rows["engine.server"].control
     assert isinstance(server, QComboBox)
     assert [server.itemText(place) for place in range(2)] == ["Automatic", "Built here"]
     assert server.itemData(0) == "auto"
-    own = page._rows["engine.own_server"]._control
+    own = page._rows["engine.own_server"].control
     assert isinstance(own, QLineEdit)
     assert own.placeholderText().startswith("none")
 
@@ -79,7 +79,7 @@ async def test_settings_follow_changes_made_elsewhere(stage: Stage) -> None:
     page = settings(stage)
     stage.host.settings = samples.settings(engine__streams=2)
     stage.host.publish(SettingsChangedEvent(names=("engine.streams",)))
-    control = page._rows["engine.streams"]._control
+    control = page._rows["engine.streams"].control
     assert isinstance(control, QLineEdit)
     await stage.until(lambda: control.text() == "2")
     await asyncio.sleep(0.05)
