@@ -33,7 +33,7 @@ class Entry:
 
     @property
     def remembered(self) -> str:
-        """What is kept of it among the recent ones."""
+        """The text that is kept of it among the recent ones."""
         return (self.key or self.title)[:LONGEST_RECENT]
 
 

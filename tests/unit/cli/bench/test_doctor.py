@@ -106,7 +106,10 @@ def test_two_seconds_of_work_are_no_verdict(host: FakeHost, sndr: Sndr) -> None:
 
 def test_a_start_that_takes_its_time_is_well(host: FakeHost, sndr: Sndr) -> None:
     starting = samples.engine(EngineState.STARTING)
-    host.answers["GET /v1/diagnosis"] = (200, {"seq": 0, "seconds": 600.0, "busy": {"sndr-demo": 0.0}, "causes": []})
+    host.answers["GET /v1/diagnosis"] = (
+        200,
+        {"seq": 0, "seconds": 600.0, "busy": {"sndr-demo": 0.0}, "causes": []},
+    )
     host.answers["GET /v1/engines"] = (200, {"seq": 1, "engines": [starting.model_dump(mode="json")]})
     host.answers["GET /v1/autopsies"] = (200, NO_RECORDS)
     _, out, _ = sndr("doctor")
