@@ -59,7 +59,6 @@ _CODES = "\n".join(f"  {code.value:>3}  {meaning}" for code, meaning in MEANINGS
 
 _HERE = {
     "connect": "it sets the editors of this machine. A route leads its endpoint there.",
-    "diagnostics": "it reads the files of this machine. Do it there: sndr host shell NAME.",
     "host": "it says which hosts this machine knows.",
     "serve": "a host is started on its own machine: sndr host shell NAME.",
     "version": "it is about this program.",

@@ -1,24 +1,15 @@
 """The hosts that an ssh configuration names, to be offered; ssh itself decides what each of them means."""
 
-import glob
-import os
 import re
-import shlex
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from engine_host.core.outside import files
+from engine_host.core.outside.ssh_config import config_lines
 from engine_host.protocol.remote.hosts import Destination
 
-CONFIG_VARIABLE = "SNDR_SSH_CONFIG"
-"""The variable that names another configuration than the user's own; it stands for `ssh -F`."""
-_LARGEST = 1 << 20
-_DEEPEST = 8
 _MOST = 1000
-_EQUALS = re.compile(r"^(\w+)\s*=")
 _DESTINATION: TypeAdapter[str] = TypeAdapter(Destination)
 
 
@@ -31,16 +22,11 @@ class ConfiguredHost:
     user: str | None
 
 
-def config_file(environment: Mapping[str, str]) -> Path:
-    """Return the configuration that ssh is to read: the user's own, or the one that the variable names."""
-    return files.expanded(environment.get(CONFIG_VARIABLE) or "~/.ssh/config")
-
-
 def configured_hosts(path: Path) -> list[ConfiguredHost]:
     """Return the hosts that have a name of their own there, in their order; patterns are none."""
     found: dict[str, dict[str, str]] = {}
     names: list[str] = []
-    for word, values in _lines(path, path.parent, 0):
+    for word, values in config_lines(path):
         if word == "host":
             names = [name for name in values if _is_plain(name)]
             for name in names:
@@ -70,27 +56,3 @@ def _is_plain(name: str) -> bool:
     except ValidationError:
         return False
     return True
-
-
-def _lines(path: Path, below: Path, depth: int) -> Iterator[tuple[str, list[str]]]:
-    """Each line as its keyword and values, those of included files in their place."""
-    try:
-        text = files.read(path, _LARGEST).decode("utf-8", "replace")
-    except OSError:
-        return
-    for line in text.splitlines():
-        # `Host=a`, `Host = a` and `Host a` are the same.
-        try:
-            words = shlex.split(_EQUALS.sub(r"\1 ", line.strip()), comments=True)
-        except ValueError:
-            continue
-        if not words:
-            continue
-        word, values = words[0].lower(), words[1:]
-        if word != "include":
-            yield word, values
-        elif depth < _DEEPEST:
-            for value in values:
-                expanded = os.path.expanduser(value)
-                for one in sorted(glob.glob(os.path.join(below, expanded)))[:_MOST]:
-                    yield from _lines(Path(one), below, depth + 1)

@@ -9,6 +9,7 @@ from enum import StrEnum
 from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
+from engine_host.client.address import RemoteAddress
 from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.protocol.endpoint.requests import RequestQuery
 from engine_host.protocol.errors import Reason
@@ -71,6 +72,11 @@ class HostConnection(QObject):
         if self._client is None:
             raise HostError(Reason.HOST_UNREACHABLE, "The engine host is not connected.")
         return self._client
+
+    @property
+    def there(self) -> RemoteAddress | None:
+        """The address of a host on another machine; None for this machine's, and while it is not reached."""
+        return self._process.address if isinstance(self._process, RemoteLink) else None
 
     def retry(self) -> None:
         """Try again now instead of after the pause."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from engine_host.client import HostError
+from engine_host.client.address import RemoteAddress
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.remote.hosts import RemoteHost, RemoteHostState, RemoteMode
 from sndr_gui.host.process import Address, HostStartFailed
@@ -51,6 +52,14 @@ class RemoteLink:
         except (OSError, ValueError) as error:
             raise HostError(Reason.HOST_UNREACHABLE, self.story()) from error
         return Address(remote.control_socket, token.strip(), False)
+
+    @property
+    def address(self) -> RemoteAddress | None:
+        """The address for a client of its own; None while the host is not reached."""
+        remote = self._known()
+        if remote is None or remote.control_socket is None or remote.control_token is None:
+            return None
+        return RemoteAddress(self._name, Path(remote.control_socket), Path(remote.control_token))
 
     def story(self) -> str:
         """Say how the connection is, in a sentence."""

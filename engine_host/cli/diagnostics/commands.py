@@ -3,23 +3,35 @@
 import click
 
 from engine_host.cli.output import Exit, Output, command, echo, size, table
+from engine_host.cli.start.remote import remote_client
+from engine_host.cli.text.chosen_host import chosen_host, typed
+from engine_host.client.address import RemoteAddress
 from engine_host.client.diagnostics.bundle import Bundle, collect, place_of, save
 
 
 @click.command()
-@click.option("--to", metavar="FILE.zip", help="Write it there (a file or a folder) instead of here.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="PATH",
+    help="Write it to this file or into this folder; without it into the current one, named by the time.",
+)
 @click.option("--preview", is_flag=True, help="Show every file with its text, and write nothing.")
 @command
-def diagnostics(out: Output, to: str | None, preview: bool) -> Exit | None:
+def diagnostics(out: Output, output: str | None, preview: bool) -> Exit | None:
     """Write one zip for a bug report: versions, settings, machine, starts, logs, events, measurements.
 
     Keys, tokens, names of people and machines, addresses and the home folder are taken out; prompts are in
-    none of it. Nothing is sent anywhere. Works without a host, and says then what is missing.
+    none of it. Nothing is sent anywhere. Works without a host, and says then what is missing. With
+    `sndr --host NAME` it is of that machine, collected over the connection and masked here.
+
+    The zip is readable by you alone (0600), and no file that is there is ever written over. With --json too
+    it is written: its path and what is in it are printed as JSON. Only --preview writes nothing.
     """
-    if preview and to is not None:
-        raise click.UsageError("--preview writes nothing: give either --preview or --to.")
+    if preview and output is not None:
+        raise click.UsageError("--preview writes nothing: give either --preview or --output.")
     out.note("Collecting…")
-    bundle = collect()
+    bundle = collect(there=_there())
     missing = [{"name": one.name, "why": one.why} for one in bundle.missing]
     if preview:
         if out.as_json:
@@ -30,7 +42,7 @@ def diagnostics(out: Output, to: str | None, preview: bool) -> Exit | None:
         for one in bundle.files:
             echo(f"\n===== {one.name} ({size(len(one.content))}) =====\n{one.text.rstrip()}")
         return None
-    target = place_of(bundle, to)
+    target = place_of(bundle, output)
     written = save(bundle, target)
     if out.as_json:
         sizes = [{"name": one.name, "size": len(one.content)} for one in bundle.files]
@@ -38,10 +50,19 @@ def diagnostics(out: Output, to: str | None, preview: bool) -> Exit | None:
         return None
     echo("\n".join(_listing(bundle)))
     echo(f"\nWritten to {target} ({size(written)}), readable by you alone. Nothing was sent anywhere.")
-    echo(
-        "Look through it before you share it: `sndr diagnostics --preview` shows such files with their texts."
-    )
+    shown = typed("sndr diagnostics --preview")
+    echo(f"Look through it before you share it: `{shown}` shows such files with their texts.")
     return None
+
+
+def _there() -> RemoteAddress | None:
+    """Return the address of the chosen host; None for this machine's. Raises HostError."""
+    name = chosen_host()
+    if not name:
+        return None
+    with remote_client(name) as client:
+        assert isinstance(client.address, RemoteAddress)
+        return client.address
 
 
 def _listing(bundle: Bundle) -> list[str]:

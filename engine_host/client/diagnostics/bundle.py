@@ -1,4 +1,4 @@
-"""One zip for a bug report, collected on this machine; nothing of it is sent anywhere."""
+"""One zip for a bug report, collected and masked on this machine; nothing of it is sent anywhere."""
 
 import contextlib
 import io
@@ -8,6 +8,8 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine_host import __version__
+from engine_host.client.address import RemoteAddress
 from engine_host.client.diagnostics.collected import Collected, Missing, ReportFile
 from engine_host.client.diagnostics.from_disk import (
     disks,
@@ -16,9 +18,10 @@ from engine_host.client.diagnostics.from_disk import (
     tell_without_host,
     versions,
 )
-from engine_host.client.diagnostics.from_host import tell_of_host
+from engine_host.client.diagnostics.from_host import tell_of_host, tell_of_records
+from engine_host.client.diagnostics.known_names import learn_from_disk
 from engine_host.client.diagnostics.mask import Mask
-from engine_host.client.sync import connected
+from engine_host.client.sync import ControlClient, connected
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
 from engine_host.core.outside import files
@@ -27,7 +30,7 @@ from engine_host.protocol.errors import Fix, Reason
 
 _LONGEST_TOKEN = 4096
 _TOP = "sndr-diagnostics"
-_COMMAND = "sndr diagnostics --to FOLDER/FILE.zip"
+_COMMAND = "sndr diagnostics --output FOLDER/FILE.zip"
 _README = """Diagnostics of SNDR Control Center {program}, collected {at} (UTC).
 
 Taken out: keys, tokens and passwords; the names of the person, of this machine and of hosts; the home folder
@@ -57,11 +60,18 @@ class Bundle:
         return time.strftime("sndr-diagnostics-%Y%m%d-%H%M%S.zip", time.localtime(self.created_at))
 
 
-def collect(folders: Folders | None = None) -> Bundle:
-    """Collect a report of this machine, without a host what files tell; it names what is missing."""
+def collect(folders: Folders | None = None, there: RemoteAddress | None = None) -> Bundle:
+    """Collect a report of this machine, without a host what files tell; it names what is missing.
+
+    With `there` it is of another machine, as its host tells over the connection: of files there nothing is
+    read, and it is masked here. Raises HostError where that host does not answer.
+    """
     folders = folders or Folders.resolve()
     at = time.time()
+    if there is not None:
+        return _collect_there(folders, there, at)
     into = Collected(Mask.of_this_machine(_tokens(folders)))
+    learn_from_disk(folders, into.mask)
     told = versions()
     into.add_value("versions.json", told)
     into.add_value("disks.json", disks(folders))
@@ -74,7 +84,23 @@ def collect(folders: Folders | None = None) -> Bundle:
             tell_of_host(client, into)
     tell_of_autopsies(folders, into)
     tell_of_logs(folders, into)
-    return Bundle((_readme(told["program"], at, into), *into.files), tuple(into.missing), at)
+    written, missing = into.masked()
+    return Bundle((_readme(told["program"], at, written, missing), *written), missing, at)
+
+
+def _collect_there(folders: Folders, there: RemoteAddress, at: float) -> Bundle:
+    into = Collected(Mask.of_this_machine([*_tokens(folders), *_token(there.token)]))
+    # The names by which this machine knows the other one are as private as its own.
+    learn_from_disk(folders, into.mask)
+    into.mask.know_hosts([there.name])
+    with ControlClient(there) as client:
+        version = client.connect()
+        told = {"program": version.program, "protocol": f"{version.major}.{version.minor}"}
+        into.add_value("versions.json", {**told, "collected_with": __version__})
+        tell_of_host(client, into)
+        tell_of_records(client, into)
+    written, missing = into.masked()
+    return Bundle((_readme(version.program, at, written, missing), *written), missing, at)
 
 
 def save(bundle: Bundle, target: Path) -> int:
@@ -122,19 +148,23 @@ def place_of(bundle: Bundle, to: str | None) -> Path:
 
 def _tokens(folders: Folders) -> list[str]:
     """Return the token of the host that runs, wherever its run folder is."""
-    found = []
-    for place in (folders, folders.elsewhere()):
-        if place is not None:
-            with contextlib.suppress(OSError, UnicodeDecodeError):
-                found.append(files.read_text(place.token, _LONGEST_TOKEN).strip())
-    return found
+    places = (folders, folders.elsewhere())
+    return [token for place in places if place is not None for token in _token(place.token)]
 
 
-def _readme(program: str, at: float, into: Collected) -> ReportFile:
-    shown = "\n".join(f"  {one.name}, {len(one.content):,} bytes" for one in into.files)
-    missing = "\n".join(f"  {one.name}: {one.why}" for one in into.missing) or "  nothing"
+def _token(path: Path) -> list[str]:
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        return [files.read_text(path, _LONGEST_TOKEN).strip()]
+    return []
+
+
+def _readme(
+    program: str, at: float, written: tuple[ReportFile, ...], missing: tuple[Missing, ...]
+) -> ReportFile:
+    shown = "\n".join(f"  {one.name}, {len(one.content):,} bytes" for one in written)
+    lacks = "\n".join(f"  {one.name}: {one.why}" for one in missing) or "  nothing"
     day = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(at))
-    return ReportFile("README.txt", _README.format(program=program, at=day, files=shown, missing=missing))
+    return ReportFile("README.txt", _README.format(program=program, at=day, files=shown, missing=lacks))
 
 
 def _zip(bundle: Bundle) -> bytes:

@@ -1,8 +1,8 @@
-"""The files of a report as they are collected: each is masked on its way in, and what is missing is named."""
+"""The files of a report as they are collected, and masked at the end; what is missing is named."""
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,24 +37,47 @@ class Missing:
 
 
 class Collected:
-    """Files and what is missing; nothing comes in but through the mask."""
+    """Files and what is missing as they come in, masked once all is known that a mask has to know."""
 
     def __init__(self, mask: Mask) -> None:
         self.mask = mask
-        self.files: list[ReportFile] = []
-        self.missing: list[Missing] = []
+        self._made: list[tuple[str, Callable[[], str]]] = []
+        self._missing: list[Missing] = []
 
     def add_text(self, name: str, text: str) -> None:
         """Add a file of text."""
-        self._add(name, self.mask.text(text))
+        self._made.append((name, lambda: self.mask.text(text)))
 
     def add_value(self, name: str, value: BaseModel | dict[str, Any] | list[Any]) -> None:
         """Add a file of JSON."""
-        self._add(name, json.dumps(self._plain(value), ensure_ascii=False, indent=2) + "\n")
+        plain = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
+        self._made.append(
+            (name, lambda: json.dumps(self.mask.value(plain), ensure_ascii=False, indent=2) + "\n")
+        )
 
     def add_lines(self, name: str, values: Iterable[dict[str, Any]]) -> None:
         """Add a file with one JSON value a line; of more than a file may have, the last ones."""
-        lines = [json.dumps(self._plain(one), ensure_ascii=False) + "\n" for one in values]
+        kept = list(values)
+        self._made.append((name, lambda: self._lines(name, kept)))
+
+    def lack(self, name: str, why: str) -> None:
+        """Say that a file is missing."""
+        self._missing.append(Missing(name, why))
+
+    def masked(self) -> tuple[tuple[ReportFile, ...], tuple[Missing, ...]]:
+        """Return the files, and what is missing, as anybody may read them."""
+        files = []
+        for name, make in self._made:
+            text = make()
+            if len(text) > MOST:
+                self.lack(name, f"It has {len(text):,} letters, more than the {MOST:,} that a report takes.")
+            else:
+                files.append(ReportFile(self._name(name), text))
+        missing = (Missing(self._name(one.name), self.mask.text(one.why)) for one in self._missing)
+        return tuple(files), tuple(missing)
+
+    def _lines(self, name: str, values: list[dict[str, Any]]) -> str:
+        lines = [json.dumps(self.mask.value(one), ensure_ascii=False) + "\n" for one in values]
         kept, room = 0, MOST
         for line in reversed(lines):
             room -= len(line)
@@ -62,20 +85,7 @@ class Collected:
                 self.lack(name, f"Its first {len(lines) - kept:,} lines are left out: it would be too long.")
                 break
             kept += 1
-        self._add(name, "".join(lines[len(lines) - kept :]))
-
-    def lack(self, name: str, why: str) -> None:
-        """Say that a file is missing."""
-        self.missing.append(Missing(self._name(name), self.mask.text(why)))
-
-    def _plain(self, value: Any) -> Any:
-        return self.mask.value(value.model_dump(mode="json") if isinstance(value, BaseModel) else value)
-
-    def _add(self, name: str, text: str) -> None:
-        if len(text) > MOST:
-            self.lack(name, f"It has {len(text):,} letters, more than the {MOST:,} that a report takes.")
-            return
-        self.files.append(ReportFile(self._name(name), text))
+        return "".join(lines[len(lines) - kept :])
 
     def _name(self, name: str) -> str:
         return _NOT_IN_NAMES.sub("_", self.mask.text(name))

@@ -8,7 +8,6 @@ import shutil
 import sqlite3
 import sys
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,10 @@ import psutil
 
 from engine_host import __version__
 from engine_host.client.diagnostics.collected import Collected
-from engine_host.client.diagnostics.from_host import told_job
-from engine_host.client.diagnostics.log_ends import end_of_log, log_files, newest_files
+from engine_host.client.diagnostics.from_host import told_autopsy, told_job, told_start
+from engine_host.client.diagnostics.known_names import documents, learn_from_value
+from engine_host.client.diagnostics.log_ends import ENGINE_LOGS, end_of_log, log_files, newest_files
+from engine_host.client.diagnostics.quoting_logs import quotes, quoting_option
 from engine_host.core.errors import HostError
 from engine_host.core.outside import files, json_text
 from engine_host.core.paths import Folders
@@ -31,7 +32,7 @@ _OF_A_HOST = (
     "telemetry.jsonl",
 )
 _DRIVER = Path("/proc/driver/nvidia/version")
-_LARGEST_BODY = 1 << 20
+_PLANNED = {"id", "plan"}
 _STARTS = 30
 _RECORDS = 20
 _AUTOPSIES = 3
@@ -64,7 +65,7 @@ def disks(folders: Folders) -> dict[str, dict[str, int] | None]:
 
 
 def tell_of_logs(folders: Folders, into: Collected) -> None:
-    """Add the ends of the logs; one that cannot be read is named as missing."""
+    """Add the ends of the logs; one that cannot be read, or quotes requests, is named as missing."""
     try:
         found = list(log_files(folders))
     except OSError as error:
@@ -72,11 +73,18 @@ def tell_of_logs(folders: Folders, into: Collected) -> None:
         return
     if not found:
         into.lack("logs", "No log was written yet.")
+    plans = _plans(folders)
     for name, path in found:
+        if option := quoting_option(plans.get(path.stem, {})):
+            into.lack(name, f"Left out: {option} of its start has prompts and answers written into the log.")
+            continue
         try:
             text = end_of_log(path)
         except OSError as error:
             into.lack(name, f"It cannot be read: {error.strerror}.")
+            continue
+        if name.startswith(ENGINE_LOGS) and quotes(text):
+            into.lack(name, "Left out: the engine quotes requests in it.")
         else:
             into.add_text(name, text)
 
@@ -94,14 +102,8 @@ def tell_of_autopsies(folders: Folders, into: Collected) -> None:
         except (OSError, ValueError) as error:
             into.lack(f"autopsies/{path.name}", f"It cannot be read: {error}.")
             continue
-        asked = record.get("requests")
-        if isinstance(asked, list):
-            record["requests"] = [
-                {name: value for name, value in one.items() if name != "client_name"}
-                for one in asked
-                if isinstance(one, dict)
-            ]
-        into.add_value(f"autopsies/{path.name}", record)
+        learn_from_value(record, into.mask)
+        into.add_value(f"autopsies/{path.name}", told_autopsy(record))
 
 
 def tell_without_host(folders: Folders, why: str, into: Collected) -> None:
@@ -110,8 +112,11 @@ def tell_without_host(folders: Folders, why: str, into: Collected) -> None:
         ("settings.json", lambda: _settings(folders)),
         ("machine.json", _machine),
         ("engines/installed.json", lambda: _installed(folders.cache / "vllm-environments")),
-        ("engines/starts.json", lambda: _documents(folders.store, "engine", lambda one: one)),
-        ("jobs.json", lambda: _documents(folders.store, "job", told_job)),
+        (
+            "engines/starts.json",
+            lambda: [told_start(one) for one in documents(folders.store, "engine", _STARTS)],
+        ),
+        ("jobs.json", lambda: [told_job(one) for one in documents(folders.store, "job", _STARTS)]),
     )
     for name, read in parts:
         try:
@@ -124,6 +129,16 @@ def tell_without_host(folders: Folders, why: str, into: Collected) -> None:
             into.lack(name, f"It cannot be read: {error}.")
     for name in _OF_A_HOST:
         into.lack(name, f"Only a running host knows this. {why}")
+
+
+def _plans(folders: Folders) -> dict[str, dict[str, Any]]:
+    """Return the plans of the starts that are on record, by the ids of their engines."""
+    with contextlib.suppress(OSError, sqlite3.Error, ValueError):
+        engines = (one.get("engine") for one in documents(folders.store, "engine"))
+        return {
+            str(one["id"]): one["plan"] for one in engines if isinstance(one, dict) and one.keys() >= _PLANNED
+        }
+    return {}
 
 
 def _distribution() -> str:
@@ -170,18 +185,3 @@ def _installed(folder: Path) -> dict[str, Any]:
         except (OSError, ValueError) as error:
             found[path.name] = {"problem": f"its record cannot be read: {error}"}
     return {"vllm": found}
-
-
-def _documents(
-    store: Path, kind: str, told: Callable[[dict[str, Any]], dict[str, Any]]
-) -> list[dict[str, Any]]:
-    """Return the newest documents of a kind from the database, which is only read."""
-    if not store.is_file():
-        return []
-    with closing(sqlite3.connect(f"{store.absolute().as_uri()}?mode=ro", uri=True, timeout=2.0)) as database:
-        database.text_factory = lambda raw: raw.decode("utf-8", "replace")
-        rows = database.execute(
-            "SELECT body FROM document WHERE kind = ? AND length(body) <= ? ORDER BY at DESC LIMIT ?",
-            (kind, _LARGEST_BODY, _STARTS),
-        ).fetchall()
-    return [told(json_text.parse_object(str(row[0]))) for row in rows]

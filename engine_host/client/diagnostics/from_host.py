@@ -8,13 +8,17 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from engine_host.client.diagnostics.collected import Collected
+from engine_host.client.diagnostics.known_names import learn_from_settings, learn_from_value
+from engine_host.client.diagnostics.mask import Mask
+from engine_host.client.diagnostics.quoting_logs import without_quotes
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.core.outside import json_text
 from engine_host.protocol.bench.diagnosis import DiagnosisQuery
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.jobs import JobKind
-from engine_host.protocol.operations import remote_hosts
+from engine_host.protocol.logs import LogQuery
+from engine_host.protocol.operations import endpoint, remote_hosts
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.telemetry import TelemetryQuery
 
@@ -23,6 +27,8 @@ MINUTES = 10.0
 _ENGINES = 6
 _JOBS = 30
 _EVENTS = 500
+_LINES = 2_000
+_AUTOPSIES = 3
 _LOOK_BACK = 10_000
 _ENDED = {EngineState.UNLOADED, EngineState.FAILED}
 # Measurements and log lines have files of their own; what ssh asks a person is theirs.
@@ -48,7 +54,9 @@ def tell_of_host(client: ControlClient, into: Collected) -> None:
         found = client.call(ops.ENGINES).engines
         newest = sorted(found, key=lambda one: (one.state not in _ENDED, one.created_at), reverse=True)
         engines = tuple(newest[:_ENGINES])
-        into.add_value("engines/starts.json", [one.model_dump(mode="json") for one in engines])
+        told = [one.model_dump(mode="json") for one in engines]
+        learn_from_value(told, into.mask)
+        into.add_value("engines/starts.json", [without_quotes(one) for one in told])
 
     parts: tuple[tuple[str, Callable[[], None]], ...] = (
         ("settings.json", lambda: _settings(client, into)),
@@ -59,18 +67,37 @@ def tell_of_host(client: ControlClient, into: Collected) -> None:
         ("diagnosis.json", lambda: into.add_value(
             "diagnosis.json", client.call(ops.DIAGNOSE, DiagnosisQuery(minutes=MINUTES)))),
         ("jobs.json", lambda: _jobs(client, into)),
-        ("events.jsonl", lambda: into.add_lines("events.jsonl", _events(client))),
+        ("events.jsonl", lambda: into.add_lines("events.jsonl", _events(client, into.mask))),
         ("telemetry.jsonl", lambda: _telemetry(client, into)),
     )  # fmt: skip
-    # Known before anything else comes in: their names stand in events, plans and logs.
-    with contextlib.suppress(HostError):
-        for host in client.call(remote_hosts.HOSTS).hosts:
-            into.mask.know_hosts([host.name, host.destination])
+    for operation in (remote_hosts.HOSTS, endpoint.ROUTES):
+        # Their names stand in events, plans and logs.
+        with contextlib.suppress(HostError):
+            learn_from_value(client.call(operation).model_dump(mode="json"), into.mask)
     for name, add in parts:
         try:
             add()
         except HostError as error:
             into.lack(name, error.problem.sentence())
+
+
+def tell_of_records(client: ControlClient, into: Collected) -> None:
+    """Add the host's own lines and the newest records of ends, which are files where no host is asked."""
+    try:
+        page = client.call(ops.LOGS, LogQuery(source="host", limit=_LINES))
+    except HostError as error:
+        into.lack("logs/host.log", error.problem.sentence())
+    else:
+        into.add_text("logs/host.log", "".join(f"{one.severity.upper()} {one.text}\n" for one in page.lines))
+    try:
+        for entry in client.call(ops.AUTOPSIES).autopsies[:_AUTOPSIES]:
+            record = client.call(ops.AUTOPSY, id=entry.id).record.model_dump(mode="json")
+            learn_from_value(record, into.mask)
+            into.add_value(f"autopsies/{entry.id}.json", told_autopsy(record))
+    except HostError as error:
+        into.lack("autopsies", error.problem.sentence())
+    for name in ("disks.json", "logs/engines"):
+        into.lack(name, f"Only that machine reads it: sndr host shell {client.host}, then sndr diagnostics.")
 
 
 def told_job(job: dict[str, Any]) -> dict[str, Any]:
@@ -92,6 +119,25 @@ def told_job(job: dict[str, Any]) -> dict[str, Any]:
     return kept
 
 
+def told_start(kept: dict[str, Any]) -> dict[str, Any]:
+    """Return a start as the database keeps it, without lines that quote requests."""
+    engine = kept.get("engine")
+    return {**kept, "engine": without_quotes(engine)} if isinstance(engine, dict) else dict(kept)
+
+
+def told_autopsy(record: dict[str, Any]) -> dict[str, Any]:
+    """Return the record of an engine's end without who asked it, and without lines that quote requests."""
+    found = told_start(record)
+    asked = record.get("requests")
+    if isinstance(asked, list):
+        found["requests"] = [
+            {name: value for name, value in one.items() if name != "client_name"}
+            for one in asked
+            if isinstance(one, dict)
+        ]
+    return found
+
+
 def told_event(event: dict[str, Any]) -> dict[str, Any] | None:
     """Return an event as a report has it; None for one that is left out."""
     if event.get("kind") in _LEFT_OUT:
@@ -107,15 +153,13 @@ def told_event(event: dict[str, Any]) -> dict[str, Any] | None:
 
 def _settings(client: ControlClient, into: Collected) -> None:
     page = client.call(ops.SETTINGS)
-    for one in page.settings:
-        if one.name == "endpoint.allowed_hosts" and isinstance(one.value, list):
-            into.mask.know_hosts(str(name) for name in one.value)
+    learn_from_settings({one.name: one.value for one in page.settings}, into.mask)
     into.add_value("settings.json", page)
 
 
 def _machine(client: ControlClient, into: Collected) -> None:
     told = client.call(ops.HOST)
-    into.mask.know_hosts([told.hostname])
+    learn_from_value(told.model_dump(mode="json"), into.mask)
     # A name of one or two letters is a part of many words, and so taken out of no text.
     into.add_value("machine.json", told.model_dump(mode="json", exclude={"hostname"}))
 
@@ -148,7 +192,7 @@ def _jobs(client: ControlClient, into: Collected) -> None:
     into.add_value("jobs.json", [told_job(one.model_dump(mode="json")) for one in newest])
 
 
-def _events(client: ControlClient) -> list[dict[str, Any]]:
+def _events(client: ControlClient, mask: Mask) -> list[dict[str, Any]]:
     """Return the last events, oldest first; lines that are none are passed over."""
     assert client.version is not None
     # As it was at the beginning: what this report asks for makes events of its own.
@@ -161,6 +205,8 @@ def _events(client: ControlClient) -> list[dict[str, Any]]:
             event = json_text.parse_object(line)
         except ValueError:
             continue
+        # A machine or a provider that was removed since stands in them alone.
+        learn_from_value(event, mask)
         if (told := told_event(event)) is not None:
             kept.append(told)
         reached = event.get("latest") if event.get("kind") in {"reset", "heartbeat"} else event.get("seq")

@@ -10,6 +10,8 @@ from engine_host.core.paths import Folders
 
 MOST = 256 << 10
 """Bytes that are read of one log."""
+ENGINE_LOGS = "logs/engines/"
+"""The beginning of the names of engines' logs in a report."""
 _ENGINES = 4
 _BUILDS = 2
 
@@ -22,7 +24,7 @@ def log_files(folders: Folders) -> Iterator[tuple[str, Path]]:
     if os.path.lexists(host := folders.logs / "host.log"):
         yield "logs/host.log", host
     for path in newest_files(folders.logs / "engines", _ENGINES):
-        yield f"logs/engines/{path.name}", path
+        yield f"{ENGINE_LOGS}{path.name}", path
     for path in newest_files(folders.logs, _BUILDS, prefix="install-"):
         yield f"logs/{path.name}", path
     for path in newest_files(folders.cache / "logs", _BUILDS):

@@ -191,7 +191,7 @@ _GPU = re.compile(r"(?:GPU|MIG)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re
 # By the key of a machine it can be looked up who it is. The sum of a file has other letters.
 _FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}(?![A-Za-z0-9+/])")
 _PLACE = re.compile(
-    r"(?:[a-z][a-z0-9+.-]{0,20}://)?(?:(?P<user>[^\s/@]{1,300})@)?(?:\[(?P<v6>[^\]\s]{1,100})\]|(?P<place>[^\s/:@]{1,253}))"
+    r"(?:[a-z][a-z0-9+.-]{0,20}://)?(?:(?P<user>[^\s/@]{1,300})@)?(?:\[(?P<v6>[^\]\s]{1,100})\]|(?P<place>[^\s/:@]{0,253}))"
     r"(?::\d{1,5})?(?:[/?#].*)?",
     re.IGNORECASE,
 )
@@ -256,7 +256,10 @@ class Mask:
             users.add((parts["user"] or "").partition(":")[0])
             place = parts["v6"] or parts["place"] or ""
             if not is_address(place) and place.lower() not in _GENERAL:
-                found |= {place, place.partition(".")[0]}
+                first, _, domain = place.partition(".")
+                # Of a machine with a domain of its own that too: others are in it. `co.uk` is nobody's.
+                own = domain.count(".") > 0 and len(domain) > len("com.au")
+                found |= {place, first, domain if own else ""} - {""}
         self.know_users(users)
         if not found <= self._host_names:
             self._host_names |= found

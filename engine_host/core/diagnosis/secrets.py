@@ -1,7 +1,8 @@
 """Take keys, and the values of a person's variables, out of a record that may be handed on."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from engine_host.core.outside.secret_texts import HIDDEN, redacted
@@ -19,23 +20,36 @@ _OF_ENGINES = re.compile(
 
 def without_secrets(content: Any, plan: LaunchPlan) -> Any:
     """Return what JSON can hold with every text of it redacted; `plan` names what a person gave the start."""
+    values = (value for _, value in given(plan.model_dump(mode="json")))
     # The longest first: one may be a part of another.
-    hidden = sorted({value for value in _given(plan) if len(value) >= _SHORTEST}, key=len, reverse=True)
+    hidden = sorted({value for value in values if len(value) >= _SHORTEST}, key=len, reverse=True)
     return _walked(content, hidden)
 
 
-def _given(plan: LaunchPlan) -> Iterator[str]:
-    """The values of variables that a person set, and what follows an option for a key."""
-    for setting in plan.settings:
-        if setting.name == "variables" and isinstance(setting.value, tuple | list):
-            for name, _, value in (str(word).partition("=") for word in setting.value):
+def given(plan: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the variables that a person set for a start, and its options for keys, each with its value.
+
+    `plan` is a launch plan as JSON; parts that have another form than those of this version are passed over.
+    """
+    for setting in _parts(plan, "settings"):
+        if isinstance(setting, Mapping) and setting.get("name") == "variables":
+            for word in _parts(setting, "value"):
+                name, _, value = str(word).partition("=")
                 if not _is_harmless(name):
-                    yield value
+                    yield name, value
     # What the program itself sets are paths and switches, which the rest of the record is about.
-    yield from (value for name, value in plan.environment.items() if _SECRET_NAME.search(name))
-    for option, value in zip(plan.argv, plan.argv[1:], strict=False):
+    environment = plan.get("environment")
+    if isinstance(environment, Mapping):
+        yield from ((name, str(one)) for name, one in environment.items() if _SECRET_NAME.search(name))
+    argv = [str(word) for word in _parts(plan, "argv")]
+    for option, value in pairwise(argv):
         if _SECRET_OPTION.fullmatch(option):
-            yield value
+            yield option, value
+
+
+def _parts(of: Mapping[str, Any], name: str) -> Sequence[Any]:
+    found = of.get(name)
+    return found if isinstance(found, list | tuple) else ()
 
 
 def _is_harmless(name: str) -> bool:

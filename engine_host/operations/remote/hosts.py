@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 
 from engine_host.core.event_log import EventLog
+from engine_host.core.outside.ssh_config import config_file
 from engine_host.operations.performs import performs
 from engine_host.protocol.operations import remote_hosts as ops
 from engine_host.protocol.operations.definition import Done
@@ -18,7 +19,7 @@ from engine_host.protocol.remote.hosts import (
     RemoteHostPage,
     SshQuestionPage,
 )
-from engine_host.remote.candidates import config_file, configured_hosts, suggested_name
+from engine_host.remote.candidates import configured_hosts, suggested_name
 from engine_host.remote.hosts import RemoteHosts
 
 

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from engine_host.core.errors import HostError
 from engine_host.core.outside import files
+from engine_host.core.outside.ssh_config import CONFIG_VARIABLE
 from engine_host.engines.process.reaper_main import OWNER_VARIABLE
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.remote.candidates import CONFIG_VARIABLE
 
 KEEP_ALIVE = 15
 """Seconds of silence after which ssh asks the other side for a sign; three without an answer end it."""

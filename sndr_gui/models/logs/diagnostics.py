@@ -9,14 +9,15 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.diagnostics.bundle import Bundle, collect, save
+from engine_host.protocol.remote.host_command import for_host
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 
-COMMAND = "sndr diagnostics"
+_COMMAND = "sndr diagnostics"
 
 
 class DiagnosticsModel(QObject):
-    """One report of this machine; what is shown of it is what is saved.
+    """One report of the machine that the pages are about; what is shown of it is what is saved.
 
     Signals:
         changed: the report is there, or could not be saved
@@ -32,6 +33,11 @@ class DiagnosticsModel(QObject):
         self.bundle: Bundle | None = None
         self.problem = ""
         self.saving = False
+
+    @property
+    def command(self) -> str:
+        """The command that does the same."""
+        return for_host(_COMMAND, self.session.host)
 
     def load(self) -> None:
         """Collect the report; it works without a host too."""
@@ -68,7 +74,16 @@ class DiagnosticsModel(QObject):
             self.changed.emit()
 
     async def _collect(self) -> None:
-        self.bundle = await asyncio.to_thread(collect)
+        there = self.session.connection.there
+        if self.session.host and there is None:
+            self.problem = f"{self.session.host} is not connected: a report of it needs its host."
+            self.changed.emit()
+            return
+        try:
+            self.bundle = await asyncio.to_thread(collect, there=there)
+        except HostError as error:
+            # Of this machine there is always something to tell.
+            self.problem = error.problem.sentence()
         self.changed.emit()
 
     async def _save(self, bundle: Bundle, path: Path) -> None:

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QListWidget, QPlainTextEdit, QSplitter, QVBoxLayout, QWidget
 
 from sndr_gui.kit import theme
-from sndr_gui.models.logs.diagnostics import COMMAND, DiagnosticsModel
+from sndr_gui.models.logs.diagnostics import DiagnosticsModel
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.dialog import Dialog
@@ -38,7 +38,7 @@ class DiagnosticsDialog(Dialog):
         self.shown.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.state = text("", "muted", wrap=True)
         self.save = button(
-            "Save…", self._on_save, kind="primary", hint="Choose where the file goes", command=COMMAND
+            "Save…", self._on_save, kind="primary", hint="Choose where the file goes", command=model.command
         )
         both = QSplitter()
         both.addWidget(self.files)
@@ -52,7 +52,7 @@ class DiagnosticsDialog(Dialog):
         lines.addWidget(text(_ABOUT, "muted", wrap=True))
         lines.addWidget(both, 1)
         lines.addWidget(self.state)
-        lines.addWidget(CopyField(COMMAND, "equivalent command"))
+        lines.addWidget(CopyField(model.command, "equivalent command"))
         lines.addLayout(row(None, button("Close", self.reject), self.save))
         self.files.currentRowChanged.connect(self._on_file)
         model.changed.connect(self.refresh)

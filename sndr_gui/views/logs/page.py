@@ -56,9 +56,6 @@ class LogsView(Page):
             "Save diagnostics…", self._on_diagnostics, icon="download", command="sndr diagnostics"
         )
         self.tools.addWidget(self.diagnostics)
-        if model.session.host:
-            # A report is of files of the machine that it is saved on.
-            self.diagnostics.hide()
         self.tools.addWidget(self._equivalent_command)
         tools = row(self.sources, self.levels, self.search, self.follow, self.copy, spacing=10)
         tools.setStretch(2, 1)

@@ -44,7 +44,7 @@ def core_limit(pid: int) -> str:
 
 def look_through_report(host: RunningHost, engine: Engine, target: Path) -> None:
     """Fail for a bug report with a word of a request or the host's token, or without what it is for."""
-    told = sndr("diagnostics", "--to", str(target), "--json")
+    told = sndr("diagnostics", "--output", str(target), "--json")
     assert told.code == 0, told.out
     # The demo is no vLLM.
     assert [one["name"] for one in json.loads(told.out)["missing"]] == ["engines/patches.json"]

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from engine_host.remote.candidates import ConfiguredHost, config_file, configured_hosts, suggested_name
+from engine_host.core.outside.ssh_config import config_file
+from engine_host.remote.candidates import ConfiguredHost, configured_hosts, suggested_name
 
 
 def hosts(tmp_path: Path, text: str) -> list[ConfiguredHost]:

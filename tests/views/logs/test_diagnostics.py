@@ -10,7 +10,6 @@ from PySide6.QtWidgets import QFileDialog
 
 from engine_host.cli.root import root
 from engine_host.core.paths import Folders
-from sndr_gui.models.logs.diagnostics import COMMAND
 from sndr_gui.views.logs.diagnostics import DiagnosticsDialog
 from sndr_gui.views.logs.page import LogsView
 from tests.views.conftest import Stage
@@ -76,5 +75,7 @@ async def test_a_dialog_that_is_closed_while_it_collects_is_gone(stage: Stage) -
     assert not shiboken6.isValid(dialog)
 
 
-def test_the_command_beside_it_exists() -> None:
-    assert COMMAND.split()[1] in root.commands
+async def test_the_command_beside_it_exists(stage: Stage) -> None:
+    dialog = await collected(stage)
+    assert dialog.model.command == "sndr diagnostics"
+    assert dialog.model.command.split()[1] in root.commands

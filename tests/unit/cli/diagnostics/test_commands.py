@@ -1,6 +1,7 @@
 """`sndr diagnostics` shows what is in the report, and writes it where it is told to."""
 
 import json
+import stat
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -48,18 +49,39 @@ def test_the_zip_is_written_here_or_where_it_is_told_to(
     (written,) = here.iterdir()
     assert code == 0
     assert f"Written to {written}" in out
-    code, out, _ = sndr("diagnostics", "--to", "x.zip", "--json")
+    code, out, _ = sndr("diagnostics", "--output", "x.zip", "--json")
     told = json.loads(out)
     assert told["file"] == str(here / "x.zip")
     with zipfile.ZipFile(here / "x.zip") as archive:
         sizes = {one.filename.partition("/")[2]: one.file_size for one in archive.infolist()}
     assert {one["name"]: one["size"] for one in told["files"]} == sizes
-    code, out, _ = sndr("diagnostics", "--to", "x.zip", "--json")
+    code, out, _ = sndr("diagnostics", "--output", "x.zip", "--json")
     assert (code, json.loads(out)["error"]["reason"]) == (6, "conflict")
 
 
+def test_what_it_does_stands_in_its_help(sndr: Sndr) -> None:
+    said = " ".join(sndr("diagnostics", "--help")[1].split())
+    for word in ("0600", "--json too", "ever written over", "current one", "sndr --host NAME"):
+        assert word in said
+
+
+def test_a_file_that_is_there_is_left_with_json_too(home: Path, sndr: Sndr) -> None:
+    (target := home / "x.zip").write_text("mine", encoding="utf-8")
+    assert sndr("diagnostics", "-o", str(target))[0] == 6
+    assert target.read_text(encoding="utf-8") == "mine"
+    told = json.loads(sndr("diagnostics", "-o", str(home), "--json")[1])
+    assert Path(told["file"]).parent == home
+    assert stat.S_IMODE(Path(told["file"]).stat().st_mode) == 0o600
+
+
 def test_what_makes_no_sense_is_refused(sndr: Sndr) -> None:
-    assert sndr("diagnostics", "--preview", "--to", "x.zip")[0] == 2
-    code, _, err = sndr("--host", "attic", "diagnostics")
+    assert sndr("diagnostics", "--preview", "--output", "x.zip")[0] == 2
+    code, _, err = sndr("diagnostics", "--host", "attic")
     assert code == 2
-    assert "sndr host shell" in err
+    assert "sndr --host attic diagnostics" in err
+
+
+def test_a_report_of_a_host_that_is_not_reached_is_none(home: Path, sndr: Sndr) -> None:
+    code, out, _ = sndr("--host", "attic", "diagnostics", "-o", str(home / "x.zip"), "--json")
+    assert (code, json.loads(out)["error"]["reason"]) == (3, "host_unreachable")
+    assert not (home / "x.zip").exists()

@@ -10,17 +10,23 @@ from typing import Any
 
 import pytest
 
+from engine_host.client.address import RemoteAddress
 from engine_host.client.diagnostics import collected
 from engine_host.client.diagnostics.bundle import Bundle, collect, place_of, save
 from engine_host.client.diagnostics.from_host import told_event, told_job
 from engine_host.client.diagnostics.mask import Mask
+from engine_host.client.diagnostics.quoting_logs import quoting_option
 from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
 from engine_host.core.store import Store
+from engine_host.protocol.base import Severity
+from engine_host.protocol.bench.autopsy import AutopsyPage
 from engine_host.protocol.bench.diagnosis import Diagnosis
+from engine_host.protocol.endpoint.routes import Provider, Route, RoutePage, RouteStatus, RouteTargets
 from engine_host.protocol.engines import EnginePage, EngineState
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import JobKind, JobPage, JobState
+from engine_host.protocol.logs import LogLine, LogPage
 from engine_host.protocol.remote.hosts import RemoteHost, RemoteHostPage, RemoteMode
 from tests.unit.cli.fake_host import TOKEN, VERSION, FakeHost, fake_host
 from tests.unit.full_disk import small_disk
@@ -36,9 +42,13 @@ def texts(bundle: Bundle) -> dict[str, str]:
 def answer(host: FakeHost) -> None:
     """Let the fake answer all that a report asks for."""
     remote = RemoteHost(name="attic", destination="maxine@attic7.example.org", mode=RemoteMode.AGENTLESS)
+    provider = Provider(url="https://llm7.provider.example/v1", model="m", context=4096)
+    route = Route(id="chat", targets=RouteTargets(provider=provider), changed_at=1.0)
+    status = RouteStatus(route=route, answers=None, targets=())
     job = samples.job(JobKind.ENGINE_START, JobState.DONE)
     for path, value in {
         "hosts": RemoteHostPage(seq=0, hosts=(remote,)),
+        "routes": RoutePage(seq=0, routes=(status,)),
         "settings": samples.settings(),
         "host": samples.host(),
         "servers": samples.servers(),
@@ -51,10 +61,20 @@ def answer(host: FakeHost) -> None:
         host.answers[f"GET /v1/{path}"] = (200, value.model_dump(mode="json"))
     host.answers["GET /v1/version"] = (200, {**VERSION, "seq": 5})
     notice = {"kind": "notice", "key": "k", "severity": "info", "text": f"{SECRET} on attic7.example.org"}
+    gone = remote.model_copy(update={"name": "cellar", "destination": "paul7@cellar5"})
+    told = "cellar5 and cellar, of paul7 and maxine, by llm7.provider.example"
     host.answers["GET /v1/events"] = [
         {"seq": 1, "at": 1.0, **notice},
         {"seq": 2, "at": 1.0, "kind": "log.line", "lines": []},
         "no event",
+        {"seq": 3, "at": 1.0, **notice, "text": told},
+        {
+            "seq": 4,
+            "at": 1.0,
+            "kind": "hosts.changed",
+            "remote": gone.model_dump(mode="json"),
+            "removed": True,
+        },
         {"seq": 5, "at": 1.0, "kind": "job.done", "job": job.model_dump(mode="json")},
     ]
 
@@ -74,18 +94,50 @@ def test_with_a_host_everything_is_in_it_but_secrets_and_names(home: Path) -> No
     }
     assert [one.name for one in bundle.missing] == ["engines/patches.json"]
     everything = "\n".join(found.values())
-    for private in (SECRET, TOKEN, "workstation", "attic", "example.org", "\x1b"):
+    for private in (
+        *(SECRET, TOKEN, "workstation", "attic", "example.org", "\x1b"),
+        *("cellar", "paul7", "maxine", "llm7", "provider.example"),
+    ):
         assert private not in everything
     assert "hostname" not in json.loads(found["machine.json"])
     assert found["logs/engines/engine-1.log"] == "[redacted] [redacted]\n"
     events = [json.loads(line) for line in found["events.jsonl"].splitlines()]
-    assert [one["seq"] for one in events] == [1, 5]
+    assert [one["seq"] for one in events] == [1, 3, 4, 5]
     assert events[0]["text"] == "[redacted] on [host]"
-    assert "result" not in events[1]["job"]
+    assert events[1]["text"] == "[host] and [host], of [user] and [user], by [host]"
+    assert "result" not in events[3]["job"]
     for name, text in found.items():
         if name.endswith(".json"):
             json.loads(text)
         assert f"{name}, " in found["README.txt"] or name == "README.txt"
+
+
+def test_of_another_machine_its_host_tells_and_it_is_masked_here(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ssh").write_text("Host deckbox\n User kaetchen\n", encoding="utf-8")
+    monkeypatch.setenv("SNDR_SSH_CONFIG", str(tmp_path / "ssh"))
+    here = Folders.resolve()
+    here.logs.mkdir(parents=True)
+    (here.logs / "host.log").write_text("lines-of-here\n", encoding="utf-8")
+    (tmp_path / "there").mkdir(mode=0o700)
+    with fake_host(tmp_path / "there") as host:
+        answer(host)
+        line = LogLine(
+            source="host", number=1, at=1.0, severity=Severity.INFO, text=f"{SECRET} deckbox kaetchen gpubox"
+        )
+        logs = LogPage(seq=0, lines=(line,), sources=("host",))
+        host.answers["GET /v1/logs"] = (200, logs.model_dump(mode="json"))
+        ends = AutopsyPage(seq=0, folder="/home/wilma7/.local/share/sndr/data/autopsies", autopsies=())
+        host.answers["GET /v1/autopsies"] = (200, ends.model_dump(mode="json"))
+        bundle = collect(there=RemoteAddress("gpubox", host.folders.socket, host.folders.token))
+    found, missing = texts(bundle), {one.name: one.why for one in bundle.missing}
+    assert found["logs/host.log"] == "INFO [redacted] [host] [user] [host]\n"
+    assert json.loads(found["versions.json"])["program"] == VERSION["program"]
+    assert {"disks.json", "logs/engines"} < set(missing)
+    everything = "\n".join((*found.values(), *missing.values()))
+    for private in (SECRET, TOKEN, "gpubox", "deckbox", "attic", "lines-of-here"):
+        assert private not in everything
 
 
 def test_what_a_host_cannot_tell_is_missing_and_the_rest_is_there(home: Path) -> None:
@@ -188,10 +240,10 @@ def test_of_what_is_too_long_the_end_is_kept_and_the_rest_is_named(monkeypatch: 
     into = collected.Collected(Mask())
     into.add_lines("a.jsonl", [{"number": number} for number in range(50)])
     into.add_text("b.log", "b" * 101)
-    (lines,) = into.files
+    (lines,), missing = into.masked()
     assert lines.text.endswith('{"number": 49}\n')
     assert 80 < len(lines.text) <= 100
-    assert [one.name for one in into.missing] == ["a.jsonl", "b.log"]
+    assert [one.name for one in missing] == ["a.jsonl", "b.log"]
 
 
 def test_an_event_of_an_engine_goes_without_its_plan() -> None:
@@ -263,3 +315,113 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
             save(bundle, disk.folder / "x.zip")
         assert refused.value.reason is Reason.DISK_FULL
         assert {path.name for path in disk.folder.iterdir()} <= {"ballast"}
+
+
+def test_machines_people_and_keys_are_known_without_a_host(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever stands in the database, the settings, the ssh configuration and the files of keys."""
+    folders = Folders.resolve()
+    (config := home / "ssh").write_text(
+        "Host rack9 *.corp7.example !other\n HostName rack9.inner.example\n User gerlinde\n"
+        " ProxyJump jumper@bastion3,bastion4\nMatch originalhost loft8 exec true\n"
+        "Host *\n ProxyCommand nc -X 5 -x relay6.example.org %h %p\n",
+        encoding="utf-8",
+    )
+    monkeypatch.setenv("SNDR_SSH_CONFIG", str(config))
+    monkeypatch.setenv("MY_PROVIDER", "geheim4711")
+    monkeypatch.setenv("HF_HOME", str(home))
+    (home / "token").write_text("plain-words-only\n", encoding="utf-8")
+    (key := home / "provider-key").write_text("no-form-of-a-key\n", encoding="utf-8")
+    folders.config.mkdir(parents=True)
+    folders.settings.write_text('[endpoint]\nallowed_hosts = ["desk5.example.org"]\n', encoding="utf-8")
+    provider = {
+        "url": "https://llm7.provider.example/v1",
+        "key_variable": "MY_PROVIDER",
+        "key_file": str(key),
+    }
+    plan = {
+        "settings": [{"name": "variables", "value": ["MY_ACCOUNT=meier:geheim", "MY_PIN=47"]}],
+        "argv": ["llama-server", "--chat-template", "You are the Duke of Ankh"],
+        "environment": {},
+        "command": "sndr run m --env MY_ACCOUNT=meier:geheim --env MY_PIN=47",
+    }
+    store = Store(folders.store)
+    for kind, body in {
+        "remote_host": {"name": "attic", "destination": "ops7@attic7.example.org"},
+        "remote_removed": {"name": "cellar", "destination": "cellar5"},
+        "remote_facts": {"host": "attic", "user": "waltraud", "home": "/srv/walti"},
+        "route": {"id": "chat", "targets": {"provider": provider}},
+        "engine": {"engine": {"id": "engine-1", "plan": plan}},
+    }.items():
+        store.put(kind, "x", 1.0, json.dumps(body))
+    store.close()
+    private = (
+        *("rack9", "corp7", "gerlinde", "jumper", "bastion3", "bastion4", "loft8", "relay6", "desk5", "llm7"),
+        *(
+            "attic",
+            "attic7",
+            "ops7",
+            "cellar",
+            "cellar5",
+            "waltraud",
+            "walti",
+            "geheim4711",
+            "plain-words-only",
+        ),
+        *("no-form-of-a-key", "meier:geheim", "MY_PIN=47", "You are the Duke of Ankh", "provider.example"),
+    )
+    folders.logs.mkdir(parents=True)
+    (folders.logs / "host.log").write_text("\n".join(private), encoding="utf-8")
+    bundle = collect()
+    everything = "\n".join(texts(bundle).values())
+    assert [word for word in private if word in everything] == []
+    assert "logs/host.log" in texts(bundle)
+    assert "MY_PIN" in texts(bundle)["engines/starts.json"], "that there was one may explain the end"
+
+
+@pytest.mark.parametrize(
+    ("plan", "log"),
+    [
+        ({"argv": ["llama-server", "-v"]}, "all is well"),
+        ({"argv": ["vllm", "--enable_log_requests"]}, "all is well"),
+        ({"argv": ["vllm", "--enable-log-outputs=true"]}, "all is well"),
+        ({"argv": ["llama-server", "--log-verbosity", "5"]}, "all is well"),
+        ({"argv": [], "environment": {"VLLM_LOGGING_LEVEL": "DEBUG"}}, "all is well"),
+        ({}, "0.02.269.837 D slot operator(): id 0 | task 1 | a riddle"),
+        ({}, "parse: error parsing grammar: expecting name at a riddle"),
+        ({}, "(APIServer pid=1) INFO 11-21 03:24:50 [logger.py:40] Received request cmpl-1: a riddle"),
+        ({}, 'srv  log_server_r: request:  {"messages":[{"role":"user","content":"a riddle"}]}'),
+    ],
+)
+def test_a_log_that_quotes_requests_is_left_out(plan: dict[str, Any], log: str, home: Path) -> None:
+    folders = Folders.resolve()
+    (logs := folders.logs / "engines").mkdir(parents=True)
+    (logs / "engine-1.log").write_text(f"{log}\n", encoding="utf-8")
+    (logs / "engine-2.log").write_text("0.00.1.2 I all is well\n", encoding="utf-8")
+    engine = {"id": "engine-1", "plan": plan, "last_lines": [log], "problem": {"reason": "x", "message": log}}
+    store = Store(folders.store)
+    store.put("engine", "engine-1", 1.0, json.dumps({"engine": engine}))
+    store.close()
+    folders.autopsies.mkdir(parents=True)
+    (folders.autopsies / "a.json").write_text(json.dumps({"id": "a", "engine": engine}), encoding="utf-8")
+    bundle = collect()
+    found, missing = texts(bundle), {one.name: one.why for one in bundle.missing}
+    assert missing["logs/engines/engine-1.log"].startswith("Left out: ")
+    assert "logs/engines/engine-2.log" in found
+    for text in found.values():
+        assert "riddle" not in text
+    assert "all is well" not in found["autopsies/a.json"]
+    assert json.loads(found["autopsies/a.json"])["engine"]["problem"] == {"reason": "x"}
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["llama-server", "--log-verbosity", "4"],
+        ["vllm", "--no-enable-log-requests"],
+        ["vllm", "--enable-log-requests=False"],
+    ],
+)
+def test_the_log_of_a_usual_start_is_there(argv: list[str]) -> None:
+    assert quoting_option({"argv": argv, "environment": {"VLLM_LOGGING_LEVEL": "INFO"}}) == ""
