@@ -15,6 +15,7 @@ from engine_host.cli.bench.kernels import bench
 from engine_host.cli.bench.lab import lab_compare, lab_list, lab_remove, lab_report, lab_run
 from engine_host.cli.bench.prove import prove
 from engine_host.cli.bench.quality import quality
+from engine_host.cli.bench.verify import lab_verify
 from engine_host.cli.chat import chat
 from engine_host.cli.connect import connect
 from engine_host.cli.diagnostics.commands import diagnostics
@@ -166,7 +167,7 @@ host.add_command(host_pin)
 engine.add_command(engine_pin)
 bench.add_command(quality)
 bench.add_command(endpoint)
-for _command in (lab_run, lab_list, lab_report, lab_compare, lab_remove):
+for _command in (lab_run, lab_list, lab_report, lab_compare, lab_verify, lab_remove):
     bench.add_command(_command)
 
 

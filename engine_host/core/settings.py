@@ -14,6 +14,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.keys.file import KeyFile
 from engine_host.core.outside import files
 from engine_host.protocol.allowed import refusal
+from engine_host.protocol.bench.checks import VerifyAfterStart
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.launch.plans import Layer, ServerChoice, Setting
 
@@ -57,6 +58,7 @@ class EngineSettings(_Group):
     context: int | None = Field(None, ge=128)
     threads: int | None = Field(None, ge=1, le=1024)
     keep: bool = False
+    verify: VerifyAfterStart = "off"
 
 
 class PatchSettings(_Group):

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,18 +21,38 @@ _LONGEST = 1800.0
 _MOST_BYTES = 64 << 20
 _MOST_TEXT = 1 << 20
 _MOST_COUNT = 1 << 40
+_MOST_CALLS = 64
 _CONNECT = 10.0
 _SHOWN = 300
 
 
+Message = Mapping[str, Any]
+"""A message of a chat, as OpenAI's interface has it."""
+
+
+@dataclass
+class Called:
+    """A call of a tool as it came: nobody has checked the arguments."""
+
+    name: str = ""
+    arguments: str = ""
+
+
 @dataclass
 class Answered:
-    """An answer as it came; seconds since it was asked for. `error` is empty where it came whole."""
+    """An answer as it came; seconds since it was asked for. `error` is empty where it came whole.
+
+    `text` is all of it in the order it came, thoughts included; `thought` and `said` are its two sides.
+    """
 
     started: float
     total: float = 0.0
     arrivals: list[float] = field(default_factory=list)
     text: str = ""
+    thought: str = ""
+    said: str = ""
+    calls: list[Called] = field(default_factory=list)
+    status: int | None = None
     prompt_tokens: int | None = None
     cached_tokens: int | None = None
     tokens: int | None = None
@@ -84,32 +104,41 @@ def base_url(address: str) -> str:
 async def ask(
     client: httpx.AsyncClient,
     model: str,
-    prompt: str,
+    messages: Sequence[Message],
     *,
     max_tokens: int,
     seed: int,
     sampling: Mapping[str, float],
+    more: Mapping[str, Any] | None = None,
+    streamed: bool = True,
 ) -> Answered:
-    """Ask once and time the answer; a failure is told in it. Cancelled, it closes its connection at once."""
+    """Ask once and time the answer; a failure is told in it. Cancelled, it closes its connection at once.
+
+    `more` are fields of the request beside these, such as tools.
+    """
     body = {
         "model": model,
-        "messages": [{"role": "user", "content": prompt}],
+        "messages": [dict(message) for message in messages],
         "max_tokens": max_tokens,
         "seed": seed,
-        "stream": True,
-        "stream_options": {"include_usage": True},
+        **({"stream": True, "stream_options": {"include_usage": True}} if streamed else {}),
         **sampling,
+        **(more or {}),
     }
     answer = Answered(started=time.perf_counter())
+    accept = {"accept": "text/event-stream"} if streamed else {}
     try:
         async with (
             asyncio.timeout(_LONGEST),
-            client.stream("POST", _PATH, json=body, headers={"accept": "text/event-stream"}) as stream,
+            client.stream("POST", _PATH, json=body, headers=accept) as stream,
         ):
+            answer.status = stream.status_code
             if not stream.is_success:
                 answer.error = f"it answered {stream.status_code}: {await _beginning(stream)}"
-            else:
+            elif streamed:
                 await _read(stream, answer)
+            else:
+                await _read_whole(stream, answer)
     except TimeoutError:
         answer.error = f"it took more than {_LONGEST:.0f} s"
     except (httpx.HTTPError, StreamError, ValueError) as error:
@@ -130,8 +159,8 @@ async def _beginning(stream: httpx.Response) -> str:
 async def _read(stream: httpx.Response, answer: Answered) -> None:
     """Read to the end. Raises ValueError for what is no stream of chat answers, StreamError, HTTPError."""
     reader = Reader()
-    texts: list[str] = []
-    length = size = 0
+    taken = _Taken(answer)
+    size = 0
     ended = False
     async for part in stream.aiter_bytes():
         # All that came in one piece came at one time.
@@ -148,32 +177,98 @@ async def _read(stream: httpx.Response, answer: Answered) -> None:
             if said.get("error"):
                 raise ValueError(f"it broke off: {said['error']}")
             _take_usage(said, answer)
-            if text := _take_text(said, answer):
+            if taken.take(said, "delta"):
                 answer.arrivals.append(now)
-                if length < _MOST_TEXT:
-                    texts.append(text)
-                    length += len(text)
         # The end of an answer, and not that of its connection.
         answer.total = now
-    answer.text = "".join(texts)
+    taken.finish()
     if not ended and not answer.finish:
         raise ValueError("the answer was cut off")
 
 
-def _take_text(said: dict[str, Any], answer: Answered) -> str:
-    """Return the text that a part of the answer brings, thoughts included."""
-    choices = said.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    if not isinstance(choice, dict):
-        return ""
-    if isinstance(finish := choice.get("finish_reason"), str):
-        answer.finish = finish[:40]
-    delta = choice.get("delta")
-    if not isinstance(delta, dict):
-        return ""
-    # vLLM calls thoughts `reasoning`, others `reasoning_content`.
-    found = [delta.get(name) for name in ("reasoning_content", "reasoning", "content")]
-    return "".join(text for text in found if isinstance(text, str))
+async def _read_whole(stream: httpx.Response, answer: Answered) -> None:
+    """Read an answer that is not streamed. Raises ValueError for what is none, HTTPError."""
+    content = b""
+    async for part in stream.aiter_bytes():
+        content += part
+        if len(content) > _MOST_BYTES:
+            raise ValueError("the answer does not end")
+    said = json_text.parse_object(content)
+    _take_usage(said, answer)
+    taken = _Taken(answer)
+    if not taken.take(said, "message") and not answer.finish:
+        raise ValueError("it is no answer of a chat")
+    taken.finish()
+
+
+class _Taken:
+    """The texts and calls of one answer, put together from what comes; each has an end."""
+
+    def __init__(self, answer: Answered) -> None:
+        self._answer = answer
+        self._texts: list[str] = []
+        self._thoughts: list[str] = []
+        self._said: list[str] = []
+        self._arguments: dict[int, list[str]] = {}
+        self._length = 0
+
+    def take(self, said: Mapping[str, Any], name: str) -> bool:
+        """Take what a part of the answer brings, thoughts and calls included; True where it brings any."""
+        choices = said.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        if not isinstance(choice, dict):
+            return False
+        if isinstance(finish := choice.get("finish_reason"), str):
+            self._answer.finish = finish[:40]
+        brought = choice.get(name)
+        if not isinstance(brought, dict):
+            return False
+        some = self._calls(brought.get("tool_calls"))
+        # vLLM calls thoughts `reasoning`, others `reasoning_content`.
+        for field_name, side in (
+            ("reasoning_content", self._thoughts),
+            ("reasoning", self._thoughts),
+            ("content", self._said),
+        ):
+            text = brought.get(field_name)
+            if isinstance(text, str) and text:
+                some = True
+                if self._fits(text):
+                    side.append(text)
+                    self._texts.append(text)
+        return some
+
+    def finish(self) -> None:
+        """Put together what came in parts."""
+        answer = self._answer
+        answer.text = "".join(self._texts)
+        answer.thought, answer.said = "".join(self._thoughts), "".join(self._said)
+        for place, parts in self._arguments.items():
+            answer.calls[place].arguments = "".join(parts)
+
+    def _fits(self, text: str) -> bool:
+        self._length += len(text)
+        return self._length - len(text) < _MOST_TEXT
+
+    def _calls(self, calls: object) -> bool:
+        some = False
+        for place, call in enumerate(calls if isinstance(calls, list) else ()):
+            if not isinstance(call, dict):
+                continue
+            index = call.get("index", place)
+            if not isinstance(index, int) or not 0 <= index < _MOST_CALLS:
+                continue
+            while len(self._answer.calls) <= index:
+                self._answer.calls.append(Called())
+            asked = call.get("function")
+            asked = asked if isinstance(asked, dict) else {}
+            if isinstance(name := asked.get("name"), str) and name:
+                self._answer.calls[index].name += name[:200]
+                some = True
+            if isinstance(text := asked.get("arguments"), str) and text and self._fits(text):
+                self._arguments.setdefault(index, []).append(text)
+                some = True
+        return some
 
 
 def _take_usage(said: dict[str, Any], answer: Answered) -> None:

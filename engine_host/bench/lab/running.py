@@ -86,7 +86,7 @@ class LabRunning:
         answer = await load.ask(
             self._client,
             self.run.engine.model,
-            prompt(part, salted),
+            [{"role": "user", "content": prompt(part, salted)}],
             max_tokens=part.max_tokens,
             seed=int(salted[:7], 16),
             sampling=self.workload.sampling,

@@ -1,7 +1,8 @@
-"""The first readings of a start, compared with its prediction behind everybody's back."""
+"""The first readings of a start: compared with its prediction, and told to who waits for them."""
 
 import asyncio
 import logging
+from collections.abc import Callable
 
 from engine_host.core.errors import HostError
 from engine_host.operations.fit import FitOperations
@@ -17,9 +18,20 @@ class FirstReadings:
     def __init__(self, fit: FitOperations) -> None:
         self._fit = fit
         self._comparing: set[asyncio.Task[None]] = set()
+        self._listening: list[Callable[[Engine], None]] = []
+        self._served: set[str] = set()
+
+    def also(self, listener: Callable[[Engine], None]) -> None:
+        """Tell somebody of each start of this host that serves for the first time."""
+        self._listening.append(listener)
 
     def take(self, engine: Engine) -> None:
         """Compare an engine that has new readings, if that is wanted of it."""
+        if engine.state in _SERVING and engine.id not in self._served:
+            self._served.add(engine.id)
+            # One that an earlier host started was looked at then.
+            for listener in () if engine.adopted else self._listening:
+                listener(engine)
         if engine.state in _SERVING and self._fit.wants(engine):
             task = asyncio.create_task(self._compare(engine), name=f"compare {engine.id}")
             self._comparing.add(task)

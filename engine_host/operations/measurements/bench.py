@@ -20,6 +20,7 @@ from engine_host.core.log_buffer import LogBuffer
 from engine_host.core.outside import json_text
 from engine_host.core.paths import Folders
 from engine_host.core.processes.own_programs import OwnProgram, command_of
+from engine_host.operations.measurements.engine_choice import ready_engine
 from engine_host.operations.performs import performs
 from engine_host.protocol.bench.comparison import CompareRuns, LabComparison
 from engine_host.protocol.bench.lab import (
@@ -33,7 +34,7 @@ from engine_host.protocol.bench.lab import (
     LabStep,
     RunBench,
 )
-from engine_host.protocol.engines import Engine, EngineState
+from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.events import BenchChangedEvent
 from engine_host.protocol.jobs import Job, JobKind
@@ -41,7 +42,6 @@ from engine_host.protocol.operations import bench as ops
 from engine_host.telemetry.gpus import GpuReading
 from engine_host.telemetry.machine import cpu_name
 
-_READY = {EngineState.READY, EngineState.BUSY}
 _SAVING = 10.0
 # Its lines are short: of what it kept it only says the names.
 _LONGEST_LINE = 1 << 20
@@ -98,8 +98,8 @@ class BenchOperations:
         Raises HostError: not_found, no_engine_runs, engine_not_ready, conflict where it is not clear which
         engine is meant, or for one engine against itself.
         """
-        engine = self._engine(asked.engine)
-        other = None if asked.against is None else self._engine(asked.against)
+        engine = ready_engine(self._alive(), asked.engine)
+        other = None if asked.against is None else ready_engine(self._alive(), asked.against)
         if other is not None and other.id == engine.id:
             raise HostError(
                 Reason.CONFLICT,
@@ -186,33 +186,6 @@ class BenchOperations:
                 step = LabStep.model_validate(said["step"])
                 control.step(step.number, step.of, step.part, step.words, step.progress)
         return last
-
-    def _engine(self, wanted: str | None) -> Engine:
-        alive = [one for one in self._alive() if wanted is None or wanted in (one.id, one.name)]
-        ready = [one for one in alive if one.state in _READY]
-        if wanted is None and len(ready) > 1:
-            raise HostError(
-                Reason.CONFLICT,
-                f"Several engines run: {', '.join(one.name for one in ready)}.",
-                fix="Name one with --engine.",
-                evidence={"engines": [one.id for one in ready]},
-            )
-        if ready:
-            return ready[0]
-        if alive:
-            raise HostError(
-                Reason.ENGINE_NOT_READY,
-                f"{alive[0].name} is {alive[0].state}, and cannot be measured now.",
-                fix=Fix(text="See when it is ready.", command="sndr status"),
-                evidence={"engine": alive[0].id},
-            )
-        raise HostError(
-            Reason.NO_ENGINE_RUNS if wanted is None else Reason.NOT_FOUND,
-            "No engine runs, so there is nothing to measure."
-            if wanted is None
-            else f"No engine {wanted} runs.",
-            fix=Fix(text="Start one first.", command="sndr run --demo --detach"),
-        )
 
     def _socket(self, engine: Engine) -> str:
         return str(self._sockets / f"{engine.plan.id}.sock")

@@ -18,7 +18,11 @@ from engine_host.operations.measurements.bench import BenchOperations
 from engine_host.operations.measurements.diagnosis import DiagnosisOperations
 from engine_host.operations.measurements.proofs import ProofOperations
 from engine_host.operations.measurements.quality import QualityOperations
+from engine_host.operations.measurements.verify import VerifyOperations
+from engine_host.operations.patches.of_engines import EnginePatchTracker
 from engine_host.operations.plans import PlanOperations
+from engine_host.protocol.bench.checks import VerifyAfterStart
+from engine_host.protocol.engines import Engine
 from engine_host.telemetry.gpus import Gpus
 from engine_host.telemetry.history import History
 
@@ -31,6 +35,9 @@ def measurement_services(
     plans: PlanOperations,
     proofs: KernelProofs,
     engines: EngineManager,
+    patches: EnginePatchTracker,
+    on_start: Callable[[Callable[[Engine], None]], None],
+    verify_level: Callable[[], VerifyAfterStart],
     find_model: Callable[[str, Collection[str]], Awaitable[IndexedModel]],
     find_environment: Callable[[str | None], Awaitable[Environment]],
     machine: Callable[[], str],
@@ -39,7 +46,13 @@ def measurement_services(
     prefixes: PrefixLens,
     folders: Folders,
 ) -> tuple[Any, ...]:
-    """Return what proves kernels, measures quality and speed, and judges it; `machine` tells its words."""
+    """Return what proves kernels, measures quality and speed, and judges it.
+
+    `machine` tells its words, `on_start` of starts that serve for the first time, and `verify_level` what is
+    checked of them.
+    """
+    verify = VerifyOperations(jobs, folders.run, engines.alive, engines.get, patches.probe, verify_level)
+    on_start(verify.after_start)
     common = (jobs, events, log_buffer)
     return (
         ProofOperations(*common, plans, proofs, gpus.read, find_environment, engines.alive, folders.run),
@@ -55,5 +68,6 @@ def measurement_services(
             folders.run,
         ),
         BenchOperations(jobs, events, log_buffer, folders, engines.alive, gpus.read),
+        verify,
         DiagnosisOperations(engines.alive, engines.get, history, prefixes, gpus, events),
     )

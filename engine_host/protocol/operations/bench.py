@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from engine_host.protocol.bench.checks import VerifyEngine
 from engine_host.protocol.bench.comparison import CompareRuns, LabComparison
 from engine_host.protocol.bench.lab import LabPage, LabRun, RunBench
 from engine_host.protocol.errors import Reason
@@ -29,6 +30,12 @@ RUN_BENCH = Operation(
     "a job that was cancelled (`evidence` of its error).",
     status=202, reasons=(Reason.NOT_FOUND, Reason.NO_ENGINE_RUNS, Reason.ENGINE_NOT_READY, Reason.CONFLICT),
     job=JobKind.BENCH_RUN, command="bench run")
+VERIFY_ENGINE = Operation(
+    "bench.verify", "POST", "/v1/bench/verifications", VerifyEngine, Job,
+    "Check what an engine that runs answers, and that the patches of its plan are live; the job's result is "
+    "a report, also of a job that was cancelled (`evidence` of its error). Failed checks are no failed job.",
+    status=202, reasons=(Reason.NOT_FOUND, Reason.NO_ENGINE_RUNS, Reason.ENGINE_NOT_READY, Reason.CONFLICT),
+    job=JobKind.BENCH_VERIFY, command="bench verify")
 REMOVE_BENCH_RUN = Operation(
     "bench.remove", "DELETE", "/v1/bench/runs/{id}", Nothing, LabPage,
     "Remove one, also one that cannot be read; the answer is what is left.",

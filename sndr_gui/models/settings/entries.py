@@ -124,6 +124,14 @@ ENTRIES = (
         "switch",
     ),
     Entry(
+        "engine.verify",
+        "Engine",
+        "After a start, verify",
+        "Checks the answers of every engine that was started; Bench shows what came of it.",
+        "choice",
+        ("off", "smoke", "full"),
+    ),
+    Entry(
         "patches.off",
         "Patches",
         "Switched off",

@@ -15,6 +15,7 @@ from sndr_gui.kit import formats
 
 _NOTIFIED = (
     JobKind.BENCH_RUN,
+    JobKind.BENCH_VERIFY,
     JobKind.ENGINE_BUILD,
     JobKind.ENGINE_COMPARE,
     JobKind.ENGINE_INSTALL,

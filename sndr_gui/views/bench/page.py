@@ -8,8 +8,10 @@ from PySide6.QtWidgets import QLineEdit
 
 from engine_host.protocol.bench.lab import WorkloadName
 from sndr_gui.models.bench.page import BenchModel
+from sndr_gui.models.bench.verifying import VerifyModel
 from sndr_gui.models.bench.words import WORKLOADS, one_line
 from sndr_gui.views.bench.result import Result
+from sndr_gui.views.bench.verifying import VerifyCard
 from sndr_gui.views.engine.stages import JobView
 from sndr_gui.views.widgets.buttons import button, tip
 from sndr_gui.views.widgets.cards import Card, EmptyState
@@ -48,7 +50,8 @@ class BenchView(Page):
         self._make_start(go)
         self._make_runs()
         self.empty = EmptyState("timer", "Nothing was measured here yet", _ABOUT)
-        for part in (self.problem, self.measure, self.kept, self.shown):
+        self.verify = VerifyCard(VerifyModel(model))
+        for part in (self.problem, self.measure, self.verify, self.kept, self.shown):
             self.body.addWidget(part)
         self.body.addWidget(self.empty)
         self.body.addStretch(1)

@@ -41,7 +41,7 @@ class Result(QWidget):
             self._lines.addWidget(rule())
             self._lines.addWidget(text(heading(part), wrap=True))
             rows = [figure_row(figure, _mark) for figure in part.figures]
-            self._lines.addWidget(_table(HEADINGS, rows))
+            self._lines.addWidget(cells(HEADINGS, rows))
         if run.knee is not None:
             self._lines.addWidget(text(knee_text(run), wrap=True))
 
@@ -56,13 +56,13 @@ class Result(QWidget):
         self._lines.addWidget(rule())
         if found.differing:
             self._lines.addWidget(text(compared.DIFFERING))
-            self._lines.addWidget(_table(("", "A", "B"), compared.differing_rows(found)))
+            self._lines.addWidget(cells(("", "A", "B"), compared.differing_rows(found)))
         else:
             self._lines.addWidget(text(compared.NOTHING_DIFFERS, wrap=True))
         for part, rows in compared.figure_rows(found, _mark).items():
             self._lines.addWidget(rule())
             self._lines.addWidget(text(part))
-            self._lines.addWidget(_table(compared.HEADINGS, rows))
+            self._lines.addWidget(cells(compared.HEADINGS, rows))
         self._lines.addWidget(text(compared.OF_CHANCE, "muted", wrap=True))
 
     def _is_new(self, shown: object) -> bool:
@@ -77,7 +77,8 @@ def _mark(figure: str) -> str:
     return _STRUCK + figure
 
 
-def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> QWidget:
+def cells(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> QWidget:
+    """Return a small table whose rows are read out whole."""
     made = QWidget()
     grid = QGridLayout(made)
     grid.setContentsMargins(0, 0, 0, 0)

@@ -44,6 +44,7 @@ from engine_host.operations.measurements.bench import BenchOperations
 from engine_host.operations.measurements.diagnosis import DiagnosisOperations
 from engine_host.operations.measurements.proofs import ProofOperations
 from engine_host.operations.measurements.quality import QualityOperations
+from engine_host.operations.measurements.verify import VerifyOperations
 from engine_host.operations.models import ModelOperations
 from engine_host.operations.on_demand.entries import Entries
 from engine_host.operations.on_demand.loads import OnDemandModels
@@ -322,6 +323,14 @@ async def door() -> AsyncIterator[Door]:
                 built.folders,
                 built.manager.alive,
                 GpuReading,
+            ),
+            VerifyOperations(
+                built.jobs,
+                built.folders.run,
+                built.manager.alive,
+                built.manager.get,
+                EnginePatchTracker(events, built.folders.run).probe,
+                lambda: "off",
             ),
             DiagnosisOperations(
                 built.manager.alive, built.manager.get, History(), PrefixLens(), Gpus(None), events

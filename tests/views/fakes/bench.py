@@ -3,6 +3,7 @@
 from engine_host.bench.lab.comparing import compared
 from engine_host.core.errors import HostError
 from engine_host.operations.performs import performs
+from engine_host.protocol.bench.checks import VerifyEngine
 from engine_host.protocol.bench.comparison import CompareRuns, LabComparison
 from engine_host.protocol.bench.lab import LabPage, LabRun, RunBench
 from engine_host.protocol.errors import Reason
@@ -18,6 +19,7 @@ class FakeBench:
         self.runs: list[LabRun] = []
         self.unreadable: tuple[str, ...] = ()
         self.benched: list[RunBench] = []
+        self.verified: list[VerifyEngine] = []
 
     @performs(bench.BENCH_RUNS)
     def _runs(self) -> LabPage:
@@ -32,6 +34,11 @@ class FakeBench:
     def _bench(self, asked: RunBench) -> Job:
         self.benched.append(asked)
         return samples.job(JobKind.BENCH_RUN, JobState.RUNNING, title="Bench", touches="bench")
+
+    @performs(bench.VERIFY_ENGINE)
+    def _verify(self, asked: VerifyEngine) -> Job:
+        self.verified.append(asked)
+        return samples.job(JobKind.BENCH_VERIFY, JobState.RUNNING, title="Verify", touches="bench")
 
     @performs(bench.REMOVE_BENCH_RUN)
     def _remove_run(self, run_id: str) -> LabPage:

@@ -242,6 +242,7 @@ def settings(**values: Any) -> SettingPage:
         "engine.context": None,
         "engine.threads": None,
         "engine.keep": False,
+        "engine.verify": "off",
         "host.outlive_window": False,
         "host.log_level": "info",
     }

@@ -1,0 +1,39 @@
+"""The engine that a measurement is of."""
+
+from collections.abc import Sequence
+
+from engine_host.core.errors import HostError
+from engine_host.protocol.engines import Engine, EngineState
+from engine_host.protocol.errors import Fix, Reason
+
+READY = {EngineState.READY, EngineState.BUSY}
+
+
+def ready_engine(engines: Sequence[Engine], wanted: str | None) -> Engine:
+    """Return the engine that is named, or the only one that can answer now.
+
+    Raises HostError: not_found, no_engine_runs, engine_not_ready, conflict where several could be meant.
+    """
+    alive = [one for one in engines if wanted is None or wanted in (one.id, one.name)]
+    ready = [one for one in alive if one.state in READY]
+    if wanted is None and len(ready) > 1:
+        raise HostError(
+            Reason.CONFLICT,
+            f"Several engines run: {', '.join(one.name for one in ready)}.",
+            fix="Name the one that is meant.",
+            evidence={"engines": [one.id for one in ready]},
+        )
+    if ready:
+        return ready[0]
+    if alive:
+        raise HostError(
+            Reason.ENGINE_NOT_READY,
+            f"{alive[0].name} is {alive[0].state}, and cannot be measured now.",
+            fix=Fix(text="See when it is ready.", command="sndr status"),
+            evidence={"engine": alive[0].id},
+        )
+    raise HostError(
+        Reason.NO_ENGINE_RUNS if wanted is None else Reason.NOT_FOUND,
+        "No engine runs, so there is nothing to measure." if wanted is None else f"No engine {wanted} runs.",
+        fix=Fix(text="Start one first.", command="sndr run --demo --detach"),
+    )
