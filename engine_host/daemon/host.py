@@ -342,10 +342,7 @@ class Host:
             ),
             bisections,
             *measurement_services(
-                self._jobs,
-                self._events,
-                self._log_buffer,
-                self._store,
+                *(self._jobs, self._events, self._log_buffer, self._store),
                 plans,
                 proofs,
                 self.engines,
