@@ -1,4 +1,4 @@
-"""What agents do to an engine: long results of tools, long instructions, many tools, many turns."""
+"""The burdens of agents: long results of tools, long instructions, many tools, many turns."""
 
 from typing import Any
 

@@ -75,7 +75,7 @@ class VerifyModel(QObject):
 
     @property
     def report(self) -> VerifyReport | None:
-        """What came of the newest one, also where it was cut short."""
+        """The report of the newest one, also where it was cut short."""
         job = self.job
         if job is None or not job.ended:
             return None

@@ -1,4 +1,4 @@
-"""Whether the patches of a plan are live, from ledgers and probes."""
+"""The patches of a plan, live or not, from ledgers and probes."""
 
 import pytest
 
