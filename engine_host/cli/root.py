@@ -51,6 +51,7 @@ from engine_host.cli.start.repeat import restart
 from engine_host.cli.status import events, logs, status
 from engine_host.cli.text.chosen_host import choose_host
 from engine_host.cli.text.whole_help import WholeHelp
+from engine_host.cli.top.alerts import alerts
 from engine_host.cli.top.commands import top
 from engine_host.protocol.base import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from engine_host.protocol.errors import Fix, Problem, Reason
@@ -109,6 +110,7 @@ for _command in (
     serve,
     status,
     top,
+    alerts,
     doctor,
     diagnostics,
     autopsy,

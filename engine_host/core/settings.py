@@ -68,6 +68,16 @@ class PatchSettings(_Group):
     on: tuple[str, ...] = ()
 
 
+class AlertSettings(_Group):
+    """Thresholds of alerts: degrees Celsius, shares of memory, GiB left on a disk; 0 switches one off."""
+
+    gpu_temperature: int = Field(88, ge=0, le=120)
+    gpu_memory: float = Field(0.99, ge=0, le=1)
+    gpu_ecc: bool = True
+    ram: float = Field(0.95, ge=0, le=1)
+    disk_free: float = Field(5.0, ge=0, le=1_000_000)
+
+
 class HostSettings(_Group):
     """Settings of the engine host itself."""
 
@@ -82,6 +92,7 @@ class Settings(_Group):
     models: ModelSettings = ModelSettings()
     engine: EngineSettings = EngineSettings()
     patches: PatchSettings = PatchSettings()
+    alerts: AlertSettings = AlertSettings()
     host: HostSettings = HostSettings()
 
 

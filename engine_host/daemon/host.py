@@ -48,6 +48,7 @@ from engine_host.operations.host import HostOperations, Lifetime
 from engine_host.operations.installations import InstallationOperations
 from engine_host.operations.keys import KeyOperations
 from engine_host.operations.library.services import library_services
+from engine_host.operations.measurements.alerts import AlertOperations
 from engine_host.operations.measurements.services import measurement_services
 from engine_host.operations.models import ModelOperations
 from engine_host.operations.on_demand.entries import Entries
@@ -120,8 +121,7 @@ class Host:
         self._log_buffer = log_buffer
         self._own_files = own_files
         self._quit = quit_host
-        self._closed = False
-        self._opened = False
+        self._closed = self._opened = False
         self._reading: asyncio.Task[None] | None = None
 
     async def open(self, host: str | None, port: int | None) -> None:
@@ -190,15 +190,15 @@ class Host:
             load_wait=lambda: self._settings.current.endpoint.load_wait,
             others=others,
         )
-        self._machine = MachineMonitor()
-        self._gpus = Gpus()
+        self._machine, self._gpus = MachineMonitor(), Gpus()
         machine = MachineSource(
             self._machine, self._gpus, self.engines.alive, lambda: self.endpoint.findings, self._folders.cache
         )
         installed = self._folders.cache / "vllm-environments"
         self.installations = VllmInstallations(installed, lambda: bool(self._gpus.read().gpus))
         self._history = History(open_samples(self._folders.samples))
-        self._sampler = Sampler(self._machine, self._gpus, self._history, publish, self._readings)
+        alerts = self._alerts = AlertOperations(self._events, self._store, self._settings, self._folders)
+        self._sampler = Sampler(self._machine, self._gpus, self._history, alerts.publish, self._readings)
         catalogue = PresetOperations(
             presets,
             self._folders.config / "presets",
@@ -234,10 +234,8 @@ class Host:
             route=lambda name: led_by(routes, name),
         )
         room, plans = RoomCheck(planner), PlanOperations(planner)
-        load_room = LoadRoom(
-            plans, room, self.engines.alive, self.on_demand.evictable, self.on_demand.is_idle
-        )
         alive, root = self.engines.alive, folders.hub_downloads
+        load_room = LoadRoom(plans, room, alive, self.on_demand.evictable, self.on_demand.is_idle)
         library = library_services(
             self._jobs, self._events, self._store, self._folders, self.models, root, alive
         )
@@ -358,6 +356,7 @@ class Host:
                 self._folders,
             ),
             AutopsyOperations(shelf, self._events),
+            self._alerts,
             EnginePatchOperations(self._patch_tracker, self.engines, plans, bisections.refuse_others),
             self.fit,
             catalogue,
@@ -411,6 +410,7 @@ class Host:
         await self._recorder.close()
         await self._patch_tracker.close()
         await self._sampler.aclose()
+        await self._alerts.close()
         self._reaper.close()
         os.environ.pop(OWNER_VARIABLE, None)
 
@@ -453,7 +453,7 @@ class Host:
 
     def _engine_changed(self, event: EventBase) -> None:
         """Publish what changed; the first readings of a start are compared with its prediction."""
-        self._events.publish(event)
+        self._alerts.publish(event)
         self._recorder.take(event)
         if not isinstance(event, EngineReadingsEvent):
             return

@@ -103,6 +103,12 @@ class RoutesChangedEvent(EventBase):
     kind: Literal["routes.changed"] = "routes.changed"
 
 
+class AlertsChangedEvent(EventBase):
+    """An alert began, ended or was put away; read the list again."""
+
+    kind: Literal["alerts.changed"] = "alerts.changed"
+
+
 class BenchChangedEvent(EventBase):
     """A run of the bench lab was kept or removed; read the list again."""
 
@@ -230,6 +236,7 @@ Event = Annotated[
     | ModelsChangedEvent
     | ServersChangedEvent
     | RoutesChangedEvent
+    | AlertsChangedEvent
     | BenchChangedEvent
     | PatchResultEvent
     | PatchSummaryEvent

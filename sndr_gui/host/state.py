@@ -16,6 +16,7 @@ from engine_host.protocol.engines import (
     ServerPage,
 )
 from engine_host.protocol.events import (
+    AlertsChangedEvent,
     BenchChangedEvent,
     EngineReadingsEvent,
     EngineRequestEvent,
@@ -281,6 +282,8 @@ class HostState(QObject):
                 self.outdated.emit("routes")
             case BenchChangedEvent():
                 self.outdated.emit("bench")
+            case AlertsChangedEvent():
+                self.outdated.emit("alerts")
             case SettingsChangedEvent():
                 self.outdated.emit("settings")
             case PatchesChangedEvent():

@@ -46,7 +46,14 @@ def summary(event: dict[str, Any]) -> str:
             return f"{lines[0]['source']}: {lines[0]['text']}" + (
                 f" (+{len(lines) - 1})" if len(lines) > 1 else ""
             )
-        case "models.changed" | "servers.changed" | "routes.changed" | "patches.changed" | "presets.changed":
+        case (
+            "models.changed"
+            | "servers.changed"
+            | "routes.changed"
+            | "patches.changed"
+            | "presets.changed"
+            | "alerts.changed"
+        ):
             return f"the {event['kind'].partition('.')[0]} changed"
         case "bench.changed":
             return "the runs of the bench lab changed"

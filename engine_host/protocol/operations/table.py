@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from engine_host.protocol.alerts import AlertPage, AlertQuery, SeeAlerts
 from engine_host.protocol.base import Version
 from engine_host.protocol.bench.autopsy import AutopsyPage, OpenedAutopsy
 from engine_host.protocol.bench.diagnosis import Diagnosis, DiagnosisQuery
@@ -200,6 +201,17 @@ DIAGNOSE = Operation(
     "diagnosis", "GET", "/v1/diagnosis", DiagnosisQuery, Diagnosis,
     "Why engines were slow in the last minutes: causes with evidence, the gravest first.",
     reasons=(Reason.NOT_FOUND,), command="doctor")
+
+# Alerts
+
+ALERTS = Operation(
+    "alerts.list", "GET", "/v1/alerts", AlertQuery, AlertPage,
+    "What somebody should look at: alerts that last or that nobody has seen, or all that are kept.",
+    command="alerts")
+SEE_ALERTS = Operation(
+    "alerts.see", "POST", "/v1/alerts/see", SeeAlerts, AlertPage,
+    "Put alerts away, those named or all; the answer is what still needs attention.",
+    command="alerts")
 
 # How engines died
 

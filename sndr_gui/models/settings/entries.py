@@ -146,6 +146,37 @@ ENTRIES = (
         "words",
     ),
     Entry(
+        "alerts.gpu_temperature",
+        "Alerts",
+        "GPU temperature",
+        "Degrees Celsius from which a GPU is too hot; 0 never tells.",
+        "number",
+    ),
+    Entry(
+        "alerts.gpu_memory",
+        "Alerts",
+        "GPU memory",
+        "Share of a GPU's memory in use from which it is full (0.99); 0 never tells.",
+        "number",
+    ),
+    Entry(
+        "alerts.gpu_ecc", "Alerts", "GPU memory errors", "Tell of errors that ECC cannot correct.", "switch"
+    ),
+    Entry(
+        "alerts.ram",
+        "Alerts",
+        "RAM",
+        "Share of RAM in use from which it is full (0.95); 0 never tells.",
+        "number",
+    ),
+    Entry(
+        "alerts.disk_free",
+        "Alerts",
+        "Free space of disks",
+        "GiB below which the disk of models, data or cache is full; 0 never tells.",
+        "number",
+    ),
+    Entry(
         "host.outlive_window",
         "Program",
         "Keep the host running",

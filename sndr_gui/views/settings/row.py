@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QLineEdit, QVBoxLayout, QWidget
 
@@ -98,8 +100,8 @@ class SettingRow(QWidget):
             return
         self.control.setModified(False)
         value: object = content or None
-        if content and self._entry.kind == "number" and content.isdigit():
-            value = int(content)
+        if content and self._entry.kind == "number":
+            value = _number(content)
         elif self._entry.kind in ("words", "folders"):
             value = [part.strip() for part in content.split(",") if part.strip()]
         self._model.put(self._entry.name, value)
@@ -171,3 +173,14 @@ class SettingRow(QWidget):
             set_text(self._probe, sentence)
             set_tone(self._probe, tone)
             self._probe.setVisible(bool(sentence))
+
+
+def _number(content: str) -> object:
+    """Return the number that was typed; what is none goes to the host, which says what it takes."""
+    if content.isdecimal():
+        return int(content)
+    try:
+        value = float(content.replace(",", "."))
+    except ValueError:
+        return content
+    return value if math.isfinite(value) else content

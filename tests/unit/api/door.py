@@ -40,6 +40,7 @@ from engine_host.operations.host import HostOperations, Lifetime
 from engine_host.operations.installations import InstallationOperations
 from engine_host.operations.keys import KeyOperations
 from engine_host.operations.library.services import library_services
+from engine_host.operations.measurements.alerts import AlertOperations
 from engine_host.operations.measurements.bench import BenchOperations
 from engine_host.operations.measurements.diagnosis import DiagnosisOperations
 from engine_host.operations.measurements.proofs import ProofOperations
@@ -336,6 +337,7 @@ async def door() -> AsyncIterator[Door]:
                 built.manager.alive, built.manager.get, History(), PrefixLens(), Gpus(None), events
             ),
             AutopsyOperations(AutopsyShelf(built.folders.autopsies), events),
+            AlertOperations(events, built.store, settings, built.folders),
             EnginePatchOperations(
                 EnginePatchTracker(events, built.folders.run),
                 built.manager,

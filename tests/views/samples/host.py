@@ -243,6 +243,11 @@ def settings(**values: Any) -> SettingPage:
         "engine.threads": None,
         "engine.keep": False,
         "engine.verify": "off",
+        "alerts.gpu_temperature": 88,
+        "alerts.gpu_memory": 0.99,
+        "alerts.gpu_ecc": True,
+        "alerts.ram": 0.95,
+        "alerts.disk_free": 5.0,
         "host.outlive_window": False,
         "host.log_level": "info",
     }

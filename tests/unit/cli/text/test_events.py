@@ -78,6 +78,7 @@ EVENTS: dict[str, tuple[dict[str, Any], str]] = {
     "patch.summary": ({"patches": PATCHES}, "engine-1 50 patches applied, 1 failed: family.one"),
     "patches.changed": ({}, "the patches changed"),
     "presets.changed": ({}, "the presets changed"),
+    "alerts.changed": ({}, "the alerts changed"),
     "bench.changed": ({}, "the runs of the bench lab changed"),
     "on_demand.changed": (
         {"change": "evicted", "model": ON_DEMAND, "detail": "for large"},

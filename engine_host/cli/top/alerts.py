@@ -1,0 +1,42 @@
+"""`sndr alerts`: what somebody should look at, and what was."""
+
+import time
+
+import click
+
+from engine_host.cli.output import Exit, Output, command, table
+from engine_host.cli.start.host import connected
+from engine_host.core.sizes import duration
+from engine_host.protocol.alerts import Alert, AlertQuery, SeeAlerts
+from engine_host.protocol.operations import table as ops
+
+_WHERE = "Thresholds are settings: sndr settings get alerts.gpu_temperature"
+
+
+@click.command()
+@click.option("--all", "everything", is_flag=True, help="Also those that are over and were seen.")
+@click.option("--seen", is_flag=True, help="Put all away; those that last stay until they end.")
+@command
+def alerts(out: Output, everything: bool, seen: bool) -> Exit | None:
+    """Say what needs attention: heat, full memory and disks, memory errors, engines that died."""
+    with connected() as client:
+        if seen:
+            client.call(ops.SEE_ALERTS, SeeAlerts())
+        page = client.call(ops.ALERTS, AlertQuery(everything=everything))
+    now = time.time()
+    rows = [
+        (time.strftime("%Y-%m-%d %H:%M", time.localtime(one.at)), _lasts(one, now), one.text)
+        for one in page.alerts
+    ]
+    if not rows:
+        out.result(page, ["Nothing needs attention.", _WHERE])
+        return None
+    out.result(page, [*table(("since", "lasts", "alert"), rows), "", _WHERE])
+    return None
+
+
+def _lasts(alert: Alert, now: float) -> str:
+    """Return for how long it has lasted, or that it was a moment or is over."""
+    if alert.ended_at is None:
+        return f"still, {duration(now - alert.at)}"
+    return "" if alert.ended_at == alert.at else duration(alert.ended_at - alert.at)

@@ -1,0 +1,241 @@
+"""Alerts of this machine: begun and ended by what is measured, kept, and told once."""
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from engine_host.core.errors import HostError
+from engine_host.core.event_log import EventLog
+from engine_host.core.paths import Folders
+from engine_host.core.settings import AlertSettings, SettingsFile
+from engine_host.core.sizes import size_text
+from engine_host.core.store import Store
+from engine_host.operations.performs import performs
+from engine_host.protocol.alerts import Alert, AlertKind, AlertPage, AlertQuery, SeeAlerts
+from engine_host.protocol.base import Severity
+from engine_host.protocol.engines import Engine, EngineState
+from engine_host.protocol.events import (
+    AlertsChangedEvent,
+    EngineStateEvent,
+    EventBase,
+    NoticeEvent,
+    TelemetryEvent,
+)
+from engine_host.protocol.operations import table as ops
+from engine_host.protocol.telemetry import Sample
+from engine_host.telemetry.alerts import AlertWatch, Key, Measured, disk, measurements
+
+_log = logging.getLogger(__name__)
+_KIND = "alert"
+_MOST = 500
+_DISK_SECONDS = 60.0
+"""Seconds between two looks at the disks; a sleeping one is not woken by asking for its free bytes."""
+
+
+class AlertOperations:
+    """Hears what is measured and what engines do, and keeps what somebody should look at."""
+
+    def __init__(
+        self,
+        events: EventLog,
+        store: Store,
+        settings: SettingsFile,
+        folders: Folders,
+    ) -> None:
+        self._events = events
+        self._store = store
+        self._file = settings
+        self._folders = folders
+        self._watch = AlertWatch()
+        self._alerts = {alert.id: alert for alert in _read(store)}
+        self._looked: float | None = None
+        self._looking: asyncio.Task[None] | None = None
+
+    @performs(ops.ALERTS)
+    def page(self, asked: AlertQuery) -> AlertPage:
+        """Return the alerts, the newest first."""
+        found = [one for one in self._alerts.values() if asked.everything or one.needs_attention]
+        return AlertPage(seq=self._events.seq, alerts=tuple(sorted(found, key=lambda one: -one.at)))
+
+    @performs(ops.SEE_ALERTS)
+    def see(self, asked: SeeAlerts) -> AlertPage:
+        """Put alerts away; those that last stay until they end."""
+        for alert in [one for one in self._alerts.values() if not one.seen]:
+            if not asked.ids or alert.id in asked.ids:
+                self._keep(alert.model_copy(update={"seen": True}))
+        self._events.publish(AlertsChangedEvent())
+        return self.page(AlertQuery())
+
+    def publish(self, event: EventBase) -> None:
+        """Publish an event; a sample and an engine that failed are judged after it."""
+        self._events.publish(event)
+        if isinstance(event, TelemetryEvent):
+            self._judge(event.sample)
+        elif isinstance(event, EngineStateEvent) and event.engine.state is EngineState.FAILED:
+            self._died(event.engine)
+
+    async def close(self) -> None:
+        """Leave the disks alone."""
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.gather(self._looking, return_exceptions=True)
+
+    def _settings(self) -> AlertSettings:
+        return self._file.current.alerts
+
+    def _on_disks(self) -> tuple[Path, ...]:
+        """Return the folders whose disks must not fill up."""
+        models = (Path(folder).expanduser() for folder in self._file.current.models.folders)
+        return (self._folders.data, self._folders.cache, *models)
+
+    def _open(self) -> dict[Key, Alert]:
+        return {(one.kind, one.subject): one for one in self._alerts.values() if one.ended_at is None}
+
+    def _judge(self, sample: Sample) -> None:
+        settings = self._settings()
+        self._take_values(sample.at, list(measurements(sample.values, settings)))
+        for subject, more in self._watch.new_errors(sample.values, settings):
+            errors = "memory error" if more == 1 else "memory errors"
+            text = f"{subject} counted {more} {errors} that it could not correct."
+            self._begin(AlertKind.GPU_ECC, subject, text, sample.at, ended_at=sample.at, value=float(more))
+        at_rest = self._looking is None or self._looking.done()
+        if at_rest and (self._looked is None or not 0 <= sample.at - self._looked < _DISK_SECONDS):
+            self._looked = sample.at
+            self._looking = asyncio.create_task(self._look_at_disks(sample.at), name="free space of disks")
+
+    async def _look_at_disks(self, at: float) -> None:
+        # A network's disk that does not answer holds its thread, and nothing else.
+        free = await asyncio.to_thread(_free, self._on_disks())
+        settings = self._settings()
+        self._take_values(at, [one for folder, count in free for one in disk(folder, count, settings)])
+
+    def _take_values(self, at: float, measured: list[Measured]) -> None:
+        is_open = self._open()
+        judged = self._watch.judge(at, measured, self._settings(), is_open)
+        for key in judged.ended:
+            if key in is_open:
+                self._keep(is_open[key].model_copy(update={"ended_at": at}))
+                self._events.publish(AlertsChangedEvent())
+        for one in judged.going_on:
+            self._worsen(is_open[one.key], one)
+        for one in judged.begun:
+            self._begin(
+                one.kind,
+                one.subject,
+                _sentence(one),
+                at,
+                value=one.value,
+                threshold=one.threshold,
+                unit=one.unit,
+            )
+
+    def _worsen(self, alert: Alert, now: Measured) -> None:
+        before = alert.worst if alert.worst is not None else now.value
+        worst = min(before, now.value) if alert.kind is AlertKind.DISK else max(before, now.value)
+        if worst != alert.worst:
+            # Written to the disk when it ends: a temperature moves every second.
+            self._alerts[alert.id] = alert.model_copy(update={"worst": worst})
+
+    def _died(self, engine: Engine) -> None:
+        if engine.ready_at is None:
+            # Whoever started it was told.
+            return
+        why = engine.problem.message if engine.problem is not None else "It ended by itself."
+        at = engine.ended_at if engine.ended_at is not None else engine.created_at
+        self._begin(AlertKind.ENGINE_DIED, engine.name, why, at, ended_at=at, engine=engine.id, quiet=True)
+
+    def _begin(
+        self,
+        kind: AlertKind,
+        subject: str,
+        text: str,
+        at: float,
+        *,
+        ended_at: float | None = None,
+        value: float | None = None,
+        threshold: float | None = None,
+        unit: str = "",
+        engine: str | None = None,
+        quiet: bool = False,
+    ) -> None:
+        """Keep an alert and tell of it; `quiet`: somebody else tells."""
+        alert = Alert(
+            id=secrets.token_hex(6),
+            kind=kind,
+            subject=subject,
+            text=text,
+            at=at,
+            ended_at=ended_at,
+            value=value,
+            worst=value,
+            threshold=threshold,
+            unit=unit,
+            engine=engine,
+        )
+        self._keep(alert)
+        if len(self._alerts) > _MOST:
+            oldest = min(self._alerts.values(), key=lambda one: one.at)
+            self._alerts.pop(oldest.id)
+            with _logged():
+                self._store.prune(_KIND, _MOST)
+        self._events.publish(AlertsChangedEvent())
+        if not quiet:
+            self._events.publish(
+                NoticeEvent(
+                    key=f"alert {kind} {subject}", severity=Severity.WARNING, text=f"{text} sndr alerts"
+                )
+            )
+
+    def _keep(self, alert: Alert) -> None:
+        self._alerts[alert.id] = alert
+        with _logged():
+            self._store.put(_KIND, alert.id, alert.at, alert.model_dump_json())
+
+
+def _sentence(one: Measured) -> str:
+    """Return one sentence with the value and its threshold."""
+    match one.kind:
+        case AlertKind.GPU_TEMPERATURE:
+            return f"{one.subject} is at {one.value:.0f} °C (alert from {one.threshold:.0f} °C)."
+        case AlertKind.GPU_MEMORY:
+            return f"{one.subject}'s memory is {one.value:.1%} full (alert from {one.threshold:.1%})."
+        case AlertKind.RAM:
+            return f"RAM is {one.value:.1%} full (alert from {one.threshold:.1%})."
+        case _:
+            free, least = size_text(one.value), size_text(one.threshold)
+            return f"The disk of {one.subject} has {free} left (alert below {least})."
+
+
+def _free(folders: Iterable[Path]) -> list[tuple[str, float]]:
+    """Return the free bytes of each disk, by the first folder that lies on it."""
+    found: dict[int, tuple[str, float]] = {}
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            device = folder.stat().st_dev
+            if device not in found:
+                found[device] = (str(folder), float(shutil.disk_usage(folder).free))
+    return list(found.values())
+
+
+def _read(store: Store) -> list[Alert]:
+    """Return what is kept; a document that is none is left out."""
+    found = []
+    for text in store.newest(_KIND, _MOST):
+        with contextlib.suppress(ValidationError):
+            found.append(Alert.model_validate_json(text))
+    return found
+
+
+@contextlib.contextmanager
+def _logged() -> Iterator[None]:
+    """Log that an alert could not be kept: it is told all the same."""
+    try:
+        yield
+    except HostError as error:
+        _log.warning("An alert is not kept on the disk: %s", error)
