@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from engine_host.core.settings import AlertSettings
-from engine_host.protocol.alerts import AlertKind
+from engine_host.protocol.bench.alerts import AlertKind
 
 GIB = 1 << 30
 _GPU = re.compile(r"gpu\.(\d{1,3})\.(temperature|memory\.used|ecc\.errors)\Z")

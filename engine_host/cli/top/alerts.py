@@ -7,7 +7,7 @@ import click
 from engine_host.cli.output import Exit, Output, command, table
 from engine_host.cli.start.host import connected
 from engine_host.core.sizes import duration
-from engine_host.protocol.alerts import Alert, AlertQuery, SeeAlerts
+from engine_host.protocol.bench.alerts import Alert, AlertQuery, SeeAlerts
 from engine_host.protocol.operations import table as ops
 
 _WHERE = "Thresholds are settings: sndr settings get alerts.gpu_temperature"

@@ -17,8 +17,8 @@ from engine_host.core.settings import AlertSettings, SettingsFile
 from engine_host.core.sizes import size_text
 from engine_host.core.store import Store
 from engine_host.operations.performs import performs
-from engine_host.protocol.alerts import Alert, AlertKind, AlertPage, AlertQuery, SeeAlerts
 from engine_host.protocol.base import Severity
+from engine_host.protocol.bench.alerts import Alert, AlertKind, AlertPage, AlertQuery, SeeAlerts
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.events import (
     AlertsChangedEvent,

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from engine_host.protocol.alerts import AlertPage, AlertQuery, SeeAlerts
 from engine_host.protocol.base import Version
+from engine_host.protocol.bench.alerts import AlertPage, AlertQuery, SeeAlerts
 from engine_host.protocol.bench.autopsy import AutopsyPage, OpenedAutopsy
 from engine_host.protocol.bench.diagnosis import Diagnosis, DiagnosisQuery
 from engine_host.protocol.bench.proofs import ProofPage, ProveKernels

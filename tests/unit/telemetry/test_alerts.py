@@ -3,7 +3,7 @@
 import pytest
 
 from engine_host.core.settings import AlertSettings
-from engine_host.protocol.alerts import AlertKind
+from engine_host.protocol.bench.alerts import AlertKind
 from engine_host.telemetry.alerts import GIB, AlertWatch, disk, measurements
 
 SETTINGS = AlertSettings()

@@ -14,7 +14,7 @@ from engine_host.core.settings import SettingsFile
 from engine_host.core.store import Store
 from engine_host.operations.measurements import alerts as module
 from engine_host.operations.measurements.alerts import AlertOperations
-from engine_host.protocol.alerts import AlertKind, AlertQuery, SeeAlerts
+from engine_host.protocol.bench.alerts import AlertKind, AlertQuery, SeeAlerts
 from engine_host.protocol.engines import EngineState
 from engine_host.protocol.events import EngineStateEvent, TelemetryEvent
 from engine_host.protocol.telemetry import Sample
