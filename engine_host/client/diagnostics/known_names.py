@@ -130,14 +130,17 @@ def _people_of(value: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _learn_from_plan(plan: Mapping[str, Any], mask: Mask) -> None:
-    told = dict(given(plan))
-    mask.know_variables(name for name in told if not name.startswith("-"))
-    mask.know_secrets(told.values())
-    argv = plan.get("argv")
-    words = [str(word) for word in argv] if isinstance(argv, list | tuple) else []
-    mask.know_secrets(
-        value for option, value in pairwise(words) if option in _TEXT_OPTIONS and not value.isidentifier()
-    )
+    settings = plan.get("settings")
+    # A start that was refused has no command line, and its settings hold the words that were asked for.
+    lines = [plan.get("argv"), *(one.get("value") for one in settings or () if isinstance(one, Mapping))]
+    for line in lines:
+        words = [str(word) for word in line] if isinstance(line, list | tuple) else []
+        told = dict(given({**plan, "argv": words}))
+        mask.know_variables(name for name in told if not name.startswith("-"))
+        mask.know_secrets(told.values())
+        mask.know_secrets(
+            value for option, value in pairwise(words) if option in _TEXT_OPTIONS and not value.isidentifier()
+        )
 
 
 def _learn_from_provider(provider: Mapping[str, Any], mask: Mask) -> None:

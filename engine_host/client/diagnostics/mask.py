@@ -170,12 +170,14 @@ _WORDS = frozenset(
 _SECRET_NAME = re.compile(
     r"(?:^|[^a-z]|api|auth|access|refresh|session|secret|private|bearer|hf|client|account|csrf|id|user|admin|my)"
     r"(?:keys?|token|secrets?|credentials?|authorization|cookies?|signature|auth)$"
-    r"|pass(?:word|wd|phrase|code)|(?:^|_)pass$|(?:^|_)pwd$|session[-_]?id$|cookie",
+    r"|pass(?:word|wd|phrase|code)|(?:^|_)pass$|_pwd$|session[-_]?id$|cookie",
     re.IGNORECASE,
 )
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SECRET_FLAG = re.compile(
-    r"--?(?:[a-z0-9]{1,20}[-_]){0,4}(?:key|token|secret|password|passphrase|credentials?|auth)|-hft",
+    r"--?(?:[a-z0-9]{1,20}[-_]){0,4}"
+    r"(?:(?:api|auth|access|hf|secret|bearer)?(?:keys?|token)|secrets?|passwords?|passwd|passphrase|credentials?|auth)"
+    r"|-hft",
     re.IGNORECASE,
 )
 # A colour before a key would hide where the key begins.
@@ -235,7 +237,10 @@ class Mask:
         home = str(Path.home())
         if Path(home).parent.name in {"home", "Users"}:
             names.append(Path(home).name)
-        named = (value for name, value in os.environ.items() if is_secret_name(name))
+        # What names a file that is there is no secret, and would be taken out of every path.
+        named = (
+            value for name, value in os.environ.items() if is_secret_name(name) and not os.path.exists(value)
+        )
         return cls(
             home=home,
             users=[*names, *_full_names()],
@@ -338,7 +343,7 @@ class Mask:
         """Return a value of JSON the same way; what has the name of a secret is hidden as a whole."""
         if value is None or isinstance(value, bool):
             return value
-        if name and (name in self._variable_names or is_secret_name(name)):
+        if name in self._variable_names or (is_secret_name(name) and not _is_count(name, value)):
             return HIDDEN if value not in ("", [], (), {}) else value
         if isinstance(value, str):
             return self.text(value, name)
@@ -377,6 +382,11 @@ class Mask:
         """Return what stands for a text, so that two of them can be told apart and one be followed."""
         known = self._numbers[kind]
         return f"[{kind} {known.setdefault(text.lower(), len(known) + 1)}]"
+
+
+def _is_count(name: str, value: Any) -> bool:
+    """Return True for a number beside a key or a token: bytes of one, or its place in a vocabulary."""
+    return isinstance(value, int | float) and re.search(r"(?:key|token)$", name, re.IGNORECASE) is not None
 
 
 def is_secret_name(name: str) -> bool:

@@ -47,6 +47,7 @@ _STRONG = (
 )
 _WEAK = r"(?:(?<=[A-Za-z0-9_.-])(?:key|token)|(?<![A-Za-z0-9])token)"
 _ANY = r"(?:key|token|secret|pass(?:word|wd|phrase|code)|credentials?)"
+_OPTION = rf"(?:api|auth|access|hf|secret|bearer)?{_ANY}|(?:api)?keys|secrets|passwords|auth"
 _BEFORE_VALUE = r"\\{0,7}[\"']?\s{0,8}(?:[:=]|:=|=>)\s{0,8}"
 _QUOTED = r"(?:\\{1,7}[\"'][^\"'\\\n]{1,4000}+|\"(?:[^\"\\\n]|\\.){1,4000}+\"?|'(?:[^'\\\n]|\\.){1,4000}+'?)"
 _BARE = r"[^\s\"',;&<>)}\]\\]"
@@ -133,7 +134,7 @@ ROWS = (
     ),
     _row(
         "an option of a command",
-        rf"((?<![\w-])--?(?:[a-z0-9]{{1,20}}[-_]){{0,4}}(?:{_ANY}|auth)[\"']?(?:,\s{{0,3}}|\s{{1,3}})"
+        rf"((?<![\w-])--?(?:[a-z0-9]{{1,20}}[-_]){{0,4}}(?:{_OPTION})[\"']?(?:,\s{{0,3}}|\s{{1,3}})"
         rf"|(?<![\w-])(?:-hft|-pw)[\"']?[\s,=]{{1,3}})"
         rf"(?!-)(?:[\"'](?:[^\"'\n]){{1,4000}}+[\"']?|[^\s\"',]+)",
         f"llama-server --api-key {PLANTED} -m x",

@@ -346,7 +346,15 @@ def test_machines_people_and_keys_are_known_without_a_host(
         "environment": {},
         "command": "sndr run m --env MY_ACCOUNT=meier:geheim --env MY_PIN=47",
     }
+    words = ["--hf-token", "refused-word-9", "--chat-template", "You are the Patrician"]
+    refused = {
+        "settings": [{"name": "extra_arguments", "value": words}],
+        "argv": [],
+        "command": f"sndr run m --set extra_arguments=--hf-token --set extra_arguments={words[1]} "
+        f"--set extra_arguments=--chat-template --set 'extra_arguments={words[3]}'",
+    }
     store = Store(folders.store)
+    store.put("engine", "engine-2", 2.0, json.dumps({"engine": {"id": "engine-2", "plan": refused}}))
     for kind, body in {
         "remote_host": {"name": "attic", "destination": "ops7@attic7.example.org"},
         "remote_removed": {"name": "cellar", "destination": "cellar5"},
@@ -370,6 +378,7 @@ def test_machines_people_and_keys_are_known_without_a_host(
             "plain-words-only",
         ),
         *("no-form-of-a-key", "meier:geheim", "MY_PIN=47", "You are the Duke of Ankh", "provider.example"),
+        *("refused-word-9", "You are the Patrician"),
     )
     folders.logs.mkdir(parents=True)
     (folders.logs / "host.log").write_text("\n".join(private), encoding="utf-8")

