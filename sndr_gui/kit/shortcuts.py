@@ -5,17 +5,25 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Shortcut:
-    """Keys, what they do, and the names of the pages on which they do it; no page is every page."""
+    """Keys, what they do, the names of the pages on which they do it, and other keys that do the same.
+
+    No page is every page.
+    """
 
     keys: str
     does: str
     pages: tuple[str, ...] = ()
+    also: str = ""
+
+    @property
+    def each(self) -> tuple[str, ...]:
+        """All keys that do it."""
+        return (self.keys, self.also) if self.also else (self.keys,)
 
 
 SHORTCUTS = {
     "palette": Shortcut("Ctrl+K", "Find and run a command"),
-    "sheet": Shortcut("?", "Show the shortcuts, where no text is being typed"),
-    "sheet while typing": Shortcut("F1", "Show the shortcuts"),
+    "sheet": Shortcut("?", "Show the shortcuts; while you type, F1 does", also="F1"),
     "filter": Shortcut("Ctrl+F", "Filter what the page lists"),
     "back": Shortcut("Alt+Left", "Back: out of what is open on the page, then to the page before"),
     "forward": Shortcut("Alt+Right", "Forward to the page that Back came from"),
@@ -32,8 +40,7 @@ SHORTCUTS = {
     "leave editor": Shortcut("Esc", "From a preset back to the list", ("presets",)),
     "send": Shortcut("Return", "Send the message", ("chat",)),
     "new line": Shortcut("Shift+Return", "Begin a new line", ("chat",)),
-    "stop answer": Shortcut("Ctrl+.", "Stop the answer and keep its text", ("chat",)),
-    "leave answer": Shortcut("Esc", "Stop the answer and keep its text", ("chat",)),
+    "stop answer": Shortcut("Ctrl+.", "Stop the answer and keep its text", ("chat",), also="Esc"),
     "new chat": Shortcut("Ctrl+N", "Begin a new chat", ("chat",)),
     "inspect": Shortcut("Return", "Show all of the chosen request", ("monitor",)),
     "cancel request": Shortcut("Delete", "Cancel the chosen request", ("monitor",)),

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from sndr_gui.kit.shortcuts import keys
+from sndr_gui.kit.shortcuts import SHORTCUTS, keys
 from sndr_gui.models.chat.page import EXAMPLES, ChatModel, Options
 from sndr_gui.views.chat.message import MessageView
 from sndr_gui.views.engine.choice import EngineChoice
@@ -162,7 +162,7 @@ class ChatView(Page):
         self.composer.refused.connect(self._on_refused)
         self.composer.stop.clicked.connect(model.stop)
         # Only while an answer comes, and only here: Esc closes the command palette, which lies over the page.
-        self._escape = QShortcut(QKeySequence(keys("leave answer")), self, model.stop)
+        self._escape = QShortcut(QKeySequence(SHORTCUTS["stop answer"].also), self, model.stop)
         self._escape.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         lower = row(None, spacing=0)
         lower.setContentsMargins(MARGIN, 0, MARGIN + 10, 0)

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 from sndr_gui.host.notices import Notices
 from sndr_gui.kit import theme
 from sndr_gui.kit.settings import SettingsFile
-from sndr_gui.kit.shortcuts import keys
+from sndr_gui.kit.shortcuts import SHORTCUTS, keys
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.kit.typed_commands import mark_host
 from sndr_gui.models.window.history import History, Place
@@ -117,8 +117,8 @@ class Window(QMainWindow):
             self._shortcut(entry.shortcut, self.sidebar.buttons[entry.name].click)
         self._shortcut(keys("fold"), self._on_fold)
         self._shortcut(keys("palette"), self._on_commands)
-        for name in ("sheet", "sheet while typing"):
-            self._shortcut(keys(name), self._on_sheet)
+        for pressed in SHORTCUTS["sheet"].each:
+            self._shortcut(pressed, self._on_sheet)
         self._shortcut(keys("back"), self.go_back)
         self._shortcut(keys("forward"), self.go_forward)
         self._shortcut(keys("filter"), self._on_find)

@@ -131,34 +131,54 @@ class PageEntry:
     here: bool = False
 
 
+@dataclass(frozen=True)
+class PageGroup:
+    """Pages that stand together in the sidebar, and what they have in common."""
+
+    title: str
+    pages: tuple[PageEntry, ...]
+
+
 GROUPS = (
-    (
-        PageEntry("home", "Home", "house", "Ctrl+1", _home),
-        PageEntry("launch", "Launch", "rocket", "Ctrl+2", _launch),
-        PageEntry("presets", "Presets", "bookmark", "Ctrl+3", _presets),
+    PageGroup(
+        "Start",
+        (
+            PageEntry("home", "Home", "house", "Ctrl+1", _home),
+            PageEntry("launch", "Launch", "rocket", "Ctrl+2", _launch),
+            PageEntry("presets", "Presets", "bookmark", "Ctrl+3", _presets),
+        ),
     ),
-    (
-        PageEntry("chat", "Chat", "message-square", "Ctrl+4", _chat),
-        PageEntry("connect", "Connect", "plug", "Ctrl+5", _connect, here=True),
-        PageEntry("routes", "Routes", "fork", "Ctrl+6", _routes),
+    PageGroup(
+        "Use",
+        (
+            PageEntry("chat", "Chat", "message-square", "Ctrl+4", _chat),
+            PageEntry("connect", "Connect", "plug", "Ctrl+5", _connect, here=True),
+            PageEntry("routes", "Routes", "fork", "Ctrl+6", _routes),
+        ),
     ),
-    (
-        PageEntry("engine", "Engine", "gauge", "Ctrl+7", _engine),
-        PageEntry("patches", "Patches", "layers", "Ctrl+8", _patches),
-        PageEntry("monitor", "Monitor", "activity", "Ctrl+9", _monitor),
-        PageEntry("logs", "Logs", "terminal", "Ctrl+0", _logs),
-        PageEntry("doctor", "Doctor", "first-aid", "Ctrl+Shift+D", _doctor),
+    PageGroup(
+        "Watch",
+        (
+            PageEntry("engine", "Engine", "gauge", "Ctrl+7", _engine),
+            PageEntry("patches", "Patches", "layers", "Ctrl+8", _patches),
+            PageEntry("monitor", "Monitor", "activity", "Ctrl+9", _monitor),
+            PageEntry("logs", "Logs", "terminal", "Ctrl+0", _logs),
+            PageEntry("doctor", "Doctor", "first-aid", "Ctrl+Shift+D", _doctor),
+        ),
     ),
-    (
-        PageEntry("fit", "Fit", "box", "Ctrl+Shift+F", _fit),
-        PageEntry("bench", "Bench", "timer", "Ctrl+Shift+B", _bench),
+    PageGroup(
+        "Measure",
+        (
+            PageEntry("fit", "Fit", "box", "Ctrl+Shift+F", _fit),
+            PageEntry("bench", "Bench", "timer", "Ctrl+Shift+B", _bench),
+        ),
     ),
-    (PageEntry("hosts", "Hosts", "server", "Ctrl+Shift+H", _hosts, here=True),),
-    (PageEntry("settings", "Settings", "settings", "Ctrl+,", _settings),),
+    PageGroup("Machines", (PageEntry("hosts", "Hosts", "server", "Ctrl+Shift+H", _hosts, here=True),)),
+    PageGroup("Program", (PageEntry("settings", "Settings", "settings", "Ctrl+,", _settings),)),
 )
 """The groups of the sidebar in its order; the first ten pages are reached by Ctrl with a digit."""
 
-PAGES = tuple(entry for group in GROUPS for entry in group)
+PAGES = tuple(entry for group in GROUPS for entry in group.pages)
 """In the order of the sidebar."""
 
 

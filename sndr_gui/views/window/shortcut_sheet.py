@@ -1,48 +1,79 @@
-"""The sheet of shortcuts: all that keys do, those of the page in front first."""
+"""The sheet of shortcuts: of the page in front, of everywhere, then by the groups of the sidebar."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
 from sndr_gui.kit.rows import Column, RowsModel
-from sndr_gui.kit.shortcuts import SHORTCUTS
+from sndr_gui.kit.shortcuts import SHORTCUTS, Shortcut
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.dialog import Dialog
 from sndr_gui.views.widgets.labels import text
 from sndr_gui.views.widgets.layout import row
 from sndr_gui.views.widgets.tables import Table
-from sndr_gui.views.window.pages import PAGES, page_entry
+from sndr_gui.views.window.pages import GROUPS, page_entry
 
 EVERYWHERE = "Everywhere"
 
 
 @dataclass(frozen=True)
 class SheetRow:
-    """One line of the sheet: keys in the words of this machine's keyboard, what they do, and where."""
+    """One line of the sheet: keys in the words of this machine's keyboard, what they do, and where.
+
+    The line above a group has its title in place of keys, and nothing else.
+    """
 
     keys: str
-    does: str
-    where: str
+    does: str = ""
+    where: str = ""
+
+    @property
+    def is_title(self) -> bool:
+        """True for the line above a group."""
+        return not self.does
+
+    def holds(self, words: Sequence[str]) -> bool:
+        """Return True when each of these words stands somewhere in it."""
+        all_of_it = f"{self.keys} {self.does} {self.where}".casefold()
+        return all(word in all_of_it for word in words)
 
 
-def sheet_rows(page: str) -> list[SheetRow]:
-    """Return every shortcut: those of this page, those of every page, ways to pages, those of other pages."""
+def sheet_rows(page: str, typed: str = "") -> list[SheetRow]:
+    """Return the shortcuts that hold what was typed, each once, below the titles of their groups."""
+    here = [one for one in SHORTCUTS.values() if page in one.pages]
+    everywhere = [one for one in SHORTCUTS.values() if not one.pages]
+    groups = [(f"On this page: {page_entry(page).title}", _lines(here)), (EVERYWHERE, _lines(everywhere))]
+    for group in GROUPS:
+        ways = [
+            SheetRow(_native(entry.shortcut), f"Go to {entry.title}", EVERYWHERE) for entry in group.pages
+        ]
+        names = {entry.name for entry in group.pages}
+        # Of a shortcut of several pages the first one's group has it.
+        mine = [one for one in SHORTCUTS.values() if one.pages and one.pages[0] in names and one not in here]
+        groups.append((group.title, [*ways, *_lines(mine)]))
+    words = typed.casefold().split()
+    found: list[SheetRow] = []
+    for title, lines in groups:
+        if shown := [line for line in lines if line.holds(words)]:
+            found += [SheetRow(title), *shown]
+    return found
 
-    def line(keys: str, does: str, where: str) -> SheetRow:
-        native = QKeySequence(keys).toString(QKeySequence.SequenceFormat.NativeText)
-        return SheetRow(native, does, where)
 
-    here: list[SheetRow] = []
-    always: list[SheetRow] = []
-    elsewhere: list[SheetRow] = []
-    for one in SHORTCUTS.values():
-        where = ", ".join(page_entry(name).title for name in one.pages) or EVERYWHERE
-        place = always if not one.pages else here if page in one.pages else elsewhere
-        place.append(line(one.keys, one.does, where))
-    ways = [line(entry.shortcut, f"Go to {entry.title}", EVERYWHERE) for entry in PAGES]
-    return [*here, *always, *ways, *elsewhere]
+def _lines(shortcuts: Iterable[Shortcut]) -> list[SheetRow]:
+    return [
+        SheetRow(
+            " or ".join(map(_native, one.each)),
+            one.does,
+            ", ".join(page_entry(name).title for name in one.pages) or EVERYWHERE,
+        )
+        for one in shortcuts
+    ]
+
+
+def _native(pressed: str) -> str:
+    return QKeySequence(pressed).toString(QKeySequence.SequenceFormat.NativeText)
 
 
 class ShortcutSheet(Dialog):
@@ -50,17 +81,17 @@ class ShortcutSheet(Dialog):
 
     def __init__(self, parent: QWidget, page: str) -> None:
         super().__init__(parent, "Keyboard shortcuts")
-        self.resize(640, 560)
+        self.resize(660, 620)
+        self._page = page
         self.filter = QLineEdit()
         self.filter.setPlaceholderText("Filter by key, action or page…")
         self.filter.setAccessibleName("Filter shortcuts")
         columns: Sequence[Column[SheetRow]] = (
-            Column("Keys", lambda one: one.keys),
+            Column("Keys", lambda one: one.keys, tone=lambda one: "accent" if one.is_title else ""),
             Column("What they do", lambda one: one.does),
             Column("Where", lambda one: one.where, tone=lambda _one: "muted"),
         )
         self.rows: RowsModel[SheetRow] = RowsModel(columns, repr, self)
-        self.rows.set_rows(sheet_rows(page))
         self.table = Table(self.rows, "Shortcuts", 1, {0: 130, 2: 120})  # type: ignore[arg-type]
         self.none = text("No shortcut matches: the palette finds every command by its name.", "muted")
         self.filter.textChanged.connect(self._on_filter)
@@ -68,6 +99,7 @@ class ShortcutSheet(Dialog):
         lines = QVBoxLayout(self)
         lines.setContentsMargins(20, 18, 20, 18)
         lines.setSpacing(12)
+        lines.addWidget(text("Keyboard shortcuts", name="big"))
         lines.addWidget(self.filter)
         lines.addWidget(self.none)
         lines.addWidget(self.table, 1)
@@ -76,5 +108,10 @@ class ShortcutSheet(Dialog):
         self.filter.setFocus()
 
     def _on_filter(self, typed: str) -> None:
-        self.rows.set_filter(typed)
-        self.none.setVisible(not self.rows.shown)
+        shown = sheet_rows(self._page, typed)
+        self.table.clearSpans()
+        self.rows.set_rows(shown)
+        for place, line in enumerate(shown):
+            if line.is_title:
+                self.table.setSpan(place, 0, 1, 3)
+        self.none.setVisible(not shown)

@@ -20,7 +20,7 @@ from sndr_gui.kit.shortcuts import keys
 from sndr_gui.views.widgets.buttons import tip
 from sndr_gui.views.widgets.labels import text
 from sndr_gui.views.widgets.layout import row, rule
-from sndr_gui.views.window.pages import PageEntry
+from sndr_gui.views.window.pages import PageEntry, PageGroup
 
 if TYPE_CHECKING:
     from sndr_gui.views.window.host_choice import HostChoice
@@ -68,7 +68,7 @@ class Sidebar(QWidget):
     chosen = Signal(str)
     fold_wanted = Signal()
 
-    def __init__(self, groups: Sequence[Sequence[PageEntry]], folded: bool) -> None:
+    def __init__(self, groups: Sequence[PageGroup], folded: bool) -> None:
         super().__init__()
         self.setObjectName("sidebar")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
@@ -76,6 +76,7 @@ class Sidebar(QWidget):
         self.buttons: dict[str, QPushButton] = {}
         self._nav: dict[str, _NavButton] = {}
         self._icons: dict[str, str] = {}
+        self._tips: dict[str, tuple[str, str]] = {}
         self._host_choice: HostChoice | None = None
         lines = self._lines = QVBoxLayout(self)
         lines.setContentsMargins(8, 10, 8, 4)
@@ -92,8 +93,8 @@ class Sidebar(QWidget):
                 self._gap(4)
                 lines.addWidget(rule())
                 self._gap(4)
-            for page in group:
-                made = self._page_button(page)
+            for page in group.pages:
+                made = self._page_button(page, group.title)
                 one_of.addButton(made)
                 lines.addWidget(made)
         lines.addStretch(1)
@@ -107,11 +108,13 @@ class Sidebar(QWidget):
         # It goes where the window is low, before anything is cut off.
         self._lines.addItem(QSpacerItem(0, height, policy.Minimum, policy.Maximum))
 
-    def _page_button(self, page: PageEntry) -> QPushButton:
+    def _page_button(self, page: PageEntry, group: str) -> QPushButton:
         made = _NavButton(page.title, page.icon)
         made.setCheckable(True)
         made.setAccessibleName(page.title)
-        made.setToolTip(tip(page.title, page.shortcut))
+        made.setAccessibleDescription(group)
+        # Folded, the group is told with the name: nothing else says what stands together.
+        self._tips[page.name] = (tip(page.title, page.shortcut), tip(f"{group}: {page.title}", page.shortcut))
         made.setProperty("page", page.name)
         made.clicked.connect(self._on_clicked)
         self._nav[page.name] = self.buttons[page.name] = made
@@ -143,6 +146,8 @@ class Sidebar(QWidget):
         self._brand.setContentsMargins(3 if folded else 12, 0, 0 if folded else 12, 4)
         for made in (*self._nav.values(), self.fold):
             made.set_folded(folded)
+        for name, tips in self._tips.items():
+            self._nav[name].setToolTip(tips[folded])
         if self._host_choice is not None:
             self._host_choice.set_folded(folded)
         said = "Unfold the sidebar" if folded else "Fold the sidebar"

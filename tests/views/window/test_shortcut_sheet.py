@@ -13,9 +13,9 @@ from pytestqt.qtbot import QtBot
 
 import sndr_gui
 from engine_host.protocol.engines import EngineState
-from sndr_gui.kit.shortcuts import SHORTCUTS, keys
-from sndr_gui.views.window.pages import PAGES
-from sndr_gui.views.window.shortcut_sheet import EVERYWHERE, ShortcutSheet, sheet_rows
+from sndr_gui.kit.shortcuts import SHORTCUTS
+from sndr_gui.views.window.pages import GROUPS, PAGES, page_entry
+from sndr_gui.views.window.shortcut_sheet import EVERYWHERE, SheetRow, ShortcutSheet, sheet_rows
 from tests.views.conftest import Stage
 from tests.views.presets.opened import dialog
 from tests.views.samples import host as samples
@@ -37,6 +37,12 @@ def bound(widget: QWidget) -> set[str]:
     return found - OF_A_CONTROL - {"", "Del", "Enter"}
 
 
+def of_table(page: str | None) -> set[str]:
+    """The keys of a page, or those of every page, as the table has them."""
+    there = (one for one in SHORTCUTS.values() if (page in one.pages if page else not one.pages))
+    return {key for one in there for key in one.each}
+
+
 def test_keys_are_named_in_the_tables_alone() -> None:
     tables = {SOURCES / "kit/shortcuts.py", SOURCES / "views/window/pages.py"}
     named = {
@@ -52,7 +58,7 @@ def test_keys_are_named_in_the_tables_alone() -> None:
 def test_no_keys_do_two_things_in_one_place() -> None:
     for page in PAGES:
         there = [one for one in SHORTCUTS.values() if not one.pages or page.name in one.pages]
-        pressed = [QKeySequence(one.keys).toString() for one in there]
+        pressed = [QKeySequence(key).toString() for one in there for key in one.each]
         pressed += [QKeySequence(one.shortcut).toString() for one in PAGES]
         assert len(pressed) == len(set(pressed)), page.name
 
@@ -62,39 +68,48 @@ async def test_every_shortcut_of_the_window_is_in_the_table(stage: Stage) -> Non
     await stage.until(lambda: stage.state.running)
     for page in PAGES:
         stage.window.go(page.name)
-        told = {one.keys for one in SHORTCUTS.values() if page.name in one.pages} - OF_A_CONTROL
+        told = of_table(page.name) - OF_A_CONTROL
         assert bound(stage.window.page) == told, page.name
-    everywhere = {one.keys for one in SHORTCUTS.values() if not one.pages}
-    everywhere |= {page.shortcut for page in PAGES}
-    of_pages = {one.keys for one in SHORTCUTS.values() if one.pages}
+    everywhere = of_table(None) | {page.shortcut for page in PAGES}
+    of_pages = set().union(*(of_table(page.name) for page in PAGES))
     assert bound(stage.window) - of_pages == everywhere
 
 
 @pytest.mark.parametrize("page", [page.name for page in PAGES])
-def test_the_sheet_has_all_of_them_and_begins_with_the_page_in_front(page: str) -> None:
+def test_the_sheet_has_all_of_them_in_the_groups_of_the_sidebar(page: str) -> None:
     rows = sheet_rows(page)
-    assert {row.keys for row in rows} == {
-        native(pressed)
-        for pressed in (*(one.keys for one in SHORTCUTS.values()), *(one.shortcut for one in PAGES))
-    }
-    assert len(rows) == len(SHORTCUTS) + len(PAGES)
+    lines = [row for row in rows if not row.is_title]
+    wanted = {" or ".join(map(native, one.each)) for one in SHORTCUTS.values()}
+    assert {row.keys for row in lines} == wanted | {native(one.shortcut) for one in PAGES}
+    assert len(lines) == len(SHORTCUTS) + len(PAGES), "each has one row"
     own = [one.does for one in SHORTCUTS.values() if page in one.pages]
-    assert [row.does for row in rows[: len(own)]] == own
-    assert rows[len(own)].where == EVERYWHERE
+    here = [f"On this page: {page_entry(page).title}"] if own else []
+    assert [row.does for row in rows[1 : len(own) + 1]] == own
+    assert [row.keys for row in rows if row.is_title] == [*here, EVERYWHERE, *(one.title for one in GROUPS)]
+    for group in GROUPS:
+        place = rows.index(SheetRow(group.title))
+        first = rows[place + 1 : place + 1 + len(group.pages)]
+        assert [row.does for row in first] == [f"Go to {one.title}" for one in group.pages]
 
 
-@pytest.mark.parametrize("name", ["sheet", "sheet while typing"])
-async def test_keys_open_it_and_it_is_filtered(stage: Stage, qtbot: QtBot, name: str) -> None:
+def test_a_title_stands_above_what_was_found_alone() -> None:
+    way = SheetRow(native("Ctrl+0"), "Go to Logs", EVERYWHERE)
+    assert sheet_rows("home", "go to logs") == [SheetRow("Watch"), way]
+    assert sheet_rows("home", "watch") == []
+
+
+@pytest.mark.parametrize("pressed", SHORTCUTS["sheet"].each)
+async def test_keys_open_it_and_it_is_filtered(stage: Stage, qtbot: QtBot, pressed: str) -> None:
     with qtbot.waitActive(stage.window):
         stage.window.activateWindow()
-    QTest.keySequence(stage.window, QKeySequence(keys(name)))
+    QTest.keySequence(stage.window, QKeySequence(pressed))
     sheet = dialog(ShortcutSheet)
-    assert len(sheet.rows.shown) == len(SHORTCUTS) + len(PAGES)
+    assert len([row for row in sheet.rows.shown if not row.is_title]) == len(SHORTCUTS) + len(PAGES)
     QTest.keyClicks(sheet.filter, "palette nonsense")
     assert not sheet.rows.shown
     assert sheet.none.isVisible()
     sheet.filter.setText("chat message")
-    assert [row.keys for row in sheet.rows.shown] == [native("Return")]
+    assert [row.keys for row in sheet.rows.shown] == ["Use", native("Return")]
     assert not sheet.none.isVisible()
     for control in (sheet.filter, sheet.table, sheet.close_button):
         assert control.accessibleName()

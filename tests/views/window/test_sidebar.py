@@ -24,7 +24,7 @@ def test_the_first_ten_pages_have_the_digits_in_order() -> None:
 async def test_a_line_is_between_groups_and_nowhere_else(stage: Stage) -> None:
     sidebar = stage.window.sidebar
     lines = sorted(line.y() for line in sidebar.findChildren(QFrame, "rule"))
-    places = [[sidebar.buttons[page.name].y() for page in group] for group in GROUPS]
+    places = [[sidebar.buttons[page.name].y() for page in group.pages] for group in GROUPS]
     assert len(lines) == len(GROUPS) - 1
     for above, line, below in zip(places, lines, places[1:], strict=False):
         assert max(above) < line < min(below)
@@ -37,12 +37,13 @@ async def test_folding_leaves_icons_that_are_named(stage: Stage, qtbot: QtBot) -
         stage.window.activateWindow()
     QTest.keySequence(stage.window, QKeySequence("Ctrl+B"))
     assert sidebar.width() < wide / 3
-    for page in PAGES:
-        button = sidebar.buttons[page.name]
-        assert (button.text(), button.icon().isNull()) == ("", False)
-        assert button.accessibleName() == page.title
-        keys = QKeySequence(page.shortcut).toString(QKeySequence.SequenceFormat.NativeText)
-        assert button.toolTip() == f"{page.title}  ({keys})"
+    for group in GROUPS:
+        for page in group.pages:
+            button = sidebar.buttons[page.name]
+            assert (button.text(), button.icon().isNull()) == ("", False)
+            assert (button.accessibleName(), button.accessibleDescription()) == (page.title, group.title)
+            keys = QKeySequence(page.shortcut).toString(QKeySequence.SequenceFormat.NativeText)
+            assert button.toolTip() == f"{group.title}: {page.title}  ({keys})"
     QTest.mouseClick(sidebar.buttons["logs"], Qt.MouseButton.LeftButton)
     assert stage.window.current == "logs"
     assert sidebar.fold.accessibleName() == "Unfold the sidebar"
@@ -50,6 +51,7 @@ async def test_folding_leaves_icons_that_are_named(stage: Stage, qtbot: QtBot) -
     QTest.keyClick(sidebar.fold, Qt.Key.Key_Space)
     assert sidebar.width() == wide
     assert sidebar.buttons["logs"].text().strip() == "Logs"
+    assert sidebar.buttons["logs"].toolTip().startswith("Logs  (")
     assert sidebar.fold.accessibleName() == "Fold the sidebar"
 
 
