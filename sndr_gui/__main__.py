@@ -4,6 +4,7 @@ import os
 import sys
 
 from sndr_gui.kit import display
+from sndr_gui.kit.single_window import ANOTHER, IN_THE_WAY, Answered, Claim, Hung, claim, links_of
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -17,9 +18,23 @@ def main(argv: list[str] | None = None) -> int:
     if (sentence := display.refusal(sys.platform, os.environ, arguments)) is not None:
         print(sentence, file=sys.stderr)
         return display.NO_DISPLAY
+    claimed: Claim | None = None
+    if ANOTHER not in arguments:
+        from engine_host.client import Folders
+
+        found = claim(Folders.resolve(), links_of(arguments))
+        if isinstance(found, Answered):
+            print("The window that runs was brought to the front.", file=sys.stderr)
+            return 0
+        if isinstance(found, Hung):
+            from sndr_gui.views.window.hung import ask
+
+            ask(found.pid, arguments)
+            return IN_THE_WAY
+        claimed = found
     from sndr_gui.app import main as window
 
-    return window(arguments)
+    return window(arguments, claimed)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from sndr_gui.host.tasks import Tasks
 from sndr_gui.kit import theme
 from sndr_gui.kit.garbage import GarbageCollection
 from sndr_gui.kit.settings import SettingsFile
+from sndr_gui.kit.single_window import Claim, links_of
 from sndr_gui.views.window.main import Window
 
 
@@ -43,8 +44,8 @@ class _QuitFilter(QObject):
         return False
 
 
-def main(arguments: list[str]) -> int:
-    """Run the window until it is closed; the exit code."""
+def main(arguments: list[str], claim: Claim | None = None) -> int:
+    """Run the window until it is closed; the exit code. With a claim it takes the links of later starts."""
     import qasync
 
     refuse_core_dumps()
@@ -59,11 +60,13 @@ def main(arguments: list[str]) -> int:
     loop = qasync.QEventLoop(app)
     asyncio.set_event_loop(loop)
     with loop:
-        loop.run_until_complete(_run(app, folders, file, "--say-ready" in arguments))
+        loop.run_until_complete(_run(app, folders, file, arguments, claim))
     return 0
 
 
-async def _run(app: QApplication, folders: Folders, file: SettingsFile, say_ready: bool) -> None:
+async def _run(
+    app: QApplication, folders: Folders, file: SettingsFile, arguments: list[str], claim: Claim | None
+) -> None:
     done = asyncio.Event()
     quit_filter = _QuitFilter(done.set)
     app.installEventFilter(quit_filter)
@@ -78,6 +81,9 @@ async def _run(app: QApplication, folders: Folders, file: SettingsFile, say_read
     window.painted.connect(painted.set)
     window.closing.connect(done.set)
     window.show()
+    if claim is not None:
+        await _listen(claim, window)
+    window.open_links(links_of(arguments))
     if "SNDR_E2E_INSPECT" in os.environ:
         from sndr_gui.views.window import inspection
 
@@ -86,7 +92,7 @@ async def _run(app: QApplication, folders: Folders, file: SettingsFile, say_read
     # The host starts while the window paints; the connection then finds it.
     early = tasks.start(_start_early(process), "start the engine host")
     await painted.wait()
-    if say_ready:
+    if "--say-ready" in arguments:
         _say_painted()
     if file.damaged is not None:
         notices.warning(
@@ -108,6 +114,9 @@ async def _run(app: QApplication, folders: Folders, file: SettingsFile, say_read
     window.attach(context)
     running = tasks.start(connection.run(), "connection")
     await done.wait()
+    if claim is not None:
+        # A start from now on has a window of its own.
+        await claim.close()
     save_window_settings(file, notices.warning, geometry=window.geometry_text, page=window.current)
     window.deactivate()
     for task in (early, running):
@@ -120,6 +129,12 @@ async def _run(app: QApplication, folders: Folders, file: SettingsFile, say_read
     app.removeEventFilter(quit_filter)
     window.deleteLater()
     garbage.stop()
+
+
+async def _listen(claim: Claim, window: Window) -> None:
+    # Without a socket later starts wait for an answer, and say that there is none: no reason to end this one.
+    with contextlib.suppress(OSError):
+        await claim.listen(window.take_over)
 
 
 async def _start_early(process: HostProcess) -> None:

@@ -48,6 +48,7 @@ from engine_host.cli.run import run, stop
 from engine_host.cli.serve import quit_host, serve
 from engine_host.cli.settings import settings
 from engine_host.cli.start.repeat import restart
+from engine_host.cli.start.window import open_window
 from engine_host.cli.status import events, logs, status
 from engine_host.cli.text.chosen_host import choose_host
 from engine_host.cli.text.whole_help import WholeHelp
@@ -62,6 +63,7 @@ _CODES = "\n".join(f"  {code.value:>3}  {meaning}" for code, meaning in MEANINGS
 _HERE = {
     "connect": "it sets the editors of this machine. A route leads its endpoint there.",
     "host": "it says which hosts this machine knows.",
+    "open": "the window is this machine's; it shows other hosts too: sndr open sndr://host/NAME.",
     "serve": "a host is started on its own machine: sndr host shell NAME.",
     "version": "it is about this program.",
 }
@@ -109,6 +111,7 @@ def version(out: Output) -> Exit | None:
 for _command in (
     serve,
     status,
+    open_window,
     top,
     alerts,
     doctor,

@@ -9,8 +9,16 @@ icon=$share/icons/hicolor/scalable/apps/sndr.svg
 
 programs=$HOME/.local/bin
 
+# Which program opens sndr:// links is looked up in what this makes.
+update_entries() {
+    if command -v update-desktop-database >/dev/null && [ -d "$share/applications" ]; then
+        update-desktop-database -q "$share/applications"
+    fi
+}
+
 if [ "${1:-}" = --remove ]; then
     rm -f "$entry" "$icon"
+    update_entries
     echo "Removed from the application menu."
     for name in sndr sndr-gui; do
         if [ "$(readlink "$programs/$name")" = "$PWD/.venv/bin/$name" ]; then
@@ -27,13 +35,11 @@ mkdir -p "$(dirname "$entry")" "$(dirname "$icon")"
 PROGRAM="\"$(printf '%s' "$PWD/.venv/bin/sndr-gui" | sed -e 's/["`$]/\\\\&/g' -e 's/%/%%/g')\""
 # shellcheck disable=SC2090
 export PROGRAM
-awk '$0 == "Exec=@PROGRAM@" { print "Exec=" ENVIRON["PROGRAM"]; next } { print }' \
+awk '$0 == "Exec=@PROGRAM@ %u" { print "Exec=" ENVIRON["PROGRAM"] " %u"; next } { print }' \
     packaging/linux/sndr.desktop >"$entry"
 cp resources/icons/sndr.svg "$icon"
-if command -v update-desktop-database >/dev/null; then
-    update-desktop-database -q "$(dirname "$entry")"
-fi
-echo "SNDR Control Center is in the application menu ($entry)."
+update_entries
+echo "SNDR Control Center is in the application menu, and opens sndr:// links ($entry)."
 
 mkdir -p "$programs"
 for name in sndr sndr-gui; do

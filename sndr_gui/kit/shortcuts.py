@@ -25,7 +25,7 @@ SHORTCUTS = {
     "palette": Shortcut("Ctrl+K", "Find and run a command"),
     "sheet": Shortcut("?", "Show the shortcuts; while you type, F1 does", also="F1"),
     "filter": Shortcut("Ctrl+F", "Filter what the page lists"),
-    "back": Shortcut("Alt+Left", "Back: out of what is open on the page, then to the page before"),
+    "back": Shortcut("Alt+Left", "Leave what is open, then the page"),
     "forward": Shortcut("Alt+Right", "Forward to the page that Back came from"),
     "fold": Shortcut("Ctrl+B", "Fold the sidebar to icons, or unfold it"),
     "host": Shortcut("Ctrl+H", "Choose the host that the pages are about"),

@@ -32,7 +32,9 @@ def test_it_is_put_there_twice_and_taken_out(tmp_path: Path) -> None:
     assert (programs / "sndr-gui").readlink() == ROOT / ".venv/bin/sndr-gui"
     assert "is not in PATH yet" in said.stdout
     entry = tmp_path / ".local/share/applications/sndr.desktop"
-    assert f'Exec="{ROOT}/.venv/bin/sndr-gui"' in entry.read_text()
+    lines = entry.read_text().splitlines()
+    assert f'Exec="{ROOT}/.venv/bin/sndr-gui" %u' in lines
+    assert "MimeType=x-scheme-handler/sndr;" in lines
     install(tmp_path, "--remove")
     assert not [path for path in tmp_path.rglob("*sndr*") if not path.is_dir()]
 

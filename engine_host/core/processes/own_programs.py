@@ -16,6 +16,7 @@ class OwnProgram(StrEnum):
     """A module of ours that runs as a process of its own."""
 
     SNDR = "engine_host"
+    WINDOW = "sndr_gui"
     LLAMA_SERVER = "engine_host.engines.llamacpp.prebuilt_server"
     BENCH_LAB = "engine_host.bench.lab"
     BENCH_ENDPOINT = "engine_host.bench.endpoint_overhead"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, QEvent, QObject, QSize, Qt, Signal
@@ -19,6 +21,7 @@ from sndr_gui.host.notices import Notices
 from sndr_gui.kit import theme
 from sndr_gui.kit.settings import SettingsFile
 from sndr_gui.kit.shortcuts import SHORTCUTS, keys
+from sndr_gui.kit.single_window import Handover
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.kit.typed_commands import mark_host
 from sndr_gui.models.window.history import History, Place
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
     from sndr_gui.models.window.close_confirmation import CloseConfirmation
     from sndr_gui.views.engine.choice import EngineChoice
     from sndr_gui.views.window.context import PageContext
+    from sndr_gui.views.window.link_opener import LinkOpener
 
 _TONES = {
     "starting": "accent",
@@ -88,6 +92,8 @@ class Window(QMainWindow):
         self._front: Page | None = None
         self._current = "home"
         self._history = History()
+        self._links: list[str] = []
+        self._opener: LinkOpener | None = None
         self._was_painted = False
         self._stack = QStackedWidget()
         self._stack.setObjectName("pages")
@@ -173,6 +179,7 @@ class Window(QMainWindow):
             CloseConfirmation,  # Knows the host's client, which the first picture does without.
         )
         from sndr_gui.views.window.host_choice import HostChoice
+        from sndr_gui.views.window.link_opener import LinkOpener
 
         self._context = context
         self._close_confirmation = CloseConfirmation(context.session)
@@ -192,6 +199,27 @@ class Window(QMainWindow):
             self._stack.removeWidget(placeholder)
             placeholder.deleteLater()
         self._on_link()
+        self._opener = LinkOpener(context)
+        self.open_links(())
+
+    def take_over(self, asked: Handover) -> None:
+        """Come to the front for a later start of the program, and follow its links."""
+        if asked.activation:
+            # Qt's part for Wayland reads it there, and takes it away, when a window comes to the front.
+            os.environ["XDG_ACTIVATION_TOKEN"] = asked.activation
+        self.setWindowState(self.windowState() & ~Qt.WindowState.WindowMinimized)
+        self.show()
+        self.raise_()
+        self.activateWindow()
+        self.open_links(asked.arguments)
+
+    def open_links(self, links: Sequence[str]) -> None:
+        """Follow links, as soon as the pages are there."""
+        self._links += links
+        if self._opener is not None:
+            links, self._links = self._links, []
+            for link in links:
+                self._opener.open(link)
 
     def _join(self, context: PageContext) -> None:
         """Listen to what a host's models want of the window; once for each host."""

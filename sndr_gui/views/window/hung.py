@@ -1,0 +1,74 @@
+"""The question of a start that finds a window which does not answer, before this process has a window."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from enum import Enum
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication, QMessageBox
+
+from engine_host.client import Folders, OwnProgram, command_of
+from sndr_gui.kit import theme
+from sndr_gui.kit.settings import SettingsFile
+
+
+class Decision(Enum):
+    """The person's answer."""
+
+    LEAVE = "leave"
+    AGAIN = "again"
+    ANOTHER = "another"
+
+
+def sentence(pid: int | None) -> str:
+    """Return what is so, for the dialog and the terminal alike."""
+    who = f" (process {pid})" if pid is not None else ""
+    return f"The window that runs{who} does not answer."
+
+
+def question(pid: int | None) -> QMessageBox:
+    """Return the dialog; what is asked of it stands in its buttons."""
+    box = QMessageBox()
+    box.setWindowTitle("SNDR does not answer")
+    box.setIcon(QMessageBox.Icon.Warning)
+    box.setTextFormat(Qt.TextFormat.PlainText)
+    box.setText(sentence(pid))
+    box.setInformativeText(
+        "It may be busy for a moment. Engines are processes of their own and go on either way."
+    )
+    again = box.addButton("Try again", QMessageBox.ButtonRole.AcceptRole)
+    box.addButton("Start another window", QMessageBox.ButtonRole.ActionRole)
+    leave = box.addButton("Cancel", QMessageBox.ButtonRole.RejectRole)
+    box.setDefaultButton(again)
+    box.setEscapeButton(leave)
+    return box
+
+
+def decision(box: QMessageBox) -> Decision:
+    """Return what was answered."""
+    clicked = box.clickedButton()
+    role = box.buttonRole(clicked) if clicked is not None else QMessageBox.ButtonRole.RejectRole
+    return {
+        QMessageBox.ButtonRole.AcceptRole: Decision.AGAIN,
+        QMessageBox.ButtonRole.ActionRole: Decision.ANOTHER,
+    }.get(role, Decision.LEAVE)
+
+
+def ask(pid: int | None, arguments: Sequence[str]) -> None:
+    """Ask what to do, and return to leave it; else another start takes this process's place."""
+    print(sentence(pid), "--another starts another window.", file=sys.stderr)
+    app = QApplication([sys.argv[0], *arguments])
+    app.setDesktopFileName("sndr")
+    theme.setup(app, SettingsFile(Folders.resolve().config / "window.json").current.theme)
+    box = question(pid)
+    box.exec()
+    answer = decision(box)
+    if answer is Decision.LEAVE:
+        return
+    more = ["--another"] if answer is Decision.ANOTHER else []
+    words = [*command_of(OwnProgram.WINDOW), *more, *arguments]
+    # One process has one QApplication: what comes next is a start of its own.
+    os.execv(words[0], words)
