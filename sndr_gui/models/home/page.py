@@ -23,6 +23,7 @@ from sndr_gui.models.engine.start import (
     stage_rows,
     start_failed,
 )
+from sndr_gui.models.home.alerts import Alerts
 from sndr_gui.models.home.engines import EngineRow, engine_rows
 from sndr_gui.models.home.on_demand import OnDemandRows
 from sndr_gui.models.window.actions import Actions
@@ -62,6 +63,7 @@ class HomeModel(LiveModel):
         ):
             signal.connect(self.changed)
         self.on_demand = OnDemandRows(session)
+        self.alerts = Alerts(session)
         self.metrics = EngineMetrics(session)
         self.metrics.changed.connect(self.throttle.trigger)
         state.request_changed.connect(self.throttle.trigger)

@@ -12,6 +12,7 @@ from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.trends import TREND_SECONDS
 from sndr_gui.models.home.page import HomeModel
 from sndr_gui.views.graphs.trend import Trend
+from sndr_gui.views.home.alerts import AlertsCard
 from sndr_gui.views.home.endpoint import EndpointCard
 from sndr_gui.views.home.engines import EnginesCard
 from sndr_gui.views.home.on_demand import OnDemandCard
@@ -55,6 +56,7 @@ class HomeView(Page):
         self._cards_row = QWidget()
         cards.setContentsMargins(0, 0, 0, 0)
         self._cards_row.setLayout(cards)
+        self.alerts = AlertsCard(model.alerts, open_logs)
         self.hero = Hero(model, open_launch)
         self.engines = EnginesCard(model, open_chat, open_engine)
         self.starting = StartCard(model)
@@ -66,6 +68,7 @@ class HomeView(Page):
         self.servers = ServersCard(model)
         self.on_demand = OnDemandCard(model)
         parts = (
+            self.alerts,
             self.engines,
             self.hero,
             self.starting,
@@ -93,6 +96,7 @@ class HomeView(Page):
 
     def set_shown(self, shown: bool) -> None:
         self.model.set_shown(shown)
+        self.model.alerts.set_shown(shown)
         if shown:
             self.refresh()
 

@@ -3,12 +3,14 @@
 from engine_host.bench.lab.comparing import compared
 from engine_host.core.errors import HostError
 from engine_host.operations.performs import performs
+from engine_host.protocol.bench.alerts import Alert, AlertPage, AlertQuery, SeeAlerts
 from engine_host.protocol.bench.checks import VerifyEngine
 from engine_host.protocol.bench.comparison import CompareRuns, LabComparison
 from engine_host.protocol.bench.lab import LabPage, LabRun, RunBench
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import Job, JobKind, JobState
 from engine_host.protocol.operations import bench
+from engine_host.protocol.operations import table as ops
 from tests.views.samples import host as samples
 
 
@@ -20,6 +22,17 @@ class FakeBench:
         self.unreadable: tuple[str, ...] = ()
         self.benched: list[RunBench] = []
         self.verified: list[VerifyEngine] = []
+        self.alerts: tuple[Alert, ...] = ()
+
+    @performs(ops.ALERTS)
+    def _alerts(self, asked: AlertQuery) -> AlertPage:
+        found = [one for one in self.alerts if asked.everything or one.needs_attention]
+        return AlertPage(seq=0, alerts=tuple(found))
+
+    @performs(ops.SEE_ALERTS)
+    def _see_alerts(self, asked: SeeAlerts) -> AlertPage:
+        self.alerts = tuple(one.model_copy(update={"seen": True}) for one in self.alerts)
+        return self._alerts(AlertQuery())
 
     @performs(bench.BENCH_RUNS)
     def _runs(self) -> LabPage:

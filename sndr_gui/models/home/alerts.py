@@ -1,0 +1,103 @@
+"""What needs attention on this host: alerts that last, and those that nobody has put away."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from PySide6.QtCore import QObject, Signal
+
+from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.core.errors import HostError
+from engine_host.protocol.bench.alerts import Alert, AlertQuery, SeeAlerts
+from engine_host.protocol.operations import table as ops
+from sndr_gui.host.session import Session
+from sndr_gui.kit import formats
+
+MOST = 5
+"""Alerts that are shown; `sndr alerts` lists all."""
+
+
+@dataclass(frozen=True)
+class AlertRow:
+    """One alert, as shown; `engine` is the id of an engine that died, whose log tells more."""
+
+    text: str
+    when: str
+    lasts: bool
+    engine: str
+
+
+class Alerts(QObject):
+    """The alerts of the host that the page is about, read while the page is shown.
+
+    Signals:
+        changed: the list is new
+    """
+
+    changed = Signal()
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+        self._found: tuple[Alert, ...] = ()
+        self._shown = False
+        session.state.outdated.connect(self._on_outdated)
+        session.connection.changed.connect(self.read)
+
+    def rows(self) -> tuple[AlertRow, ...]:
+        """Return the newest alerts."""
+        now = time.time()
+        return tuple(
+            AlertRow(
+                alert.text,
+                f"for {formats.duration(now - alert.at)}"
+                if alert.ended_at is None
+                else formats.age(now - alert.at),
+                alert.ended_at is None,
+                alert.engine or "",
+            )
+            for alert in self._found[:MOST]
+        )
+
+    @property
+    def more(self) -> int:
+        """The number of alerts that are not shown."""
+        return max(0, len(self._found) - MOST)
+
+    def set_shown(self, shown: bool) -> None:
+        """Read them while somebody looks."""
+        self._shown = shown
+        self.read()
+
+    def read(self) -> None:
+        """Read them again, if somebody looks and a host is there."""
+        if not self._shown or not self._session.connection.connected:
+            return
+
+        async def work(client: AsyncControlClient) -> None:
+            self._show((await client.call(ops.ALERTS, AlertQuery())).alerts)
+
+        # A host of an older version knows none.
+        self._session.command("read the alerts", work, failed=_ignored)
+
+    def put_away(self) -> None:
+        """Mark all as seen; those that last stay."""
+
+        async def work(client: AsyncControlClient) -> None:
+            self._show((await client.call(ops.SEE_ALERTS, SeeAlerts())).alerts)
+
+        self._session.command("put the alerts away", work)
+
+    def _on_outdated(self, part: str) -> None:
+        if part == "alerts":
+            self.read()
+
+    def _show(self, found: tuple[Alert, ...]) -> None:
+        if found != self._found:
+            self._found = found
+            self.changed.emit()
+
+
+def _ignored(_error: HostError) -> None:
+    """Leave the list as it is."""

@@ -1,0 +1,53 @@
+"""Home names what needs attention."""
+
+import time
+
+from PySide6.QtWidgets import QLabel
+
+from engine_host.protocol.bench.alerts import Alert, AlertKind
+from engine_host.protocol.events import AlertsChangedEvent
+from sndr_gui.views.home.alerts import AlertsCard
+from tests.views.conftest import Stage
+
+
+def alert(number: int, text: str = "GPU 0 is at 95 °C (alert from 88 °C).", **fields: object) -> Alert:
+    kept = {"id": f"a{number}", "kind": AlertKind.GPU_TEMPERATURE, "subject": "GPU 0", "at": time.time() - 90}
+    return Alert.model_validate({**kept, "text": text, **fields})
+
+
+def card(stage: Stage) -> AlertsCard:
+    stage.window.go("home")
+    found = stage.window.findChild(AlertsCard)
+    assert found is not None
+    return found
+
+
+def said(shown: AlertsCard) -> list[str]:
+    return [label.text() for label in shown.findChildren(QLabel) if label.isVisible()]
+
+
+async def test_alerts_come_and_are_put_away(stage: Stage) -> None:
+    shown = card(stage)
+    assert not shown.isVisible()
+    died = alert(2, "It was ended by SIGKILL.", ended_at=time.time() - 90, engine="engine-1")
+    stage.host.alerts = (alert(1), died)
+    stage.host.publish(AlertsChangedEvent())
+    await stage.until(shown.isVisible)
+    assert "GPU 0 is at 95 °C (alert from 88 °C)." in said(shown)
+    assert any(line.startswith("for ") for line in said(shown)), "it lasts"
+    assert any(line.endswith("ago") for line in said(shown)), "it was a moment"
+    assert "sndr alerts --seen" in shown.away.toolTip()
+    shown.away.click()
+    await stage.until(lambda: len(shown._rows) == 1)
+    assert "It was ended by SIGKILL." not in said(shown)
+
+
+async def test_many_are_counted_and_hostile_texts_are_plain(stage: Stage) -> None:
+    shown = card(stage)
+    stage.host.alerts = tuple(
+        alert(number, "<img src='file:///dev/zero'>" + "x" * 4000) for number in range(9)
+    )
+    stage.host.publish(AlertsChangedEvent())
+    await stage.until(shown.isVisible)
+    assert "4 more: sndr alerts" in said(shown)
+    assert any(line.startswith("<img") for line in said(shown))
