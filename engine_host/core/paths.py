@@ -56,6 +56,14 @@ class Folders:
         """The file that one running host holds locked."""
         return self.run / "host.lock"
 
+    def window_socket(self, display: str) -> Path:
+        """The socket of the window on a display; the file with its lock is called the same, with `.lock`."""
+        return self.run / f"window-{display}.sock"
+
+    def window_locks(self) -> list[Path]:
+        """The locks of windows, also of those that were killed."""
+        return sorted(self.run.glob("window-*.lock"))
+
     @property
     def data_lock(self) -> Path:
         """The file that the host of this data holds locked; it tells where that host can be found."""

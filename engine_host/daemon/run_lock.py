@@ -113,6 +113,8 @@ class RunLock:
                 path.unlink()
         os.close(self._lock)
         self._lock = -1
+        for lock in self._folders.window_locks():
+            _remove_if_left(lock)
         with contextlib.suppress(OSError):
             self._folders.run.rmdir()
 
@@ -124,3 +126,15 @@ class RunLock:
             fix=Fix(text="Use that one, or end it first.", command="sndr quit"),
             evidence={"pid": int(pid) if pid.isdecimal() else None, "run": str(self._folders.run)},
         )
+
+
+def _remove_if_left(lock: Path) -> None:
+    """Remove lock and socket of a window that was killed; those of one that runs stay."""
+    with contextlib.suppress(OSError):
+        held = os.open(lock, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock.with_suffix(".sock").unlink(missing_ok=True)
+            lock.unlink()
+        finally:
+            os.close(held)

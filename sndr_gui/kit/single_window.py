@@ -150,18 +150,16 @@ def claim(
     """
     if sys.platform == "win32":
         return None
-    try:
-        folders.run.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError:
-        return None
-    if folders.run_folder_problem() is not None:
-        return None
-    path = socket_path(folders.run, os.environ)
+    path = socket_path(folders, os.environ)
     asked = Handover(tuple(arguments), os.environ.get("XDG_ACTIVATION_TOKEN", ""))
     end = time.monotonic() + patience
     pid: int | None = None
     while True:
         try:
+            # A host that ends removes the folder.
+            folders.run.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if folders.run_folder_problem() is not None:
+                return None
             lock = _take_lock(_lock_of(path))
         except OSError:
             return None
@@ -177,10 +175,10 @@ def claim(
         time.sleep(0.05)
 
 
-def socket_path(run: Path, environment: Mapping[str, str]) -> Path:
+def socket_path(folders: Folders, environment: Mapping[str, str]) -> Path:
     """Return the socket of the window on this display: on another one a window of its own is wanted."""
     display = environment.get("WAYLAND_DISPLAY") or environment.get("DISPLAY") or ""
-    return run / f"window-{hashlib.sha256(display.encode()).hexdigest()[:8]}.sock"
+    return folders.window_socket(hashlib.sha256(display.encode()).hexdigest()[:8])
 
 
 def _lock_of(path: Path) -> Path:

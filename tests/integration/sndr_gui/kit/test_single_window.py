@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from engine_host.client import Folders
+from engine_host.daemon.run_lock import RunLock
 from sndr_gui.kit.single_window import Answered, Claim, Handover, Hung, claim, socket_path
 
 DEEP = b"[" * 60_000 + b"\n"
@@ -29,7 +30,7 @@ def first() -> Claim:
 
 
 def path() -> Path:
-    return socket_path(folders().run, os.environ)
+    return socket_path(folders(), os.environ)
 
 
 def test_the_second_hands_its_arguments_over(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +69,7 @@ def test_what_a_killed_window_left_is_replaced() -> None:
         "from sndr_gui.kit.single_window import claim, socket_path\n"
         "one = claim(Folders.resolve(), [])\n"
         "left = socket.socket(socket.AF_UNIX)\n"
-        "left.bind(str(socket_path(Folders.resolve().run, os.environ)))\n"
+        "left.bind(str(socket_path(Folders.resolve(), os.environ)))\n"
         "os.kill(os.getpid(), 9)"
     )
     subprocess.run([sys.executable, "-c", died], check=False, timeout=60)
@@ -83,6 +84,22 @@ def test_what_a_killed_window_left_is_replaced() -> None:
         await mine.close()
 
     asyncio.run(again())
+
+
+def test_a_host_that_ends_removes_what_a_killed_window_left_and_no_more() -> None:
+    mine = first()
+    path().touch()
+    folders().make_run_folder()
+    left = folders().window_socket("killed")
+    left.touch()
+    left.with_suffix(".lock").touch()
+    host = RunLock(folders())
+    host.claim()
+    host.release()
+    assert sorted(folders().run.iterdir()) == [path().with_suffix(".lock"), path()]
+    path().unlink()
+    mine.release()
+    assert not folders().run.exists()
 
 
 def test_one_that_does_not_answer_is_told_with_its_process() -> None:
@@ -101,7 +118,7 @@ def test_on_another_display_there_is_another_window(monkeypatch: pytest.MonkeyPa
     other = first()
     other.release()
     one_of = os.environ | {"WAYLAND_DISPLAY": "wayland-0"}
-    assert len({socket_path(folders().run, of) for of in (os.environ, one_of, {"DISPLAY": ":78"})}) == 3
+    assert len({socket_path(folders(), of) for of in (os.environ, one_of, {"DISPLAY": ":78"})}) == 3
     monkeypatch.undo()
     one.release()
 
