@@ -209,12 +209,12 @@ def _kv_coarse(s: AdviceInput) -> Iterator[Advice]:
 
 
 def _prefix_cache(s: AdviceInput) -> Iterator[Advice]:
-    # With drafts and a cache in 16 or 8 bits the overlay keeps states densely, or switches it off.
+    # With drafts and one of the types measured the overlay keeps states densely, or switches it off.
     if s.vllm and s.gated_delta and s.start.prefix_caching and s.start.kv in TURBOQUANT:
         yield _advice(
             "prefix_cache_hybrid",
             Severity.WARNING,
-            "Prefix caching with TurboQuant slows a hybrid, and with drafts it is switched off at the start.",
+            "Prefix caching with TurboQuant slows a hybrid; with drafts, k8v4 alone keeps it at the start.",
             "Take an fp8 cache where conversations are long, or switch prefix caching off and compare.",
             "-28.8 % with TurboQuant (Genesis hardware notes); vLLM #53912, #47194, #45238",
         )

@@ -2,7 +2,7 @@
 
 
 def is_measured(vllm_config, cuda):
-    """Return True where answers after a hit were compared: vLLM 0.32's V2 runner on CUDA, KV in 16 or 8 bits.
+    """Return True where answers after a hit were compared: vLLM 0.32's V2 runner on CUDA, these types of KV.
 
     The V1 runner moves counts of accepted tokens while they are still being copied (vllm#53919, #51571), and
     0.26 has neither of the two settings.
@@ -11,7 +11,8 @@ def is_measured(vllm_config, cuda):
     has_both = hasattr(cache, "prefix_cache_retention_interval") and hasattr(
         speculation, "disable_eagle_block_drop"
     )
-    if not (cuda and has_both) or str(cache.cache_dtype).startswith("turboquant"):
+    kv = str(cache.cache_dtype)
+    if not (cuda and has_both) or (kv.startswith("turboquant") and kv != "turboquant_k8v4"):
         return False
     return bool(vllm_config.use_v2_model_runner)
 
