@@ -189,7 +189,9 @@ def _patches(client: ControlClient, into: Collected, engines: tuple[Engine, ...]
 
 def _jobs(client: ControlClient, into: Collected) -> None:
     newest = client.call(ops.JOBS).jobs[:_JOBS]
-    into.add_value("jobs.json", [told_job(one.model_dump(mode="json")) for one in newest])
+    told = [one.model_dump(mode="json") for one in newest]
+    learn_from_value(told, into.mask)
+    into.add_value("jobs.json", list(map(told_job, told)))
 
 
 def _events(client: ControlClient, mask: Mask) -> list[dict[str, Any]]:

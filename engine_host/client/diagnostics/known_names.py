@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -23,7 +24,7 @@ _MOST = 1000
 # The documents of the database in which names of machines and people stand.
 _KINDS = (
     *("remote_host", "remote_removed", "remote_facts", "remote_profile", "route", "promotion", "on demand"),
-    "engine",
+    *("engine", "job"),
 )
 _PLACES = ("host", "hostname", "destination", "address", "control_host", "machine_name", "jump")
 _LARGEST_KEY = 4096
@@ -101,6 +102,8 @@ def learn_from_value(value: Any, mask: Mask, depth: int = 0) -> None:
     mask.know_users(_people_of(value))
     if "argv" in value or "environment" in value:
         _learn_from_plan(value, mask)
+    if isinstance(command := value.get("command"), str) and command.startswith("sndr "):
+        _learn_from_command(command, mask)
     if "url" in value and ("key_variable" in value or "key_file" in value):
         _learn_from_provider(value, mask)
     for one in value.values():
@@ -141,6 +144,23 @@ def _learn_from_plan(plan: Mapping[str, Any], mask: Mask) -> None:
         mask.know_secrets(
             value for option, value in pairwise(words) if option in _TEXT_OPTIONS and not value.isidentifier()
         )
+
+
+def _learn_from_command(command: str, mask: Mask) -> None:
+    """Learn from a command that starts a model: a job keeps it when its plan is gone."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return
+    extra = "extra_arguments="
+    settings = [
+        {"name": "variables", "value": [value for option, value in pairwise(words) if option == "--env"]},
+        {
+            "name": "extra_arguments",
+            "value": [word.removeprefix(extra) for word in words if word.startswith(extra)],
+        },
+    ]
+    _learn_from_plan({"settings": settings}, mask)
 
 
 def _learn_from_provider(provider: Mapping[str, Any], mask: Mask) -> None:

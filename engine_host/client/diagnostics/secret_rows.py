@@ -48,6 +48,8 @@ _STRONG = (
 _WEAK = r"(?:(?<=[A-Za-z0-9_.-])(?:key|token)|(?<![A-Za-z0-9])token)"
 _ANY = r"(?:key|token|secret|pass(?:word|wd|phrase|code)|credentials?)"
 _OPTION = rf"(?:api|auth|access|hf|secret|bearer)?{_ANY}|(?:api)?keys|secrets|passwords|auth"
+_VARIABLE = r"(?<![\w-])(?:--env|-e)[\s=]{1,3}"
+_OF_ENGINES = r"(?:VLLM|CUDA|PYTORCH|TORCH|TRITON|NCCL|GGML|LLAMA|OMP|MKL|HIP|ROCR)_"
 _BEFORE_VALUE = r"\\{0,7}[\"']?\s{0,8}(?:[:=]|:=|=>)\s{0,8}"
 _QUOTED = r"(?:\\{1,7}[\"'][^\"'\\\n]{1,4000}+|\"(?:[^\"\\\n]|\\.){1,4000}+\"?|'(?:[^'\\\n]|\\.){1,4000}+'?)"
 _BARE = r"[^\s\"',;&<>)}\]\\]"
@@ -144,6 +146,17 @@ ROWS = (
         f"llama-server -hft {PLANTED}",
     ),
     _row(
+        "a variable of a start, in quotes",
+        rf"({_VARIABLE}[\"'](?!{_OF_ENGINES})\w{{1,100}}=)[^\"'\n]{{1,4000}}+",
+        f"sndr run m --env 'MY_ACCOUNT=a b {PLANTED}' -x",
+    ),
+    _row(
+        "a variable of a start",
+        rf"({_VARIABLE}(?!{_OF_ENGINES})\w{{1,100}}=)(?![\"'])[^\s\"']+",
+        f"sndr run m --env MY_ACCOUNT={PLANTED}",
+        f"docker run -e MY_ACCOUNT={PLANTED} image",
+    ),
+    _row(
         "a user with a password",
         r"((?<![\w-])(?:-u|--user|--proxy-user)[\"']?[\s,=]{1,3}[\"']?)[^\s\"':/,]{1,100}:[^\s\"',]+",
         f"curl -u someone:{PLANTED} https://example.org",
@@ -215,7 +228,20 @@ _SIGNS = (
         "bearer",
         "basic",
     ),
-    *("-u", "--user", "--proxy-user", "-hft", "-pw", "machine", "webhook", "hooks.slack", "telegram.org"),
+    *(
+        "-u",
+        "--user",
+        "--proxy-user",
+        "-hft",
+        "-pw",
+        "--env",
+        "-e ",
+        "-e=",
+        "machine",
+        "webhook",
+        "hooks.slack",
+        "telegram.org",
+    ),
     *("sig=", "code=", "sid=", "jwt=", "ticket=", "hmac="),
 )
 _COUNTED = re.compile(r"per token|tokens(?! ?[=:\"'\\])|tokeniz")

@@ -361,6 +361,7 @@ def test_machines_people_and_keys_are_known_without_a_host(
         "remote_facts": {"host": "attic", "user": "waltraud", "home": "/srv/walti"},
         "route": {"id": "chat", "targets": {"provider": provider}},
         "engine": {"engine": {"id": "engine-1", "plan": plan}},
+        "job": {"id": "job-1", "command": "sndr run m --env 'OF_A_JOB=vimes:sybil and sam' --demo"},
     }.items():
         store.put(kind, "x", 1.0, json.dumps(body))
     store.close()
@@ -378,7 +379,7 @@ def test_machines_people_and_keys_are_known_without_a_host(
             "plain-words-only",
         ),
         *("no-form-of-a-key", "meier:geheim", "MY_PIN=47", "You are the Duke of Ankh", "provider.example"),
-        *("refused-word-9", "You are the Patrician"),
+        *("vimes:sybil and sam", "refused-word-9", "You are the Patrician"),
     )
     folders.logs.mkdir(parents=True)
     (folders.logs / "host.log").write_text("\n".join(private), encoding="utf-8")
