@@ -13,9 +13,9 @@ from engine_host.cli.start.host import connected
 from engine_host.cli.text.chosen_host import chosen_host, typed
 from engine_host.cli.text.events import summary
 from engine_host.cli.text.log_files import lines_of_files, log_files
+from engine_host.client.ends import age_words, ended, ends_of, failed, started_again, what_it_did
 from engine_host.client.exchange import event_of
 from engine_host.client.sync import ControlClient
-from engine_host.core.diagnosis.ends import age_words, ended, ends_of, failed, started_again, what_it_did
 from engine_host.core.diagnosis.listing import page_of
 from engine_host.core.diagnosis.shelf import AutopsyShelf
 from engine_host.core.did_you_mean import near_names

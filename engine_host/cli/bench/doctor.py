@@ -10,7 +10,7 @@ from engine_host.cli.autopsy.records import Records, RecordsOfHost, records_of
 from engine_host.cli.output import Exit, Output, command, problem_lines
 from engine_host.cli.start.host import connected
 from engine_host.cli.text.chosen_host import chosen_host
-from engine_host.core.diagnosis.ends import End, age_words, ended, ends_of, what_it_did
+from engine_host.client.ends import End, age_words, ended, ends_of, what_it_did
 from engine_host.core.errors import HostError
 from engine_host.core.sizes import duration
 from engine_host.protocol.bench.diagnosis import TOO_LITTLE, Diagnosis, DiagnosisQuery, SlowCause

@@ -9,6 +9,8 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.ends import End, ends_of
+from engine_host.protocol.bench.autopsy import AutopsyEntry
 from engine_host.protocol.bench.diagnosis import TOO_LITTLE, Diagnosis, DiagnosisQuery
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Problem
@@ -20,6 +22,8 @@ from sndr_gui.models.doctor.words import span_words
 from sndr_gui.models.engine.choice import state_word
 
 _MINUTES = 10.0
+MOST_ENDS = 5
+"""Earlier ends that are shown."""
 
 
 class DoctorModel(QObject):
@@ -35,6 +39,7 @@ class DoctorModel(QObject):
         super().__init__()
         self.session = session
         self.found: Diagnosis | None = None
+        self._records: tuple[AutopsyEntry, ...] = ()
         self.looked_at = ""
         self.problem: Problem | None = None
         self.minutes = _MINUTES
@@ -75,14 +80,21 @@ class DoctorModel(QObject):
 
     @property
     def knows_nothing(self) -> bool:
-        """True where no engine runs, none failed and none has answered."""
-        return not self.session.state.engines
+        """True where no engine runs, none failed, none has answered, and no end is on record."""
+        return not self.session.state.engines and not self._records
 
     @property
     def failed(self) -> Engine | None:
         """The engine that failed last, whenever it was started."""
         dead = (one for one in self.session.state.engines.values() if one.state is EngineState.FAILED)
         return max(dead, key=lambda one: one.ended_at or one.created_at, default=None)
+
+    @property
+    def earlier(self) -> tuple[End, ...]:
+        """The ends beside the last failure, the newest first: of earlier hosts too, as they are on record."""
+        failed = self.failed
+        ends = ends_of(tuple(self.session.state.engines.values()), self._records)
+        return tuple(end for end in ends if failed is None or end.engine != failed.id)[:MOST_ENDS]
 
     @property
     def starting(self) -> tuple[Engine, ...]:
@@ -162,7 +174,9 @@ class DoctorModel(QObject):
         asked = DiagnosisQuery(engine=self._chosen or None, minutes=self.minutes)
 
         async def work(client: AsyncControlClient) -> None:
-            self.found = await client.call(ops.DIAGNOSE, asked)
+            found = await client.call(ops.DIAGNOSE, asked)
+            page = await client.call(ops.AUTOPSIES)
+            self.found, self._records = found, page.autopsies
             self.looked_at = time.strftime("%H:%M:%S")
             self.problem = None
 

@@ -8,10 +8,11 @@ from collections.abc import Callable
 from engine_host.protocol.engines import COLD_START, Engine
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.launch.plans import Finding
-from sndr_gui.models.doctor.page import DoctorModel
+from sndr_gui.models.doctor.page import MOST_ENDS, DoctorModel
 from sndr_gui.models.doctor.words import reason_words
 from sndr_gui.models.engine.choice import state_word
 from sndr_gui.models.engine.start import build_of
+from sndr_gui.views.doctor.ends import EarlierEnds
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.labels import badge, set_text, text
@@ -37,7 +38,8 @@ class FailureCard(Card):
         self.failure.log_wanted.connect(self._on_log_wanted)
         self.command = CopyField("", "the command that shows the log")
         self.record = CopyField("", "the command that shows what it held and wanted")
-        for part in (self.cold, self.about, self.failure, self.command, self.record):
+        self.earlier = EarlierEnds(MOST_ENDS)
+        for part in (self.cold, self.about, self.failure, self.command, self.record, self.earlier):
             self.body.addWidget(part)
 
     def refresh(self) -> None:
@@ -49,6 +51,7 @@ class FailureCard(Card):
             self.cold.show_sentence("  ".join(map(_progress, starting)), COLD_START)
         for part in (self.reason, self.failure, self.record):
             part.setVisible(failed is not None)
+        self.earlier.show_ends(self._model.earlier)
         # Where it never had a process there is no log.
         self.command.setVisible(failed is not None and bool(failed.stages))
         if failed is None:

@@ -2,12 +2,14 @@
 
 import time
 from functools import partial
+from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel
 
+from engine_host.protocol.bench.autopsy import AutopsyEntry, Ending
 from engine_host.protocol.bench.diagnosis import Diagnosis, DiagnosisQuery, SlowCause, SlowReason
 from engine_host.protocol.engines import EngineState
 from engine_host.protocol.errors import Fix, Problem, Reason
@@ -154,6 +156,31 @@ async def test_the_engine_that_died_last_is_told_whenever_it_was_started(stage: 
     page = doctor(stage)
     await stage.until(lambda: "older (engine-1)" in page.failure.about.text())
     assert "sndr autopsy engine-1" in words(page)
+
+
+def record(**more: Any) -> AutopsyEntry:
+    """Return the record of an end under an earlier host."""
+    told = {"id": "20261124-005319-3bbfc3", "at": time.time() - 7200, "engine": "engine-7", "name": "earlier"}
+    told |= {"model": "m", "ending": Ending.CRASHED, "sentence": "It crashed.", "bytes": 9}
+    return AutopsyEntry.model_validate({**told, **more})
+
+
+async def test_ends_under_earlier_hosts_are_listed(stage: Stage) -> None:
+    stage.host.autopsies = [record(), record(engine="engine-8", name="<b>evil</b>", sentence="<i>x</i>" * 99)]
+    page = doctor(stage)
+    await stage.until(page.failure.earlier.isVisible)
+    said = words(page)
+    assert not page.empty.isVisible()
+    assert "2 h 00 min ago: earlier (engine-7): It crashed." in said
+    assert "<b>evil</b> (engine-8)" in said
+    assert "sndr autopsy 20261124-005319-3bbfc3" in said
+    assert "no start has failed" in said
+    failed = samples.engine(EngineState.FAILED, problem=FULL, last_lines=LOG, ended_at=time.time())
+    stage.host.autopsies.append(record(id="20261124-005320-3bbfc3", engine=failed.id))
+    stage.host.set_engine(failed)
+    await stage.until(page.failure.failure.isVisible)
+    shown = [row.sentence.text() for row in page.failure.earlier.rows if row.isVisible()]
+    assert len(shown) == 2, "what is told above is not told again"
 
 
 async def test_a_start_that_takes_its_time_is_well(stage: Stage) -> None:

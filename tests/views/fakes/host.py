@@ -27,6 +27,7 @@ from engine_host.api.routes import available
 from engine_host.core.errors import HostError
 from engine_host.operations.performs import functions, performs
 from engine_host.protocol.base import Version
+from engine_host.protocol.bench.autopsy import AutopsyEntry, AutopsyPage
 from engine_host.protocol.bench.diagnosis import Diagnosis, DiagnosisQuery
 from engine_host.protocol.engines import (
     Engine,
@@ -110,6 +111,7 @@ class FakeHost(FakeBench, FakeEndpoint, FakeRemoteHosts, FakeRemoteWork):
         self.patch: PatchDetail = samples.patch_detail()
         self.applies: EnginePatches = samples.applies()
         self.telemetry: TelemetryPage = samples.telemetry()
+        self.autopsies: list[AutopsyEntry] = []
         self.diagnosis: Callable[[DiagnosisQuery], Diagnosis] = samples.diagnosis
         self.log_lines: list[LogLine] = samples.log_lines()
         self.plan: LaunchPlan = samples.plan()
@@ -368,6 +370,10 @@ class FakeHost(FakeBench, FakeEndpoint, FakeRemoteHosts, FakeRemoteWork):
     @performs(ops.DIAGNOSE)
     def _diagnose(self, asked: DiagnosisQuery) -> Diagnosis:
         return self.diagnosis(asked)
+
+    @performs(ops.AUTOPSIES)
+    def _list_autopsies(self) -> AutopsyPage:
+        return AutopsyPage(seq=self.seq, folder="/autopsies", autopsies=tuple(self.autopsies))
 
     @performs(ops.JOBS)
     def _jobs(self) -> JobPage:

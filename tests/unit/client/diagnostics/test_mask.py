@@ -225,7 +225,7 @@ def test_of_variables_that_are_known_no_value_is_told() -> None:
     learning = mask()
     learning.know_variables(["MY_PIN", "WHO"])
     assert learning.text("sndr run m --env MY_PIN=12 --env 'WHO=a b' -x") == (
-        f"sndr run m --env MY_PIN={HIDDEN} --env 'WHO={HIDDEN} b' -x"
+        f"sndr run m --env MY_PIN={HIDDEN} --env 'WHO={HIDDEN}' -x"
     )
     assert learning.value({"MY_PIN": 12, "WHO": "a b", "NOT_MY_PIN": "12"}) == {
         "MY_PIN": HIDDEN,
