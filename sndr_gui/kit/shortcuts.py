@@ -35,6 +35,7 @@ SHORTCUTS = {
     "start": Shortcut("Ctrl+Return", "Start what is chosen", ("launch",)),
     "into the list": Shortcut("Down", "From the filter into the list", ("launch",)),
     "open preset": Shortcut("Return", "Open the chosen preset", ("presets",)),
+    "remove model": Shortcut("Delete", "Delete the chosen model; it can come back", ("library",)),
     "remove preset": Shortcut("Delete", "Remove the chosen preset of your own", ("presets",)),
     "save": Shortcut("Ctrl+S", "Review the changes and save", ("presets",)),
     "leave editor": Shortcut("Esc", "From a preset back to the list", ("presets",)),

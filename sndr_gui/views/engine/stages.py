@@ -62,9 +62,10 @@ class StageList(QWidget):
 class JobView(QWidget):
     """A job: its title, its step, how far it is, and Cancel; or how it ended, with Dismiss if wanted."""
 
-    def __init__(self, what: str, *, dismiss: bool = False) -> None:
+    def __init__(self, what: str, *, dismiss: bool = False, cancel: str = "Cancel") -> None:
+        """`cancel` is the word for it: of what goes on later it is Pause."""
         super().__init__()
-        self._what, self._dismiss = what, dismiss
+        self._what, self._dismiss, self._verb = what, dismiss, cancel
         self._title = text("", name="h2", wrap=True)
         self._step = text("", "muted", wrap=True)
         self.command = CopyField(what="the command that fixes it", wraps=True)
@@ -72,7 +73,7 @@ class JobView(QWidget):
         self._bar.setTextVisible(False)
         self._bar.setRange(0, 1000)
         self._bar.setAccessibleName(f"Progress of the {what}")
-        self.cancel = button("Cancel", hint=f"Cancel the {what}")
+        self.cancel = button(cancel, hint=f"{cancel} the {what}")
         body = QVBoxLayout(self)
         body.setContentsMargins(0, 0, 0, 0)
         body.setSpacing(8)
@@ -86,10 +87,10 @@ class JobView(QWidget):
         set_text(self._title, job.title)
         self.cancel.setVisible(not job.ended or self._dismiss)
         self.cancel.setEnabled(job.ended or not cancelling)
-        words = "Dismiss" if job.ended else "Cancelling…" if cancelling else "Cancel"
+        words = "Dismiss" if job.ended else "Cancelling…" if cancelling else self._verb
         if self.cancel.text() != words:
             self.cancel.setText(words)
-        self.cancel.setAccessibleName(f"{'Dismiss' if job.ended else 'Cancel'} the {self._what}")
+        self.cancel.setAccessibleName(f"{'Dismiss' if job.ended else self._verb} the {self._what}")
         set_text(self._step, formats.strip_backticks(_story(job)))
         set_tone(self._step, "bad" if job.state is JobState.FAILED else "muted")
         fix = job.error.fix if job.error is not None else None

@@ -29,6 +29,13 @@ def _launch(context: PageContext) -> Page:
     return view
 
 
+def _library(context: PageContext) -> Page:
+    from sndr_gui.models.library.page import LibraryModel
+    from sndr_gui.views.library.page import LibraryView
+
+    return LibraryView(LibraryModel(context.session), context.show_model)
+
+
 def _fit(context: PageContext) -> Page:
     from sndr_gui.views.fit.page import FitView
 
@@ -145,24 +152,25 @@ GROUPS = (
         (
             PageEntry("home", "Home", "house", "Ctrl+1", _home),
             PageEntry("launch", "Launch", "rocket", "Ctrl+2", _launch),
-            PageEntry("presets", "Presets", "bookmark", "Ctrl+3", _presets),
+            PageEntry("library", "Library", "library", "Ctrl+3", _library),
+            PageEntry("presets", "Presets", "bookmark", "Ctrl+4", _presets),
         ),
     ),
     PageGroup(
         "Use",
         (
-            PageEntry("chat", "Chat", "message-square", "Ctrl+4", _chat),
-            PageEntry("connect", "Connect", "plug", "Ctrl+5", _connect, here=True),
-            PageEntry("routes", "Routes", "fork", "Ctrl+6", _routes),
+            PageEntry("chat", "Chat", "message-square", "Ctrl+5", _chat),
+            PageEntry("connect", "Connect", "plug", "Ctrl+6", _connect, here=True),
+            PageEntry("routes", "Routes", "fork", "Ctrl+7", _routes),
         ),
     ),
     PageGroup(
         "Watch",
         (
-            PageEntry("engine", "Engine", "gauge", "Ctrl+7", _engine),
-            PageEntry("patches", "Patches", "layers", "Ctrl+8", _patches),
-            PageEntry("monitor", "Monitor", "activity", "Ctrl+9", _monitor),
-            PageEntry("logs", "Logs", "terminal", "Ctrl+0", _logs),
+            PageEntry("engine", "Engine", "gauge", "Ctrl+8", _engine),
+            PageEntry("patches", "Patches", "layers", "Ctrl+9", _patches),
+            PageEntry("monitor", "Monitor", "activity", "Ctrl+0", _monitor),
+            PageEntry("logs", "Logs", "terminal", "Ctrl+Shift+L", _logs),
             PageEntry("doctor", "Doctor", "first-aid", "Ctrl+Shift+D", _doctor),
         ),
     ),

@@ -73,6 +73,7 @@ from engine_host.protocol.settings import SettingPage, SettingsChange
 from engine_host.protocol.telemetry import TelemetryPage, TelemetryQuery
 from tests.views.fakes.bench import FakeBench
 from tests.views.fakes.endpoint import FakeEndpoint
+from tests.views.fakes.library import FakeLibrary
 from tests.views.fakes.remote_hosts import FakeRemoteHosts
 from tests.views.fakes.remote_work import FakeRemoteWork
 from tests.views.samples import fit as fit_samples
@@ -88,12 +89,13 @@ class _Server(uvicorn.Server):
         yield
 
 
-class FakeHost(FakeBench, FakeEndpoint, FakeRemoteHosts, FakeRemoteWork):
+class FakeHost(FakeBench, FakeEndpoint, FakeLibrary, FakeRemoteHosts, FakeRemoteWork):
     """Answers like a host; the parts are plain attributes that a test may change."""
 
     def __init__(self, run_folder: Path) -> None:
         FakeBench.__init__(self)
         FakeEndpoint.__init__(self)
+        FakeLibrary.__init__(self)
         FakeRemoteHosts.__init__(self)
         FakeRemoteWork.__init__(self)
         self.socket = run_folder / "control.sock"

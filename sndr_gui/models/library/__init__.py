@@ -1,0 +1,1 @@
+"""The library: models of this machine, of the hub, and deleted ones."""
