@@ -80,11 +80,6 @@ class PageContext(QObject):
         """Go to Launch."""
         self.go("launch")
 
-    def show_model(self, model: str) -> None:
-        """Go to Launch, to a model of this machine."""
-        self.go("launch")
-        self.launch.select(model)
-
     def show_preset(self, preset: str) -> None:
         """Go to Launch, to a preset."""
         self.go("launch")

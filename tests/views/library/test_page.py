@@ -158,6 +158,8 @@ async def test_a_paused_download_goes_on_or_is_given_up(stage: Stage) -> None:
     click(named(page, f"Go on with {made.NAME} Q4_K_M"))
     await stage.until(lambda: stage.host.downloaded)
     assert stage.host.downloaded[0] == made.paused().asked
+    # Its answer has to be here before the event of its end.
+    await stage.until(lambda: page.model.jobs)
     ended = samples.job(JobKind.MODEL_DOWNLOAD, JobState.DONE, title=f"Download {made.NAME}", touches="x")
     stage.host.publish(JobDoneEvent(job=ended))
     await stage.until(lambda: not page.model.jobs)

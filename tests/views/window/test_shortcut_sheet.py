@@ -93,7 +93,7 @@ def test_the_sheet_has_all_of_them_in_the_groups_of_the_sidebar(page: str) -> No
 
 
 def test_a_title_stands_above_what_was_found_alone() -> None:
-    way = SheetRow(native("Ctrl+0"), "Go to Logs", EVERYWHERE)
+    way = SheetRow(native(page_entry("logs").shortcut), "Go to Logs", EVERYWHERE)
     assert sheet_rows("home", "go to logs") == [SheetRow("Watch"), way]
     assert sheet_rows("home", "watch") == []
 
