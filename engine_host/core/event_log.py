@@ -4,7 +4,7 @@ import asyncio
 import json
 import secrets
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
 from pydantic_core import PydanticSerializationError
@@ -42,6 +42,7 @@ class EventLog:
         self._heartbeat = heartbeat
         self._grown = asyncio.Event()
         self._closed = False
+        self._listeners: list[Callable[[EventBase], None]] = []
 
     @property
     def seq(self) -> int:
@@ -60,6 +61,12 @@ class EventLog:
         self._ring.add(told, len(told.data) + _ENTRY)
         grown, self._grown = self._grown, asyncio.Event()
         grown.set()
+        for listener in self._listeners:
+            listener(event)
+
+    def listen(self, listener: Callable[[EventBase], None]) -> None:
+        """Call this with each event from now on, right after it was published."""
+        self._listeners.append(listener)
 
     def close(self) -> None:
         """End every reader once it has read what is there."""

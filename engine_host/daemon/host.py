@@ -315,7 +315,7 @@ class Host:
             ),
             EndpointModelOperations(self.gateway.listed, self.gateway.loadable, self._events),
             SettingOperations(self._settings, self._events, self.endpoint.describe, self._settings_changed),
-            RecordOperations(self._jobs, self._log_buffer, self._history, self._events),
+            RecordOperations(self._jobs, self._log_buffer, self._history, self._store, self._events),
             *library.services,
             ServerOperations(
                 self._folders,

@@ -3,12 +3,14 @@
 from engine_host.core.event_log import EventLog
 from engine_host.core.jobs import JobRunner
 from engine_host.core.log_buffer import LogBuffer
+from engine_host.core.store import Store
 from engine_host.operations.performs import performs
 from engine_host.protocol.jobs import Job, JobPage
 from engine_host.protocol.logs import LogPage, LogQuery
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.telemetry import TelemetryPage, TelemetryQuery
+from engine_host.protocol.telemetry import MarkPage, MarkQuery, TelemetryPage, TelemetryQuery
 from engine_host.telemetry.history import History
+from engine_host.telemetry.marks import MarkBook
 
 _MOST_LINES = 10_000
 
@@ -16,10 +18,18 @@ _MOST_LINES = 10_000
 class RecordOperations:
     """The host's records."""
 
-    def __init__(self, jobs: JobRunner, log_buffer: LogBuffer, history: History, events: EventLog) -> None:
+    def __init__(
+        self,
+        jobs: JobRunner,
+        log_buffer: LogBuffer,
+        history: History,
+        store: Store,
+        events: EventLog,
+    ) -> None:
         self._jobs = jobs
         self._log_buffer = log_buffer
         self._history = history
+        self._marks = MarkBook(store, events)
         self._events = events
 
     @performs(ops.JOBS)
@@ -48,3 +58,8 @@ class RecordOperations:
     async def telemetry(self, asked: TelemetryQuery) -> TelemetryPage:
         """Return series over a range. Raises HostError where the disk cannot be read."""
         return await self._history.page(asked.names, asked.since, asked.step, seq=self._events.seq)
+
+    @performs(ops.MARKS)
+    def marks(self, asked: MarkQuery) -> MarkPage:
+        """Return what happened in a time."""
+        return MarkPage(seq=self._events.seq, marks=self._marks.since(asked.since, asked.until))

@@ -14,7 +14,7 @@ from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.logs import LogLine
 from engine_host.protocol.patches import EnginePatches, PatchResult, ProcessRole
 from engine_host.protocol.remote.hosts import RemoteHost, SshQuestion
-from engine_host.protocol.telemetry import Sample
+from engine_host.protocol.telemetry import Mark, Sample
 
 
 class EventBase(Wire):
@@ -60,6 +60,13 @@ class TelemetryEvent(EventBase):
 
     kind: Literal["telemetry.sample"] = "telemetry.sample"
     sample: Sample
+
+
+class MarkEvent(EventBase):
+    """Something happened that is marked on the graphs."""
+
+    kind: Literal["telemetry.mark"] = "telemetry.mark"
+    mark: Mark
 
 
 class JobStepEvent(EventBase):
@@ -230,6 +237,7 @@ Event = Annotated[
     | EngineReadingsEvent
     | EngineRequestEvent
     | TelemetryEvent
+    | MarkEvent
     | JobStepEvent
     | JobDoneEvent
     | HostStateEvent

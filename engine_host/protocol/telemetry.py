@@ -1,5 +1,6 @@
 """Measured series: the machine's memory, the engine's KV cache and its rates."""
 
+from enum import StrEnum
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field, PlainSerializer
@@ -44,3 +45,41 @@ class TelemetryQuery(Query):
     names: Annotated[tuple[str, ...], BeforeValidator(_split), PlainSerializer(",".join)] = ()
     since: float | None = Field(None, ge=-1e12, le=1e12, allow_inf_nan=False)
     step: float | None = Field(None, le=1e9, allow_inf_nan=False)
+
+
+class MarkKind(StrEnum):
+    """The kind of an event that is marked on the time axis of the graphs."""
+
+    STARTED = "started"
+    READY = "ready"
+    STOPPED = "stopped"
+    DIED = "died"
+    OUT_OF_MEMORY = "out_of_memory"
+    PATCH_FAILED = "patch_failed"
+    BENCH_BEGUN = "bench_begun"
+    BENCH_ENDED = "bench_ended"
+    CUT_OVER = "cut_over"
+
+
+class Mark(Wire):
+    """An event on the time axis of the graphs."""
+
+    id: str
+    at: Seconds
+    kind: MarkKind
+    text: str
+    engine: str = Field("", description="the engine that it is about, whose log says more; empty for none")
+
+
+class MarkPage(Wire):
+    """Marks of a time, the oldest first."""
+
+    seq: int
+    marks: tuple[Mark, ...]
+
+
+class MarkQuery(Query):
+    """Marks from a time on, and up to another."""
+
+    since: float | None = Field(None, ge=-1e12, le=1e12, allow_inf_nan=False)
+    until: float | None = Field(None, ge=-1e12, le=1e12, allow_inf_nan=False)

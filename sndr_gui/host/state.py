@@ -29,6 +29,7 @@ from engine_host.protocol.events import (
     JobDoneEvent,
     JobStepEvent,
     LogLineEvent,
+    MarkEvent,
     MissedEvent,
     ModelsChangedEvent,
     NoticeEvent,
@@ -93,6 +94,7 @@ class HostState(QObject):
         asked: ssh asks something else than before
         request_changed: a Request that moved on
         sampled: a Sample
+        marked: a Mark of the graphs
         logged: new LogLines
         noticed: a NoticeEvent
         found: a Finding
@@ -112,6 +114,7 @@ class HostState(QObject):
     asked = Signal()
     request_changed = Signal(object)
     sampled = Signal(object)
+    marked = Signal(object)
     logged = Signal(object)
     noticed = Signal(object)
     found = Signal(object)
@@ -264,6 +267,8 @@ class HostState(QObject):
             case TelemetryEvent():
                 self._measure(event.sample)
                 self.sampled.emit(event.sample)
+            case MarkEvent():
+                self.marked.emit(event.mark)
             case JobStepEvent() | JobDoneEvent():
                 self.set_job(event.job)
             case HostStateEvent():

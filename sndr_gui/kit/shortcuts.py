@@ -45,6 +45,8 @@ SHORTCUTS = {
     "new chat": Shortcut("Ctrl+N", "Begin a new chat", ("chat",)),
     "inspect": Shortcut("Return", "Show all of the chosen request", ("monitor",)),
     "cancel request": Shortcut("Delete", "Cancel the chosen request", ("monitor",)),
+    "marks": Shortcut("Ctrl+E", "Choose which events are marked on the graphs", ("monitor",)),
+    "mark to mark": Shortcut("Left", "In a graph: from mark to mark; Return opens its log", ("monitor",)),
     "leave host": Shortcut("Esc", "From a host back to all of them", ("hosts",)),
 }
 """In the order of the sheet; a control asks for its keys by the name."""

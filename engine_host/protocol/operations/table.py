@@ -73,7 +73,7 @@ from engine_host.protocol.presets import (
     SavePreset,
 )
 from engine_host.protocol.settings import SettingPage, SettingsChange
-from engine_host.protocol.telemetry import TelemetryPage, TelemetryQuery
+from engine_host.protocol.telemetry import MarkPage, MarkQuery, TelemetryPage, TelemetryQuery
 
 # Each row: name, method, path, request, answer, what it does. Formatted by hand, to be read as a table.
 # fmt: off
@@ -372,6 +372,9 @@ START_WITHOUT = Operation(
 TELEMETRY = Operation(
     "telemetry.series", "GET", "/v1/telemetry", TelemetryQuery, TelemetryPage,
     "Measured series.")
+MARKS = Operation(
+    "telemetry.marks", "GET", "/v1/telemetry/marks", MarkQuery, MarkPage,
+    "What happened in that time: starts, ends, failed patches, measurements, routes that moved.")
 JOBS = Operation(
     "jobs.list", "GET", "/v1/jobs", Nothing, JobPage,
     "The jobs, newest first.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from PySide6.QtCore import QObject, Signal
 
@@ -21,6 +21,8 @@ KEPT_TEXT = 16 << 20
 """Characters of all lines together."""
 RECENT_SOURCES = 100
 _LABEL = 14
+_CLOSE = 1.0
+"""Seconds around a time in which a line was written at it."""
 _ORDER = {Severity.INFO: 0, Severity.WARNING: 1, Severity.ERROR: 2}
 
 
@@ -54,7 +56,7 @@ class LogsModel(QObject):
         # Whether lines went past that the answer under way may not hold.
         self._missed = False
         self._late: deque[LogLine] = deque(maxlen=KEPT)
-        self._reveal_failure = False
+        self._wanted: Callable[[list[LogLine]], int | None] | None = None
         self._shown = False
         session.state.logged.connect(self._on_logged)
         session.state.outdated.connect(self._on_outdated)
@@ -82,8 +84,7 @@ class LogsModel(QObject):
             self.loaded = not self._missed
             self._set_sources((*page.sources, *(line.source for line in late)))
             self.reset.emit()
-            if self._reveal_failure:
-                self._reveal()
+            self._reveal()
 
         self.session.command("logs", work, done=self._on_loaded)
 
@@ -189,9 +190,23 @@ class LogsModel(QObject):
 
     def open_failure(self, source: str) -> None:
         """Show a source at the line of its failure."""
+        self._open(source, _failure)
+
+    def open_at(self, source: str, at: float) -> None:
+        """Show a source, or all of them, at what was written at a time; say so where that is gone."""
+
+        def place(shown: list[LogLine]) -> int | None:
+            if not shown or shown[0].at > at + _CLOSE:
+                self.session.notices.info("log of a time", "The lines of that time are no longer kept here.")
+            after = (number for number, line in enumerate(shown) if line.at >= at - _CLOSE)
+            return next(after, len(shown) - 1 if shown else None)
+
+        self._open(source, place)
+
+    def _open(self, source: str, place: Callable[[list[LogLine]], int | None]) -> None:
         self.source, self.severity, self.search = source, Severity.INFO, ""
         self.sources_changed.emit()
-        self._reveal_failure = True
+        self._wanted = place
         if (self.loaded and not self._loading) or not self.session.connection.connected:
             self.reset.emit()
             self._reveal()
@@ -199,17 +214,21 @@ class LogsModel(QObject):
             self.load()
 
     def _reveal(self) -> None:
-        self._reveal_failure = False
-        shown = self.shown()
-        errors = [place for place, line in enumerate(shown) if line.severity is Severity.ERROR]
-        if shown:
-            self.revealed.emit(errors[0] if errors else len(shown) - 1)
+        wanted, self._wanted = self._wanted, None
+        place = wanted(self.shown()) if wanted is not None else None
+        if place is not None:
+            self.revealed.emit(place)
 
     def command(self) -> str:
         """Return the equivalent command."""
         source = [self.source] if self.source else []
         level = ["--level", self.severity.value] if self.severity is not Severity.INFO else []
         return shlex.join(["sndr", "logs", *source, *level, "-f"])
+
+
+def _failure(shown: list[LogLine]) -> int | None:
+    errors = (place for place, line in enumerate(shown) if line.severity is Severity.ERROR)
+    return next(errors, len(shown) - 1 if shown else None)
 
 
 def line_text(line: LogLine, label: str) -> str:

@@ -41,6 +41,13 @@ class Line:
         gone = bisect_left(self.at, before)
         del self.at[:gone], self.values[:gone]
 
+    def value_at(self, at: float) -> float | None:
+        """Return the value measured closest to a time; None in a gap."""
+        place = bisect_left(self.at, at)
+        near = [one for one in (place - 1, place) if 0 <= one < len(self.at)]
+        closest = min(near, key=lambda one: abs(self.at[one] - at), default=None)
+        return None if closest is None else self.values[closest]
+
     @property
     def latest(self) -> float | None:
         """The newest value that was measured."""

@@ -23,6 +23,7 @@ from sndr_gui.models.monitor.graphs import GraphRow
 from sndr_gui.models.monitor.inspector import InspectorModel
 from sndr_gui.models.monitor.lens import LensModel
 from sndr_gui.models.monitor.lines import Line, one_after_another, split_name
+from sndr_gui.models.monitor.marks import MarksModel
 from sndr_gui.models.window.live_model import LiveModel
 from sndr_gui.models.window.throttle import Throttle
 
@@ -146,6 +147,7 @@ class MonitorModel(LiveModel):
         self.requests: RowsModel[Request] = RowsModel(columns, lambda request: request.id, self)
         self.capture = CaptureModel(session)
         self.lens = LensModel(session)
+        self.marks = MarksModel(session)
         self._shown = False
         # Requests change with every token; the table is drawn at most four times a second.
         self._throttle = Throttle(self, 250, self._fill_requests)
@@ -201,6 +203,7 @@ class MonitorModel(LiveModel):
 
         if self.session.connection.connected:
             self.session.command("telemetry", work)
+            self.marks.load(time.time() - self.range_seconds)
 
     def _take(self, page: TelemetryPage) -> None:
         self.loaded = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import time
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSize
@@ -21,6 +22,8 @@ from sndr_gui.views.widgets.layout import row
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from engine_host.protocol.telemetry import Mark
+    from sndr_gui.models.monitor.marks import Bunch
     from sndr_gui.views.graphs.plots import Graph
 
 
@@ -75,6 +78,7 @@ class GraphCard(Card):
         self.body.setSpacing(4)
         self._stack.setMinimumHeight(120)
         self.graph: Graph | None = None
+        self._open: Callable[[Bunch], None] | None = None
         self._names: tuple[str, ...] = ()
         self._values: list[tuple[Line, object]] = []
 
@@ -84,12 +88,26 @@ class GraphCard(Card):
 
         self.graph = Graph(self.title.text(), scale, top, self._word)
         self.graph.on_reading(self._on_reading)
+        self.graph.on_mark(self._on_open)
         self._stack.addWidget(self.graph)
+
+    def on_mark(self, open_mark: Callable[[Bunch], None]) -> None:
+        """Call this with the mark that is clicked."""
+        self._open = open_mark
+
+    def show_marks(self, marks: tuple[Mark, ...]) -> None:
+        """Draw marks of what happened over the lines."""
+        if self.graph is not None:
+            self.graph.show_marks(marks)
+
+    def _on_open(self, mark: Bunch) -> None:
+        if self._open is not None:
+            self._open(mark)
 
     def _on_reading(self, sentence: str) -> None:
         self.setToolTip(plain_tooltip(sentence))
 
-    def show_lines(self, title: str, lines: list[Line], seconds: float) -> None:
+    def show_lines(self, title: str, lines: list[Line], seconds: float, now: float | None = None) -> None:
         """Draw the lines, or say that there are none; what there is no colour for is counted in the title."""
         measured = [line for line in lines if any(value is not None for value in line.values)]
         most = len(theme.current().series)
@@ -101,7 +119,7 @@ class GraphCard(Card):
         self._note.sentence.setText("Nothing was measured in this time.")
         self._stack.setCurrentIndex(1 if measured else 0)
         if measured:
-            self.graph.show_lines(measured, seconds)
+            self.graph.show_lines(measured, seconds, time.time() if now is None else now)
 
     def _show_legend(self, lines: list[Line]) -> None:
         names = tuple(line.name for line in lines)

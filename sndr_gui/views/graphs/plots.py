@@ -4,13 +4,21 @@ import math
 import time
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QPointF, Qt
-from PySide6.QtGui import QFont, QWheelEvent
+from numpy.typing import NDArray
+from PySide6.QtCore import QPointF, QRect, QRectF, Qt
+from PySide6.QtGui import QFocusEvent, QFont, QKeyEvent, QMouseEvent, QPainter, QWheelEvent
+from PySide6.QtWidgets import QToolTip
 
+from engine_host.protocol.telemetry import Mark
 from sndr_gui.kit import formats, theme
+from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.monitor.lines import Line
+from sndr_gui.models.monitor.marks import Bunch, bunched
+from sndr_gui.views.graphs.marks import near, paint_marks
 
+FloatArray = NDArray[np.float64]
 # A value between two gaps is drawn as one of so many dashes over the whole width.
 _DASHES = 250
 
@@ -47,19 +55,16 @@ def _ago(seconds: float) -> str:
     return f"{hours:.0f} h" if hours < 48 else f"{hours / 24:.0f} d"
 
 
-def drawn(line: Line, now: float, scale: float, dash: float) -> tuple[list[float], list[float]]:
+def drawn(line: Line, now: float, scale: float, dash: float) -> tuple[FloatArray, FloatArray]:
     """Return seconds before now and shown values; a value between gaps becomes a dash that wide."""
-    xs: list[float] = []
-    ys: list[float] = []
-    values = line.values
-    for place, (at, value) in enumerate(zip(line.at, values, strict=True)):
-        xs.append(at - now)
-        ys.append(math.nan if value is None else value * scale)
-        before, after = values[place - 1] if place else None, values[place + 1 : place + 2]
-        if value is not None and before is None and after in ([], [None]):
-            xs.append(at - now + dash)
-            ys.append(value * scale)
-    return xs, ys
+    xs = np.array(line.at, dtype=float) - now
+    ys = np.array(line.values, dtype=float) * scale
+    measured = np.isfinite(ys)
+    alone = measured.copy()
+    alone[1:] &= ~measured[:-1]
+    alone[:-1] &= ~measured[1:]
+    places = np.flatnonzero(alone)
+    return np.insert(xs, places + 1, xs[places] + dash), np.insert(ys, places + 1, ys[places])
 
 
 class _Plot(pg.PlotWidget):  # type: ignore[misc]
@@ -95,16 +100,19 @@ class _Plot(pg.PlotWidget):  # type: ignore[misc]
 
 
 class Graph(_Plot):
-    """Lines over time; `scale` turns a measured value into the shown unit."""
+    """Lines over time, and marks of what happened; `scale` turns a measured value into the shown unit."""
 
     def __init__(self, name: str, scale: float, top: float | None, word: Callable[[float], str]) -> None:
+        # Painting begins before the base is there as a whole.
+        self._bunches: tuple[Bunch, ...] = ()
+        self._walked: Bunch | None = None
         super().__init__(name, _AgoAxis("bottom"))
         self._scale, self._top, self._word = scale, top, word
         # Without a fixed top the axis goes at least this far.
         self.least = 0.0
         self._curves: list[pg.PlotDataItem] = []
         self._lines: list[Line] = []
-        self._range = 300.0
+        self._range, self._now = 300.0, time.time()
         plot = self.getPlotItem()
         plot.setClipToView(True)
         plot.setDownsampling(auto=True, mode="peak")
@@ -112,12 +120,17 @@ class Graph(_Plot):
         self._cursor.hide()
         plot.addItem(self._cursor, ignoreBounds=True)
         self._reading: Callable[[str], None] | None = None
+        self._open: Callable[[Bunch], None] | None = None
         self.scene().sigMouseMoved.connect(self._on_mouse)
         self.repaint_theme()
 
     def on_reading(self, tell: Callable[[str], None]) -> None:
         """Call this with the values under the pointer."""
         self._reading = tell
+
+    def on_mark(self, open_mark: Callable[[Bunch], None]) -> None:
+        """Call this with the mark that is clicked, or chosen with the keys."""
+        self._open = open_mark
 
     def repaint_theme(self) -> None:
         """Draw in the colours of now."""
@@ -127,9 +140,9 @@ class Graph(_Plot):
         for number, curve in enumerate(self._curves):
             curve.setPen(pg.mkPen(colours[number % len(colours)], width=1))
 
-    def show_lines(self, lines: list[Line], seconds: float) -> None:
-        """Draw these lines over the last seconds."""
-        self._lines, self._range = lines, seconds
+    def show_lines(self, lines: list[Line], seconds: float, now: float) -> None:
+        """Draw these lines over the last seconds before `now`, which is the right edge."""
+        self._lines, self._range, self._now = lines, seconds, now
         plot = self.getPlotItem()
         colours = theme.current().series
         while len(self._curves) < len(lines):
@@ -140,38 +153,111 @@ class Graph(_Plot):
             plot.addItem(curve)
         while len(self._curves) > len(lines):
             plot.removeItem(self._curves.pop())
-        now = time.time()
         highest = 0.0
         for curve, line in zip(self._curves, lines, strict=True):
             xs, ys = drawn(line, now, self._scale, seconds / _DASHES)
-            highest = max((y for y in ys if y == y), default=highest) if ys else highest
+            highest = max(highest, float(np.nanmax(ys))) if np.isfinite(ys).any() else highest
             curve.setData(xs, ys)
         plot.setXRange(-seconds, 0, padding=0)
-        tops = [max((y * self._scale for y in line.values if y is not None), default=0.0) for line in lines]
-        top = self._top if self._top is not None else max(max([*tops, 0.0]) * 1.15, self.least) or 1.0
+        top = self._top if self._top is not None else max(highest * 1.15, self.least) or 1.0
         plot.setYRange(0, top, padding=0)
+
+    def show_marks(self, marks: tuple[Mark, ...]) -> None:
+        """Draw these marks over the lines."""
+        inside = (mark for mark in marks if self._now - self._range <= mark.at <= self._now)
+        found = bunched(inside, self._range, self._area().width())
+        if self._walked is not None and self._walked not in found:
+            self._walked = None
+        if found or self._bunches:
+            # The lines are drawn by pyqtgraph, which knows nothing of what is in front of them.
+            self.viewport().update()
+        self._bunches = found
+
+    @property
+    def bunches(self) -> tuple[Bunch, ...]:
+        """The marks as they are drawn."""
+        return self._bunches
+
+    def drawForeground(self, painter: QPainter, area: QRectF | QRect) -> None:
+        """Draw the marks."""
+        super().drawForeground(painter, area)
+        if self._bunches:
+            paint_marks(painter, self._area(), self._bunches, self._x_of, self._walked)
+
+    def _area(self) -> QRectF:
+        found: QRectF = self.getPlotItem().vb.sceneBoundingRect()
+        return found
+
+    def _x_of(self, at: float) -> float:
+        """Return where a time is, in pixels of the scene."""
+        area = self._area()
+        return area.right() - area.width() * (self._now - at) / self._range
 
     def leaveEvent(self, event: object) -> None:
         super().leaveEvent(event)
         self._cursor.hide()
+        self.unsetCursor()
         if self._reading is not None:
             self._reading("")
 
     def _on_mouse(self, place: QPointF) -> None:
-        view = self.getPlotItem().vb
-        if self._reading is None or not view.sceneBoundingRect().contains(place):
+        if self._reading is None or not self._area().contains(place):
             return
-        x = view.mapSceneToView(place).x()
-        self._cursor.setPos(x)
+        mark = near(self._bunches, place.x(), self._x_of)
+        self.setCursor(Qt.CursorShape.PointingHandCursor if mark else Qt.CursorShape.ArrowCursor)
+        self._read(mark.at if mark else self._now + self.getPlotItem().vb.mapSceneToView(place).x(), mark)
+
+    def _read(self, at: float, mark: Bunch | None) -> None:
+        """Tell the values at a time, and what happened there."""
+        self._cursor.setPos(at - self._now)
         self._cursor.show()
-        now = time.time()
         parts = []
         for line in self._lines:
-            distances = [abs(at - now - x) for at in line.at]
-            value = line.values[distances.index(min(distances))] if distances else None
+            value = line.value_at(at)
             shown = formats.UNMEASURED if value is None else self._word(value)
             parts.append(f"{line.title} {shown}")
-        self._reading(f"{_ago(max(0.0, -x))} ago:  " + "  ·  ".join(parts))
+        said = f"{_ago(max(0.0, self._now - at))} ago:  " + "  ·  ".join(parts)
+        if self._reading is not None:
+            self._reading(f"{said}\n{mark.sentences()}\nClick for its log." if mark else said)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Open the mark under the pointer."""
+        place = self.mapToScene(event.position().toPoint())
+        mark = near(self._bunches, place.x(), self._x_of) if self._area().contains(place) else None
+        if event.button() is Qt.MouseButton.LeftButton and mark is not None and self._open is not None:
+            self._open(mark)
+            event.accept()
+            return
+        super().mousePressEvent(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Go from mark to mark, and open the one that is chosen."""
+        keys, key = Qt.Key, event.key()
+        if key in (keys.Key_Left, keys.Key_Right) and self._bunches:
+            self._walk(-1 if key == keys.Key_Left else 1)
+        elif key in (keys.Key_Return, keys.Key_Enter) and self._walked is not None and self._open is not None:
+            self._open(self._walked)
+        else:
+            event.ignore()
+
+    def _walk(self, by: int) -> None:
+        if self._walked is None:
+            place = len(self._bunches) - 1 if by < 0 else 0
+        else:
+            place = self._bunches.index(self._walked) + by
+        self._walked = mark = self._bunches[min(max(0, place), len(self._bunches) - 1)]
+        self._read(mark.at, mark)
+        self.setAccessibleDescription(mark.sentences())
+        below = self.mapFromScene(QPointF(self._x_of(mark.at), self._area().top()))
+        QToolTip.showText(self.viewport().mapToGlobal(below), plain_tooltip(mark.sentences()), self)
+        self.viewport().update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        """Leave the marks."""
+        super().focusOutEvent(event)
+        self._walked = None
+        self._cursor.hide()
+        self.viewport().update()
 
 
 class _TokensAxis(pg.AxisItem):  # type: ignore[misc]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QWidget
 
@@ -9,6 +12,7 @@ from sndr_gui.kit import formats
 from sndr_gui.kit.formats import shortened
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.monitor.graphs import ENGINE, GRAPHS, KV, RATES, SETS
+from sndr_gui.models.monitor.marks import Bunch
 from sndr_gui.models.monitor.page import MonitorModel
 from sndr_gui.views.graphs.card import GraphCard, load_graphs
 from sndr_gui.views.widgets.copying import SegmentedControl
@@ -26,9 +30,10 @@ _HINTS = {
 class GraphGrid(QWidget):
     """Cards with graphs; those of a set are made when it is first looked at, and hidden ones draw nothing."""
 
-    def __init__(self, model: MonitorModel) -> None:
+    def __init__(self, model: MonitorModel, open_log: Callable[[str, float], object]) -> None:
         super().__init__()
         self.model = model
+        self._open_log = open_log
         self.sets = SegmentedControl(SETS, "Graphs shown")
         for name, choice in zip(SETS, self.sets.buttons, strict=True):
             choice.setToolTip(plain_tooltip(_HINTS[name]))
@@ -43,6 +48,11 @@ class GraphGrid(QWidget):
         self._arranged: tuple[str, bool] | None = None
         self._asked = self._loaded = False
         self._arrange()
+        model.marks.changed.connect(self._on_marks)
+
+    def _on_marks(self) -> None:
+        if self.isVisible():
+            self.draw_marks()
 
     @property
     def shown_set(self) -> str:
@@ -69,19 +79,27 @@ class GraphGrid(QWidget):
 
     def draw(self) -> None:
         """Draw the set that is shown."""
-        model, seconds = self.model, float(self.model.range_seconds)
+        model, seconds, now = self.model, float(self.model.range_seconds), time.time()
         of = f", {shortened(model.engine.name)}" if model.several and model.engine is not None else ""
         if self._loaded:
             self._make()
         if self.shown_set != ENGINE:
             for row, card in zip(GRAPHS[self.shown_set], self.cards(), strict=True):
-                card.show_lines(row.title + (of if row.of_engine else ""), model.lines_of(row), seconds)
+                card.show_lines(row.title + (of if row.of_engine else ""), model.lines_of(row), seconds, now)
+            self.draw_marks()
             return
         memory = model.memory()
         vram = any(line.name.startswith("gpu") for line in memory)
-        self.memory.show_lines("VRAM used, GiB" if vram else "RAM used, GiB", memory, seconds)
+        self.memory.show_lines("VRAM used, GiB" if vram else "RAM used, GiB", memory, seconds, now)
         for row, card in ((KV, self.kv), (RATES, self.rates)):
-            card.show_lines(row.title + of, model.lines_of(row), seconds)
+            card.show_lines(row.title + of, model.lines_of(row), seconds, now)
+        self.draw_marks()
+
+    def draw_marks(self) -> None:
+        """Draw what happened over the graphs."""
+        marks = self.model.marks.shown()
+        for card in self.cards():
+            card.show_marks(marks)
 
     def _make(self) -> None:
         rows = GRAPHS.get(self.shown_set)
@@ -91,6 +109,11 @@ class GraphGrid(QWidget):
         ):
             if card.graph is None:
                 card.make_graph(scale, top)
+                card.on_mark(self._on_mark)
+
+    def _on_mark(self, bunch: Bunch) -> None:
+        gravest = bunch.marks[0]
+        self._open_log(gravest.engine, gravest.at)
 
     def _on_set(self) -> None:
         self._arrange()

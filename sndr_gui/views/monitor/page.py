@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import QPoint, Qt
@@ -18,6 +19,7 @@ from sndr_gui.views.monitor.capture import CaptureLine
 from sndr_gui.views.monitor.graphs import GraphGrid
 from sndr_gui.views.monitor.inspector import InspectorDialog
 from sndr_gui.views.monitor.lens import LensPane
+from sndr_gui.views.monitor.marks import MarksButton
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.copying import SegmentedControl, copy
 from sndr_gui.views.widgets.fields import ChoiceBox
@@ -35,7 +37,8 @@ _ONLY = 72
 class MonitorView(Page):
     """The page of graphs and requests."""
 
-    def __init__(self, model: MonitorModel) -> None:
+    def __init__(self, model: MonitorModel, open_log: Callable[[str, float], object]) -> None:
+        """`open_log` shows the log of a source, the empty one for all, at a time."""
         super().__init__("Monitor", scrolls=True)
         self.model = model
         self._chosen = ""
@@ -46,8 +49,9 @@ class MonitorView(Page):
         self.tools.addWidget(self.ranges)
         self.choice = EngineChoice(model.session.state)
         self.below_header.addWidget(self.choice)
-        self.graphs = GraphGrid(model)
-        self.below_header.addLayout(row(self.graphs.sets, None))
+        self.graphs = GraphGrid(model, open_log)
+        self.marks = MarksButton(model.marks)
+        self.below_header.addLayout(row(self.graphs.sets, None, self.marks))
         self.body.addWidget(self.graphs, 3)
         self.cancel = button(
             "Cancel request",

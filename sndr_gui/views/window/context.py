@@ -148,6 +148,11 @@ class PageContext(QObject):
         self.go("logs")
         self.logs.set_source(source)
 
+    def open_log_at(self, source: str, at: float) -> None:
+        """Go to the log of a source, of all where it is empty, at a time."""
+        self.go("logs")
+        self.logs.open_at(source, at)
+
     def open_new_chat(self) -> None:
         """Go to Chat and start over."""
         self.go("chat")

@@ -283,7 +283,7 @@ async def door() -> AsyncIterator[Door]:
                 routes, NoEngines(), events, catalogue, _listed, lambda _: False, gateway.providers.of
             ),
             SettingOperations(settings, events, lambda: endpoint, settings_changed),
-            RecordOperations(built.jobs, built.log_buffer, History(), events),
+            RecordOperations(built.jobs, built.log_buffer, History(), built.store, events),
             *library.services,
             servers,
             InstallationOperations(

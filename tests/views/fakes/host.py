@@ -70,7 +70,7 @@ from engine_host.protocol.presets import (
     ResolvePreset,
 )
 from engine_host.protocol.settings import SettingPage, SettingsChange
-from engine_host.protocol.telemetry import TelemetryPage, TelemetryQuery
+from engine_host.protocol.telemetry import Mark, MarkPage, MarkQuery, TelemetryPage, TelemetryQuery
 from tests.views.fakes.bench import FakeBench
 from tests.views.fakes.endpoint import FakeEndpoint
 from tests.views.fakes.library import FakeLibrary
@@ -114,6 +114,7 @@ class FakeHost(FakeBench, FakeEndpoint, FakeLibrary, FakeRemoteHosts, FakeRemote
         self.applies: EnginePatches = samples.applies()
         self.telemetry: TelemetryPage = samples.telemetry()
         self.autopsies: list[AutopsyEntry] = []
+        self.marks: tuple[Mark, ...] = ()
         self.diagnosis: Callable[[DiagnosisQuery], Diagnosis] = samples.diagnosis
         self.log_lines: list[LogLine] = samples.log_lines()
         self.plan: LaunchPlan = samples.plan()
@@ -368,6 +369,10 @@ class FakeHost(FakeBench, FakeEndpoint, FakeLibrary, FakeRemoteHosts, FakeRemote
     @performs(ops.TELEMETRY)
     def _telemetry(self, _asked: TelemetryQuery) -> TelemetryPage:
         return self.telemetry.model_copy(update={"seq": self.seq})
+
+    @performs(ops.MARKS)
+    def _marks(self, _asked: MarkQuery) -> MarkPage:
+        return MarkPage(seq=self.seq, marks=self.marks)
 
     @performs(ops.DIAGNOSE)
     def _diagnose(self, asked: DiagnosisQuery) -> Diagnosis:
