@@ -8,7 +8,7 @@ PYTHON := .venv/bin/python
 # A display, if there is one: then `run` opens the window.
 DISPLAY_HERE := $(or $(WAYLAND_DISPLAY),$(DISPLAY))
 
-.PHONY: help run test test-fast fuzz soak lint format shots bench package gpu-check setup lock install-desktop clean
+.PHONY: help run test test-fast fuzz soak lint format shots bench package package-check gpu-check setup lock install-desktop clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 26
@@ -49,9 +49,14 @@ bench: ## Measure: start-up times, the endpoint against the bare server, what th
 	@packaging/setup.sh test
 	@packaging/bench.sh
 
-package: ## Build the wheel into dist/: all of the program, to install anywhere with pip or uv
+package: ## Build into dist/: the wheel, and with a Python inside a .tar.gz and a .deb
 	@packaging/setup.sh run
 	@packaging/package.sh
+	@packaging/frozen/build.sh
+
+package-check: ## Start what `make package` froze under a display of its own: window, answer, clean end
+	@packaging/setup.sh test
+	@$(PYTHON) packaging/smoke_test.py build/frozen/sndr-control-center
 
 gpu-check: ## Check the whole product on GPUs with a vLLM that is there: VLLM=PYTHON [GPUS=2] [ARGS="start restart equal prove quality"]
 	@packaging/gpu/check.sh "$(VLLM)" $(if $(GPUS),--gpus $(GPUS)) $(ARGS)

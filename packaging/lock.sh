@@ -17,6 +17,8 @@ program=(--extra engines --extra window --extra package)
 compile packaging/locks/test.lock pyproject.toml "${program[@]}" --extra test "$@"
 # The versions of test.lock bind the others, so that they never disagree.
 compile packaging/locks/run.lock pyproject.toml "${program[@]}" --constraint packaging/locks/test.lock "$@"
+# PyInstaller and what it needs, beside run.lock in an environment of its own.
+compile packaging/locks/frozen.lock packaging/locks/frozen.in --constraint packaging/locks/test.lock "$@"
 # What a host on another machine gets: no window, and nothing to build with. It lies in the package, because a copy that
 # was installed from the wheel installs others from it.
 mkdir -p engine_host/remote/install/locks

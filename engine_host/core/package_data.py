@@ -1,6 +1,5 @@
 """Locate the files shipped with the program: the demo model and the catalogue."""
 
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -9,25 +8,23 @@ from engine_host.protocol.errors import Reason
 
 
 def resources() -> Path:
-    """The folder of shipped files: in the source tree, in an installed package, or in a frozen program.
+    """The folder of shipped files: in the source tree or an installed package, as a frozen program has one.
 
     Raises HostError(not_found) when the installation is incomplete.
     """
-    return _shipped("resources", "sndr_gui/resources", getattr(sys, "_MEIPASS", None))
+    return _shipped("resources", "sndr_gui/resources")
 
 
 def presets() -> Path:
     """The folder of the catalogue's files. Raises HostError(not_found) as `resources` does."""
-    return _shipped("presets", "engine_host/presets", getattr(sys, "_MEIPASS", None))
+    return _shipped("presets", "engine_host/presets")
 
 
 @cache
-def _shipped(in_sources: str, installed: str, frozen: str | None) -> Path:
+def _shipped(in_sources: str, installed: str) -> Path:
     here = Path(__file__).resolve().parent.parent.parent
     # The installed place first: beside an installed package, a folder called presets may be anybody's.
     candidates = [here / installed, here / in_sources]
-    if frozen:
-        candidates.insert(0, Path(frozen) / in_sources)
     for candidate in candidates:
         if candidate.is_dir():
             return candidate

@@ -1,8 +1,15 @@
 #!/usr/bin/env bash
-# Puts this clone into the user's application menu and `sndr` where shells find it; `--remove` takes both out again.
+# Puts this clone, or the unpacked program that it lies in, into the user's application menu and `sndr` where shells
+# find it; `--remove` takes both out again.
 set -euo pipefail
 
-cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+cd "$(dirname "${BASH_SOURCE[0]}")"
+if [ -x sndr-gui ]; then
+    bin=$PWD template=share/sndr.desktop picture=share/sndr.svg
+else
+    cd ../..
+    bin=$PWD/.venv/bin template=packaging/linux/sndr.desktop picture=resources/icons/sndr.svg
+fi
 share=${XDG_DATA_HOME:-$HOME/.local/share}
 entry=$share/applications/sndr.desktop
 icon=$share/icons/hicolor/scalable/apps/sndr.svg
@@ -21,7 +28,7 @@ if [ "${1:-}" = --remove ]; then
     update_entries
     echo "Removed from the application menu."
     for name in sndr sndr-gui; do
-        if [ "$(readlink "$programs/$name")" = "$PWD/.venv/bin/$name" ]; then
+        if [ "$(readlink "$programs/$name")" = "$bin/$name" ]; then
             rm "$programs/$name"
             echo "Removed $programs/$name."
         fi
@@ -32,20 +39,20 @@ fi
 mkdir -p "$(dirname "$entry")" "$(dirname "$icon")"
 # In Exec a path with spaces stands in quotes; ", ` and $ are escaped twice, and % is doubled.
 # shellcheck disable=SC2089  # The quotes are for the desktop, not for the shell.
-PROGRAM="\"$(printf '%s' "$PWD/.venv/bin/sndr-gui" | sed -e 's/["`$]/\\\\&/g' -e 's/%/%%/g')\""
+PROGRAM="\"$(printf '%s' "$bin/sndr-gui" | sed -e 's/["`$]/\\\\&/g' -e 's/%/%%/g')\""
 # shellcheck disable=SC2090
 export PROGRAM
 awk '$0 == "Exec=@PROGRAM@ %u" { print "Exec=" ENVIRON["PROGRAM"] " %u"; next } { print }' \
-    packaging/linux/sndr.desktop >"$entry"
-cp resources/icons/sndr.svg "$icon"
+    "$template" >"$entry"
+cp "$picture" "$icon"
 update_entries
 echo "SNDR Control Center is in the application menu, and opens sndr:// links ($entry)."
 
 mkdir -p "$programs"
 for name in sndr sndr-gui; do
-    link=$programs/$name target=$PWD/.venv/bin/$name
-    # A link into another clone is replaced; anything else is somebody's own.
-    if [ -e "$link" ] && [[ $(readlink "$link") != */.venv/bin/$name ]]; then
+    link=$programs/$name target=$bin/$name
+    # A link to another one of this program is replaced; anything else is somebody's own.
+    if [ -e "$link" ] && [[ $(readlink "$link") != */@(.venv/bin|sndr-control-center*)/$name ]]; then
         echo "$link is something else and was left alone; the program is $target." >&2
     else
         ln -sfn "$target" "$link"

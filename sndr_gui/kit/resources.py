@@ -1,6 +1,5 @@
-"""Finds icons and fonts, in a source tree, a wheel or a frozen build."""
+"""Finds icons and fonts, in a source tree or an installed package, which a frozen program holds."""
 
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -8,10 +7,7 @@ from pathlib import Path
 @cache
 def _root() -> Path:
     package = Path(__file__).resolve().parent.parent
-    frozen = getattr(sys, "_MEIPASS", None)
     places = [package / "resources", package.parent / "resources"]
-    if frozen:
-        places = [Path(frozen) / "resources", Path(frozen) / "sndr_gui" / "resources", *places]
     for place in places:
         if (place / "icons").is_dir():
             return place

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -168,13 +168,15 @@ class Gui:
 
 
 @contextmanager
-def window(desktop: Desktop, home: Path, picture: Path) -> Iterator[Gui]:
+def window(
+    desktop: Desktop, home: Path, picture: Path, program: Sequence[str] = (sys.executable, "-m", "sndr_gui")
+) -> Iterator[Gui]:
     """The window, with a host of its own; a picture of the screen is kept when the test fails."""
     output = home / "window.out"
     seen = home / "seen.json"
     with output.open("wb") as file:
         process = subprocess.Popen(
-            [sys.executable, "-m", "sndr_gui", "--say-ready"],
+            [*program, "--say-ready"],
             cwd=home,
             env={**desktop.environment, "SNDR_E2E_INSPECT": str(seen)},
             stdin=subprocess.DEVNULL,

@@ -1,6 +1,7 @@
 """The program in the application menu and on the PATH: put there, and taken out; what is not ours stays."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,10 +13,10 @@ ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such entries")
 
 
-def install(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def install(home: Path, *arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
     return subprocess.run(
-        [ROOT / "packaging/linux/install-desktop.sh", *arguments],
+        [(folder or ROOT / "packaging/linux") / "install-desktop.sh", *arguments],
         env=environment | {"HOME": str(home)},
         capture_output=True,
         text=True,
@@ -46,3 +47,29 @@ def test_a_program_of_somebody_else_stays(tmp_path: Path) -> None:
     assert "was left alone" in install(tmp_path).stderr
     install(tmp_path, "--remove")
     assert other.read_text() == "mine"
+
+
+def test_an_unpacked_program_takes_the_place_of_another_and_is_taken_out(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    install(home)
+    folder = tmp_path / "it is $HOME" / "sndr-control-center-9.9-linux-x86_64"
+    (folder / "share").mkdir(parents=True)
+    for name in ("sndr", "sndr-gui"):
+        (folder / name).write_text("#!/bin/sh\n")
+        (folder / name).chmod(0o755)
+    shutil.copy(ROOT / "packaging/linux/install-desktop.sh", folder)
+    shutil.copy(ROOT / "packaging/linux/sndr.desktop", folder / "share")
+    shutil.copy(ROOT / "resources/icons/sndr.svg", folder / "share")
+    install(home, folder=folder)
+    programs = home / ".local/bin"
+    assert {(programs / name).readlink() for name in ("sndr", "sndr-gui")} == {
+        folder / "sndr",
+        folder / "sndr-gui",
+    }
+    entry = (home / ".local/share/applications/sndr.desktop").read_text()
+    assert "/it is \\\\$HOME/sndr-control-center-9.9-linux-x86_64/sndr-gui" in entry
+    # What a clone finds there now is another one's, and of this program.
+    assert "was left alone" not in install(home).stderr
+    install(home, folder=folder)
+    install(home, "--remove", folder=folder)
+    assert not [path for path in home.rglob("*sndr*") if not path.is_dir()]

@@ -4,8 +4,9 @@ import asyncio
 import io
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -39,6 +40,8 @@ ASKING = {
     "packaging/clients.sh": 1,
     "packaging/gpu/bundle.sh": 1,
     "packaging/gpu/check.sh": 1,
+    "packaging/windows/build.ps1": 1,
+    "packaging/frozen/freeze.py": 1,
     "engine_host/engines/llamacpp/build/wheel.py": 3,
     "engine_host/engines/vllm/install.py": 1,
     "engine_host/remote/install/packages.py": 1,
@@ -86,14 +89,14 @@ def test_the_files_that_ask_for_packages_are_known() -> None:
     for folder in ("packaging", "engine_host", "sndr_gui", "presets", ".github", ".ci"):
         for path in (ROOT / folder).rglob("*"):
             name = path.relative_to(ROOT).as_posix()
-            if path.suffix in {".py", ".sh", ".yml", ".yaml", ".toml", ".md", ""} and path.is_file():
+            if path.suffix in {".py", ".sh", ".yml", ".yaml", ".toml", ".md", ".ps1", ""} and path.is_file():
                 found = ASKS.findall(path.read_text(encoding="utf-8", errors="replace"))
                 if found and name not in TOLD:
                     asking[name] = len(found)
     assert asking == ASKING
 
 
-@pytest.mark.parametrize("script", [name for name in ASKING if name.endswith(".sh")])
+@pytest.mark.parametrize("script", [name for name in ASKING if name.endswith((".sh", ".ps1"))])
 def test_each_command_of_a_script_requires_hashes(script: str) -> None:
     text = (ROOT / script).read_text(encoding="utf-8").replace("\\\n", " ")
     commands = [line for line in text.splitlines() if ASKS.search(line) and not line.lstrip().startswith("#")]
@@ -168,6 +171,12 @@ def test_the_source_of_llama_cpp_is_asked_for_by_its_hash(
     tools = wheel.BuildTools(sys.executable, {})
     asyncio.run(wheel.download_source(tmp_path, tools, io.StringIO(), lambda _share, _detail: None))
     assert len(asked) == 1
+
+
+def test_what_freezes_the_program_comes_from_its_locks(script: Callable[[str], ModuleType]) -> None:
+    argv = script("freeze").install_command(Path("python"))
+    requires_hashes(argv)
+    assert argv[-1].endswith("frozen.lock")
 
 
 @pytest.mark.parametrize("pin", PINS, ids=lambda pin: pin.id)

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# The frozen folder as one file that runs where it lies: packaging/appimage/build.sh FOLDER, after `make package`.
+#
+# NEVER RUN by us yet: it needs `appimagetool` in PATH, and the runtime that it puts in front, from AppImage's releases.
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+readonly out=${1:?usage: packaging/appimage/build.sh FOLDER}
+readonly frozen=build/frozen/sndr-control-center root=build/frozen/AppDir
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+
+rm -rf "$root"
+mkdir -p "$root/usr/lib" "$root/usr/share/metainfo" "$out"
+cp -a "$frozen" "$root/usr/lib/"
+# One file has one entry: `sndr` as first word, or a link to the file with that name, is the command line.
+cat >"$root/AppRun" <<'END'
+#!/bin/sh
+here=$(dirname "$(readlink -f "$0")")/usr/lib/sndr-control-center
+case $(basename "${ARGV0:-sndr-gui}"):${1:-} in
+sndr:* | sndr-gui:*) exec "$here/$(basename "$ARGV0")" "$@" ;;
+*:sndr) shift; exec "$here/sndr" "$@" ;;
+*) exec "$here/sndr-gui" "$@" ;;
+esac
+END
+chmod 755 "$root/AppRun"
+sed 's/@PROGRAM@/sndr-gui/' packaging/linux/sndr.desktop >"$root/sndr.desktop"
+cp resources/icons/sndr.svg "$root/sndr.svg"
+sed -e "s/@VERSION@/$version/" -e "s/@DATE@/$(git log -1 --format=%cs)/" \
+    packaging/linux/sndr.metainfo.xml >"$root/usr/share/metainfo/sndr.metainfo.xml"
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) ARCH=$(uname -m) \
+    appimagetool "$root" "$out/sndr-control-center-$version-$(uname -m).AppImage"

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# The .deb in a clean Debian without Python: packaging/linux/check_deb.sh DEB [RELEASE] [MIRROR], as root.
+#
+# Installs it, runs the smoke test as an ordinary user, removes it, and looks at what is left. It needs debootstrap, and
+# what `make package-check` needs. SNDR_ROOT names a root that debootstrap made before; it is copied.
+set -euo pipefail
+
+deb=$(readlink -f "${1:?usage: packaging/linux/check_deb.sh DEB [RELEASE] [MIRROR]}")
+readonly deb release=${2:-bookworm} mirror=${3:-http://deb.debian.org/debian} user=person
+readonly home=/usr/lib/sndr-control-center
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+root=$(mktemp -d "${TMPDIR:-/tmp}/sndr-root.XXXXXX")
+readonly root
+
+finish() {
+    local place
+    for place in tmp/.X11-unix proc; do
+        ! mountpoint -q "$root/$place" || umount "$root/$place"
+    done
+    rm -rf --one-file-system "$root"
+}
+trap finish EXIT
+
+inside() { chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive "$@"; }
+
+if [ -n "${SNDR_ROOT:-}" ]; then
+    cp -a "$SNDR_ROOT/." "$root/"
+else
+    debootstrap --variant=minbase "$release" "$root" "$mirror" >/dev/null
+fi
+chmod 755 "$root"
+mount -t proc proc "$root/proc"
+mkdir -p "$root/tmp/.X11-unix" /tmp/.X11-unix
+mount --bind /tmp/.X11-unix "$root/tmp/.X11-unix"
+inside useradd --create-home "$user"
+cp "$deb" "$root/tmp/sndr.deb"
+inside apt-get -q update >/dev/null
+began=$SECONDS
+inside apt-get -q -y install --no-install-recommends /tmp/sndr.deb >/dev/null
+echo "installed in $((SECONDS - began)) s on $(sed -n 's/^PRETTY_NAME=//p' "$root/etc/os-release")"
+! inside sh -c 'command -v python3 || command -v python' || { echo "There is a Python." >&2; exit 1; }
+inside sh -c 'command -v sndr sndr-gui'
+.venv/bin/python packaging/smoke_test.py $home --root "$root" --user "$user"
+inside dpkg -L sndr-control-center >"$root/tmp/installed"
+inside apt-get -q -y purge sndr-control-center >/dev/null
+left=$(find "$root"/{usr,etc,opt,var} -xdev -iname '*sndr*')
+while read -r file; do
+    # Folders may be those of others too.
+    [ -d "$root$file" ] || [ ! -e "$root$file" ] || left+=" $file"
+done <"$root/tmp/installed"
+if [ -n "$left" ]; then
+    echo "Removed, it left: $left" >&2
+    exit 1
+fi
+echo "removed: nothing of it is left but what the user made"
