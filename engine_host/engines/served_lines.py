@@ -10,11 +10,13 @@ class ServedLines:
 
     `prefix` is a pattern of what stands before each message: time, level, place; it is kept. A template is a
     whole message with every number as `#` and every run of blanks as one. A pattern fits a whole message.
+    `left_out` fits whole lines that are not even counted: lists that are written anew with each request.
     """
 
     prefix: str = ""
     templates: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
+    left_out: str = ""
 
     def written(self) -> bytes:
         """Return it as the writer of a log reads it."""

@@ -90,10 +90,8 @@ updating prompt cache
 - found better prompt with f_keep = #, f_sim = #
 - looking for better prompt, base f_keep = #, f_sim = #
 - making room for prompt cache entry, removing oldest entry (size = # MiB)
-- prompt #: # tokens, checkpoints: #, # MiB
 - prompt is already in the cache, skipping
 - prompt state size # MiB exceeds cache size limit # MiB, skipping
-- prompt with length #, lcp = #, f_keep = #, f_sim = #
 - removing obsolete cached prompt with length #
 - saving prompt with length #, total state size = # MiB (draft: # MiB)
 cleaning up before exit...
@@ -204,8 +202,17 @@ _PATTERNS = (
     r"\S{1,200}\([\w.+-]{0,200}\) ?\[0x[0-9a-f]{6,16}\]",
 )
 
+# Of each prompt in its cache a line before and a line after each request: thousands, as the cache fills. That
+# took ten times as long as the request itself. How many there are, and which was chosen, is said beside.
+_CACHED_PROMPT = (
+    r"\d+\.\d+\.\d+\.\d+ [A-Z] srv +(?:load|update): +- prompt (?:"
+    r"0x[0-9a-f]{1,16}: +\d+ tokens, checkpoints: +\d+, +\d+\.\d+ MiB|"
+    r"with length +\d+, lcp = +\d+, f_keep = \d+\.\d+, f_sim = \d+\.\d+)"
+)
+
 LLAMA_CPP_LINES = ServedLines(
     prefix=_PREFIX,
     templates=templates_of(_SLOT + _SERVER + _MODEL + _SAMPLER + _ENDS),
     patterns=_PATTERNS,
+    left_out=_CACHED_PROMPT,
 )

@@ -3,8 +3,9 @@
 Standard library only. It reads the engine's output from its standard input until the engine and all its
 children are gone, whoever else lives or dies. A log that would grow beyond LIMIT bytes becomes LOG.1, in
 place of the one before. After the line `MARK`, or from the start with `withhold`, only lines that the rules
-name are written as they are (see `ServedLines`): of each other line its length is. A disk that takes nothing
-loses lines and never holds up the engine; how many is said as soon as it takes some again.
+name are written as they are (see `ServedLines`): of each other line its length is; lists that an engine
+writes anew with each request are left out. A disk that takes nothing loses lines and never holds up the
+engine; how many is said as soon as it takes some again.
 """
 
 import contextlib
@@ -27,10 +28,15 @@ _NUMBER = re.compile(r"(?<![\w.,])[-+]?(?:0x[0-9a-fA-F]+|\d+(?:[.,]\d+)*(?:e[-+]
 class Rules:
     """Judges the lines of an engine that serves."""
 
-    def __init__(self, prefix: str, templates: list[str], patterns: list[str]) -> None:
+    def __init__(self, prefix: str, templates: list[str], patterns: list[str], left_out: str = "") -> None:
+        self._left_out = re.compile(left_out.encode() + rb"\r?") if left_out else None
         self._prefix = re.compile(prefix)
         self._templates = frozenset(templates)
         self._patterns = [re.compile(pattern) for pattern in patterns]
+
+    def leaves_out(self, line: bytes) -> bool:
+        """Return True for a line that says nothing new; there may be thousands of it, so it is not judged."""
+        return self._left_out is not None and self._left_out.fullmatch(line) is not None
 
     def judge(self, line: bytes) -> tuple[bytes, bool]:
         """Return what stands before the message of a line, and True if the message may be written down."""
@@ -76,6 +82,8 @@ class Lines:
             return before + b"\n" if before else b""
         if not self._withhold:
             return line + b"\n"
+        if self._rules.leaves_out(line):
+            return b""
         prefix, known = self._rules.judge(line)
         if known:
             return self._note() + line + b"\n"

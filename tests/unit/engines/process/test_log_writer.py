@@ -22,7 +22,7 @@ TABLES = {"llama.cpp": LLAMA_CPP_LINES, "vllm": VLLM_LINES}
 
 
 def rules(table: ServedLines = RULES) -> Rules:
-    return Rules(table.prefix, list(table.templates), list(table.patterns))
+    return Rules(table.prefix, list(table.templates), list(table.patterns), table.left_out)
 
 
 def withheld(*chunks: bytes, table: ServedLines = RULES) -> str:
@@ -92,6 +92,29 @@ def test_what_was_printed_before_the_mark_is_written_as_it_is() -> None:
     assert lines.feed(b"any line\nand a part") == b"any line\n"
     assert lines.feed(b" of one" + MARK + b"\nany line\n") == b"and a part of one\n[withheld: 8 bytes]\n"
     assert lines.feed(MARK + b"\ntook 5 ms\n") == b"took 5 ms\n", "a second mark says nothing new"
+
+
+LISTED = (
+    "1.41.982.374 I srv        update:    - prompt 0x7f26ec0090c0:      16 tokens, checkpoints:  1, "
+    "    1.657 MiB",
+    "1.41.980.102 I srv          load:    - prompt with length     116, lcp =       3, f_keep = 0.026, "
+    "f_sim = 0.188",
+)
+
+
+def test_the_list_of_cached_prompts_is_left_out() -> None:
+    chosen = "1.41.980.103 I srv          load:  - found better prompt with f_keep = 0.500, f_sim = 0.600"
+    text = "\n".join([*LISTED, chosen, *LISTED, LISTED[0] + "\r", "secret", LISTED[1], "more", ""])
+    written = [chosen, "[withheld: 2 lines, 10 bytes]"]
+    assert withheld(text.encode(), table=LLAMA_CPP_LINES).splitlines() == written
+    lines = Lines(rules(LLAMA_CPP_LINES), withhold=False)
+    assert lines.feed(LISTED[0].encode() + b"\n") == LISTED[0].encode() + b"\n", "a start is written whole"
+
+
+@pytest.mark.parametrize("line", LISTED)
+@pytest.mark.parametrize("more", [" of secret", "\x00", "\x1b[2K", ": error"])
+def test_what_looks_like_a_cached_prompt_and_says_more_is_told(line: str, more: str) -> None:
+    assert "[withheld: " in withheld(f"{line}{more}\n".encode(), table=LLAMA_CPP_LINES)
 
 
 def test_before_it_even_a_line_without_end_reaches_the_log() -> None:
