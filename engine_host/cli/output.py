@@ -150,11 +150,11 @@ class Output:
         for line in [text] if isinstance(text, str) else text:
             echo(typed(line))
 
-    def record(self, value: BaseModel | dict[str, Any]) -> None:
-        """One JSON value on a line of its own."""
+    def record(self, value: BaseModel | dict[str, Any], *, err: bool = False) -> None:
+        """One JSON value on a line of its own; progress goes to stderr, so that the result is alone."""
         plain = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
         # JSON has a spelling of its own for signs that the encoding of the output lacks.
-        click.echo(visible_json(json.dumps(plain, ensure_ascii=not _writes_unicode())))
+        click.echo(visible_json(json.dumps(plain, ensure_ascii=not _writes_unicode())), err=err)
 
     def note(self, text: str) -> None:
         """Progress for a person; not part of the result."""

@@ -27,11 +27,11 @@ _FOR_P99 = 100
 Reading = tuple[float | None, Gate | None, str]
 
 
-def part_result(part: Part, samples: Sequence[Sample], seed: int = 0) -> PartResult:
-    """Return the figures of one part; its warm samples are left out."""
+def part_result(part: Part, samples: Sequence[Sample], seed: int = 0, *, failed: str = "") -> PartResult:
+    """Return the figures of one part; its warm samples are left out. A check that `failed` strikes them."""
     own = [sample for sample in samples if sample.part == part.name and not sample.warm]
     answered = [sample for sample in own if not sample.error]
-    struck = _struck(own, answered)
+    struck = _struck(own, answered) or ((Gate.CHECK_FAILED, failed) if failed else None)
     figures = [
         _aggregate(part.streams, answered, seed, struck)
         if quantity is Quantity.AGGREGATE

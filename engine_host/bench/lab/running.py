@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 
 import httpx
 
+from engine_host.bench.checks.for_runs import failure, gate_of, parity_of
+from engine_host.bench.checks.subject import Subject
 from engine_host.bench.lab import gates, load, store
 from engine_host.bench.lab.figures import knee, part_result
 from engine_host.bench.lab.workloads import Part, Workload, prompt, salt, workload_hash
@@ -47,7 +49,8 @@ class LabRunning:
 
     def keep(self, parts: Sequence[Part], *, complete: bool = False, ended_by: str = "") -> None:
         """Save what was measured so far. Raises HostError(disk_full), HostError(not_writable)."""
-        results = tuple(part_result(part, self._samples, self.run.seed) for part in parts)
+        failed = failure(self.run.checks)
+        results = tuple(part_result(part, self._samples, self.run.seed, failed=failed) for part in parts)
         self.run = self.run.model_copy(
             update={
                 "seconds": time.perf_counter() - self._began,
@@ -60,6 +63,26 @@ class LabRunning:
         )
         if self._samples:
             store.save(self._folder, self.run)
+
+    async def check(self) -> str:
+        """Check what the engine answers besides, where the workload asks for it; the outcome in words."""
+        made = await gate_of(self._subject, self.workload.check, self._longest())
+        self.run = self.run.model_copy(update={"checks": (*self.run.checks, *made)})
+        return ", ".join(f"{one.title}: {one.outcome}" for one in made)
+
+    async def equal_to(self, other: "LabRunning") -> str:
+        """Compare greedy answers with those of the other side; the outcome in words."""
+        made = await parity_of(self._subject, other._subject, self.run.engine, other.run.engine)
+        self.run = self.run.model_copy(update={"checks": (*self.run.checks, made)})
+        return f"{made.title}: {made.outcome}"
+
+    @property
+    def _subject(self) -> Subject:
+        # Of an address nobody knows whether it means to offer tools.
+        return Subject(self._client, self.run.engine.model, self.run.seed, strict=bool(self.run.engine.id))
+
+    def _longest(self) -> int:
+        return max((sample.prompt_tokens or 0 for sample in self._samples), default=0)
 
     async def round(self, part: Part, turn: int) -> str:
         """Ask one round; what came of it, in words.
@@ -150,6 +173,7 @@ async def carry_out(
                     tell(step)
             for side in sides:
                 side.keep(done)
+        await _check(sides, tell)
     except asyncio.CancelledError:
         ended_by = CANCELLED
     except _GaveUpError as error:
@@ -157,6 +181,19 @@ async def carry_out(
     for side in sides:
         side.keep(done, complete=not ended_by, ended_by=ended_by)
     return [side.run for side in sides]
+
+
+async def _check(sides: Sequence[LabRunning], tell: Callable[[LabStep], None]) -> None:
+    """Check the answers of each side after all that is measured, and of two whether they are equal."""
+    of = len(sides[0].workload.parts)
+    if sides[0].workload.check is None:
+        return
+    for side in sides:
+        words = await side.check()
+        tell(LabStep(part="output checks", number=of, of=of, progress=1.0, words=words))
+    if len(sides) == 2:
+        words = await sides[1].equal_to(sides[0])
+        tell(LabStep(part="output checks", number=of, of=of, progress=1.0, words=words))
 
 
 def new_seed() -> int:

@@ -3,6 +3,7 @@
 import hashlib
 from dataclasses import dataclass, field, replace
 
+from engine_host.protocol.bench.checks import CheckName
 from engine_host.protocol.bench.lab import WorkloadName
 
 SAMPLING = {"temperature": 0.6, "top_p": 0.95, "top_k": 20, "min_p": 0.0}
@@ -54,12 +55,16 @@ class Part:
 
 @dataclass(frozen=True)
 class Workload:
-    """Parts one after another; `sweep` has the same part with more streams each time, and so a knee."""
+    """Parts one after another; `sweep` has the same part with more streams each time, and so a knee.
+
+    `check` is what the answers have to pass after them, so that the figures stand.
+    """
 
     name: WorkloadName
     parts: tuple[Part, ...]
     sweep: bool = False
     sampling: dict[str, float] = field(default_factory=lambda: dict(SAMPLING))
+    check: CheckName | None = None
 
 
 def _sweep(counts: tuple[int, ...]) -> tuple[Part, ...]:
@@ -75,6 +80,7 @@ WORKLOADS = {
         Workload(
             WorkloadName.QUICK,
             (Part("story", _STORY, max_tokens=128, warm=1, measured=5),),
+            check=CheckName.TOOL_CALL,
         ),
         Workload(
             WorkloadName.CANONICAL,
@@ -83,15 +89,18 @@ WORKLOADS = {
                 # Names of variables come again and again in good code.
                 Part("code", _CODE, max_tokens=800, warm=3, measured=5, variety=0.15),
             ),
+            check=CheckName.TOOL_CALL,
         ),
         Workload(
             WorkloadName.PREFILL,
             (Part("long prompt", _LONG_TAIL, max_tokens=64, warm=1, measured=5, variety=None, notes=450),),
+            check=CheckName.NEEDLE_SHORT,
         ),
         Workload(
             WorkloadName.CONCURRENCY,
             _sweep((1, 2, 4, 8, MOST_STREAMS)),
             sweep=True,
+            check=CheckName.TOOL_CALL,
         ),
     )
 }

@@ -75,7 +75,7 @@ class _Steps:
         if step is None or job.ended:
             return
         if self._out.as_json:
-            self._out.record({"job": job.id, "step": step.model_dump(mode="json")})
+            self._out.record({"job": job.id, "step": step.model_dump(mode="json")}, err=True)
             return
         tenth = int((step.progress or 0) * 10)
         text = f"  {step.number}/{step.of} {step.name}"

@@ -99,6 +99,9 @@ def about(run: LabRun) -> list[str]:
         lines.append(", ".join([*machine.gpus, machine.processor]) + driver)
     if run.engine.command:
         lines.append(f"started by: {run.engine.command}")
+    for check in run.checks:
+        why = f" ({check.why})" if check.why else ""
+        lines.append(f"output check: {check.title}: {check.outcome.value}{why}")
     if run.turns_with:
         lines.append(f"measured in turns with {run.turns_with}")
     if not run.complete:

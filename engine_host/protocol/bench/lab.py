@@ -6,6 +6,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from engine_host.protocol.base import Command, Seconds, Share, Wire
+from engine_host.protocol.bench.checks import Check
 
 PAIRED_ROUNDS = 10
 """The rounds of two engines in turns where none are named; below six nothing can be told."""
@@ -40,6 +41,7 @@ class Gate(StrEnum):
     CACHE_HIT = "cache_hit"
     PROMPT_SHORT = "prompt_short"
     TOKENS_TOGETHER = "tokens_together"
+    CHECK_FAILED = "check_failed"
 
 
 class Quantity(StrEnum):
@@ -168,6 +170,7 @@ class LabRun(Wire):
     workload_hash: str = Field("", description="of all that is asked, but for how often")
     turns_with: str = Field("", description="the run that was measured in turns with this one")
     parts: tuple[PartResult, ...] = ()
+    checks: tuple[Check, ...] = Field((), description="of its answers; one that failed strikes every figure")
     knee: Knee | None = None
     samples: tuple[Sample, ...] = ()
 

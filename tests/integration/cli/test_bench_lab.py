@@ -16,6 +16,7 @@ from engine_host.bench.lab import store
 from engine_host.cli import main
 from engine_host.cli.output import Exit
 from engine_host.core.paths import Folders
+from engine_host.protocol.bench.checks import CheckName, Outcome
 from engine_host.protocol.bench.comparison import LabComparison
 from engine_host.protocol.bench.lab import LabPage, LabRun, Quantity, Standing
 from tests.integration.host.conftest import home_left_empty, wait_for
@@ -95,7 +96,10 @@ def test_a_server_that_is_not_there_is_said_and_nothing_is_kept(sndr: Sndr, home
 def test_the_bundled_model_is_measured_and_kept(monkeypatch: pytest.MonkeyPatch, sndr: Sndr) -> None:
     with demo_runs(monkeypatch, sndr):
         code, out, _ = sndr("bench", "run", "quick", "--seed", "7", "--json")
-        run = LabRun.model_validate(json.loads(out.splitlines()[-1]))
+        # Its steps are elsewhere: what a program reads is the run.
+        run = LabRun.model_validate(json.loads(out))
+        assert [one.name for one in run.checks] == [CheckName.TOOL_CALL]
+        assert run.checks[0].outcome is Outcome.PASSED, run.checks
         # What so small a model says may well go in circles; its figures are struck then.
         assert code == (Exit.FAILED if run.struck else Exit.OK)
         assert run.complete
@@ -125,7 +129,10 @@ def test_the_bundled_model_is_measured_and_kept(monkeypatch: pytest.MonkeyPatch,
         # In turns with a second one: every round of both, and the verdicts over pairs of rounds.
         assert sndr("run", "--demo", "--name", "other", "--detach", "--json")[0] == Exit.OK
         code, out, _ = sndr("bench", "compare", "sndr-demo", "other", "--repeat", "6", "--json")
-        found = LabComparison.model_validate(json.loads(out.splitlines()[-1]))
+        found = LabComparison.model_validate(json.loads(out))
+        # The same model says the same, where it repeats itself.
+        parity = next(one for one in found.b.checks if one.name is CheckName.GREEDY_PARITY)
+        assert parity.outcome is not Outcome.FAILED, parity
         assert code == (Exit.FAILED if found.a.struck or found.b.struck else Exit.OK)
         assert found.in_turns
         assert (found.a.engine.model, found.b.engine.model) == ("sndr-demo", "other")

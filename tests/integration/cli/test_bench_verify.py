@@ -19,7 +19,7 @@ from tests.integration.host.conftest import wait_for
 def test_the_bundled_model_is_verified(monkeypatch: pytest.MonkeyPatch, sndr: Sndr) -> None:  # noqa: F811
     with demo_runs(monkeypatch, sndr) as home:
         code, out, _ = sndr("bench", "verify", "--json")
-        report = VerifyReport.model_validate(json.loads(out.splitlines()[-1]))
+        report = VerifyReport.model_validate(json.loads(out))
         assert (code, report.complete, report.failed) == (Exit.OK, True, ())
         outcomes = {check.name: check.outcome for check in report.checks}
         assert outcomes == {
