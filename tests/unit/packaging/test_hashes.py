@@ -50,6 +50,7 @@ ASKING = {
 }
 # Sentences: what a person may type, and what the demo model was taught.
 TOLD = {
+    "engine_host/cli/start/window.py",
     "engine_host/connect/clients/programs.py",
     "sndr_gui/kit/versions.py",
     "engine_host/operations/presets/weights.py",
