@@ -26,6 +26,8 @@ def summary(event: dict[str, Any]) -> str:
             tokens = request.get("generated_tokens")
             details = f"{tokens} tokens" if tokens is not None else ""
             return f"{request['id']} {request['model']} {request['state']} {details}".rstrip()
+        case "telemetry.mark":
+            return str(event["mark"]["text"])
         case "telemetry.sample":
             return "  ".join(f"{name}={value:g}" for name, value in event["sample"]["values"].items())
         case "job.step" | "job.done":

@@ -1,4 +1,4 @@
-"""What needs attention on this host: alerts that last, and those that nobody has put away."""
+"""The alerts of a host that need attention: those that last, and those that nobody has put away."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Signal
 
+from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.core.errors import HostError
 from engine_host.protocol.bench.alerts import Alert, AlertQuery, SeeAlerts
 from engine_host.protocol.operations import table as ops
 from sndr_gui.host.session import Session

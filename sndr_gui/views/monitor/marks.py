@@ -35,7 +35,7 @@ class MarksButton(Button):
             action = self._menu.addAction(group.title)
             action.setCheckable(True)
             action.setChecked(True)
-            action.setToolTip(group.hint)
+            action.setToolTip(tip(group.hint))
             action.toggled.connect(partial(model.switch, group.title))
         self._menu.addSeparator()
         self._menu.addAction("Show all", partial(self._switch_all, True))

@@ -65,6 +65,10 @@ EVENTS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "engine.request": ({"request": REQUEST}, "req_1 demo done"),
     "telemetry.sample": ({"sample": {"at": 1.0, "values": {"ram": 5.0}}}, "ram=5"),
+    "telemetry.mark": (
+        {"mark": {"id": "m", "at": 1.0, "kind": "died", "text": "demo died", "engine": "engine-1"}},
+        "demo died",
+    ),
     "job.step": ({"job": JOB}, "Build llama.cpp: running"),
     "job.done": ({"job": {**JOB, "state": "done"}}, "Build llama.cpp: done"),
     "host.state": ({"state": "serving", "endpoint": HOST["endpoint"]}, "serving http://127.0.0.1:8020/v1"),
