@@ -134,6 +134,9 @@ def _remove_if_left(lock: Path) -> None:
         held = os.open(lock, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(held).st_ino != lock.stat().st_ino:
+                # Another window has made it anew meanwhile.
+                return
             lock.with_suffix(".sock").unlink(missing_ok=True)
             lock.unlink()
         finally:

@@ -76,6 +76,8 @@ class AlertWatch:
                     begun.append(one)
                 continue
             self._beyond.pop(one.key, None)
+            if not one.within:
+                self._within.pop(one.key, None)
             if (
                 one.key in is_open
                 and one.within

@@ -96,10 +96,13 @@ class MarkBook:
             add(engine.ended_at or self._clock(), MarkKind.STOPPED, f"{engine.name} stopped")
 
     def _failed(self, engine: str, result: PatchResult) -> None:
-        # Every process of an engine says so; one mark tells it.
+        # Every process of an engine says so, and again to a host that takes it over; one mark tells it.
+        begin = f"Patch {result.patch} failed"
+        if any(mark.engine == engine and mark.text.split(":")[0] == begin for mark in self._marks):
+            return
         if self._is_first("patch", engine, result.patch):
             why = result.reason or result.detail
-            text = f"Patch {result.patch} failed" + (f": {why}" if why else "")
+            text = begin + (f": {why}" if why else "")
             self._add(self._clock(), MarkKind.PATCH_FAILED, text, engine)
 
     def _job(self, job: Job) -> None:

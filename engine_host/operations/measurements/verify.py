@@ -128,7 +128,7 @@ class VerifyOperations:
         return live_patches(await self._probe(engine))
 
     async def _acceptance(self, engine: Engine, since: float) -> Verdict:
-        """Wait for a reading of the engine from after a moment, and judge its acceptance length."""
+        """Wait for a reading from after a moment, and judge the acceptance length since the start."""
         deadline = time.monotonic() + _READING_SECONDS
         while True:
             readings = self._get(engine.id).readings
@@ -140,6 +140,9 @@ class VerifyOperations:
         length = readings.acceptance_length
         if not readings.draft_tokens_total or length is None:
             return skipped("it does not speculate")
+        drafts = next((one.value for one in engine.plan.settings if one.name == "draft_tokens"), None)
+        if drafts == 1:
+            return skipped("one draft token a step cannot gain two", acceptance_length=length)
         if length < _LEAST_ACCEPTANCE:
             why = f"{length:.2f} tokens a step; {_LEAST_ACCEPTANCE:g} are asked for"
             return failed(why, acceptance_length=length)

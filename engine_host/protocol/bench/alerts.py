@@ -1,4 +1,4 @@
-"""Alerts: what passed a threshold or ended badly on a machine,."""
+"""Alerts: what passed a threshold or ended badly on a machine, now or in the past."""
 
 from enum import StrEnum
 

@@ -119,6 +119,7 @@ class HomeView(Page):
         self._trend_card.setVisible(trend)
         if trend:
             self._trend.show_points(list(model.metrics.trend), time.time())
+        self.alerts.refresh()
         self.engines.refresh()
         self.on_demand.refresh()
         self._refresh_buttons(mode)

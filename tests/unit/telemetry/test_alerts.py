@@ -36,7 +36,9 @@ def test_it_ends_once_it_was_well_below_for_as_long() -> None:
     assert judged(watch, 1, 83, is_open=True) == (0, 0, 0)
     assert judged(watch, 5, 90, is_open=True) == (0, 1, 0)
     assert judged(watch, 6, 83, is_open=True) == (0, 0, 0)
-    assert judged(watch, 16, 83, is_open=True) == (0, 0, 1)
+    assert judged(watch, 10, 86, is_open=True) == (0, 0, 0), "not well below any more"
+    assert judged(watch, 17, 83, is_open=True) == (0, 0, 0)
+    assert judged(watch, 27, 83, is_open=True) == (0, 0, 1)
 
 
 def test_a_threshold_of_zero_tells_nothing_and_ends_what_is_open() -> None:

@@ -84,6 +84,10 @@ def test_a_patch_that_fails_in_every_process_is_one_mark(tmp_path: Path) -> None
                 PatchResultEvent(engine="engine-1", pid=pid, role=ProcessRole.WORKER, result=result)
             )
     assert [mark.text for mark in marks.since(None)] == ["Patch p1 failed: anchor_missing"]
+    later = EventLog()
+    again = MarkBook(store, later, clock=lambda: NOW + 60)
+    later.publish(PatchResultEvent(engine="engine-1", pid=1, role=ProcessRole.WORKER, result=failed))
+    assert len(again.since(None)) == 1, "a host that takes an engine over hears its ledger again"
     store.close()
 
 

@@ -21,6 +21,8 @@ def test_a_failed_check_names_its_reason() -> None:
     (check,) = run(gate_of(subject_of(good), CheckName.NEEDLE_SHORT, 1_000))
     assert check.outcome is Outcome.PASSED
     assert run(gate_of(subject_of(good), None, 1_000)) == ()
+    (check,) = run(gate_of(subject_of(good), CheckName.NEEDLE_SHORT, 0))
+    assert (check.outcome, bool(check.why)) == (Outcome.SKIPPED, True)
 
 
 def test_equal_answers_are_asked_of_those_that_are_meant_to_give_them() -> None:
@@ -36,14 +38,17 @@ def test_equal_answers_are_asked_of_those_that_are_meant_to_give_them() -> None:
     assert same.outcome is Outcome.PASSED
     wrong = run(parity_of(subject_of(other), subject_of(good), engine("a"), engine("b")))
     assert (wrong.outcome, "answered otherwise" in wrong.why) == (Outcome.FAILED, True)
+    for changed in ({"settings": {"kv_type_k": "q8_0"}}, {"version": "b2"}, {"patches": ("a",)}):
+        told = run(parity_of(subject_of(other), subject_of(good), engine("a"), engine("b", **changed)))
+        assert (told.outcome, "may be rounding" in told.why) == (Outcome.SKIPPED, True)
+        equal = run(parity_of(subject_of(good), subject_of(good), engine("a"), engine("b", **changed)))
+        assert equal.outcome is Outcome.PASSED
+    ports = {"settings": {"port": "8021"}}
+    wrong = run(parity_of(subject_of(other), subject_of(good), engine("a"), engine("b", **ports)))
+    assert wrong.outcome is Outcome.FAILED
     for verdict in (
         run(parity_of(subject_of(good), subject_of(unsteady), engine("a"), engine("b"))),
         run(parity_of(subject_of(other), subject_of(good), engine("a"), engine(""))),
-        run(
-            parity_of(
-                subject_of(other), subject_of(good), engine("a"), engine("b", settings={"kv_type_k": "q8_0"})
-            )
-        ),
     ):
         assert verdict.outcome is Outcome.SKIPPED
         assert verdict.why

@@ -41,8 +41,7 @@ class Place:
 
     async def sample(self, at: float, values: dict[str, float]) -> None:
         self.alerts.publish(TelemetryEvent(sample=Sample(at=at, values=values)))
-        if self.alerts._looking is not None:
-            await self.alerts._looking
+        await asyncio.gather(*self.alerts._looking.values())
 
     def told(self) -> list[str]:
         found = [json.loads(one.data) for one in self.events._ring]
@@ -51,9 +50,10 @@ class Place:
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
-    free: list[tuple[str, float]] = []
-    monkeypatch.setattr(module, "_free", lambda _folders: free)
-    return Place(tmp_path, free)
+    monkeypatch.setenv("SNDR_HOME", str(tmp_path))
+    place = Place(tmp_path, [])
+    monkeypatch.setattr(module, "_free", lambda folder: place.free[0] if place.free else None)
+    return place
 
 
 def run(go: Callable[[], Any]) -> None:
@@ -111,10 +111,10 @@ def test_one_that_lasts_cannot_be_put_away_for_good(place: Place) -> None:
 
 def test_a_full_disk_is_an_alert_until_it_has_room(place: Place) -> None:
     async def go() -> None:
-        place.free[:] = [("/models", 1 << 30), ("/home", 1 << 40)]
+        place.free[:] = [("/models", 1 << 30)]
         await place.sample(0, {})
         [alert] = place.alerts.page(AlertQuery()).alerts
-        assert alert.text == "The disk of /models has 1.0 GiB left (alert below 5.0 GiB)."
+        assert alert.text == "The disk at /models has 1.0 GiB left (alert below 5.0 GiB)."
         place.free[:] = [("/models", 512 << 20)]
         await place.sample(30, {})
         assert place.alerts.page(AlertQuery()).alerts[0].worst == 1 << 30, (
@@ -174,3 +174,36 @@ def test_what_is_kept_is_bounded_and_a_damaged_document_left_out(
     place._store.put("alert", "odd", 9.0, '{"kind": "heat death"}')
     place.again()
     assert [one.subject for one in place.alerts.page(ALL).alerts] == ["GPU 5", "GPU 4"]
+
+
+def test_what_is_not_measured_any_more_ends(place: Place) -> None:
+    async def go() -> None:
+        place.free[:] = [("/mnt/usb", 1 << 30)]
+        await place.sample(0, HOT)
+        await place.sample(10, HOT)
+        assert len(place.alerts.page(AlertQuery()).alerts) == 2
+        place.free.clear()
+        place.again()
+        await place.sample(20, {})
+        await place.sample(600, {})
+        assert [one.ended_at for one in place.alerts.page(ALL).alerts] == [None, None]
+        await place.sample(621, {})
+        assert [one.ended_at for one in place.alerts.page(ALL).alerts] == [621, 621]
+
+    run(go)
+
+
+def test_a_folder_of_nobody_stops_no_look_at_the_others(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    assert module._free(Path("/proc")) is not None
+    assert module._free(Path("/nowhere/at/all")) is None
+    place.settings.change({"models.folders": ["~nobody-at-all/x", "/"], "alerts.disk_free": 900_000})
+
+    async def go() -> None:
+        await place.sample(0, {})
+        assert place.alerts.page(AlertQuery()).alerts
+        await place.alerts.close()
+
+    run(go)
