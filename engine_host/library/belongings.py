@@ -80,11 +80,19 @@ def _of_cache(path: Path, snapshot: Path) -> Belongings:
         names = [one for one in every if os.path.realpath(one) in mine]
         blobs = mine
     inside = [Path(one) for one in sorted(blobs) if Path(one).is_relative_to(os.path.realpath(repository))]
-    if set(names) >= set(every):
-        # Nothing else is left of the repository: its folder goes as a whole.
+    if set(names) >= set(every) and _contents(repository) <= {one.name for one in inside}:
+        # Nothing else is in the repository, also no part of a download: its folder goes as a whole.
         return Belongings((repository,), sum(_size(one) for one in inside), repository.parent)
     moved = (*names, *(one for one in inside if one not in names))
     return Belongings(moved, sum(_size(one) for one in inside), repository.parent)
+
+
+def _contents(repository: Path) -> set[str]:
+    """Return the names of all contents of a repository, also of those that are not whole."""
+    try:
+        return {one.name for one in (repository / "blobs").iterdir()}
+    except FileNotFoundError:
+        return set()
 
 
 def _links_below(folder: Path) -> list[Path]:

@@ -5,6 +5,7 @@ import errno
 import os
 import secrets
 import shutil
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -44,6 +45,7 @@ class Trash:
         """`folder` holds the notes, and the files of its own disk."""
         self._folder = folder
         self._clock = clock
+        self._lock = threading.Lock()
 
     def all(self) -> list[Thrown]:
         """Return what lies there, newest first; a note that is none is left out."""
@@ -70,59 +72,66 @@ class Trash:
 
     def throw(self, what: Belongings, model: str, path: Path, found_in: str) -> Thrown:
         """Move a model away; blocks. Raises HostError: not_writable, disk_full."""
-        name = secrets.token_hex(6)
-        try:
-            away = self._place(what) / name
-            away.mkdir(mode=0o700, parents=True)
-        except OSError as error:
-            raise _refused(path, error) from error
-        moved = tuple((str(one), str(away / str(number))) for number, one in enumerate(what.paths))
-        thrown = Thrown(
-            id=name, model=model, path=str(path), found_in=found_in, size=what.size, at=self._clock(),
-            moved=moved,
-        )  # fmt: skip
-        atomic_file.write(self._folder / f"{name}.json", thrown.model_dump_json())
-        try:
-            for source, target in moved:
-                os.rename(source, target)
-        except OSError as error:
-            # Where even that fails, the note stays, and it can be restored.
-            with contextlib.suppress(OSError):
-                self._back(thrown)
-                self._forget(thrown)
-            raise _refused(path, error) from error
-        _remove_empty_above(what)
-        return thrown
+        with self._lock:
+            name = secrets.token_hex(6)
+            try:
+                away = self._place(what) / name
+                away.mkdir(mode=0o700, parents=True)
+            except OSError as error:
+                raise _refused(path, error) from error
+            moved = tuple((str(one), str(away / str(number))) for number, one in enumerate(what.paths))
+            thrown = Thrown(
+                id=name, model=model, path=str(path), found_in=found_in, size=what.size, at=self._clock(),
+                moved=moved,
+            )  # fmt: skip
+            atomic_file.write(self._folder / f"{name}.json", thrown.model_dump_json())
+            try:
+                for source, target in moved:
+                    os.rename(source, target)
+            except OSError as error:
+                # Where even that fails, the note stays, and it can be restored.
+                with contextlib.suppress(OSError):
+                    self._back(thrown)
+                    self._forget(thrown)
+                raise _refused(path, error) from error
+            _remove_empty_above(what)
+            return thrown
 
     def restore(self, name: str) -> Thrown:
         """Move a model back; blocks. Raises HostError: not_found, conflict, not_writable."""
-        thrown = self.get(name)
-        in_the_way = [
-            source for source, target in thrown.moved if os.path.lexists(source) and os.path.lexists(target)
-        ]
-        if in_the_way:
-            raise HostError(
-                Reason.CONFLICT,
-                f"{thrown.model} cannot come back: {in_the_way[0]} is there again.",
-                cause="It was downloaded or put there meanwhile.",
-                fix="Move that away first, or keep it.",
-                evidence={"paths": in_the_way[:20]},
-            )
-        try:
-            self._back(thrown)
-        except OSError as error:
-            raise _refused(Path(thrown.path), error) from error
-        self._forget(thrown)
-        return thrown
+        with self._lock:
+            thrown = self.get(name)
+            in_the_way = [
+                source
+                for source, target in thrown.moved
+                if os.path.lexists(source) and os.path.lexists(target)
+            ]
+            if in_the_way:
+                raise HostError(
+                    Reason.CONFLICT,
+                    f"{thrown.model} cannot come back: {in_the_way[0]} is there again.",
+                    cause="It was downloaded or put there meanwhile.",
+                    fix="Move that away first, or keep it.",
+                    evidence={"paths": in_the_way[:20]},
+                )
+            try:
+                self._back(thrown)
+            except OSError as error:
+                raise _refused(Path(thrown.path), error) from error
+            self._forget(thrown)
+            return thrown
 
     def empty(self, *, all_of_it: bool) -> None:
         """Delete for good what is old, or all; blocks. Raises HostError(not_writable)."""
-        for thrown in self.all():
-            if not all_of_it and self._clock() - thrown.at < KEPT:
-                continue
-            for _source, target in thrown.moved:
-                self._delete(thrown, Path(target))
-            self._forget(thrown)
+        with self._lock:
+            for thrown in self.all():
+                # Of one that was cut off half way the other half is in its place: it can come back.
+                halved = any(os.path.lexists(one) and not os.path.lexists(to) for one, to in thrown.moved)
+                if not all_of_it and (halved or self._clock() - thrown.at < KEPT):
+                    continue
+                for _source, target in thrown.moved:
+                    self._delete(thrown, Path(target))
+                self._forget(thrown)
 
     def _delete(self, thrown: Thrown, target: Path) -> None:
         # Nothing else than what a deletion put there, whatever stands in the note.

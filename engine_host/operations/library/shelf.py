@@ -144,9 +144,11 @@ class ShelfOperations:
 
     def _refuse_used(self, model: ModelFile, what: Belongings, others: Sequence[ModelFile]) -> None:
         gone = [os.path.realpath(one) for one in what.paths]
+        # An engine is given the folder of a checkpoint, which is none of the links and contents in it.
+        used = [*gone, os.path.realpath(model.path)]
         for engine in self._running():
             words = [engine.plan.model_path, *(word for word in engine.plan.argv if word.startswith("/"))]
-            if any(_is_within(word, gone) for word in words):
+            if any(_is_within(word, used) for word in words):
                 raise HostError(
                     Reason.CONFLICT,
                     f"{engine.name} runs from {model.id}, so it is not deleted.",

@@ -134,6 +134,49 @@ def test_what_an_engine_uses_stays(tmp_path: Path) -> None:
     run(work())
 
 
+def test_a_checkpoint_that_an_engine_runs_from_by_its_folder_stays(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with shelf(None, tmp_path) as opened:
+            cache = RepositoryCache(opened.cache, "org/st")
+            header = b'{"w":{"dtype":"F32","shape":[64],"data_offsets":[0,256]}}'
+            cache.blob("c" * 40).parent.mkdir(parents=True)
+            cache.blob("c" * 40).write_bytes(b'{"model_type":"llama","architectures":["LlamaForCausalLM"]}')
+            for commit, revision, blob in ((OLD, OLD, "d" * 64), (NEW, "main", "e" * 64)):
+                weights = len(header).to_bytes(8, "little") + header + bytes(256)
+                cache.blob(blob).write_bytes(weights)
+                cache.publish(commit, revision, {"model.safetensors": blob, "config.json": "c" * 40})
+            folder = str(cache.snapshot(OLD))
+            before = tree(opened.cache)
+            await opened.models.scan()
+            plan = SimpleNamespace(model_path=folder, argv=("vllm", "serve", folder))
+            opened.running.append(cast(Any, SimpleNamespace(name="st", id="engine-1", plan=plan)))
+            error = await refused(opened, RemoveModel(model=folder, shared=True))
+            assert (error.reason, error.problem.evidence) == (Reason.CONFLICT, {"engine": "engine-1"})
+            assert tree(opened.cache) == before
+            await opened.shelf.remove(RemoveModel(model=str(cache.snapshot(NEW)), shared=True))
+            assert (Path(folder) / "model.safetensors").is_file()
+
+    run(work())
+
+
+def test_what_came_of_another_download_stays(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with shelf(None, tmp_path) as opened:
+            cache = cached(opened.cache)
+            cache.part("d" * 64).write_bytes(b"begun")
+            cache.blob("e" * 64).write_bytes(b"whole")
+            await opened.models.scan()
+            gone = await opened.shelf.remove(RemoveModel(model="demo", shared=True))
+            assert {one.name for one in cache.blob("x").parent.iterdir()} == {
+                "d" * 64 + ".incomplete",
+                "e" * 64,
+            }
+            await opened.shelf.restore(gone.id)
+            assert cache.blob(SHA).read_bytes() == GGUF
+
+    run(work())
+
+
 def test_it_does_not_come_back_over_what_is_there_now(tmp_path: Path) -> None:
     async def work() -> None:
         async with shelf(None, tmp_path) as opened:
