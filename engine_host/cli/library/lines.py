@@ -109,7 +109,7 @@ def library_lines(page: LibraryPage) -> list[str]:
     """Return downloads, the trash and the disk."""
     lines = [f"Downloads go to {page.folder}, where {size(page.free)} are free."]
     if page.offline:
-        lines.append("Offline: HF_HUB_OFFLINE is set, so the hub is not asked.")
+        lines.append("Offline: HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is set, so the hub is not asked.")
     for one in page.downloads:
         lines += ["", *_download(one)]
     now = time.time()

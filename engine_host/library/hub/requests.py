@@ -1,7 +1,7 @@
 """Requests to the hub: its address, its token, redirects, and what its refusals mean.
 
-`HF_ENDPOINT`, `HF_TOKEN` and `HF_HUB_OFFLINE` mean the same as for the hub's own tools; httpx reads the
-variables of proxies.
+`HF_ENDPOINT`, `HF_TOKEN`, `HF_HUB_OFFLINE` and `TRANSFORMERS_OFFLINE` mean the same as for the hub's own
+tools; httpx reads the variables of proxies.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import httpx
 
+from engine_host.core.addresses import is_loopback
 from engine_host.core.errors import HostError
 from engine_host.core.keys.in_header import key_in_header
 from engine_host.core.outside import answers, json_text
@@ -27,6 +28,9 @@ _MOST_REDIRECTS = 5
 _MOST_BYTES = 16 << 20
 _MOST_VALUES = 500_000
 _TRUE = {"1", "true", "yes", "on"}
+_OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
+# A password may hold what ends a host elsewhere: all until the last sign of it counts.
+_USER = re.compile(r"((?:[a-z][a-z0-9+.-]*:)?//)?.*@", re.IGNORECASE | re.DOTALL)
 
 
 class HubRequests:
@@ -39,18 +43,31 @@ class HubRequests:
 
     @property
     def endpoint(self) -> str:
-        """The base URL of the hub."""
-        return (self._environment.get("HF_ENDPOINT") or ENDPOINT).rstrip("/")
+        """The base URL of the hub, without a user and a password."""
+        return _USER.sub(r"\1", self._environment.get("HF_ENDPOINT") or ENDPOINT, count=1).rstrip("/")
 
     @property
     def offline(self) -> bool:
         """Tell whether somebody wants no request to leave this machine."""
-        return self._environment.get("HF_HUB_OFFLINE", "").strip().lower() in _TRUE
+        return self._offline_by is not None
+
+    @property
+    def _offline_by(self) -> str | None:
+        set_to = ((name, self._environment.get(name, "")) for name in _OFFLINE)
+        return next((name for name, text in set_to if text.strip().lower() in _TRUE), None)
 
     @property
     def has_token(self) -> bool:
         """Tell whether a token is sent along."""
-        return key_in_header(self._environment.get("HF_TOKEN", "")) is not None
+        return self._carries_secrets and key_in_header(self._environment.get("HF_TOKEN", "")) is not None
+
+    @property
+    def _carries_secrets(self) -> bool:
+        try:
+            address = httpx.URL(self.endpoint)
+        except (httpx.InvalidURL, ValueError):
+            return False
+        return address.scheme == "https" or (address.scheme == "http" and is_loopback(address.host))
 
     def check(self, repository: str, revision: str = "main") -> None:
         """Raise HostError(bad_request) for what is no name of a model."""
@@ -72,7 +89,7 @@ class HubRequests:
         if self.offline:
             raise HostError(
                 Reason.OFFLINE,
-                "No request was sent: HF_HUB_OFFLINE is set.",
+                f"No request was sent: {self._offline_by} is set.",
                 cause="Whoever set it wants no request to leave this machine.",
                 fix="Models that are here work as before. To ask the hub, start the engine host without it.",
             )
@@ -97,6 +114,13 @@ class HubRequests:
             ) from error
 
     def _client(self) -> httpx.AsyncClient:
+        if "@" in self._environment.get("HF_ENDPOINT", ""):
+            raise HostError(
+                Reason.DOWNLOAD_FAILED,
+                "HF_ENDPOINT holds a password.",
+                cause="An address is shown and kept, so nothing was asked of the hub.",
+                fix="Set it to the address alone, and HF_TOKEN to the token.",
+            )
         given = self._environment.get("HF_TOKEN", "").strip()
         token = key_in_header(given)
         if given and token is None:
@@ -107,7 +131,7 @@ class HubRequests:
                 fix="Set it as the hub shows it, or unset it.",
             )
         headers = {"User-Agent": "sndr", **answers.UNCOMPRESSED}
-        if token:
+        if token and self._carries_secrets:
             headers["Authorization"] = f"Bearer {token}"
         return httpx.AsyncClient(timeout=_TIMEOUT, headers=headers)
 
@@ -150,7 +174,9 @@ class HubRequests:
                     yield answer, commit
                     return
                 if request.url.scheme == "https" != following.url.scheme:
-                    raise httpx.UnsupportedProtocol(f"it leads to {following.url}, which is not encrypted")
+                    # The rest of such an address is often a signature that opens the file.
+                    there = f"{following.url.scheme}://{following.url.host}"
+                    raise httpx.UnsupportedProtocol(f"it leads to {there}, which is not encrypted")
                 request = following
             finally:
                 await answer.aclose()
