@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from engine_host.client.diagnostics.network_addresses import is_address, without_addresses
-from engine_host.client.diagnostics.secret_rows import without_secrets
+from engine_host.client.diagnostics.secret_rows import SUFFIX, without_secrets
 from engine_host.core.outside.secret_texts import HIDDEN, redacted
 from engine_host.core.visible import visible
 
@@ -169,10 +169,11 @@ _WORDS = frozenset(
 # Of names in a joined spelling the parts that make a secret of it: apiKey, PGPASSWORD, hf-token.
 _SECRET_NAME = re.compile(
     r"(?:^|[^a-z]|api|auth|access|refresh|session|secret|private|bearer|hf|client|account|csrf|id|user|admin|my)"
-    r"(?:keys?|token|secrets?|credentials?|authorization|cookies?|signature|auth)$"
-    r"|pass(?:word|wd|phrase|code)|(?:^|_)pass$|_pwd$|session[-_]?id$|cookie",
+    rf"(?:keys?|token|secrets?|credentials?|authorization|cookies?|signature|auth){SUFFIX}$"
+    rf"|pass(?:word|wd|phrase|code)|(?:(?:^|_)pa(?:ss|t)|_pwd|session[-_]?id){SUFFIX}$|cookie",
     re.IGNORECASE,
 )
+_COUNTED = re.compile(rf"(?:key|token){SUFFIX}$", re.IGNORECASE)
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SECRET_FLAG = re.compile(
     r"--?(?:[a-z0-9]{1,20}[-_]){0,4}"
@@ -386,7 +387,7 @@ class Mask:
 
 def _is_count(name: str, value: Any) -> bool:
     """Return True for a number beside a key or a token: bytes of one, or its place in a vocabulary."""
-    return isinstance(value, int | float) and re.search(r"(?:key|token)$", name, re.IGNORECASE) is not None
+    return isinstance(value, int | float) and _COUNTED.search(name) is not None
 
 
 def is_secret_name(name: str) -> bool:

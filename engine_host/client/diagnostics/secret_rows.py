@@ -40,17 +40,19 @@ def _row(name: str, pattern: str, *examples: str, flags: int = re.IGNORECASE) ->
 
 # Every pattern either takes what it passes or gives up within a fixed number of letters: a report is made of
 # logs, and somebody else decides what stands in them.
+SUFFIX = r"(?:[-_]?(?:\d{1,3}|old|new|prod|dev))?"
+"""The end of a name that tells one secret from another of its kind: API_KEY_2."""
 _STRONG = (
     r"(?:pass(?:word|wd|phrase|code)|secrets?|credentials?|auth[-_]?token|(?:access|refresh|session|bearer)[-_]?token"
     r"|(?:api|access|private|account|secret|subscription|master|signing|encryption|session)[-_ ]?keys?"
-    r"|session[-_]?id|(?<=_)pass|(?<=_)pwd|_auth)"
+    r"|session[-_]?id|(?<=_)pass|(?<=_)pwd|(?<=_)pat|_auth)"
 )
 _WEAK = r"(?:(?<=[A-Za-z0-9_.-])(?:key|token)|(?<![A-Za-z0-9])token)"
 _ANY = r"(?:key|token|secret|pass(?:word|wd|phrase|code)|credentials?)"
 _OPTION = rf"(?:api|auth|access|hf|secret|bearer)?{_ANY}|(?:api)?keys|secrets|passwords|auth"
 _VARIABLE = r"(?<![\w-])(?:--env|-e)[\s=]{1,3}"
 _OF_ENGINES = r"(?:VLLM|CUDA|PYTORCH|TORCH|TRITON|NCCL|GGML|LLAMA|OMP|MKL|HIP|ROCR)_"
-_BEFORE_VALUE = r"\\{0,7}[\"']?\s{0,8}(?:[:=]|:=|=>)\s{0,8}"
+_BEFORE_VALUE = rf"{SUFFIX}\\{{0,7}}[\"']?\s{{0,8}}(?:[:=]|:=|=>)\s{{0,8}}"
 _QUOTED = r"(?:\\{1,7}[\"'][^\"'\\\n]{1,4000}+|\"(?:[^\"\\\n]|\\.){1,4000}+\"?|'(?:[^'\\\n]|\\.){1,4000}+'?)"
 _BARE = r"[^\s\"',;&<>)}\]\\]"
 _REST = r"[^\n]{1,4000}+"
@@ -78,19 +80,22 @@ ROWS = (
     ),
     _row(
         "a line of a file of variables",
-        rf"^([ \t]{{0,40}}(?:export\s|set\s|env\s|-\s)?[A-Za-z0-9_.-]{{0,80}}?{_STRONG}[ \t]{{0,8}}[:=]"
-        rf"[ \t]{{0,8}})(?![\"'\[{{(\s]){_REST}",
+        rf"^([ \t]{{0,40}}(?:export\s|set\s|env\s|-\s)?[A-Za-z0-9_.-]{{0,80}}?{_STRONG}{SUFFIX}[ \t]{{0,8}}"
+        rf"[:=][ \t]{{0,8}})(?![\"'\[{{(\s]){_REST}",
         f"password: correct horse {PLANTED}",
         f"export DB_PASSWORD=a b {PLANTED}",
         f"  - MYSQL_PASS={PLANTED}",
+        f"API_KEY_OLD: {PLANTED}",
+        f"GITHUB_PAT={PLANTED}",
         flags=re.IGNORECASE | re.MULTILINE,
     ),
     _row(
         "several in brackets",
-        rf"({_ANY}s?\\{{0,7}}[\"']?\s?[:=]\s?)[\[(](?=\s?\\{{0,7}}[\"'])[^\])\n]{{4,4000}}+[\])]?",
+        rf"({_ANY}s?{SUFFIX}\\{{0,7}}[\"']?\s?[:=]\s?)[\[(](?=\s?\\{{0,7}}[\"'])[^\])\n]{{4,4000}}+[\])]?",
         f"non-default args: {{'api_key': ['{PLANTED}', '{PLANTED}'], 'port': 1}}",
         f"'api_keys': ('{PLANTED}',)",
         f"tokens=['{PLANTED}'",
+        f"api_key_2=['{PLANTED}']",
     ),
     _row(
         "a quoted value",
@@ -105,6 +110,8 @@ ROWS = (
         f"accessToken: '{PLANTED}'",
         f'"password": "an \\" in it {PLANTED}"',
         f"'my-hf-token': b'{PLANTED}'",
+        f'{{"api_key_2": "{PLANTED}"}}',
+        f"'github_pat': '{PLANTED}'",
     ),
     _row(
         "a bare value",
@@ -115,6 +122,7 @@ ROWS = (
         f"AccountKey={PLANTED};EndpointSuffix=x",
         f"PGPASSWORD={PLANTED} psql",
         f"DB_PASSWORD=${PLANTED}",
+        f"with API_KEY_2={PLANTED} and GITHUB_PAT_PROD={PLANTED}",
     ),
     _row(
         "a bare value of a key or token",
@@ -127,6 +135,7 @@ ROWS = (
         f"MY_KEY={PLANTED}",
         f"deploy-key: {PLANTED}",
         f"OPENAI_KEY: {PLANTED}",
+        f"HF_TOKEN_DEV={PLANTED}",
     ),
     _row(
         "a bare key",
@@ -169,10 +178,11 @@ ROWS = (
     ),
     _row(
         "a value in an address",
-        r"([?&;#](?:[\w.-]{0,40}(?:key|token|secret|password|passwd|credential|signature)|sig|auth|code|session|sid|jwt"
-        r"|ticket|hmac|pwd|pass)=)[^&\s\"'#]+",
+        rf"([?&;#](?:[\w.-]{{0,40}}(?:key|token|secret|password|passwd|credential|signature){SUFFIX}|sig|auth|code"
+        r"|session|sid|jwt|ticket|hmac|pwd|pass)=)[^&\s\"'#]+",
         f"GET /v1/models?key={PLANTED}&x=1",
         f"/x?a=1&token={PLANTED}",
+        f"/x?api_key_2={PLANTED}",
         f"https://example.org/x?X-Amz-Credential={PLANTED}&X-Amz-Signature={PLANTED}",
         f"?sv=2024&sig={PLANTED}",
         f"#access_token={PLANTED}",
@@ -223,6 +233,7 @@ _SIGNS = (
         "auth",
         "cookie",
         "pwd",
+        "_pat",
         "session",
         "://",
         "bearer",
@@ -244,7 +255,7 @@ _SIGNS = (
     ),
     *("sig=", "code=", "sid=", "jwt=", "ticket=", "hmac="),
 )
-_COUNTED = re.compile(r"per token|tokens(?! ?[=:\"'\\])|tokeniz")
+_COUNTED = re.compile(r"per token|tokens(?! ?[=:\"'\\])|tokeniz|_pat(?=[chit])")
 
 
 def without_secrets(text: str) -> str:
@@ -273,6 +284,6 @@ def _through_rows(text: str) -> str:
 
 
 def _has_sign(line: str) -> bool:
-    # Engines count tokens in every other line.
+    # Engines count tokens and name paths in every other line.
     small = _COUNTED.sub("", line.lower())
     return any(sign in small for sign in _SIGNS)

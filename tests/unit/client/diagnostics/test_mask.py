@@ -247,6 +247,12 @@ def test_of_variables_that_are_known_no_value_is_told() -> None:
         {"argv": ["--password", SECRET]},
         {"argv": ["--apikey", SECRET]},
         {"argv": ["--api-keys", SECRET]},
+        {"API_KEY_2": SECRET},
+        {"api_key_old": SECRET},
+        {"apiKey2": SECRET},
+        {"HF_TOKEN_PROD": SECRET},
+        {"GITHUB_PAT": SECRET},
+        {"pat-2": SECRET},
     ],
 )
 def test_values_are_hidden_in_every_spelling_of_their_names(value: dict[str, object]) -> None:
@@ -254,6 +260,15 @@ def test_values_are_hidden_in_every_spelling_of_their_names(value: dict[str, obj
     assert HIDDEN in shown
     assert SECRET not in shown
     assert "4711" not in shown
+
+
+def test_names_that_are_like_those_of_secrets_tell_their_values() -> None:
+    told = {"max_tokens_2": "many", "path": "x", "model_path_2": "x", "compat": "yes", "kv_key_2": 17}
+    assert mask().value(told) == told
+    text = (
+        'max_tokens_2: 4096, path=models, {"compat_2": "yes"}, model_path=models, kv_token_2: 17, PATH_OLD=x'
+    )
+    assert mask().text(text) == text
 
 
 PIECES = (
