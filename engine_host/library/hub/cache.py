@@ -78,6 +78,28 @@ class RepositoryCache:
         # main branch alone would pass over it.
         atomic_file.write(self.folder / "refs" / revision, commit, 0o644)
 
+    def discard(self, blob: str) -> None:
+        """Remove a content, whole or not, but for one that a snapshot leads to or another program brings.
+
+        Raises OSError. What is no name of a content is nobody's to remove.
+        """
+        places = (self.part(blob), self.blob(blob))
+        if not _BLOB.fullmatch(blob) or not any(map(os.path.lexists, places)):
+            return
+        with self.held(blob) as ours:
+            if ours and blob not in self._linked():
+                for place in places:
+                    place.unlink(missing_ok=True)
+
+    def _linked(self) -> set[str]:
+        """Return the names of the contents that snapshots lead to. Raises OSError."""
+        snapshots, found = self.folder / "snapshots", set()
+        if snapshots.exists():
+            for parent, _folders, names in os.walk(snapshots, onerror=_raise):
+                links = (Path(parent, name) for name in names)
+                found |= {Path(os.readlink(one)).name for one in links if one.is_symlink()}
+        return found
+
     @contextlib.contextmanager
     def held(self, blob: str) -> Iterator[bool]:
         """Keep every other program from a content meanwhile; False where one has it already."""
@@ -97,6 +119,10 @@ class RepositoryCache:
             yield True
         finally:
             os.close(handle)
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def hash_in_name(path: Path) -> str | None:

@@ -101,7 +101,7 @@ class UnfinishedDownloads:
         return tuple(map(self._shown, self._begun()))
 
     def discard(self, name: str) -> None:
-        """Forget a download and remove its parts. Raises HostError: not_found, conflict, not_writable."""
+        """Forget a download and remove what came. Raises HostError: not_found, conflict, not_writable."""
         begun = self._find(name)
         if begun is None:
             raise HostError(Reason.NOT_FOUND, f"There is no unfinished download {name!r}.")
@@ -116,7 +116,7 @@ class UnfinishedDownloads:
         cache = RepositoryCache(Path(begun.root), begun.asked.repository)
         try:
             for blob in begun.blobs.keys() - wanted:
-                cache.part(blob).unlink(missing_ok=True)
+                cache.discard(blob)
         except OSError as error:
             raise HostError(
                 Reason.NOT_WRITABLE, f"{cache.folder} cannot be written: {error.strerror}."

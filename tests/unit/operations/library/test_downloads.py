@@ -10,7 +10,12 @@ from pathlib import Path
 import pytest
 
 from engine_host.core.errors import HostError
+from engine_host.core.store import Store
+from engine_host.library.hub.cache import RepositoryCache
 from engine_host.library.hub.fetching import Patience
+from engine_host.library.hub.listing import HubFile
+from engine_host.operations.library.downloads import command_of
+from engine_host.operations.library.unfinished import UnfinishedDownloads
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import JobState
 from engine_host.protocol.library import DownloadedModel, DownloadModel, HubFilesQuery, HubQuery
@@ -137,6 +142,35 @@ def test_a_download_is_given_up_with_what_came_of_it(hub: HubServer, tmp_path: P
                 await opened.shelf.discard(one.id)
 
     run(work())
+
+
+def test_giving_up_takes_whole_contents_that_nothing_leads_to(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    cache = RepositoryCache(tmp_path / "cache", NAME)
+    linked, whole, begun, held, wanted = (sign * 64 for sign in "abcde")
+    cache.blob(linked).parent.mkdir(parents=True)
+    for blob in (linked, whole, held, wanted):
+        cache.blob(blob).write_bytes(b"x")
+    cache.part(begun).write_bytes(b"x")
+    cache.publish(COMMIT, "main", {"sub/model.gguf": linked})
+    hostile = os.path.relpath(precious, cache.blob("x").parent)
+    store = Store(tmp_path / "store.sqlite")
+    unfinished = UnfinishedDownloads(store, command_of)
+
+    def begin(choice: str, *blobs: str) -> str:
+        files = [HubFile(f"{number}", 1, blob, None) for number, blob in enumerate(blobs)]
+        asked = ASKED.model_copy(update={"choice": choice, "revision": COMMIT})
+        return unfinished.begin(asked, choice, files, tmp_path / "cache", None)
+
+    name = begin("one", linked, whole, begun, held, wanted, hostile)
+    begin("two", wanted)
+    with cache.held(held) as ours:
+        assert ours
+        unfinished.discard(name)
+    store.close()
+    assert {one.name for one in cache.blob("x").parent.iterdir()} == {linked, held, wanted}
+    assert precious.read_text() == "mine"
 
 
 def test_a_damaged_file_is_never_listed(hub: HubServer, tmp_path: Path) -> None:
