@@ -93,7 +93,8 @@ class RepositoryCache:
 
     def _linked(self) -> set[str]:
         """Return the names of the contents that snapshots lead to. Raises OSError."""
-        snapshots, found = self.folder / "snapshots", set()
+        snapshots = self.folder / "snapshots"
+        found: set[str] = set()
         if snapshots.exists():
             for parent, _folders, names in os.walk(snapshots, onerror=_raise):
                 links = (Path(parent, name) for name in names)

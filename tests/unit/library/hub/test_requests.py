@@ -11,7 +11,8 @@ from tests.unit.asynchronous import run
 
 async def sent_with(environment: dict[str, str]) -> str | None:
     async with HubRequests(environment).asking("nothing was read") as client:
-        return client.headers.get("Authorization")
+        token: str | None = client.headers.get("Authorization")
+        return token
 
 
 def refused(environment: dict[str, str]) -> HostError:
