@@ -22,7 +22,7 @@ from tests.unit.asynchronous import run, until
 from tests.unit.library.hub.hub_server import COMMIT, HubServer, Served, git_id, hub_server
 
 NAME = "org/name"
-CONTENT = os.urandom(300_000)
+CONTENT = os.urandom(299_999) + b"."
 SHA = hashlib.sha256(CONTENT).hexdigest()
 
 
