@@ -45,5 +45,4 @@ note "the llama.cpp engine (compiled once a machine)"
 
 note "hostile input, and tests with hosts, engines and the window on a display"
 # A file stays with one worker, so that the engine its tests share is started once; the longest files come first.
-# They wait for processes more than they compute: one worker more than there are processors.
-"${tests[@]}" -n "$(($(nproc) + 1))" --dist loadfile --no-loadscope-reorder --durations 20 tests/hostile tests/integration engine_host/overlay/patches tests/e2e "$@"
+"${tests[@]}" --dist loadfile --no-loadscope-reorder --durations 20 tests/hostile tests/integration engine_host/overlay/patches tests/e2e "$@"

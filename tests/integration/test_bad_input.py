@@ -47,7 +47,8 @@ def test_unknown_model_name() -> None:
 
 def test_a_detached_start_that_fails_leaves_no_host(home: Path) -> None:
     ended = sndr("run", str(home / "nothing.gguf"), "--detach", "--json")
-    assert_clear(ended, 4, "model_file_missing", "has ended again")
+    assert_clear(ended, 4, "model_file_missing", "nothing.gguf")
+    assert "has ended again" in ended.problem()["evidence"]["note"]
     assert until(lambda: sndr("status").code == 3)
 
 

@@ -15,7 +15,7 @@ MNT_DETACH = 2
 
 @dataclass(frozen=True)
 class SmallDisk:
-    """A folder on a disk of 256 KiB; `real` is False where only the size of files could be limited."""
+    """A folder on a disk of 4 MiB; `real` is False where only the size of files could be limited."""
 
     folder: Path
     real: bool
@@ -47,9 +47,7 @@ def small_disk(folder: Path) -> Iterator[SmallDisk]:
     folder.mkdir(parents=True)
     library = ctypes.CDLL(None)
     path = os.fsencode(folder)
-    mounted = (
-        sys.platform == "linux" and library.mount(b"tmpfs", path, b"tmpfs", 0, b"size=256k,mode=700") == 0
-    )
+    mounted = sys.platform == "linux" and library.mount(b"tmpfs", path, b"tmpfs", 0, b"size=4m,mode=700") == 0
     try:
         yield SmallDisk(folder, mounted)
     finally:

@@ -1,6 +1,7 @@
 """The log of an engine: written by a process of its own, bounded, and whole whoever of the others dies."""
 
 import asyncio
+import contextlib
 import itertools
 import os
 import signal
@@ -57,7 +58,13 @@ class Talker:
 
     async def written(self, text: str) -> None:
         """Wait until the log ends with a line."""
-        await until(lambda: self.log.exists() and self.log.read_text().endswith(f"{text}\n"))
+        await until(lambda: self._text().endswith(f"{text}\n"))
+
+    def _text(self) -> str:
+        # Between two files of the log there is none.
+        with contextlib.suppress(FileNotFoundError):
+            return self.log.read_text()
+        return ""
 
     def again(self) -> EngineProcess:
         """The same process as the next host finds it."""
