@@ -8,57 +8,90 @@ import click
 from click.shell_completion import shell_complete
 
 from engine_host import __version__
-from engine_host.cli.autopsy.commands import autopsy
-from engine_host.cli.bench.doctor import doctor
-from engine_host.cli.bench.endpoint import endpoint
-from engine_host.cli.bench.kernels import bench
-from engine_host.cli.bench.lab import lab_compare, lab_list, lab_remove, lab_report, lab_run
-from engine_host.cli.bench.prove import prove
-from engine_host.cli.bench.quality import quality
-from engine_host.cli.bench.verify import lab_verify
-from engine_host.cli.chat import chat
-from engine_host.cli.connect import connect
-from engine_host.cli.diagnostics.commands import diagnostics
-from engine_host.cli.engine import engine, jobs
-from engine_host.cli.fit import fit
-from engine_host.cli.keys import keys
-from engine_host.cli.launch import launch
-from engine_host.cli.library.commands import models
-from engine_host.cli.on_demand.commands import on_demand
 from engine_host.cli.output import MEANINGS, Exit, Output, command
-from engine_host.cli.patches import patches
-from engine_host.cli.presets.commands import presets
-from engine_host.cli.presets.edit import set_values, vary
-from engine_host.cli.presets.verdicts import verdicts
-from engine_host.cli.presets.verify import verify
-from engine_host.cli.remote.commands import host
-from engine_host.cli.remote.install import install, uninstall, update
-from engine_host.cli.remote.logs import host_logs
-from engine_host.cli.remote.pin import engine_pin, host_pin
-from engine_host.cli.remote.power import gpu, host_power
-from engine_host.cli.remote.services import container, services, unit
-from engine_host.cli.remote.sheet import profile, sheet
-from engine_host.cli.remote.staging import promote, rollback, stage
-from engine_host.cli.remote.transfers import fetch, send
-from engine_host.cli.remote.watch import watch
-from engine_host.cli.render import render
-from engine_host.cli.requests.commands import requests
-from engine_host.cli.routes.commands import routes
-from engine_host.cli.run import run, stop
-from engine_host.cli.serve import quit_host, serve
-from engine_host.cli.settings import settings
-from engine_host.cli.start.repeat import restart
-from engine_host.cli.start.window import open_window
-from engine_host.cli.status import events, logs, status
 from engine_host.cli.text.chosen_host import choose_host
+from engine_host.cli.text.loaded_on_use import LoadedOnUse
 from engine_host.cli.text.whole_help import WholeHelp
-from engine_host.cli.top.alerts import alerts
-from engine_host.cli.top.commands import top
 from engine_host.protocol.base import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from engine_host.protocol.errors import Fix, Problem, Reason
 
 _CODES = "\n".join(f"  {code.value:>3}  {meaning}" for code, meaning in MEANINGS.items())
 
+
+_COMMANDS: dict[str, tuple[str, ...]] = {
+    "serve": ("serve:serve",),
+    "status": ("status:status",),
+    "open": ("start.window:open_window",),
+    "top": ("top.commands:top",),
+    "alerts": ("top.alerts:alerts",),
+    "doctor": ("bench.doctor:doctor",),
+    "diagnostics": ("diagnostics.commands:diagnostics",),
+    "autopsy": ("autopsy.commands:autopsy",),
+    "run": ("run:run",),
+    "launch": ("launch:launch",),
+    "stop": ("run:stop",),
+    "restart": ("start.repeat:restart",),
+    "on-demand": ("on_demand.commands:on_demand",),
+    "chat": ("chat:chat",),
+    "models": ("library.commands:models",),
+    "fit": ("fit:fit",),
+    "render": ("render:render",),
+    "engine": (
+        "engine:engine",
+        "remote.pin:engine_pin",
+    ),
+    "patches": ("patches:patches",),
+    "presets": (
+        "presets.commands:presets",
+        "presets.edit:vary",
+        "presets.edit:set_values",
+        "presets.verdicts:verdicts",
+        "presets.verify:verify",
+    ),
+    "bench": (
+        "bench.kernels:bench",
+        "bench.quality:quality",
+        "bench.endpoint:endpoint",
+        "bench.lab:lab_run",
+        "bench.lab:lab_list",
+        "bench.lab:lab_report",
+        "bench.lab:lab_compare",
+        "bench.verify:lab_verify",
+        "bench.lab:lab_remove",
+    ),
+    "prove": ("bench.prove:prove",),
+    "jobs": ("engine:jobs",),
+    "events": ("status:events",),
+    "logs": ("status:logs",),
+    "settings": ("settings:settings",),
+    "keys": ("keys:keys",),
+    "routes": ("routes.commands:routes",),
+    "host": (
+        "remote.commands:host",
+        "remote.sheet:sheet",
+        "remote.sheet:profile",
+        "remote.watch:watch",
+        "remote.install:install",
+        "remote.install:update",
+        "remote.install:uninstall",
+        "remote.transfers:send",
+        "remote.transfers:fetch",
+        "remote.services:unit",
+        "remote.services:container",
+        "remote.logs:host_logs",
+        "remote.power:host_power",
+        "remote.staging:stage",
+        "remote.staging:promote",
+        "remote.staging:rollback",
+        "remote.pin:host_pin",
+    ),
+    "services": ("remote.services:services",),
+    "gpu": ("remote.power:gpu",),
+    "connect": ("connect:connect",),
+    "requests": ("requests.commands:requests",),
+    "quit": ("serve:quit_host",),
+}
+"""Each command: where below this package it lies, and where those lie that are added to it."""
 
 _HERE = {
     "connect": "it sets the editors of this machine. A route leads its endpoint there.",
@@ -76,6 +109,7 @@ _PROTOCOL = f"{PROTOCOL_MAJOR}.{PROTOCOL_MINOR}"
 
 @click.group(
     cls=WholeHelp,
+    commands=LoadedOnUse("engine_host.cli", _COMMANDS),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog=f"\b\nExit codes:\n{_CODES}\n\n\b\nEach command takes --json and --help.",
 )
@@ -108,72 +142,7 @@ def version(out: Output) -> Exit | None:
     return None
 
 
-for _command in (
-    serve,
-    status,
-    open_window,
-    top,
-    alerts,
-    doctor,
-    diagnostics,
-    autopsy,
-    run,
-    launch,
-    stop,
-    restart,
-    on_demand,
-    chat,
-    models,
-    fit,
-    render,
-    engine,
-    patches,
-    presets,
-    bench,
-    prove,
-    jobs,
-    events,
-    logs,
-    settings,
-    keys,
-    routes,
-    host,
-    services,
-    gpu,
-    connect,
-    requests,
-    quit_host,
-    version,
-):
-    root.add_command(_command)
-for _command in (vary, set_values, verdicts, verify):
-    presets.add_command(_command)
-
-
-host.add_command(sheet)
-host.add_command(profile)
-host.add_command(watch)
-for _command in (
-    install,
-    update,
-    uninstall,
-    send,
-    fetch,
-    unit,
-    container,
-    host_logs,
-    host_power,
-    stage,
-    promote,
-    rollback,
-):
-    host.add_command(_command)
-host.add_command(host_pin)
-engine.add_command(engine_pin)
-bench.add_command(quality)
-bench.add_command(endpoint)
-for _command in (lab_run, lab_list, lab_report, lab_compare, lab_verify, lab_remove):
-    bench.add_command(_command)
+root.add_command(version)
 
 
 def carry_out(words: Sequence[str]) -> int:
