@@ -23,6 +23,7 @@ _COMMANDS: dict[str, tuple[str, ...]] = {
     "status": ("status:status",),
     "open": ("start.window:open_window",),
     "top": ("top.commands:top",),
+    "telemetry": ("telemetry.commands:telemetry",),
     "alerts": ("top.alerts:alerts",),
     "doctor": ("bench.doctor:doctor",),
     "diagnostics": ("diagnostics.commands:diagnostics",),

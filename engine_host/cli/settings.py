@@ -96,31 +96,12 @@ def _read() -> SettingPage:
 
 
 def _change(out: Output, name: str, value: Any) -> Exit | None:
-    folders = Folders.resolve()
-    before = _written(folders.settings)
-    try:
-        with connected(folders) as client:
-            page = client.call(ops.CHANGE_SETTINGS, SettingsChange(values={name: value}))
-    except HostError as error:
-        if not may_do_without(error):
-            raise
-        # Not loaded first: a file that holds a wrong value is what somebody may want to mend.
-        from engine_host.operations.setting_checks import (  # Reads the patches' catalogue.
-            check_endpoint,
-            check_tls,
-            doubts,
-        )
-
-        file = SettingsFile(folders.settings)
-        check_endpoint({name: value}, file.current.endpoint.host, None)
-        if name.startswith("endpoint.tls_"):
-            file.load()
-            check_tls({name: value}, file.current.endpoint)
-        file.change({name: value})
-        page = _page(file, doubts({name: value}, folders.config / "patches", file.current.endpoint))
+    file = Folders.resolve().settings
+    before = _written(file)
+    page = put_setting(name, value)
     now = next((entry for entry in page.settings if entry.name == name), None)
     if now is None:
-        if _written(folders.settings) == before:
+        if _written(file) == before:
             raise _unknown(name, page)
         # What the file held and nothing knows; the error about it advises to take it out so.
         out.result(page, f"{name} is out of {page.file}.")
@@ -129,6 +110,33 @@ def _change(out: Output, name: str, value: Any) -> Exit | None:
     for warning in page.warnings:
         out.note(f"{warning.severity.value}: {warning.message}")
     return None
+
+
+def put_setting(name: str, value: Any) -> SettingPage:
+    """Set a setting, in the file where no host runs; None forgets it. Raises what the host raises."""
+    folders = Folders.resolve()
+    try:
+        with connected(folders) as client:
+            return client.call(ops.CHANGE_SETTINGS, SettingsChange(values={name: value}))
+    except HostError as error:
+        if not may_do_without(error):
+            raise
+    # Not loaded first: a file that holds a wrong value is what somebody may want to mend.
+    from engine_host.operations.setting_checks import (  # Reads the patches' catalogue.
+        check_endpoint,
+        check_tls,
+        check_trace,
+        doubts,
+    )
+
+    file = SettingsFile(folders.settings)
+    check_endpoint({name: value}, file.current.endpoint.host, None)
+    if name.startswith("endpoint.tls_"):
+        file.load()
+        check_tls({name: value}, file.current.endpoint)
+    check_trace({name: value})
+    file.change({name: value})
+    return _page(file, doubts({name: value}, folders.config / "patches", file.current.endpoint))
 
 
 def _written(file: Path) -> bytes:

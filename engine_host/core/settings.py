@@ -83,6 +83,7 @@ class HostSettings(_Group):
 
     outlive_window: bool = False
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    gpu_trace: str | None = Field(None, min_length=1, max_length=4096)
 
 
 class Settings(_Group):

@@ -96,6 +96,7 @@ from engine_host.remote.hosts import RemoteHosts
 from engine_host.telemetry.gpus import Gpus
 from engine_host.telemetry.history import History
 from engine_host.telemetry.machine import MachineMonitor, free_memory
+from engine_host.telemetry.playback import TracePlayer
 from engine_host.telemetry.sample_store import open_samples
 from engine_host.telemetry.sampler import Sampler
 
@@ -190,7 +191,7 @@ class Host:
             load_wait=lambda: self._settings.current.endpoint.load_wait,
             others=others,
         )
-        self._machine, self._gpus = MachineMonitor(), Gpus()
+        self._machine, self._gpus, played = MachineMonitor(), Gpus(), TracePlayer(self._settings)
         machine = MachineSource(
             self._machine, self._gpus, self.engines.alive, lambda: self.endpoint.findings, self._folders.cache
         )
@@ -198,7 +199,8 @@ class Host:
         self.installations = VllmInstallations(installed, lambda: bool(self._gpus.read().gpus))
         self._history = History(open_samples(self._folders.samples))
         alerts = self._alerts = AlertOperations(self._events, self._store, self._settings, self._folders)
-        self._sampler = Sampler(self._machine, self._gpus, self._history, alerts.publish, self._readings)
+        measured = (self._machine, self._gpus, self._history, alerts.publish, self._readings)
+        self._sampler = Sampler(*measured, player=played)
         catalogue = PresetOperations(
             presets,
             self._folders.config / "presets",
@@ -291,13 +293,8 @@ class Host:
                 self.remote, self._events, self._jobs, self._folders, os.environ, self.models, deploy
             ),
             HostOperations(
-                self._folders,
-                self._events,
-                self._machine,
-                self._gpus,
-                self.endpoint.describe,
-                self.lifetime,
-                self._quit,
+                *(self._folders, self._events, self._machine, self._gpus, lambda: played.shown),
+                *(self.endpoint.describe, self.lifetime, self._quit),
             ),
             KeyOperations(
                 key_file, self._keys, self._events, lambda: self.endpoint.describe().reach is Reach.NETWORK

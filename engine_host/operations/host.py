@@ -14,7 +14,7 @@ from engine_host.core.paths import Folders
 from engine_host.operations.performs import performs
 from engine_host.protocol.base import PROTOCOL_MAJOR, PROTOCOL_MINOR, Seconds, Version
 from engine_host.protocol.events import HostStateEvent
-from engine_host.protocol.host import Endpoint, HostInfo, HostStay
+from engine_host.protocol.host import Endpoint, HostInfo, HostStay, Playback
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.operations.definition import Done
 from engine_host.telemetry.gpus import Gpus
@@ -46,6 +46,7 @@ class HostOperations:
         events: EventLog,
         machine: MachineMonitor,
         gpus: Gpus,
+        playback: Callable[[], Playback | None],
         endpoint: Callable[[], Endpoint],
         lifetime: Lifetime,
         quit_host: Callable[[], None],
@@ -54,6 +55,7 @@ class HostOperations:
         self._events = events
         self._machine = machine
         self._gpus = gpus
+        self._playback = playback
         self._endpoint = endpoint
         self._lifetime = lifetime
         self._quit = quit_host
@@ -99,6 +101,7 @@ class HostOperations:
             endpoint=self._endpoint(),
             ends_with_window=lifetime.ends_with_window,
             owner=lifetime.owner if lifetime.ends_with_window else "",
+            playback=self._playback(),
         )
 
     @performs(ops.QUIT_HOST)

@@ -8,6 +8,7 @@ from typing import Any
 from engine_host.core.addresses import check_own
 from engine_host.core.errors import HostError
 from engine_host.core.findings.table import finding
+from engine_host.core.gpu_trace.format import check
 from engine_host.core.outside import files
 from engine_host.core.settings import EndpointSettings
 from engine_host.gateway.access.tls import tls_context
@@ -61,6 +62,13 @@ def check_tls(values: Mapping[str, Any], now: EndpointSettings) -> None:
         problem = error.problem
         message = f"{problem.message} Nothing was changed."
         raise HostError.from_problem(problem.model_copy(update={"message": message})) from error
+
+
+def check_trace(values: Mapping[str, Any]) -> None:
+    """Refuse a file that is no recorded trace; reads all of it. Raises HostError(setting_invalid)."""
+    given = values.get("host.gpu_trace")
+    if isinstance(given, str) and given:
+        check(files.expanded(given))
 
 
 def doubts(

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from engine_host.core.event_log import EventLog
 from engine_host.core.settings import SettingsFile
 from engine_host.operations.performs import performs
-from engine_host.operations.setting_checks import check_endpoint, check_tls, doubts
+from engine_host.operations.setting_checks import check_endpoint, check_tls, check_trace, doubts
 from engine_host.protocol.host import Endpoint
 from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.operations import table as ops
@@ -46,6 +46,8 @@ class SettingOperations:
             await asyncio.to_thread(check_endpoint, asked.values, now.host, now.port)
         if {"endpoint.tls_certificate", "endpoint.tls_key"} & set(asked.values):
             await asyncio.to_thread(check_tls, asked.values, self._settings.current.endpoint)
+        if "host.gpu_trace" in asked.values:
+            await asyncio.to_thread(check_trace, asked.values)
         changed = self._settings.change(asked.values)
         if changed:
             await self._changed(changed)

@@ -5,6 +5,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from engine_host.protocol.base import Command, Seconds, Wire
+from engine_host.protocol.errors import Problem
 
 
 class GpuHolder(Wire):
@@ -78,6 +79,24 @@ class Gpu(Wire):
     holders: tuple[GpuHolder, ...] = ()
 
 
+RECORDED = "recorded, not this machine"
+"""The words that stand wherever figures of a recorded trace are shown."""
+
+
+class Playback(Wire):
+    """A recorded trace that is played: GPUs of another time or machine, never those of `HostInfo.gpus`.
+
+    Their series are `recorded.gpu.N.…`. `problem` says why the file is not played.
+    """
+
+    file: str
+    recorded_at: Seconds | None = None
+    driver: str | None = None
+    second: float = Field(0.0, description="of the trace, where it is now")
+    gpus: tuple[Gpu, ...] = ()
+    problem: Problem | None = None
+
+
 class GpuAbsence(StrEnum):
     """The reason for which no GPU is listed."""
 
@@ -138,6 +157,7 @@ class HostInfo(Wire):
     endpoint: Endpoint
     ends_with_window: bool
     owner: str = ""
+    playback: Playback | None = None
 
 
 class HostStay(Command):

@@ -7,6 +7,9 @@ from pydantic import BeforeValidator, Field, PlainSerializer
 
 from engine_host.protocol.base import Query, Seconds, Wire
 
+RECORDED_PREFIX = "recorded."
+"""Before the names of series that a recorded trace plays: nothing takes them for this machine's."""
+
 
 class Sample(Wire):
     """One reading of many series at one time; a series that was not measured is absent."""

@@ -10,11 +10,12 @@ from engine_host.core.errors import HostError
 from engine_host.protocol.engines import Readings, Request, RequestState
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import EventBase, TelemetryEvent
-from engine_host.protocol.host import SLOWED_BY
-from engine_host.protocol.telemetry import Sample
+from engine_host.protocol.host import SLOWED_BY, Gpu
+from engine_host.protocol.telemetry import RECORDED_PREFIX, Sample
 from engine_host.telemetry.gpus import GpuReading, Gpus
 from engine_host.telemetry.history import History
 from engine_host.telemetry.machine import MachineMonitor, MachineReading
+from engine_host.telemetry.playback import TracePlayer
 
 _log = logging.getLogger(__name__)
 
@@ -42,7 +43,9 @@ class Sampler:
         interval: float = 1.0,
         busy_interval: float = 0.5,
         clock: Callable[[], float] = time.time,
+        player: TracePlayer | None = None,
     ) -> None:
+        self._player = player
         self._machine = machine
         self._gpus = gpus
         self._history = history
@@ -85,13 +88,18 @@ class Sampler:
         await self._save()
         # It waits for whoever reads them now.
         await asyncio.to_thread(self._gpus.close)
+        if self._player is not None:
+            await asyncio.to_thread(self._player.close)
 
     async def sample(self) -> Sample:
         """Take one sample now: remembered, published, returned."""
         # A driver in trouble can hold a call for seconds; the event loop must not wait for it.
-        machine, gpus = await asyncio.to_thread(self._read)
+        machine, gpus, recorded = await asyncio.to_thread(self._read)
         at = self._clock()
-        values = {**machine_values(machine), **gpu_values(gpus)}
+        values = {**machine_values(machine), **gpu_values(gpus.gpus)}
+        if recorded:
+            played = gpu_values(recorded)
+            values |= {RECORDED_PREFIX + name: value for name, value in played.items()}
         known = self._engine_readings()
         received, self._received = self._received, {}
         self._sampled = {engine: at for engine, at in self._sampled.items() if engine in known}
@@ -125,8 +133,8 @@ class Sampler:
             )
         return newest
 
-    def _read(self) -> tuple[MachineReading, GpuReading]:
-        return self._machine.read(), self._gpus.read()
+    def _read(self) -> tuple[MachineReading, GpuReading, tuple[Gpu, ...]]:
+        return self._machine.read(), self._gpus.read(), self._player.read() if self._player else ()
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -173,10 +181,10 @@ def machine_values(reading: MachineReading) -> dict[str, float]:
     )
 
 
-def gpu_values(reading: GpuReading) -> dict[str, float]:
+def gpu_values(gpus: Sequence[Gpu]) -> dict[str, float]:
     """The GPUs' series; empty without one."""
     values: dict[str, float] = {}
-    for gpu in reading.gpus:
+    for gpu in gpus:
         name = f"gpu.{gpu.index}."
         values |= _present(
             {

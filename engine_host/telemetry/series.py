@@ -3,6 +3,9 @@
 import re
 from dataclasses import dataclass, replace
 
+from engine_host.protocol.host import RECORDED
+from engine_host.protocol.telemetry import RECORDED_PREFIX
+
 
 @dataclass(frozen=True)
 class SeriesKind:
@@ -31,7 +34,7 @@ _METRICS = "the engine's /metrics"
 _WAITS = "the engine's /metrics, else the endpoint's clock"
 _PROMPTS = "the engine's own timing of prompts (/metrics)"
 
-KINDS = (
+_MEASURED = (
     _kind("ram.used", "bytes", "RAM used", _PSUTIL),
     _kind("ram.total", "bytes", "RAM", _PSUTIL),
     _kind("cpu.share", "share", "CPU", _PSUTIL, peaks=False),
@@ -67,6 +70,17 @@ KINDS = (
     _kind("engine.ID.ttft", "seconds", "Time to first token", _WAITS, peaks=False),
     _kind("engine.ID.itl", "seconds", "Between tokens (ITL)", _WAITS, peaks=False),
     _kind("engine.ID.queued", "seconds", "Time in the engine's queue", _METRICS, peaks=False),
+)
+KINDS = _MEASURED + tuple(
+    SeriesKind(
+        re.compile(re.escape(RECORDED_PREFIX) + kind.pattern.pattern),
+        kind.unit,
+        f"{kind.title}, recorded",
+        f"{RECORDED}; there: {_NVML}",
+        kind.peaks,
+    )
+    for kind in _MEASURED
+    if kind.source is _NVML
 )
 
 

@@ -1,5 +1,6 @@
 """GPUs, engines and requests of one moment as a screen of text."""
 
+import time
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
@@ -10,7 +11,7 @@ from engine_host.cli.output import size
 from engine_host.cli.top.reading import Reading
 from engine_host.core.visible import visible
 from engine_host.protocol.engines import Engine, Readings, Request
-from engine_host.protocol.host import SLOWED_BY, Gpu
+from engine_host.protocol.host import RECORDED, SLOWED_BY, Gpu, Playback
 
 _MOST_REQUESTS = 12
 _LONGEST = 40
@@ -53,6 +54,8 @@ def screen(reading: Reading, width: int, below: str = "") -> RenderableType:
     parts: list[RenderableType] = [_machine(reading), Text()]
     if reading.host.gpus:
         parts += [_gpus(reading.host.gpus, reading.engines, width), Text()]
+    if (played := reading.host.playback) is not None:
+        parts += [*_played(played, width), Text()]
     parts += [_engines(reading.engines, width), Text(), _requests(reading, width)]
     if below:
         parts += [Text(), Text(below, "dim")]
@@ -72,6 +75,19 @@ def _machine(reading: Reading) -> RenderableType:
         f"network {_rate(machine.get('network.received'))} in, {_rate(machine.get('network.sent'))} out",
     )
     return Group(*(_text("  ·  ".join(words), longest=200) for words in (busy, moved)))
+
+
+def _played(played: Playback, width: int) -> list[RenderableType]:
+    """Return the GPUs of a trace that is played, below the words that say so."""
+    if played.problem is not None:
+        return [_text(played.problem.message, "yellow", longest=200)]
+    day = (
+        "" if played.recorded_at is None else time.strftime(", %Y-%m-%d", time.localtime(played.recorded_at))
+    )
+    return [
+        _text(f"GPUs of {played.file}{day}: {RECORDED}", "yellow", longest=200),
+        _gpus(played.gpus, (), width),
+    ]
 
 
 def _gpus(gpus: Sequence[Gpu], engines: Sequence[Engine], width: int) -> Table:

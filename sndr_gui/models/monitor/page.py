@@ -24,6 +24,7 @@ from sndr_gui.models.monitor.inspector import InspectorModel
 from sndr_gui.models.monitor.lens import LensModel
 from sndr_gui.models.monitor.lines import Line, one_after_another, split_name
 from sndr_gui.models.monitor.marks import MarksModel
+from sndr_gui.models.monitor.playback import PlaybackModel
 from sndr_gui.models.window.live_model import LiveModel
 from sndr_gui.models.window.throttle import Throttle
 
@@ -33,7 +34,7 @@ RANGES = (
 )
 _POINTS = 600
 _ENGINE_MEMORY = GraphRow("Memory", "memory", formats.size, of_engine=True)
-_MEMORY_USED = r"ram\.used|gpu\.\d+\.memory\.used"
+_MEMORY_USED = r"ram\.used|(recorded\.)?gpu\.\d+\.memory\.used"
 _TONES = {
     RequestState.DONE: "good",
     RequestState.FAILED: "bad",
@@ -148,6 +149,7 @@ class MonitorModel(LiveModel):
         self.capture = CaptureModel(session)
         self.lens = LensModel(session)
         self.marks = MarksModel(session)
+        self.playback = PlaybackModel(session)
         self._shown = False
         # Requests change with every token; the table is drawn at most four times a second.
         self._throttle = Throttle(self, 250, self._fill_requests)
@@ -289,12 +291,12 @@ class MonitorModel(LiveModel):
     def memory(self) -> list[Line]:
         """Return the lines of the memory graph: VRAM where there is any, else RAM; and the engines' parts."""
         used = [line for name, line in self._series.items() if re.fullmatch(_MEMORY_USED, name)]
-        machine = [line for line in used if line.name.startswith("gpu")] or used
+        machine = [line for line in used if not line.name.startswith("ram")] or used
         engines = self.lines_of(_ENGINE_MEMORY)
         live = self.session.state.live
         if len(live) > 1:
             own = ((engine, self._series.get(f"engine.{engine.id}.memory")) for engine in live)
-            kind = ", RAM" if machine and machine[0].name.startswith("gpu") else ""
+            kind = ", RAM" if machine and not machine[0].name.startswith("ram") else ""
             engines = [
                 replace(line, title=f"{formats.shortened(engine.name, 18)}{kind}")
                 for engine, line in own

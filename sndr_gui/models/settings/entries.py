@@ -191,4 +191,11 @@ ENTRIES = (
         "choice",
         ("debug", "info", "warning", "error"),
     ),
+    Entry(
+        "host.gpu_trace",
+        "Program",
+        "Recorded GPU trace",
+        "A file of `sndr telemetry record`, played in Monitor beside what is measured, marked as recorded.",
+        "path",
+    ),
 )

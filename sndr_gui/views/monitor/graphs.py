@@ -12,8 +12,10 @@ from sndr_gui.kit import formats
 from sndr_gui.kit.formats import shortened
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.monitor.graphs import ENGINE, GRAPHS, KV, RATES, SETS
+from sndr_gui.models.monitor.lines import split_name
 from sndr_gui.models.monitor.marks import Bunch
 from sndr_gui.models.monitor.page import MonitorModel
+from sndr_gui.models.monitor.playback import told_of
 from sndr_gui.views.graphs.card import GraphCard, load_graphs
 from sndr_gui.views.widgets.copying import SegmentedControl
 from sndr_gui.views.widgets.layout import GAP
@@ -85,12 +87,15 @@ class GraphGrid(QWidget):
             self._make()
         if self.shown_set != ENGINE:
             for row, card in zip(GRAPHS[self.shown_set], self.cards(), strict=True):
-                card.show_lines(row.title + (of if row.of_engine else ""), model.lines_of(row), seconds, now)
+                lines = model.lines_of(row)
+                title = row.title + (of if row.of_engine else "") + told_of(lines)
+                card.show_lines(title, lines, seconds, now)
             self.draw_marks()
             return
         memory = model.memory()
-        vram = any(line.name.startswith("gpu") for line in memory)
-        self.memory.show_lines("VRAM used, GiB" if vram else "RAM used, GiB", memory, seconds, now)
+        vram = any(split_name(line.name)[0] == "" and "gpu." in line.name for line in memory)
+        title = ("VRAM used, GiB" if vram else "RAM used, GiB") + told_of(memory)
+        self.memory.show_lines(title, memory, seconds, now)
         for row, card in ((KV, self.kv), (RATES, self.rates)):
             card.show_lines(row.title + of, model.lines_of(row), seconds, now)
         self.draw_marks()

@@ -20,6 +20,7 @@ from sndr_gui.views.monitor.graphs import GraphGrid
 from sndr_gui.views.monitor.inspector import InspectorDialog
 from sndr_gui.views.monitor.lens import LensPane
 from sndr_gui.views.monitor.marks import MarksButton
+from sndr_gui.views.monitor.playback import PlaybackLine
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.copying import SegmentedControl, copy
 from sndr_gui.views.widgets.fields import ChoiceBox
@@ -49,6 +50,8 @@ class MonitorView(Page):
         self.tools.addWidget(self.ranges)
         self.choice = EngineChoice(model.session.state)
         self.below_header.addWidget(self.choice)
+        self.playback = PlaybackLine(model.playback)
+        self.body.addWidget(self.playback)
         self.graphs = GraphGrid(model, open_log)
         self.marks = MarksButton(model.marks)
         self.below_header.addLayout(row(self.graphs.sets, None, self.marks))

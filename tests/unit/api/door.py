@@ -264,6 +264,7 @@ async def door() -> AsyncIterator[Door]:
                 events,
                 MachineMonitor(),
                 NoGpus(),
+                lambda: None,
                 lambda: endpoint,
                 Lifetime(),
                 lambda: quits.append(True),

@@ -9,7 +9,7 @@ import pytest
 from engine_host.protocol.engines import Latency, Readings, Request, RequestState
 from engine_host.protocol.events import TelemetryEvent
 from engine_host.protocol.host import Gpu, PcieLink, ThrottleReason
-from engine_host.telemetry import GpuReading, Gpus, History, MachineMonitor, MachineReading, Sampler
+from engine_host.telemetry import Gpus, History, MachineMonitor, MachineReading, Sampler
 from engine_host.telemetry.sampler import engine_values, gpu_values, machine_values
 from engine_host.telemetry.series import describe
 
@@ -146,7 +146,7 @@ def test_every_series_is_described() -> None:
         pcie=PcieLink(generation=4, width=16),
         ecc_errors=0,
     )
-    gpu = gpu_values(GpuReading((reading,)))
+    gpu = gpu_values((reading,))
     assert len(gpu) == 14
     assert gpu["gpu.12.throttled"] == 0.0, "idle is not slowed down"
     machine = machine_values(MachineReading(2, 1, 0.5, 1.0, 2.0, 3.0, 4.0))

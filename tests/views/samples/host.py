@@ -250,6 +250,7 @@ def settings(**values: Any) -> SettingPage:
         "alerts.disk_free": 5.0,
         "host.outlive_window": False,
         "host.log_level": "info",
+        "host.gpu_trace": None,
     }
     given = {name.replace("__", "."): value for name, value in values.items()}
     entries = [
