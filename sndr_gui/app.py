@@ -105,6 +105,7 @@ async def _run(
     from sndr_gui.host.session import Session
     from sndr_gui.host.state import HostState
     from sndr_gui.models.settings.page import save_window_settings
+    from sndr_gui.views.first_run.opener import FirstRunOpener
     from sndr_gui.views.window.context import PageContext
 
     state = HostState()
@@ -112,6 +113,11 @@ async def _run(
     session = Session(state, connection, tasks, notices)
     context = PageContext(session, file, window.go)
     window.attach(context)
+    opener = FirstRunOpener(window, context.first_run, context.go)
+    if file.is_new:
+        # Kept at once: however this start ends, the next one does not ask again.
+        save_window_settings(file, notices.warning, page=window.current)
+        opener.open()
     running = tasks.start(connection.run(), "connection")
     await done.wait()
     if claim is not None:

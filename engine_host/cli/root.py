@@ -20,6 +20,7 @@ _CODES = "\n".join(f"  {code.value:>3}  {meaning}" for code, meaning in MEANINGS
 
 _COMMANDS: dict[str, tuple[str, ...]] = {
     "serve": ("serve:serve",),
+    "setup": ("first_run.commands:setup",),
     "status": ("status:status",),
     "open": ("start.window:open_window",),
     "top": ("top.commands:top",),

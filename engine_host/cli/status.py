@@ -70,7 +70,6 @@ def status(out: Output, everything: bool) -> Exit | None:
             }
         )
         return None
-    gpus = ", ".join(f"{gpu.name} ({size(gpu.memory_used)} of {size(gpu.memory_total)})" for gpu in host.gpus)
     rows = [
         ("host", f"{host.program}, pid {host.pid}, up {duration(time.time() - host.started_at)}"),
         (
@@ -81,7 +80,7 @@ def status(out: Output, everything: bool) -> Exit | None:
         ),
         ("machine", f"{host.cpu_name}, {host.cpu_threads} threads"),
         ("memory", f"{size(host.ram_used)} of {size(host.ram_total)}"),
-        ("GPU", gpus or _no_gpu(host)),
+        ("GPU", gpu_text(host)),
         ("endpoint", endpoint_text(host.endpoint)),
     ]
     width = max(len(name) for name, _ in rows)
@@ -113,8 +112,12 @@ def _last_end() -> str:
     return f"{said}\n  $ sndr autopsy {last.record}"
 
 
-def _no_gpu(host: HostInfo) -> str:
-    """Explain the absence of GPUs, in the driver's own words only where the driver fails."""
+def gpu_text(host: HostInfo) -> str:
+    """Name the GPUs with their memory; of none say why, in the driver's own words only where it fails."""
+    if host.gpus:
+        return ", ".join(
+            f"{gpu.name} ({size(gpu.memory_used)} of {size(gpu.memory_total)})" for gpu in host.gpus
+        )
     why = _NO_GPU[host.gpu_absence] if host.gpu_absence else ""
     if host.gpu_absence is GpuAbsence.DRIVER_ERROR and host.gpu_absence_detail:
         why += f": {host.gpu_absence_detail}"

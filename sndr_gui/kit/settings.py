@@ -64,11 +64,15 @@ class WindowSettings:
 
 
 class SettingsFile:
-    """Reads and writes the settings; a damaged file is put aside as `.damaged` and reported once."""
+    """Reads and writes the settings; a damaged file is put aside as `.damaged` and reported once.
+
+    `is_new`: there was none, so this is the very first start.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self.damaged: Path | None = None
+        self.is_new = False
         self.current = self._read()
 
     @property
@@ -80,6 +84,7 @@ class SettingsFile:
         try:
             return WindowSettings.parse(read_text(self._path, _LARGEST))
         except FileNotFoundError:
+            self.is_new = True
             return WindowSettings()
         except OSError:
             return WindowSettings()

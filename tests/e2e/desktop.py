@@ -172,6 +172,11 @@ def window(
     desktop: Desktop, home: Path, picture: Path, program: Sequence[str] = (sys.executable, "-m", "sndr_gui")
 ) -> Iterator[Gui]:
     """The window, with a host of its own; a picture of the screen is kept when the test fails."""
+    # The first run comes by itself only where there are no settings of a window.
+    settings = home / "config" / "window.json"
+    if not settings.exists():
+        settings.parent.mkdir(parents=True, exist_ok=True)
+        settings.write_text("{}", encoding="utf-8")
     output = home / "window.out"
     seen = home / "seen.json"
     with output.open("wb") as file:

@@ -6,10 +6,12 @@ from PySide6.QtWidgets import QVBoxLayout
 
 from sndr_gui.kit.settings import ThemeChoice
 from sndr_gui.models.engine.installations import InstallationsModel
+from sndr_gui.models.first_run.page import FirstRunModel
 from sndr_gui.models.settings.entries import Entry
 from sndr_gui.models.settings.page import SettingsModel
 from sndr_gui.views.engine.installations import InstallationsCard
 from sndr_gui.views.settings.row import SettingRow
+from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.copying import SegmentedControl
 from sndr_gui.views.widgets.labels import set_text, text
@@ -22,19 +24,30 @@ _THEMES = (("System", ThemeChoice.SYSTEM), ("Light", ThemeChoice.LIGHT), ("Dark"
 class SettingsView(Page):
     """The page of settings."""
 
-    def __init__(self, model: SettingsModel, installations: InstallationsModel) -> None:
+    def __init__(
+        self, model: SettingsModel, installations: InstallationsModel, first_run: FirstRunModel
+    ) -> None:
         super().__init__("Settings", scrolls=True)
         self.model = model
         self.themes = SegmentedControl(tuple(name for name, _ in _THEMES), "Theme")
         for choice in self.themes.buttons:
             choice.clicked.connect(self._on_theme)
-        look = Card("Appearance")
+        look = Card("This window")
         look.body.addLayout(
             row(
                 column(text("Theme"), text("System follows the desktop.", "muted"), spacing=2),
                 None,
                 self.themes,
             )
+        )
+        self.welcome = button(
+            "Show it", first_run.wanted.emit, hint="Open the first run again", command="sndr setup"
+        )
+        self.welcome.setAccessibleName("Show the first run")
+        about = "This machine, the models that are here, one start and one measurement."
+        look.body.addWidget(rule())
+        look.body.addLayout(
+            row(column(text("First run"), text(about, "muted"), spacing=2), None, self.welcome)
         )
         self.body.addWidget(look)
         self._groups = QVBoxLayout()

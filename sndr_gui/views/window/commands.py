@@ -30,6 +30,7 @@ def commands(context: PageContext) -> list[Entry]:
         _action("New chat", context.open_new_chat, "conversation", hint=keys("new chat")),
         *_servers(context),
         _action("Rescan models", context.launch.models.rescan, "scan look for models again"),
+        *_first_run(context),
         *_themes(context),
         *_presets_to_start(context),
         *_models(context),
@@ -43,6 +44,12 @@ def commands(context: PageContext) -> list[Entry]:
 
 def _action(title: str, run: Callable[[], object], words: str, hint: str = "action") -> Entry:
     return Entry(title, hint, run, words, ACTION)
+
+
+def _first_run(context: PageContext) -> list[Entry]:
+    """Return the way back to the first run, which is about this machine."""
+    words = "first run start setup introduction tour benchmark"
+    return [] if context.session.host else [_action("Welcome", context.first_run.wanted.emit, words)]
 
 
 def _themes(context: PageContext) -> list[Entry]:

@@ -12,6 +12,7 @@ from sndr_gui.kit.settings import SettingsFile
 from sndr_gui.models.chat.page import ChatModel
 from sndr_gui.models.engine.installations import InstallationsModel
 from sndr_gui.models.engine.page import EngineModel
+from sndr_gui.models.first_run.page import FirstRunModel
 from sndr_gui.models.fit.page import FitModel
 from sndr_gui.models.home.machine import MachineModel
 from sndr_gui.models.home.page import HomeModel
@@ -51,6 +52,7 @@ class PageContext(QObject):
         self.installations = InstallationsModel(session)
         self.launch = LaunchModel(session, self.actions, self.installations)
         self.machine = MachineModel(session, self.installations)
+        self.first_run = FirstRunModel(session, self.actions, self.machine, self.launch.presets)
         self.chat = ChatModel(session, self.actions)
         self.patches = PatchesModel(session, self.actions, self.installations)
         self.logs = LogsModel(session)

@@ -1,0 +1,102 @@
+"""The first run in the window: it tells, starts one thing, measures it, and never stands in the way."""
+
+from typing import Any
+
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel, QPushButton
+
+from engine_host.protocol.engines import EngineState
+from engine_host.protocol.events import BenchChangedEvent, JobDoneEvent
+from engine_host.protocol.jobs import JobKind, JobState
+from engine_host.protocol.models import ModelOrigin
+from sndr_gui.views.first_run.dialog import FirstRunDialog
+from sndr_gui.views.first_run.opener import FirstRunOpener
+from sndr_gui.views.settings.page import SettingsView
+from tests.unit.bench.lab.test_comparing import FAST, made
+from tests.views.conftest import Stage
+from tests.views.samples import host as samples
+
+HOSTILE = "<b>Bold</b>\u202e<img src=x>"
+
+
+def click(made: QPushButton) -> None:
+    QTest.mouseClick(made, Qt.MouseButton.LeftButton)
+
+
+def opened(stage: Stage) -> FirstRunDialog:
+    opener = FirstRunOpener(stage.window, stage.pages.first_run, stage.pages.go)
+    opener.open()
+    assert opener.dialog is not None
+    return opener.dialog
+
+
+def words(dialog: FirstRunDialog) -> str:
+    return "\n".join(one.text() for one in dialog.findChildren(QLabel) if one.isVisible())
+
+
+async def test_it_tells_of_the_machine_and_its_models(stage: Stage) -> None:
+    page = samples.models()
+    other: dict[str, Any] = {"origin": ModelOrigin.OTHER_PROGRAM, "found_in": HOSTILE}
+    dialog = opened(stage)
+    mixed = (*page.models, samples.model("m", id="m", path="/m/m.gguf", **other))
+    stage.state.set_models(page.model_copy(update={"models": mixed}))
+    assert not dialog.isModal(), "the window works beside it"
+    await stage.until(lambda: " presets fit" in words(dialog))
+    await stage.until(lambda: HOSTILE in words(dialog))
+    said = words(dialog)
+    assert "RAM" in said
+    assert "used where they are" in said
+    for label in dialog.findChildren(QLabel):
+        assert label.textFormat() == Qt.TextFormat.PlainText, label.text()
+    for pressed in dialog.findChildren(QPushButton):
+        assert pressed.accessibleName()
+    assert not dialog.go_measure.isEnabled()
+    click(dialog.skip)
+    assert not dialog.isVisible()
+
+
+async def test_it_starts_what_it_recommends_and_measures_it(stage: Stage) -> None:
+    dialog = opened(stage)
+    await stage.until(dialog.start.isEnabled)
+    click(dialog.start)
+    assert dialog.start.text() == "Starting…"
+    await stage.until(lambda: any(path == "/v1/engines" and body for _, path, body in stage.host.received))
+    stage.host.set_engine(samples.engine(EngineState.STARTING))
+    await stage.until(dialog.cancel.isVisible)
+    stage.host.set_engine(samples.engine(EngineState.READY))
+    await stage.until(dialog.go_measure.isEnabled)
+    assert dialog.skip.text() == "Close"
+    click(dialog.go_measure)
+    await stage.until(dialog.job.isVisible)
+    assert [(one.workload.value, one.engine, one.rounds) for one in stage.host.benched] == [
+        ("quick", "sndr-demo", 3)
+    ]
+    run = made("20260102-000000-quick-bbbb", FAST)
+    stage.host.runs = [run]
+    done = samples.job(JobKind.BENCH_RUN, JobState.DONE, touches="bench", result={"runs": [run.id]})
+    stage.host.publish(BenchChangedEvent())
+    stage.host.publish(JobDoneEvent(job=done))
+    await stage.until(lambda: "decode, one stream" in words(dialog))
+    assert not dialog.job.isVisible(), "its figures stand there"
+    click(dialog.chat)
+    assert stage.window.current == "chat"
+    assert not dialog.isVisible()
+
+
+async def test_settings_and_the_palette_lead_back_to_it(stage: Stage) -> None:
+    opener = FirstRunOpener(stage.window, stage.pages.first_run, stage.pages.go)
+    stage.window.go("settings")
+    page = stage.window.page
+    assert isinstance(page, SettingsView)
+    click(page.welcome)
+    assert opener.dialog is not None
+    first = opener.dialog
+    click(page.welcome)
+    assert opener.dialog is first, "it is brought to the front"
+    first.reject()
+    assert opener.dialog is None
+    entry = next(one for one in stage.window._entries() if one.title == "Welcome")
+    entry.run()
+    assert opener.dialog is not None
+    opener.dialog.reject()
