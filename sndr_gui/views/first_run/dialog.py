@@ -15,7 +15,7 @@ from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.dialog import Dialog
 from sndr_gui.views.widgets.labels import set_text, set_tone, text
-from sndr_gui.views.widgets.layout import GAP, clear, row, scrolling
+from sndr_gui.views.widgets.layout import GAP, HeightForWidthLayout, clear, row, scrolling
 
 COMMAND = "sndr setup"
 _LATER = "Nothing waits for this. It is in the palette and in Settings whenever you want it again."
@@ -35,7 +35,7 @@ class FirstRunDialog(Dialog):
         self._measure_card()
         canvas = QWidget()
         canvas.setObjectName("canvas")
-        body = QVBoxLayout(canvas)
+        body = HeightForWidthLayout(canvas)
         body.setContentsMargins(20, 4, 20, 12)
         body.setSpacing(GAP)
         for card in (self.machine, self.models, self.first, self.measure):

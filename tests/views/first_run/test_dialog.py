@@ -95,8 +95,9 @@ async def test_settings_and_the_palette_lead_back_to_it(stage: Stage) -> None:
     click(page.welcome)
     assert opener.dialog is first, "it is brought to the front"
     first.reject()
-    assert opener.dialog is None
     entry = next(one for one in stage.window._entries() if one.title == "Welcome")
     entry.run()
-    assert opener.dialog is not None
-    opener.dialog.reject()
+    again = opener.dialog
+    assert again is not first, "a closed one is made anew"
+    assert again.isVisible()
+    again.reject()
