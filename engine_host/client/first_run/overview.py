@@ -30,7 +30,7 @@ class ModelPlace:
 
     @property
     def about(self) -> str:
-        """How many there are, how large, and how many of them cannot be read."""
+        """The number of models, their size, and how many of them cannot be used."""
         parts = [f"{self.count:,} {'model' if self.count == 1 else 'models'}", size_text(self.size)]
         if broken := self.count - self.startable:
             parts.append(f"{broken:,} cannot be used")

@@ -113,7 +113,7 @@ class FirstRunModel(QObject):
 
     @property
     def can_do(self) -> str:
-        """How many presets fit here, once that was judged."""
+        """The number of presets that fit here, once that was judged."""
         if self._presets.verdicts is None:
             return self._presets.sentence or "Checking which presets fit…"
         return presets_sentence(self._presets.verdicts.verdicts)
