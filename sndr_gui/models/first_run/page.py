@@ -125,7 +125,7 @@ class FirstRunModel(QObject):
 
     @property
     def models_sentence(self) -> str:
-        """What becomes of the models that were found, or where it was looked."""
+        """The fate of the models that were found, or the places that were looked through."""
         page = self.session.state.models
         if page is None:
             return "Looking for models…"
