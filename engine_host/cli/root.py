@@ -55,6 +55,8 @@ _COMMANDS: dict[str, tuple[str, ...]] = {
         "bench.quality:quality",
         "bench.endpoint:endpoint",
         "bench.lab:lab_run",
+        "bench.sweep:lab_sweep",
+        "bench.sweep:lab_sweeps",
         "bench.lab:lab_list",
         "bench.lab:lab_report",
         "bench.lab:lab_compare",

@@ -57,6 +57,7 @@ class JobRunner:
         # Those that have not ended, in the order they came.
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._on_end: dict[str, Ended] = {}
+        self.closing = False
 
     def restore(self) -> None:
         """Read the jobs of earlier runs; one that was still running has failed with `host_restarted`."""
@@ -137,7 +138,8 @@ class JobRunner:
         return self.get(job_id)
 
     async def close(self) -> None:
-        """Cancel every job and wait for all of them."""
+        """Cancel every job and wait for all of them; a job that sees `closing` starts nothing more."""
+        self.closing = True
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()

@@ -13,6 +13,7 @@ class JobKind(StrEnum):
     """The kind of work that a job does."""
 
     BENCH_RUN = "bench.run"
+    BENCH_SWEEP = "bench.sweep"
     BENCH_VERIFY = "bench.verify"
     ENGINE_BUILD = "engine.build"
     ENGINE_COMPARE = "engine.compare"

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from engine_host.bench.checks.subject import Subject, Verdict, failed, passed, skipped
 from engine_host.bench.lab import gates
 from engine_host.bench.lab.load import Answered
-from engine_host.bench.lab.workloads import salt
+from engine_host.bench.lab.workloads import ANSWER_WITH_FACT, salt
 from engine_host.protocol.base import JsonValue
 
 MOST_OF_CONTEXT = 0.92
@@ -80,11 +80,11 @@ class Haystack:
         self._bare = counts[0] - 8 * self._of_line
         return "" if self._of_line > 1 else "its count of tokens does not grow with the text"
 
-    async def ask(self, tokens: int, depth: float) -> tuple[Answered, str]:
-        """Ask for the fact in a text of so many tokens; the answer, and the fact."""
+    async def ask(self, tokens: int, depth: float, most: int = _ANSWER) -> tuple[Answered, str]:
+        """Ask for the fact in a text of so many tokens; the answer, of `most` tokens, and the fact."""
         lines = max(4, int((tokens - self._bare) / self._of_line))
         text, fact = self._text(lines, depth)
-        return await self._subject.ask(text, max_tokens=_ANSWER, thinking=False), fact
+        return await self._subject.ask(text, max_tokens=most, thinking=False), fact
 
     def _text(self, lines: int, depth: float) -> tuple[str, str]:
         """Return a text that no cache has seen, with its fact."""
@@ -101,19 +101,19 @@ class Haystack:
         return "\n".join([f"[{salted}]", *notes, "What is the key of the archive? Say the number."]), fact
 
 
-async def rungs(subject: Subject, lengths: Sequence[int]) -> Verdict:
+async def rungs(subject: Subject, lengths: Sequence[int], most: int = _ANSWER) -> Verdict:
     """Ask at every length; the first one that the engine does not take ends it."""
     haystack = Haystack(subject)
     if why := await haystack.measure():
         return skipped(f"no text of a known length can be made: {why}")
-    answer, fact = await haystack.ask(_CONTROL, 0.5)
+    answer, fact = await haystack.ask(_CONTROL, 0.5, most)
     if fault := answer.error or gates.fault(answer.text, least_variety=None):
         return failed(f"already at {_CONTROL} tokens: {fault}")
     knows = fact in answer.text
     climbed: list[Rung] = []
     for place, length in enumerate(lengths):
         depth = _DEPTHS[place % len(_DEPTHS)]
-        answer, fact = await haystack.ask(length, depth)
+        answer, fact = await haystack.ask(length, depth, most)
         rung = _rung(answer, fact, length, depth, knows)
         climbed.append(rung)
         if not rung.boundary:
@@ -195,5 +195,8 @@ async def context_ladder(subject: Subject) -> Verdict:
 
 
 async def needle_gate(subject: Subject, tokens: int) -> Verdict:
-    """Judge a text of the length of a prompt whose speed is published."""
-    return await rungs(subject, (tokens,))
+    """Judge a text of the length of a prompt whose speed is published, with an answer as long as there.
+
+    A longer one would need more context than the workload had.
+    """
+    return await rungs(subject, (tokens,), ANSWER_WITH_FACT)

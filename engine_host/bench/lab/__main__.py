@@ -19,10 +19,10 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from engine_host.bench.lab import store
+from engine_host.bench.lab.chosen import chosen
 from engine_host.bench.lab.comparing import compared
 from engine_host.bench.lab.load import client_of
 from engine_host.bench.lab.running import LabRunning, carry_out, new_seed
-from engine_host.bench.lab.workloads import WORKLOADS, repeated
 from engine_host.core.errors import HostError
 from engine_host.core.keys.in_header import key_in_header
 from engine_host.core.visible import visible
@@ -70,9 +70,7 @@ async def _run(asked: LabAsk) -> list[LabRun]:
     subjects = [(asked.engine, asked.socket)]
     if asked.against is not None:
         subjects.append((asked.against, asked.against_socket))
-    workload = WORKLOADS[asked.workload]
-    if asked.rounds is not None:
-        workload = repeated(workload, asked.rounds)
+    workload = chosen(asked, asked.engine.context)
     seed = new_seed() if asked.seed is None else asked.seed
     async with AsyncExitStack() as clients:
         sides = [

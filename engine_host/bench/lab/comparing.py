@@ -1,9 +1,10 @@
 """Two runs side by side: which figures differ, what else does, and what speaks against comparing them."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from engine_host.bench.comparison import Comparison, compare, compare_apart
-from engine_host.bench.lab.figures import by_round
+from engine_host.bench.lab.figures import speeds
 from engine_host.core.errors import HostError
 from engine_host.protocol.bench.comparison import (
     Caution,
@@ -12,10 +13,9 @@ from engine_host.protocol.bench.comparison import (
     Doubt,
     LabComparison,
 )
-from engine_host.protocol.bench.lab import Figure, LabRun, PartResult, Quantity, Standing
+from engine_host.protocol.bench.lab import Figure, LabRun, PartResult, Standing
 from engine_host.protocol.errors import Fix, Reason
 
-_RATES = {Quantity.DECODE, Quantity.AGGREGATE, Quantity.PREFILL}
 _TOKENS_APART = 0.1
 """The share by which answers may differ in length before that is said."""
 
@@ -77,32 +77,26 @@ def _figure(one: _Side, other: _Side, *, in_turns: bool) -> ComparedFigure:
         if figure.standing is not Standing.PUBLISHED:
             state = "struck" if figure.standing is Standing.STRUCK else "n/a"
             return bare.model_copy(update={"words": f"not judged: {state} in {name}: {figure.why}"})
-    before = _speeds(quantity, by_round(quantity, part, a.samples))
-    after = _speeds(quantity, by_round(quantity, other_part, b.samples))
+    before = speeds(quantity, part, a.samples)
+    after = speeds(quantity, other_part, b.samples)
     if in_turns:
         both = [turn for turn in before if turn in after]
         found = compare([before[turn] for turn in both], [after[turn] for turn in both])
     else:
         found = compare_apart(list(before.values()), list(after.values()))
-    return bare.model_copy(update=_verdict(found))
+    more = {"rounds": found.rounds, "more_rounds": found.more_rounds}
+    return bare.model_copy(update={**verdict_of(found), **more})
 
 
-def _verdict(found: Comparison) -> dict[str, object]:
+def verdict_of(found: Comparison) -> dict[str, Any]:
+    """Return a comparison as the fields of its wire types."""
     return {
         "verdict": found.verdict,
         "words": found.sentence,
         "change": found.change,
         "low": found.low,
         "high": found.high,
-        "rounds": found.rounds,
-        "more_rounds": found.more_rounds,
     }
-
-
-def _speeds(quantity: Quantity, values: dict[int, float]) -> dict[int, float]:
-    """Return what is more when it is better; a time of 0 is below what the clock tells, and left out."""
-    told = {turn: value for turn, value in values.items() if value > 0}
-    return told if quantity in _RATES else {turn: 1 / value for turn, value in told.items()}
 
 
 def _doubts(a: LabRun, b: LabRun, *, in_turns: bool) -> list[Doubt]:

@@ -21,6 +21,8 @@ LEAST_TOLD = 3
 """Samples that tell a quantity, and half of all: with fewer there is no figure of it."""
 PAYS = 0.10
 """More tokens a second by which more streams at once still pay."""
+RATES = {Quantity.DECODE, Quantity.AGGREGATE, Quantity.PREFILL}
+"""The quantities of which more is better."""
 _FOR_P95 = 20
 _FOR_P99 = 100
 
@@ -37,7 +39,7 @@ def part_result(part: Part, samples: Sequence[Sample], seed: int = 0, *, failed:
         if quantity is Quantity.AGGREGATE
         else _itl(answered, seed, struck)
         if quantity is Quantity.ITL
-        else _figure(quantity, answered, _reading(quantity, part.max_tokens), seed, struck)
+        else _figure(quantity, answered, _reading(quantity, part), seed, struck)
         for quantity in Quantity
     ]
     return PartResult(
@@ -47,6 +49,7 @@ def part_result(part: Part, samples: Sequence[Sample], seed: int = 0, *, failed:
         measured=part.measured * part.streams,
         max_tokens=part.max_tokens,
         done=len(answered),
+        shared=part.shared,
         figures=tuple(figures),
     )
 
@@ -56,13 +59,19 @@ def by_round(quantity: Quantity, part: PartResult, samples: Sequence[Sample]) ->
     answered = [one for one in samples if one.part == part.name and not one.warm and not one.error]
     if quantity is Quantity.AGGREGATE:
         return _rates(part.streams, answered)
-    reading = _reading(quantity, part.max_tokens)
+    reading = _reading(quantity, part)
     found: dict[int, list[float]] = {}
     for sample in answered:
         value, _, _ = reading(sample)
         if value is not None:
             found.setdefault(sample.round, []).append(value)
     return {turn: quantile(values, 0.5) for turn, values in sorted(found.items())}
+
+
+def speeds(quantity: Quantity, part: PartResult, samples: Sequence[Sample]) -> dict[int, float]:
+    """Return what is more when it is better, by round; a time of 0 is below what the clock tells."""
+    told = {turn: value for turn, value in by_round(quantity, part, samples).items() if value > 0}
+    return told if quantity in RATES else {turn: 1 / value for turn, value in told.items()}
 
 
 def knee(parts: Sequence[PartResult]) -> Knee:
@@ -148,17 +157,17 @@ def _none(quantity: Quantity, gate: Gate, why: str) -> Figure:
     return Figure(quantity=quantity, standing=Standing.NOT_MEASURED, gate=gate, why=why)
 
 
-def _reading(quantity: Quantity, max_tokens: int) -> Callable[[Sample], Reading]:
+def _reading(quantity: Quantity, part: Part | PartResult) -> Callable[[Sample], Reading]:
     """Return how a sample tells a quantity of its own, of which an aggregate is none."""
     match quantity:
         case Quantity.DECODE:
-            return lambda sample: _decode(sample, max_tokens)
+            return lambda sample: _decode(sample, part.max_tokens)
         case Quantity.TPOT:
-            return lambda sample: _tpot(sample, max_tokens)
+            return lambda sample: _tpot(sample, part.max_tokens)
         case Quantity.PREFILL:
-            return _prefill
+            return lambda sample: _prefill(sample, shared=part.shared)
         case Quantity.TTFT:
-            return _ttft
+            return lambda sample: _ttft(sample, shared=part.shared)
         case Quantity.ITL:
             return lambda sample: (_gap(sample), None, "")
         case Quantity.TOTAL:
@@ -173,6 +182,7 @@ def _window(sample: Sample, max_tokens: int) -> Reading:
         return None, Gate.NO_USAGE, "the server does not say how many tokens it made"
     if sample.first is None or sample.last is None or sample.tokens < 2:
         return None, Gate.ANSWER_SHORT, f"an answer has {sample.tokens} tokens"
+    max_tokens = sample.max_tokens or max_tokens
     if sample.tokens < LEAST_ANSWER * max_tokens:
         return None, Gate.ANSWER_SHORT, f"an answer ends after {sample.tokens} of {max_tokens} tokens"
     window = sample.last - sample.first
@@ -200,22 +210,28 @@ def _tpot(sample: Sample, max_tokens: int) -> Reading:
     return window / (sample.tokens - 1), None, ""
 
 
-def _ttft(sample: Sample) -> Reading:
+def _ttft(sample: Sample, *, shared: bool) -> Reading:
     if sample.first is None:
         return None, Gate.ANSWER_SHORT, "an answer has no text"
-    if sample.cached_tokens and sample.cached_tokens > MOST_CACHED * (sample.prompt_tokens or 0):
+    if (
+        not shared
+        and sample.cached_tokens
+        and sample.cached_tokens > MOST_CACHED * (sample.prompt_tokens or 0)
+    ):
         why = f"{sample.cached_tokens} of {sample.prompt_tokens or '?'} tokens came out of the prefix cache"
         return None, Gate.CACHE_HIT, why
     return sample.first, None, ""
 
 
-def _prefill(sample: Sample) -> Reading:
+def _prefill(sample: Sample, *, shared: bool) -> Reading:
     if sample.prompt_tokens is None:
         return None, Gate.NO_USAGE, "the server does not say how many tokens it read"
     if sample.prompt_tokens < LEAST_PROMPT:
         why = f"a prompt of {sample.prompt_tokens} tokens is too short for it; `sndr bench run prefill`"
         return None, Gate.PROMPT_SHORT, why
-    waited, gate, why = _ttft(sample)
+    if shared:
+        return None, Gate.CACHE_HIT, "its prompts begin alike, and what a cache spares is no prefill"
+    waited, gate, why = _ttft(sample, shared=False)
     if waited is None or waited <= 0:
         return None, gate, why
     return (sample.prompt_tokens - (sample.cached_tokens or 0)) / waited, None, ""

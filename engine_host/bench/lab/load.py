@@ -56,6 +56,8 @@ class Answered:
     prompt_tokens: int | None = None
     cached_tokens: int | None = None
     tokens: int | None = None
+    drafted: int | None = None
+    accepted: int | None = None
     finish: str = ""
     error: str = ""
 
@@ -283,6 +285,8 @@ def _take_usage(said: dict[str, Any], answer: Answered) -> None:
     if isinstance(timings, dict):
         # llama.cpp's server tells its own cache so.
         answer.cached_tokens = _count(timings.get("cache_n"), answer.cached_tokens)
+        answer.drafted = _count(timings.get("draft_n"), answer.drafted)
+        answer.accepted = _count(timings.get("draft_n_accepted"), answer.accepted)
 
 
 def _count(value: object, before: int | None) -> int | None:

@@ -6,15 +6,17 @@ Two engines are asked in turns, A B B A A B …, so that a machine that drifts d
 import asyncio
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import httpx
 
 from engine_host.bench.checks.for_runs import failure, gate_of, parity_of
 from engine_host.bench.checks.subject import Subject
 from engine_host.bench.lab import gates, load, store
+from engine_host.bench.lab.asking import Asking, Prepared
 from engine_host.bench.lab.figures import knee, part_result
-from engine_host.bench.lab.workloads import Part, Workload, prompt, salt, workload_hash
+from engine_host.bench.lab.ladder import ended_ladder, rungs_of
+from engine_host.bench.lab.workloads import Part, Workload, workload_hash
 from engine_host.core.errors import HostError
 from engine_host.protocol.bench.lab import LabAsk, LabEngine, LabRun, LabStep, Sample
 from engine_host.protocol.errors import Reason
@@ -35,6 +37,7 @@ class LabRunning:
         self._began = time.perf_counter()
         self._samples: list[Sample] = []
         self._failed = 0
+        self._asking: Asking | None = None
         now = time.time()
         self.run = LabRun(
             id=store.new_id(workload.name, now),
@@ -58,6 +61,7 @@ class LabRunning:
                 "ended_by": ended_by,
                 "parts": results,
                 "knee": knee(results) if self.workload.sweep else None,
+                "rungs": rungs_of(parts, self._samples),
                 "samples": tuple(self._samples),
             }
         )
@@ -90,10 +94,18 @@ class LabRunning:
         Raises HostError(engine_not_ready) where the first one of all fails.
         """
         first = turn * part.streams
+        requests = part.requests(turn)
+        place = self.workload.parts.index(part)
+        asking = await self._how_to_ask()
+        # All before the first: what it takes to make them is nobody's waiting.
+        prepared = [
+            await asking.prepare(part, one, first + number, turn, place)
+            for number, one in enumerate(requests)
+        ]
         async with asyncio.TaskGroup() as group:
             tasks = [
-                group.create_task(self._one(part, first + place, turn, warm=turn < part.warm))
-                for place in range(part.streams)
+                group.create_task(self._one(part, each, one.at, first + number, turn))
+                for number, (each, one) in enumerate(zip(prepared, requests, strict=True))
             ]
         asked = [task.result() for task in tasks]
         errors = [sample.error for sample in asked if sample.error]
@@ -104,33 +116,50 @@ class LabRunning:
             raise _GaveUpError(f"{self._failed} rounds without an answer: {errors[0]}")
         return _told(asked)
 
-    async def _one(self, part: Part, number: int, turn: int, *, warm: bool) -> Sample:
-        salted = salt(self.run.seed, part.name, number)
+    async def _how_to_ask(self) -> Asking:
+        if self._asking is None:
+            # Only the turns of an agent have any.
+            turns = any(part.turn for part in self.workload.parts)
+            tools = turns and not await self._subject.takes_no_tools()
+            self._asking = Asking(self._client, self.run.engine.model, self.run.seed, tools=tools)
+        return self._asking
+
+    async def _one(self, part: Part, asked: Prepared, at: float, number: int, turn: int) -> Sample:
+        if at:
+            await asyncio.sleep(at)
+        salted = asked.salt
         answer = await load.ask(
             self._client,
             self.run.engine.model,
-            [{"role": "user", "content": prompt(part, salted)}],
-            max_tokens=part.max_tokens,
+            asked.messages,
+            max_tokens=asked.max_tokens,
             seed=int(salted[:7], 16),
             sampling=self.workload.sampling,
+            more=asked.more,
         )
+        fault = "" if answer.error or answer.calls else gates.fault(answer.text, least_variety=part.variety)
         sample = Sample(
             part=part.name,
             number=number,
             round=turn,
-            warm=warm,
+            warm=turn < part.warm,
             salt=salted,
             started=answer.started - self._began,
             first=answer.arrivals[0] if answer.arrivals else None,
             last=answer.arrivals[-1] if answer.arrivals else None,
             total=answer.total,
             arrivals=tuple(round(arrival, 6) for arrival in answer.arrivals),
+            aimed=asked.aimed,
+            max_tokens=asked.max_tokens if part.planned else None,
             prompt_tokens=answer.prompt_tokens,
             cached_tokens=answer.cached_tokens,
             tokens=answer.tokens,
+            drafted=answer.drafted,
+            accepted=answer.accepted,
+            found=asked.fact in answer.text if asked.fact and not answer.error else None,
             finish=answer.finish,
             text=answer.text,
-            fault="" if answer.error else gates.fault(answer.text, least_variety=part.variety),
+            fault=fault,
             error=answer.error,
         )
         self._samples.append(sample)
@@ -153,26 +182,29 @@ async def carry_out(
     ended_by = ""
     done: list[Part] = []
     try:
-        for part in parts:
-            done.append(part)
-            for turn in range(part.rounds):
-                # The order turns each time: neither side is always the one after the other.
-                for place, side in enumerate(sides if turn % 2 == 0 else reversed(sides), 1):
-                    words = await side.round(part, turn)
-                    which = _which(part, turn)
-                    if len(sides) > 1:
-                        which = f"{side.run.engine.model}, {which}"
-                    share = (turn * len(sides) + place) / (part.rounds * len(sides))
-                    step = LabStep(
+        for part, turn, last in _schedule(sides[0].workload):
+            if part not in done:
+                done.append(part)
+            # The order turns each time: neither side is always the one after the other.
+            for place, side in enumerate(sides if turn % 2 == 0 else reversed(sides), 1):
+                words = await side.round(part, turn)
+                which = _which(part, turn)
+                if len(sides) > 1:
+                    which = f"{side.run.engine.model}, {which}"
+                tell(
+                    LabStep(
                         part=part.name,
-                        number=len(done),
+                        number=parts.index(part) + 1,
                         of=len(parts),
-                        progress=share,
+                        progress=(turn * len(sides) + place) / (part.rounds * len(sides)),
                         words=f"{which}: {words}",
                     )
-                    tell(step)
-            for side in sides:
-                side.keep(done)
+                )
+            if last:
+                for side in sides:
+                    side.keep(done)
+                if any(ended_ladder(part, side.run.rungs) for side in sides):
+                    break
         await _check(sides, tell)
     except asyncio.CancelledError:
         ended_by = CANCELLED
@@ -181,6 +213,16 @@ async def carry_out(
     for side in sides:
         side.keep(done, complete=not ended_by, ended_by=ended_by)
     return [side.run for side in sides]
+
+
+def _schedule(workload: Workload) -> Iterator[tuple[Part, int, bool]]:
+    """Yield each part with its rounds, and True with a round after which the run is saved."""
+    if workload.by_round:
+        for turn in range(max(part.rounds for part in workload.parts)):
+            yield from ((part, turn, part is workload.parts[-1]) for part in workload.parts)
+        return
+    for part in workload.parts:
+        yield from ((part, turn, turn == part.rounds - 1) for turn in range(part.rounds))
 
 
 async def _check(sides: Sequence[LabRunning], tell: Callable[[LabStep], None]) -> None:

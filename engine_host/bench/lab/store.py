@@ -14,7 +14,7 @@ from engine_host.protocol.errors import Fix, Reason
 
 NEWEST = "latest"
 """The name of the newest run, where one is asked for."""
-_ID = re.compile(r"[0-9]{8}-[0-9]{6}-[a-z0-9]+-[0-9a-f]{4}")
+_ID = re.compile(r"[0-9]{8}-[0-9]{6}-[a-z0-9-]{1,40}-[0-9a-f]{4}")
 _MOST = 256 << 20
 
 

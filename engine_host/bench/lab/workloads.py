@@ -1,14 +1,20 @@
 """Workloads: what is asked, how often, how many at once; every question begins with a salt of its own."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from engine_host.bench.lab import arrivals
+from engine_host.bench.lab.arrivals import Planned
 from engine_host.protocol.bench.checks import CheckName
 from engine_host.protocol.bench.lab import WorkloadName
 
 SAMPLING = {"temperature": 0.6, "top_p": 0.95, "top_k": 20, "min_p": 0.0}
 """Of every request, so that runs compare; a non-zero min_p makes some reasoning models loop."""
-MOST_STREAMS = 16
+COUNTS = (1, 2, 4, 8, 16)
+"""The requests at once of a concurrency sweep, where none are named."""
+ANSWER_WITH_FACT = 64
+"""Tokens for an answer that holds one fact."""
 _NARRATIVE = (
     "Write an essay of about 800 words on how attention works in transformer language models: queries, keys "
     "and values, several heads, positions, causal masks, and the cache of keys and values."
@@ -27,6 +33,9 @@ _FACTS = (
     "rain fell on the market for three days",
     "two bridges were closed for repair",
 )
+_SUMMARY = "Say what these notes have in common, and what you make of each of them."
+_WARM_OF_MANY = 2
+TURNS = 15
 _LONG_TAIL = "Say in one sentence what these notes are about."
 
 
@@ -35,7 +44,11 @@ class Part:
     """One question, `warm` times unmeasured, then `measured` times, each time in `streams` requests at once.
 
     `variety` is the least share of different words in the first 200 of a coherent answer; None for answers
-    too short to be judged. `notes` are lines of text before the question, which make a prompt long.
+    too short to be judged. `notes` are lines of text before the question, which make a prompt long; `tokens`
+    is the exact length of a prompt by the engine's own count. `planned` are the requests of a round that does
+    not ask all at once; of a warm round come the first two. With `fact` the text holds one that is asked for.
+    `turn` is that of a conversation of an agent, whose rounds are conversations. `shared` prompts begin
+    alike, so that what a cache spares is what is measured.
     """
 
     name: str
@@ -46,31 +59,81 @@ class Part:
     streams: int = 1
     variety: float | None = 0.30
     notes: int = 0
+    tokens: int | None = None
+    planned: tuple[Planned, ...] = ()
+    fact: bool = False
+    turn: int = 0
+    shared: bool = False
 
     @property
     def rounds(self) -> int:
         """All rounds, warm ones included."""
         return self.warm + self.measured
 
+    def requests(self, turn: int) -> tuple[Planned, ...]:
+        """Return the requests of a round."""
+        if not self.planned:
+            return (Planned(0.0, self.tokens, self.max_tokens),) * self.streams
+        return self.planned[:_WARM_OF_MANY] if turn < self.warm else self.planned
+
 
 @dataclass(frozen=True)
 class Workload:
     """Parts one after another; `sweep` has the same part with more streams each time, and so a knee.
 
-    `check` is what the answers have to pass after them, so that the figures stand.
+    `by_round` asks a round of every part before the next, as conversations go. `check` is what the answers
+    have to pass after them, so that the figures stand.
     """
 
     name: WorkloadName
     parts: tuple[Part, ...]
     sweep: bool = False
+    by_round: bool = False
     sampling: dict[str, float] = field(default_factory=lambda: dict(SAMPLING))
     check: CheckName | None = None
 
 
-def _sweep(counts: tuple[int, ...]) -> tuple[Part, ...]:
+def at_once(counts: Sequence[int]) -> tuple[Part, ...]:
+    """Return the same question at so many at once, step by step."""
     return tuple(
         Part(f"{count} at once", _NARRATIVE, max_tokens=256, warm=1, measured=3, streams=count)
         for count in counts
+    )
+
+
+def _prefill(name: str, tokens: int, measured: int) -> Part:
+    return Part(name, _LONG_TAIL, max_tokens=64, warm=1, measured=measured, variety=None, tokens=tokens)
+
+
+def _served(name: str, planned: tuple[Planned, ...], *, shared: bool = False) -> Part:
+    most = max(one.max_tokens for one in planned)
+    return Part(
+        name,
+        _SUMMARY,
+        max_tokens=most,
+        warm=1,
+        measured=1,
+        streams=len(planned),
+        variety=None,
+        planned=planned,
+        shared=shared,
+    )
+
+
+def ladder_parts(lengths: Sequence[int]) -> tuple[Part, ...]:
+    """Return a text of each length, each with a fact that is asked for."""
+    return tuple(
+        Part(
+            f"{length:,} tokens",
+            "What is the key of the archive? Say the number.",
+            max_tokens=ANSWER_WITH_FACT,
+            warm=0,
+            measured=1,
+            variety=None,
+            tokens=length,
+            fact=True,
+        )
+        for length in lengths
     )
 
 
@@ -98,10 +161,47 @@ WORKLOADS = {
         ),
         Workload(
             WorkloadName.CONCURRENCY,
-            _sweep((1, 2, 4, 8, MOST_STREAMS)),
+            at_once(COUNTS),
             sweep=True,
             check=CheckName.TOOL_CALL,
         ),
+        Workload(
+            WorkloadName.PREFILL_10K, (_prefill("10,000 tokens", 10_000, 5),), check=CheckName.NEEDLE_SHORT
+        ),
+        Workload(
+            WorkloadName.PREFILL_90K, (_prefill("90,000 tokens", 90_000, 3),), check=CheckName.NEEDLE_SHORT
+        ),
+        Workload(
+            WorkloadName.SERVING,
+            (
+                Part("baseline", _SUMMARY, max_tokens=256, warm=2, measured=10, variety=None, tokens=256),
+                _served("continuous batching", arrivals.continuous()),
+                _served("burst", arrivals.burst()),
+                _served("mixed prompts", arrivals.mixed()),
+                _served("shared prefix", arrivals.shared_head(), shared=True),
+            ),
+            check=CheckName.TOOL_CALL,
+        ),
+        Workload(
+            WorkloadName.AGENTIC,
+            tuple(
+                Part(
+                    f"turn {turn}",
+                    "",
+                    max_tokens=128,
+                    warm=0,
+                    measured=3,
+                    variety=None,
+                    turn=turn,
+                    shared=True,
+                )
+                for turn in range(1, TURNS + 1)
+            ),
+            by_round=True,
+            check=CheckName.TOOL_CALL,
+        ),
+        # Its parts are made for the context of the engine that is asked.
+        Workload(WorkloadName.CONTEXT, ladder_parts((256,))),
     )
 }
 """Every workload by its name; `sndr bench run --help` says what each is for."""
@@ -114,8 +214,17 @@ def repeated(workload: Workload, rounds: int) -> Workload:
 
 def workload_hash(workload: Workload) -> str:
     """Return what is the same for runs that ask the same; how often they ask is no part of it."""
-    asked = [(prompt(part, "0" * 16), part.name, part.max_tokens, part.streams) for part in workload.parts]
+    asked = [
+        (prompt(part, "0" * 16), part.name, part.max_tokens, part.streams, *_asked_besides(part))
+        for part in workload.parts
+    ]
     return hashlib.sha256(repr((asked, sorted(workload.sampling.items()))).encode()).hexdigest()[:16]
+
+
+def _asked_besides(part: Part) -> tuple[object, ...]:
+    """Return what parts have that earlier versions had not; nothing of theirs, whose runs still compare."""
+    besides = (part.tokens, part.planned, part.fact, part.turn)
+    return besides if any(besides) else ()
 
 
 def salt(seed: int, part: str, number: int) -> str:

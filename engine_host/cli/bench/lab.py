@@ -49,6 +49,9 @@ _PATIENCE = 10.0
 @click.option("--model", metavar="ID", help="The model's id at --url.")
 @click.option("--rounds", type=click.IntRange(1, 1000), help="Measured rounds of each part, not its own.")
 @click.option("--seed", type=click.IntRange(0, (1 << 53) - 1), help="Repeats the prompts of another run.")
+@click.option(
+    "--part", "parts", multiple=True, metavar="PART", help="Of several parts only this; repeatable."
+)
 @command
 def lab_run(
     out: Output,
@@ -58,6 +61,7 @@ def lab_run(
     model: str | None,
     rounds: int | None,
     seed: int | None,
+    parts: tuple[str, ...],
 ) -> Exit | None:
     """Measure the speed of an engine, with a check of what it says.
 
@@ -65,7 +69,11 @@ def lab_run(
     quick        a short story of 128 tokens, 1 warm-up and 5 measured
     canonical    an essay of 1000 tokens and code of 800, 3 warm-ups and 5 measured each
     prefill      a prompt of about 6,000 tokens, 1 warm-up and 5 measured
+    prefill-10k  a prompt of exactly 10,000 tokens, 1 warm-up and 5 measured; prefill-90k: 90,000, 3 measured
     concurrency  the essay at 1, 2, 4, 8 and 16 at once, and where more stop to pay
+    serving      baseline, continuous batching, burst, mixed prompts, shared prefix: by their arrivals
+    agentic      15 turns of calls and results up to 53,000 tokens: the curve of the time to the first token
+    context      texts up to 0.92 of the context: is all of it taken, is the fact in it found
 
     Every prompt begins with words of its own, so that no prefix cache flatters. A figure of incoherent
     answers is struck (exit code 1), and what cannot be told is n/a with its reason. An engine is measured by
@@ -78,17 +86,19 @@ def lab_run(
         raise click.UsageError("--url and --model go together.")
     if url is not None and engine is not None:
         raise click.UsageError("Give --engine or --url, not both.")
-    asked = RunBench(workload=WorkloadName(workload), engine=engine, rounds=rounds, seed=seed)
+    asked = RunBench(
+        workload=WorkloadName(workload), engine=engine, rounds=rounds, seed=seed, only=tuple(parts)
+    )
     with signals():
         if url is not None and model is not None:
-            found, interrupted = _carried_out(_at_address(out, asked, url, model))
+            found, interrupted = carried_out(at_address(out, asked, url, model))
             run = LabRun.model_validate(found["run"])
         else:
             with connected() as client:
-                names, interrupted = _of_engine(out, client, asked)
+                names, interrupted = measured_by_host(out, client, asked)
                 run = client.call(ops.BENCH_RUN, id=names[0])
     out.result(run, report_lines(run))
-    return Exit.INTERRUPTED if interrupted else _cut([run])
+    return Exit.INTERRUPTED if interrupted else exit_of([run])
 
 
 @click.command("list")
@@ -178,7 +188,7 @@ def lab_compare(
         found, interrupted = _in_turns(out, asked, a, b, url)
     told = comparison_html if html else comparison_markdown if md else comparison_lines
     out.result(found, told(found))
-    return Exit.INTERRUPTED if interrupted else None if repeat is None else _cut([found.a, found.b])
+    return Exit.INTERRUPTED if interrupted else None if repeat is None else exit_of([found.a, found.b])
 
 
 @click.command("remove")
@@ -202,10 +212,10 @@ def _refuse_two_forms(out: Output, md: bool, html: bool) -> None:
 def _in_turns(out: Output, asked: RunBench, a: str, b: str, url: str | None) -> tuple[LabComparison, bool]:
     with signals():
         if url is not None:
-            found, interrupted = _carried_out(_at_address(out, asked, url, a, b))
+            found, interrupted = carried_out(at_address(out, asked, url, a, b))
             return LabComparison.model_validate(found["comparison"]), interrupted
         with connected() as client:
-            names, interrupted = _of_engine(out, client, asked)
+            names, interrupted = measured_by_host(out, client, asked)
             if len(names) < 2:
                 raise HostError(
                     Reason.CANCELLED,
@@ -227,7 +237,7 @@ def _kept(of_host: Callable[[ControlClient], T], of_folder: Callable[[str], T]) 
         return of_host(client)
 
 
-def _of_engine(out: Output, client: ControlClient, asked: RunBench) -> tuple[list[str], bool]:
+def measured_by_host(out: Output, client: ControlClient, asked: RunBench) -> tuple[list[str], bool]:
     """Have the host measure; the runs that were kept, and True where it was cut short. Raises HostError."""
     out.note(f"measuring as a job of the host: {asked.command}")
     job = client.call(ops.RUN_BENCH, asked)
@@ -240,7 +250,7 @@ def _of_engine(out: Output, client: ControlClient, asked: RunBench) -> tuple[lis
         return [str(one) for one in kept], True
 
 
-def _at_address(out: Output, asked: RunBench, url: str, model: str, other: str | None = None) -> LabAsk:
+def at_address(out: Output, asked: RunBench, url: str, model: str, other: str | None = None) -> LabAsk:
     if host := chosen_host():
         raise click.UsageError(f"--url is measured from this machine, without --host {host}.")
     return LabAsk(
@@ -250,6 +260,8 @@ def _at_address(out: Output, asked: RunBench, url: str, model: str, other: str |
         engine=LabEngine(address=url, model=model),
         against=None if other is None else LabEngine(address=url, model=other),
         rounds=asked.rounds,
+        streams=asked.streams,
+        only=asked.only,
         machine=LabMachine(
             program=__version__,
             python=platform.python_version(),
@@ -259,12 +271,12 @@ def _at_address(out: Output, asked: RunBench, url: str, model: str, other: str |
     )
 
 
-def _cut(runs: Sequence[LabRun]) -> Exit | None:
+def exit_of(runs: Sequence[LabRun]) -> Exit | None:
     """Return the exit code of runs: figures that nobody may use are no success."""
     return Exit.FAILED if any(run.struck or not run.complete for run in runs) else None
 
 
-def _carried_out(asked: LabAsk) -> tuple[dict[str, Any], bool]:
+def carried_out(asked: LabAsk) -> tuple[dict[str, Any], bool]:
     """Measure in a process of its own; what it said, and True where Ctrl+C cut it short. Raises HostError."""
     # Of a session of its own: Ctrl+C is for this program, which then closes the other's input.
     process = subprocess.Popen(

@@ -4,11 +4,13 @@ from engine_host.cli.output import table
 from engine_host.client.bench_reports import comparison as words
 from engine_host.client.bench_reports.figures import (
     HEADINGS,
+    RUNG_HEADINGS,
     about,
     decode_text,
     figure_row,
     heading,
     knee_text,
+    rung_rows,
     server_text,
     state_text,
     title,
@@ -22,6 +24,8 @@ def report_lines(run: LabRun) -> list[str]:
     lines = [title(run), *about(run)]
     for part in run.parts:
         lines += ["", heading(part), *table(HEADINGS, [figure_row(figure) for figure in part.figures])]
+    if run.rungs:
+        lines += ["", "How much of its context it takes:", *table(RUNG_HEADINGS, rung_rows(run))]
     return [*lines, *(["", knee_text(run)] if run.knee else [])]
 
 

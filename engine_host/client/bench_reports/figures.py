@@ -17,6 +17,8 @@ NAMES = {
     Quantity.TOTAL: "end to end",
 }
 """What a person calls each quantity."""
+RUNG_HEADINGS = ("tokens", "read", "boundary", "recall", "")
+"""Those of the columns of `rung_rows`."""
 HEADINGS = ("", "median", "95 % interval", "quartiles", "p95", "p99", "n", "")
 """Those of the columns of `figure_row`."""
 _LISTED_PARTS = 2
@@ -126,6 +128,16 @@ def knee_text(run: LabRun) -> str:
         return ""
     where = "none" if run.knee.streams is None else f"at {run.knee.streams} streams"
     return f"Knee: {where}; {run.knee.why}"
+
+
+def rung_rows(run: LabRun) -> list[list[str]]:
+    """Return the rungs of a context ladder: what was taken, and what was found in it, apart."""
+    rows = []
+    for rung in run.rungs:
+        read = "n/a" if rung.tokens is None else f"{rung.tokens:,}"
+        found = "n/a" if rung.found is None else "found" if rung.found else "NOT found"
+        rows.append([f"{rung.aimed:,}", read, "taken" if rung.taken else "NOT taken", found, rung.why])
+    return rows
 
 
 def _amount(figure: Figure, value: float) -> str:

@@ -4,7 +4,16 @@ from collections.abc import Sequence
 from html import escape
 
 from engine_host.client.bench_reports import comparison as words
-from engine_host.client.bench_reports.figures import HEADINGS, about, figure_row, heading, knee_text, title
+from engine_host.client.bench_reports.figures import (
+    HEADINGS,
+    RUNG_HEADINGS,
+    about,
+    figure_row,
+    heading,
+    knee_text,
+    rung_rows,
+    title,
+)
 from engine_host.protocol.bench.comparison import LabComparison
 from engine_host.protocol.bench.lab import LabRun
 
@@ -28,6 +37,8 @@ def run_html(run: LabRun) -> list[str]:
     for part in run.parts:
         lines.append(f"<h2>{_text(heading(part))}</h2>")
         lines += _table(HEADINGS, [figure_row(figure, _struck) for figure in part.figures])
+    if run.rungs:
+        lines += ["<h2>How much of its context it takes</h2>", *_table(RUNG_HEADINGS, rung_rows(run))]
     if run.knee is not None:
         lines.append(f"<p>{_text(knee_text(run))}</p>")
     return _page(title(run), lines)

@@ -3,7 +3,16 @@
 from collections.abc import Sequence
 
 from engine_host.client.bench_reports import comparison as words
-from engine_host.client.bench_reports.figures import HEADINGS, about, figure_row, heading, knee_text, title
+from engine_host.client.bench_reports.figures import (
+    HEADINGS,
+    RUNG_HEADINGS,
+    about,
+    figure_row,
+    heading,
+    knee_text,
+    rung_rows,
+    title,
+)
 from engine_host.protocol.bench.comparison import LabComparison
 from engine_host.protocol.bench.lab import LabRun
 
@@ -14,6 +23,8 @@ def run_markdown(run: LabRun) -> list[str]:
     for part in run.parts:
         lines += ["", f"### {_plain(heading(part))}", ""]
         lines += _table(HEADINGS, [figure_row(figure, _struck) for figure in part.figures])
+    if run.rungs:
+        lines += ["", "### How much of its context it takes", "", *_table(RUNG_HEADINGS, rung_rows(run))]
     return [*lines, *(["", _plain(knee_text(run))] if run.knee else [])]
 
 

@@ -18,6 +18,7 @@ from engine_host.operations.measurements.bench import BenchOperations
 from engine_host.operations.measurements.diagnosis import DiagnosisOperations
 from engine_host.operations.measurements.proofs import ProofOperations
 from engine_host.operations.measurements.quality import QualityOperations
+from engine_host.operations.measurements.sweeps import SweepOperations
 from engine_host.operations.measurements.verify import VerifyOperations
 from engine_host.operations.patches.of_engines import EnginePatchTracker
 from engine_host.operations.plans import PlanOperations
@@ -45,11 +46,12 @@ def measurement_services(
     history: History,
     prefixes: PrefixLens,
     folders: Folders,
+    refuse_others: Callable[[], None],
 ) -> tuple[Any, ...]:
     """Return what proves kernels, measures quality and speed, and judges it.
 
     `machine` tells its words, `on_start` of starts that serve for the first time, and `verify_level` what is
-    checked of them.
+    checked of them; `refuse_others` raises while starts of somebody else's are under way.
     """
     verify = VerifyOperations(jobs, folders.run, engines.alive, engines.get, patches.probe, verify_level)
     on_start(verify.after_start)
@@ -68,6 +70,7 @@ def measurement_services(
             folders.run,
         ),
         BenchOperations(jobs, events, log_buffer, folders, engines.alive, gpus.read),
+        SweepOperations(*common, folders, engines, plans, gpus.read, refuse_others),
         verify,
         DiagnosisOperations(engines.alive, engines.get, history, prefixes, gpus, events),
     )

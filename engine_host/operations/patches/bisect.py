@@ -59,13 +59,14 @@ class BisectOperations:
         self._door = door
 
     def refuse_others(self) -> None:
-        """Raises HostError(conflict) while a bisection runs: another start would end its trial unseen."""
+        """Raises HostError(conflict) while a bisection or a sweep runs: another start would end its own."""
         for job in self._jobs.all():
-            if job.kind is JobKind.PATCH_BISECT and not job.ended:
+            bisects = job.kind is JobKind.PATCH_BISECT and not job.ended
+            if bisects or (job.kind is JobKind.BENCH_SWEEP and job.state is JobState.RUNNING):
                 raise HostError(
                     Reason.CONFLICT,
-                    "A bisection is under way.",
-                    cause="Another start would take memory from its trials, and change what comes of them.",
+                    f"A {'bisection' if bisects else 'sweep'} is under way.",
+                    cause="Another start would take memory from its own, and change what comes of them.",
                     fix=Fix(text="Wait for its end, or cancel it.", command=f"sndr jobs cancel {job.id}"),
                     evidence={"job": job.id},
                 )

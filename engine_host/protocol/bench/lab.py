@@ -2,6 +2,7 @@
 
 import shlex
 from enum import StrEnum
+from typing import Annotated
 
 from pydantic import Field
 
@@ -12,13 +13,22 @@ PAIRED_ROUNDS = 10
 """The rounds of two engines in turns where none are named; below six nothing can be told."""
 
 
+MOST_STREAMS = 256
+"""The most requests at once that a sweep may ask."""
+
+
 class WorkloadName(StrEnum):
     """The workloads that there are."""
 
     QUICK = "quick"
     CANONICAL = "canonical"
     PREFILL = "prefill"
+    PREFILL_10K = "prefill-10k"
+    PREFILL_90K = "prefill-90k"
     CONCURRENCY = "concurrency"
+    SERVING = "serving"
+    AGENTIC = "agentic"
+    CONTEXT = "context"
 
 
 class Standing(StrEnum):
@@ -73,9 +83,14 @@ class Sample(Wire):
     last: float | None = None
     total: float
     arrivals: tuple[float, ...] = ()
+    aimed: int | None = Field(None, description="tokens that the prompt was made to have")
+    max_tokens: int | None = Field(None, description="where it is not that of its part")
     prompt_tokens: int | None = None
     cached_tokens: int | None = None
     tokens: int | None = None
+    drafted: int | None = Field(None, description="draft tokens, where the server tells them of a request")
+    accepted: int | None = Field(None, description="those of them that were right")
+    found: bool | None = Field(None, description="the fact of its text stands in the answer")
     finish: str = ""
     text: str = ""
     fault: str = Field("", description="why the answer is no coherent text; empty where it is")
@@ -113,6 +128,7 @@ class PartResult(Wire):
     measured: int
     max_tokens: int
     done: int = Field(description="measured requests that were answered")
+    shared: bool = Field(False, description="its prompts begin alike, so a cache is no cheat")
     figures: tuple[Figure, ...]
 
     @property
@@ -128,6 +144,20 @@ class Knee(Wire):
     why: str
 
 
+class Rung(Wire):
+    """One length of a context ladder: was all of it taken, and was the fact in it found, judged apart.
+
+    `found` is None where it says nothing, as behind a model that does not find it in a short text either.
+    """
+
+    part: str
+    aimed: int
+    tokens: int | None = None
+    taken: bool
+    found: bool | None = None
+    why: str = ""
+
+
 class LabEngine(Wire):
     """The subject of a run: an engine of this program with its plan, or an address."""
 
@@ -137,6 +167,7 @@ class LabEngine(Wire):
     engine: str = ""
     version: str = ""
     model_path: str = ""
+    context: int | None = Field(None, description="tokens of one stream")
     command: str = ""
     argv: tuple[str, ...] = ()
     settings: dict[str, str] = Field(default_factory=dict)
@@ -172,12 +203,19 @@ class LabRun(Wire):
     parts: tuple[PartResult, ...] = ()
     checks: tuple[Check, ...] = Field((), description="of its answers; one that failed strikes every figure")
     knee: Knee | None = None
+    rungs: tuple[Rung, ...] = Field((), description="of a context ladder")
     samples: tuple[Sample, ...] = ()
 
     @property
     def struck(self) -> bool:
         """True where a gate of any part failed."""
         return any(part.struck for part in self.parts)
+
+
+Streams = Annotated[
+    tuple[Annotated[int, Field(ge=1, le=MOST_STREAMS)], ...],
+    Field(max_length=16, description="of a concurrency sweep: how many at once, step by step"),
+]
 
 
 class LabAsk(Command):
@@ -192,6 +230,8 @@ class LabAsk(Command):
     against: LabEngine | None = Field(None, description="measured in turns with the engine: A B B A …")
     against_socket: str | None = None
     rounds: int | None = Field(None, ge=1, le=1000, description="measured ones, instead of the workload's")
+    streams: Streams = ()
+    only: tuple[str, ...] = ()
     quiet: bool = False
     steps: bool = Field(False, description="for a program: a `LabStep` a line, a `LabKept` at the end")
 
@@ -224,6 +264,8 @@ class RunBench(Command):
         None, ge=1, le=1000, description="measured ones of each part, instead of the workload's own"
     )
     seed: int | None = Field(None, ge=0, lt=1 << 53)
+    streams: Streams = ()
+    only: tuple[str, ...] = Field((), max_length=16, description="the parts of the workload that are asked")
 
     @property
     def command(self) -> str:
@@ -232,7 +274,11 @@ class RunBench(Command):
         if self.against is None:
             named = [] if self.engine is None else ["--engine", self.engine]
             rounds = [] if self.rounds is None else ["--rounds", str(self.rounds)]
-            return shlex.join(["sndr", "bench", "run", self.workload.value, *named, *rounds, *seed])
+            only = [word for name in self.only for word in ("--part", name)]
+            start = ["run", self.workload.value]
+            if self.workload is WorkloadName.CONTEXT or self.streams:
+                start = ["sweep", self.workload.value, *map(str, self.streams)]
+            return shlex.join(["sndr", "bench", *start, *named, *rounds, *seed, *only])
         rounds = ["--repeat", str(self.rounds or PAIRED_ROUNDS), "--workload", self.workload.value]
         return shlex.join(["sndr", "bench", "compare", self.engine or "", self.against, *rounds, *seed])
 

@@ -5,6 +5,7 @@ from typing import Any
 from engine_host.protocol.bench.checks import VerifyEngine
 from engine_host.protocol.bench.comparison import CompareRuns, LabComparison
 from engine_host.protocol.bench.lab import LabPage, LabRun, RunBench
+from engine_host.protocol.bench.sweeps import RunSweep, SweepPage, SweepReport
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import Job, JobKind
 from engine_host.protocol.operations.definition import Nothing, Operation
@@ -28,8 +29,22 @@ RUN_BENCH = Operation(
     "bench.run", "POST", "/v1/bench/runs", RunBench, Job,
     "Measure an engine that runs, or two in turns; the job's result names the runs that were kept, also of "
     "a job that was cancelled (`evidence` of its error).",
-    status=202, reasons=(Reason.NOT_FOUND, Reason.NO_ENGINE_RUNS, Reason.ENGINE_NOT_READY, Reason.CONFLICT),
-    job=JobKind.BENCH_RUN, command="bench run")
+    status=202, reasons=(Reason.NOT_FOUND, Reason.NO_ENGINE_RUNS, Reason.ENGINE_NOT_READY, Reason.CONFLICT,
+    Reason.BAD_REQUEST), job=JobKind.BENCH_RUN, command="bench run")
+RUN_SWEEP = Operation(
+    "bench.sweep", "POST", "/v1/bench/sweeps", RunSweep, Job,
+    "Stop an engine, start it with each value in turn, measure it, and start it again as it was; the job's "
+    "result names the sweep, also of a job that was cancelled (`evidence` of its error).",
+    status=202, reasons=(Reason.NOT_FOUND, Reason.NO_ENGINE_RUNS, Reason.ENGINE_NOT_READY, Reason.CONFLICT,
+    Reason.UNSUPPORTED, Reason.BAD_REQUEST), job=JobKind.BENCH_SWEEP, command="bench sweep")
+BENCH_SWEEPS = Operation(
+    "bench.sweeps", "GET", "/v1/bench/sweeps", Nothing, SweepPage,
+    "The sweeps of this machine that started an engine anew for each step, newest first.",
+    command="bench sweeps", seconds=60.0)
+BENCH_SWEEP = Operation(
+    "bench.sweep_report", "GET", "/v1/bench/sweeps/{id}", Nothing, SweepReport,
+    "One of them with its runs, and each value against the first; also as `latest`.",
+    reasons=(Reason.NOT_FOUND, Reason.BAD_REQUEST), command="bench sweeps", seconds=60.0)
 VERIFY_ENGINE = Operation(
     "bench.verify", "POST", "/v1/bench/verifications", VerifyEngine, Job,
     "Check what an engine that runs answers, and that the patches of its plan are live; the job's result is "

@@ -39,6 +39,32 @@ WORKLOADS = {
         "the essay, 256 tokens, at 1, 2, 4, 8 and 16 at once, and tells where more stop to pay",
         "3 times each after 1 warm-up",
     ),
+    WorkloadName.PREFILL_10K: WorkloadWords(
+        "Prefill: 10,000 tokens",
+        "a sentence on a prompt of exactly 10,000 tokens, which has to fit its context",
+        "5 times after 1 warm-up",
+    ),
+    WorkloadName.PREFILL_90K: WorkloadWords(
+        "Prefill: 90,000 tokens",
+        "a sentence on a prompt of exactly 90,000 tokens, which has to fit its context",
+        "3 times after 1 warm-up",
+    ),
+    WorkloadName.SERVING: WorkloadWords(
+        "Serving: five arrival patterns",
+        "186 answers as clients of a server come: one by one, steadily, in a burst, long and short mixed, "
+        "and with a prefix in common",
+        "each pattern once after warm-ups",
+    ),
+    WorkloadName.AGENTIC: WorkloadWords(
+        "Agentic: 15 turns",
+        "the turns of an agent with the results of its calls, up to 53,000 tokens or what its context holds",
+        "3 times",
+    ),
+    WorkloadName.CONTEXT: WorkloadWords(
+        "Context: up to 0.92 of it",
+        "a fact in longer and longer texts, and tells what it takes and what it finds",
+        "once each",
+    ),
 }
 _TONES = {"complete": "good", "struck": "bad"}
 

@@ -19,6 +19,7 @@ from engine_host.core.paths import Folders
 from engine_host.protocol.bench.checks import CheckName, Outcome
 from engine_host.protocol.bench.comparison import LabComparison
 from engine_host.protocol.bench.lab import LabPage, LabRun, Quantity, Standing
+from engine_host.protocol.bench.sweeps import SweepReport
 from tests.integration.host.conftest import home_left_empty, wait_for
 from tests.unit.cli.bench.test_lab import a_run
 
@@ -125,6 +126,20 @@ def test_the_bundled_model_is_measured_and_kept(monkeypatch: pytest.MonkeyPatch,
         assert {one.id for one in page.runs} == {run.id, through.id}
         assert json.loads(sndr("bench", "report", run.id, "--json")[1]) == run.model_dump(mode="json")
         assert sndr("bench", "run", "quick", "--engine", "nobody")[0] == Exit.NOT_FOUND
+
+        # A sweep starts it anew for each value, and leaves it as it was; its prompts have an exact length.
+        before = json.loads(sndr("status", "--json")[1])["engines"][0]["plan"]["argv"]
+        code, out, err = sndr("bench", "sweep", "kv", "f16", "q8_0", "--rounds", "1", "--json")
+        swept = SweepReport.model_validate(json.loads(out))
+        assert (swept.sweep.complete, swept.sweep.restored) == (True, True), err
+        assert [one.engine.settings["kv_type_k"] for one in swept.runs] == ["f16", "q8_0"]
+        after = json.loads(sndr("status", "--json")[1])["engines"][0]["plan"]["argv"]
+        assert [word for word in after if "plan-" not in word] == [
+            word for word in before if "plan-" not in word
+        ]
+        _, out, _ = sndr("bench", "run", "serving", "--part", "baseline", "--rounds", "1", "--json")
+        served = LabRun.model_validate(json.loads(out))
+        assert {one.prompt_tokens for one in served.samples} == {256}
 
         # In turns with a second one: every round of both, and the verdicts over pairs of rounds.
         assert sndr("run", "--demo", "--name", "other", "--detach", "--json")[0] == Exit.OK

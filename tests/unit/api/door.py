@@ -45,6 +45,7 @@ from engine_host.operations.measurements.bench import BenchOperations
 from engine_host.operations.measurements.diagnosis import DiagnosisOperations
 from engine_host.operations.measurements.proofs import ProofOperations
 from engine_host.operations.measurements.quality import QualityOperations
+from engine_host.operations.measurements.sweeps import SweepOperations
 from engine_host.operations.measurements.verify import VerifyOperations
 from engine_host.operations.models import ModelOperations
 from engine_host.operations.on_demand.entries import Entries
@@ -325,6 +326,16 @@ async def door() -> AsyncIterator[Door]:
                 built.folders,
                 built.manager.alive,
                 GpuReading,
+            ),
+            SweepOperations(
+                built.jobs,
+                events,
+                built.log_buffer,
+                built.folders,
+                built.manager,
+                plans,
+                GpuReading,
+                bisections.refuse_others,
             ),
             VerifyOperations(
                 built.jobs,

@@ -1,0 +1,89 @@
+"""The workload that was asked for, with its choices: parts, rounds, streams, and the engine's context."""
+
+from dataclasses import replace
+
+from engine_host.bench.checks.needle import ladder
+from engine_host.bench.lab.ladder import CONTROL
+from engine_host.bench.lab.workloads import (
+    WORKLOADS,
+    Part,
+    Workload,
+    at_once,
+    ladder_parts,
+    repeated,
+)
+from engine_host.core.errors import HostError
+from engine_host.protocol.bench.lab import LabAsk, RunBench, WorkloadName
+from engine_host.protocol.errors import Fix, Reason
+
+_TURN = 3_500
+"""Tokens that a turn of an agent adds: fifteen of them end at about 53,000."""
+_ROOM = 0.9
+_BESIDE = 1_500
+
+
+def chosen(asked: RunBench | LabAsk, context: int | None) -> Workload:
+    """Return what is asked of an engine with a context; None is one that nobody knows.
+
+    Raises HostError(bad_request) for choices that the workload has not, and where it does not fit.
+    """
+    workload = WORKLOADS[asked.workload]
+    if asked.streams:
+        if not workload.sweep:
+            raise _refused(f"{asked.workload} has no number of streams.", "")
+        workload = replace(workload, parts=at_once(sorted(set(asked.streams))))
+    if asked.workload is WorkloadName.CONTEXT:
+        if context is None:
+            raise _refused(
+                "Nobody says how long the context of that engine is.", "Its ladder ends at 0.92 of it."
+            )
+        lengths = [one for one in ladder(context) if one > CONTROL]
+        workload = replace(workload, parts=ladder_parts((CONTROL, *lengths)))
+    if asked.workload is WorkloadName.AGENTIC:
+        workload = replace(workload, parts=_turns(workload, context))
+    if asked.only:
+        known = {part.name: part for part in workload.parts}
+        if missing := [name for name in asked.only if name not in known]:
+            raise _refused(f"{asked.workload} has no part “{missing[0]}”.", f"Its parts: {', '.join(known)}.")
+        workload = replace(workload, parts=tuple(known[name] for name in known if name in asked.only))
+    if context is not None and (needed := longest(workload)) > context:
+        raise _refused(
+            f"{asked.workload} asks prompts that with their answers take {needed:,} tokens, and the context "
+            f"of that engine is {context:,}.",
+            "What does not fit cannot be measured.",
+        )
+    return workload if asked.rounds is None else repeated(workload, asked.rounds)
+
+
+def longest(workload: Workload) -> int:
+    """Return the tokens of the longest exact prompt with its answer; 0 where none has an exact length."""
+    return max(
+        (
+            one.tokens + one.max_tokens
+            for part in workload.parts
+            if not part.turn
+            for one in part.requests(part.warm)
+            if one.tokens is not None
+        ),
+        default=0,
+    )
+
+
+def _turns(workload: Workload, context: int | None) -> tuple[Part, ...]:
+    growth = _TURN
+    if context is not None:
+        growth = min(_TURN, int((_ROOM * context - _BESIDE) / len(workload.parts)))
+    if growth < 64:
+        raise _refused(
+            f"A context of {context:,} tokens is too short for {len(workload.parts)} turns of an agent.", ""
+        )
+    return tuple(replace(part, tokens=growth) for part in workload.parts)
+
+
+def _refused(message: str, cause: str) -> HostError:
+    return HostError(
+        Reason.BAD_REQUEST,
+        message,
+        cause=cause,
+        fix=Fix(text="See what the workloads ask.", command="sndr bench run --help"),
+    )

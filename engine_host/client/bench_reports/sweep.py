@@ -1,0 +1,81 @@
+"""Sweeps in words: a row for each value, and each value against the first."""
+
+import statistics
+
+from engine_host.client.bench_reports.figures import NAMES, median_text
+from engine_host.core.sizes import duration
+from engine_host.protocol.bench.lab import LabRun, Quantity
+from engine_host.protocol.bench.sweeps import LabSweep, SweepArm, SweepReport
+
+HEADINGS = ("value", "decode, one stream", "TTFT", "TPOT", "tokens a step", "run", "")
+CHANGE_HEADINGS = ("value", "part", "", "against the first")
+LIST_HEADINGS = ("SWEEP", "ENGINE", "VALUES", "STATE")
+
+
+def headline(sweep: LabSweep) -> str:
+    """Return what was swept, of which engine, and how it ended."""
+    return f"{sweep.kind} of {sweep.engine}: {state_text(sweep)}, {duration(sweep.seconds)}"
+
+
+def state_text(sweep: LabSweep) -> str:
+    """Return the worth of a sweep in a word or two."""
+    if sweep.ended_by:
+        return f"partial ({sweep.ended_by})"
+    failed = sum(arm.problem is not None for arm in sweep.arms)
+    return "complete" if sweep.complete else f"{failed} of {len(sweep.arms)} starts failed"
+
+
+def restored_text(sweep: LabSweep) -> str:
+    """Return whether the engine runs again as it was."""
+    if sweep.restored:
+        return "The engine runs again as it did before."
+    why = sweep.not_restored.message if sweep.not_restored is not None else "the sweep has not ended"
+    return f"The engine was NOT restored: {why}"
+
+
+def arm_rows(report: SweepReport) -> list[list[str]]:
+    """Return a row for each start, in the order they were made."""
+    runs = {run.id: run for run in report.runs}
+    return [_row(arm, runs.get(arm.run)) for arm in report.sweep.arms]
+
+
+def change_rows(report: SweepReport) -> list[list[str]]:
+    """Return each verdict against the first value."""
+    return [[one.value, one.part, NAMES[one.quantity], one.words] for one in report.changes]
+
+
+def list_rows(sweeps: tuple[LabSweep, ...]) -> list[list[str]]:
+    """Return a row for each sweep."""
+    return [[one.id, one.engine, " ".join(one.values), state_text(one)] for one in sweeps]
+
+
+def medians(report: SweepReport, quantity: Quantity) -> dict[str, float]:
+    """Return the median of a quantity for each value: of the first part, over all its runs."""
+    runs = {run.id: run for run in report.runs}
+    found: dict[str, list[float]] = {}
+    for arm in report.sweep.arms:
+        run = runs.get(arm.run)
+        if run is None or run.struck or not run.parts:
+            continue
+        for figure in run.parts[0].figures:
+            if figure.quantity is quantity and figure.value is not None:
+                found.setdefault(arm.value, []).append(figure.value)
+    return {value: statistics.median(values) for value, values in found.items()}
+
+
+def _row(arm: SweepArm, run: LabRun | None) -> list[str]:
+    if arm.problem is not None:
+        return [arm.value, "n/a", "n/a", "n/a", "", "", arm.problem.message]
+    if run is None or not run.parts:
+        return [arm.value, "n/a", "n/a", "n/a", "", arm.run, "nothing was kept"]
+    figures = {figure.quantity: median_text(figure) for figure in run.parts[0].figures}
+    told = "n/a" if arm.acceptance_length is None else f"{arm.acceptance_length:.2f}"
+    return [
+        arm.value,
+        figures[Quantity.DECODE],
+        figures[Quantity.TTFT],
+        figures[Quantity.TPOT],
+        told,
+        run.id,
+        "" if arm.complete else "PARTIAL",
+    ]
