@@ -72,6 +72,8 @@ def _announce(report: dict[str, Any]) -> None:
     with contextlib.suppress(OSError):
         echo(f"The engine host serves (pid {report['pid']}). Ctrl+C ends it.")
         echo(f"Endpoint: {report['endpoint']}")
+        if (wrong := report["settings"]) is not None:
+            echo(f"warning: {wrong['message']} The rest of the file is used.", err=True)
         for finding in report["findings"]:
             echo(f"{finding['severity']}: {finding['message']}", err=True)
 

@@ -3,7 +3,7 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -17,7 +17,7 @@ from engine_host.core.settings import SettingsFile
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.launch.plans import Finding, Layer, Setting
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.settings import SettingPage, SettingsChange
+from engine_host.protocol.settings import MendSettings, SettingPage, SettingsChange, SettingsRepair
 
 _NEGATIVE = re.compile(r"-\d[\d.eE+-]*|-\.\d+")
 
@@ -45,6 +45,8 @@ def get(out: Output, name: str | None) -> Exit | None:
     if name is None:
         rows = [(entry.name, json.dumps(entry.value), _layer(entry)) for entry in page.settings]
         out.result(page, [*table(("setting", "value", "set by"), rows), "", f"File: {page.file}"])
+        if page.problem is not None:
+            out.note(f"warning: {page.problem.message} `sndr settings check` says more.")
         return None
     for entry in page.settings:
         if entry.name == name:
@@ -70,6 +72,85 @@ def unset(out: Output, name: str) -> Exit | None:
     return _change(out, name, None)
 
 
+@settings.command("check")
+@command
+def check(out: Output) -> Exit | None:
+    """Say what is wrong with the file of the settings, at which line, and what a repair would change.
+
+    A file that is wrong stops nothing: what of it is right is used, the defaults stand for the rest. Changes
+    nothing. Exit code 2 where something is wrong.
+    """
+    found = _look()
+    if out.as_json or found.problem is None:
+        out.result(found, f"{found.file} is right.")
+        return None if found.problem is None else Exit.USAGE
+    code = out.problem(found.problem)
+    for line in _shown(found):
+        out.note(line)
+    return code
+
+
+@settings.command("repair")
+@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+@command
+def repair(out: Output, dry_run: bool) -> Exit | None:
+    """Take out of the file what is wrong, and keep the file as it was beside it.
+
+    Lines that are no TOML become comments; settings that are unknown or have a wrong value are taken out.
+    """
+    found = _look()
+    if found.problem is None:
+        out.result(found, f"{found.file} is right.")
+        return None
+    if dry_run:
+        out.result(found, [found.problem.message, *_shown(found)])
+        return None
+    page = _mend("repair")
+    out.result(page, [*_shown(found), f"{page.file} is repaired; what it was stays beside it."])
+    return None
+
+
+@settings.command("set-aside")
+@command
+def set_aside(out: Output) -> Exit | None:
+    """Move a file that is wrong away, beside its place, and begin anew with the defaults."""
+    found = _look()
+    if found.problem is None:
+        out.result(found, f"{found.file} is right, and stays.")
+        return None
+    page = _mend("set_aside")
+    out.result(page, f"{page.file} is set aside beside its place; every setting has its default.")
+    return None
+
+
+def _look() -> SettingsRepair:
+    folders = Folders.resolve()
+    try:
+        with connected(folders) as client:
+            return client.call(ops.SETTINGS_REPAIR)
+    except HostError as error:
+        if not may_do_without(error):
+            raise
+    return SettingsFile(folders.settings).preview()
+
+
+def _mend(how: Literal["repair", "set_aside"]) -> SettingPage:
+    folders = Folders.resolve()
+    try:
+        with connected(folders) as client:
+            return client.call(ops.MEND_SETTINGS, MendSettings(how=how))
+    except HostError as error:
+        if not may_do_without(error):
+            raise
+    file = SettingsFile(folders.settings)
+    file.mend(how)
+    return _page(file)
+
+
+def _shown(found: SettingsRepair) -> list[str]:
+    return ["", *found.diff.splitlines(), ""] if found.diff else ["It cannot be repaired by itself."]
+
+
 def _value(text: str) -> Any:
     try:
         return json.loads(text)
@@ -91,7 +172,7 @@ def _read() -> SettingPage:
         if not may_do_without(error):
             raise
     file = SettingsFile(folders.settings)
-    file.load()
+    file.load_what_holds()
     return _page(file)
 
 
@@ -161,4 +242,6 @@ def _unknown(name: str, page: SettingPage) -> HostError:
 
 
 def _page(file: SettingsFile, warnings: tuple[Finding, ...] = ()) -> SettingPage:
-    return SettingPage(seq=0, file=str(file.path), settings=file.settings(), warnings=warnings)
+    return SettingPage(
+        seq=0, file=str(file.path), settings=file.settings(), warnings=warnings, problem=file.problem
+    )

@@ -1,5 +1,9 @@
 """The user's settings: one TOML file, checked, with the layer that set each value."""
 
+import contextlib
+import os
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,11 +16,20 @@ from engine_host.core.addresses import is_loopback
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
 from engine_host.core.keys.file import KeyFile
+from engine_host.core.mending.settings_text import (
+    changed_lines,
+    fault_line,
+    line_at,
+    line_of,
+    readable,
+    without,
+)
 from engine_host.core.outside import files
 from engine_host.protocol.allowed import refusal
 from engine_host.protocol.bench.checks import VerifyAfterStart
-from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.launch.plans import Layer, ServerChoice, Setting
+from engine_host.protocol.settings import SettingsRepair
 
 _LARGEST = 1 << 20
 
@@ -104,6 +117,8 @@ class SettingsFile:
         self.path = path
         self._written: dict[str, dict[str, Any]] = {}
         self.current = Settings()
+        self.problem: Problem | None = None
+        """The fault of a file whose other values are used; None where the whole file is."""
 
     def load(self) -> None:
         """Read the file; a missing one means defaults.
@@ -113,6 +128,105 @@ class SettingsFile:
         written = self._read().unwrap()
         self.current = self._check(written)
         self._written = written
+        self.problem = None
+
+    def load_what_holds(self) -> None:
+        """Read the file; of one that is wrong use the values that are right, and keep its fault.
+
+        The file is left alone. A wrong value of the endpoint brings all of the endpoint's defaults, so that
+        nothing is ever served to more people, or with less protection, than was meant.
+        """
+        try:
+            self.load()
+        except HostError as error:
+            self.problem = error.problem
+            written: dict[str, Any] = {}
+            with contextlib.suppress(HostError):
+                written = self._read().unwrap()
+            for group, key in _wrong_keys(written):
+                if not key or group == "endpoint":
+                    written.pop(group, None)
+                elif isinstance(written.get(group), dict):
+                    written[group].pop(key, None)
+            self.current = Settings.model_validate(written)
+            self._written = written
+
+    def repaired(self) -> tuple[str, str] | None:
+        """Return the text of the file and the text that a repair would leave; None where there is none.
+
+        Lines that are no TOML become comments, and settings that are wrong or unknown are taken out.
+        """
+        try:
+            before = files.read_text(self.path, _LARGEST)
+            text = readable(before)
+            if text is None:
+                return None
+            wrong = [
+                f"{group}.{key}" if key else group for group, key in _wrong_keys(tomlkit.parse(text).unwrap())
+            ]
+            return before, without(text, wrong)
+        except (OSError, ValueError, TOMLKitError, RecursionError):
+            return None
+
+    def preview(self) -> SettingsRepair:
+        """Return what is wrong with the file now, and the diff of a repair."""
+        looked = SettingsFile(self.path)
+        looked.load_what_holds()
+        found = looked.repaired() if looked.problem is not None else None
+        return SettingsRepair(
+            file=str(self.path), problem=looked.problem, diff=changed_lines(*found) if found else ""
+        )
+
+    def mend(self, how: Literal["repair", "set_aside", "read_again"]) -> tuple[str, ...]:
+        """Repair the file, set it aside, or read it again; the names of the values that changed by it.
+
+        A file that is right is never touched. Raises what `repair` and `set_aside` raise.
+        """
+        before = dict(_flat(self.current))
+        self.load_what_holds()
+        if self.problem is not None and how != "read_again":
+            self.repair() if how == "repair" else self.set_aside()
+        return tuple(name for name, value in _flat(self.current) if before[name] != value)
+
+    def repair(self) -> Path:
+        """Write the repaired text, with the file as it was beside it; the path of that.
+
+        Raises HostError(setting_invalid) where it cannot be repaired, HostError(disk_full),
+        HostError(not_writable).
+        """
+        found = self.repaired()
+        if found is None:
+            raise HostError(
+                Reason.SETTING_INVALID,
+                f"{self.path} cannot be repaired by itself.",
+                cause="It is no text, or what is wrong is not on lines of its own.",
+                fix=Fix(text="Correct it by hand, or set it aside.", command="sndr settings set-aside"),
+                evidence={"file": str(self.path)},
+            )
+        before, after = found
+        kept = self._aside("before-repair")
+        atomic_file.write(kept, before)
+        atomic_file.write(self.path, after, follow=True)
+        self.load_what_holds()
+        return kept
+
+    def set_aside(self) -> Path:
+        """Move the file away, so that the defaults hold; where it is now. Raises HostError(not_writable)."""
+        kept = self._aside("set-aside")
+        try:
+            os.replace(self.path, kept)
+        except OSError as error:
+            raise atomic_file.saving_failed(kept, error) from error
+        self.load_what_holds()
+        return kept
+
+    def _aside(self, why: str) -> Path:
+        name = f"{self.path.name}.{why}-{time.strftime('%Y%m%d-%H%M%S')}"
+        return next(
+            path
+            for path in (self.path.with_name(name + end) for end in ("", *map("-{}".format, range(2, 1000))))
+            if not os.path.lexists(path)
+        )
 
     def _read(self) -> tomlkit.TOMLDocument:
         """The file as a document that keeps comments and order."""
@@ -125,8 +239,11 @@ class SettingsFile:
                 Reason.SETTING_INVALID,
                 f"{self.path} is not valid TOML: {error}.",
                 cause="The file was edited or damaged.",
-                fix="Correct that line, or move the file away to start from the defaults.",
-                evidence={"file": str(self.path)},
+                fix=Fix(
+                    text="Correct that line, have it repaired, or set the file aside.",
+                    command="sndr settings repair",
+                ),
+                evidence={"file": str(self.path), **self._place(fault_line)},
             ) from error
         except OSError as error:
             raise HostError(
@@ -135,6 +252,15 @@ class SettingsFile:
                 fix="Make the file readable for you.",
                 evidence={"file": str(self.path), "errno": error.errno},
             ) from error
+
+    def _place(self, find: Callable[[str], int | None]) -> dict[str, Any]:
+        """Return the line of a fault with its number, where it can be told."""
+        try:
+            text = files.read_text(self.path, _LARGEST)
+        except (OSError, ValueError):
+            return {}
+        line = find(text)
+        return {} if line is None else {"line": line, "text": line_at(text, line)}
 
     def change(self, values: dict[str, Any]) -> tuple[str, ...]:
         """Set dotted names to values (None removes the user's value) and save; the names that changed.
@@ -173,6 +299,7 @@ class SettingsFile:
         atomic_file.write(self.path, tomlkit.dumps(document), follow=True)
         if still_wrong is not None:
             raise still_wrong
+        self.problem = None
         before = dict(_flat(self.current))
         self._written, self.current = written, checked
         return tuple(name for name, value in _flat(checked) if before[name] != value)
@@ -205,11 +332,13 @@ class SettingsFile:
         all the same."""
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"]) or "settings"
+        place = self._place(lambda text: line_of(text, key))
+        where = f"{self.path}, line {place['line']}" if place else str(self.path)
         if first["type"] == "extra_forbidden":
-            message = f"There is no setting {key} (in {self.path})."
+            message = f"There is no setting {key} (in {where})."
             advice = f"Remove it. {_known(key)}"
         else:
-            message = f"{key} in {self.path} is wrong: {refusal(first, Settings)} (it is {first['input']!r})."
+            message = f"{key} in {where} is wrong: {refusal(first, Settings)} (it is {first['input']!r})."
             advice = "Change that value, or remove it to have the default."
         name = ".".join(str(part) for part in first["loc"][:2])
         if saved:
@@ -221,10 +350,21 @@ class SettingsFile:
             evidence={
                 "key": key,
                 "file": str(self.path),
+                **place,
                 "errors": error.error_count(),
                 "saved": list(saved),
             },
         )
+
+
+def _wrong_keys(written: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return group and key of every value that is wrong or unknown; an empty key is the whole group."""
+    try:
+        Settings.model_validate(written)
+    except ValidationError as error:
+        places = [tuple(map(str, entry["loc"][:2])) for entry in error.errors()]
+        return [(place[0], place[1] if len(place) > 1 else "") for place in places if place]
+    return []
 
 
 def _put(document: tomlkit.TOMLDocument, name: str, value: Any) -> None:

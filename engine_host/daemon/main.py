@@ -26,6 +26,7 @@ from engine_host.daemon.http_protocol import ConnectionLimits, bounded, control_
 from engine_host.daemon.http_server import HttpServer
 from engine_host.daemon.memory import MemoryKeeper, trimmer
 from engine_host.daemon.run_lock import RunLock
+from engine_host.protocol.errors import Problem
 from engine_host.protocol.events import HostStateEvent
 
 _log = logging.getLogger(__name__)
@@ -58,7 +59,8 @@ class ServeOptions:
 async def serve(options: ServeOptions) -> int:
     """Serve until a signal, `quit`, or the owner's end; 0 after an orderly end.
 
-    Prints one line of JSON on stdout when everything answers: event, pid, socket, token_file, endpoint.
+    Prints one line of JSON on stdout when everything answers: event, pid, socket, token_file, endpoint,
+    findings, and what is wrong with the settings, of which the rest is used.
     Raises HostError when it cannot start; nothing is left behind then.
     """
     folders = options.folders
@@ -78,10 +80,12 @@ async def _claimed(options: ServeOptions, folders: Folders) -> int:
     instance.claim()
     try:
         settings = SettingsFile(folders.settings)
-        settings.load()
+        settings.load_what_holds()
         events = EventLog()
         log_buffer = LogBuffer(events.publish)
         with host_log(folders, log_buffer, settings.current.host.log_level):
+            if settings.problem is not None:
+                _log.warning("settings: %s", settings.problem.sentence())
             await _run(options, instance, settings, events, log_buffer)
     finally:
         instance.release()
@@ -115,7 +119,7 @@ async def _run(
                 _memory_kept(),
                 run_folder_watch.watched(instance.files(), done.set),
             ):
-                _announce(options, host)
+                _announce(options, host, settings.problem)
                 await done.wait()
                 control.refuse_new()
                 await callers.finish(_COURTESY)
@@ -133,7 +137,7 @@ async def _run(
             loop.remove_signal_handler(number)
 
 
-def _announce(options: ServeOptions, host: Host) -> None:
+def _announce(options: ServeOptions, host: Host, settings: Problem | None) -> None:
     """One line for whoever started us; a reader that is gone is no reason to end."""
     line = {
         "event": "serving",
@@ -142,6 +146,7 @@ def _announce(options: ServeOptions, host: Host) -> None:
         "token_file": str(options.folders.token),
         "endpoint": host.endpoint.describe().url,
         "findings": [finding.model_dump(mode="json") for finding in host.endpoint.findings],
+        "settings": settings.model_dump(mode="json") if settings is not None else None,
     }
     if options.announce is not None:
         options.announce(line)

@@ -10,7 +10,7 @@ from engine_host.operations.setting_checks import check_endpoint, check_tls, che
 from engine_host.protocol.host import Endpoint
 from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.settings import SettingPage, SettingsChange
+from engine_host.protocol.settings import MendSettings, SettingPage, SettingsChange, SettingsRepair
 
 
 class SettingOperations:
@@ -56,10 +56,27 @@ class SettingOperations:
             await asyncio.to_thread(doubts, asked.values, own_patches, self._settings.current.endpoint)
         )
 
+    @performs(ops.SETTINGS_REPAIR)
+    def repair_preview(self) -> SettingsRepair:
+        """Return what is wrong with the file, and the diff of a repair."""
+        return self._settings.preview()
+
+    @performs(ops.MEND_SETTINGS)
+    async def mend(self, asked: MendSettings) -> SettingPage:
+        """Repair the file, set it aside, or read it again; what changes by that takes effect.
+
+        Raises HostError(setting_invalid) where nothing can be repaired, and what writing raises.
+        """
+        changed = self._settings.mend(asked.how)
+        if changed:
+            await self._changed(changed)
+        return self._page()
+
     def _page(self, warnings: tuple[Finding, ...] = ()) -> SettingPage:
         return SettingPage(
             seq=self._events.seq,
             file=str(self._settings.path),
             settings=self._settings.settings(),
             warnings=warnings,
+            problem=self._settings.problem,
         )

@@ -129,11 +129,14 @@ def test_home_that_is_not_writable(home: Path) -> None:
     assert_clear(sndr("serve", "--json"), 7, "not_writable")
 
 
-def test_settings_that_are_not_toml(home: Path) -> None:
+def test_settings_that_are_not_toml_stop_nothing(home: Path) -> None:
     file = home / "config" / "settings.toml"
     file.parent.mkdir()
     file.write_text("[endpoint\nport = 1", encoding="utf-8")
-    assert_clear(sndr("serve", "--json"), 2, "setting_invalid", "settings.toml")
+    with serving() as client:
+        page = client.call(ops.SETTINGS)
+        assert page.problem is not None
+        assert page.problem.evidence["line"] == 1
     assert file.read_text(encoding="utf-8") == "[endpoint\nport = 1"
 
 

@@ -10,6 +10,7 @@ from typing import IO, Self
 
 from pydantic import ValidationError
 
+from engine_host.cli.output import output_here
 from engine_host.cli.start.remote import remote_client
 from engine_host.cli.text.chosen_host import chosen_host
 from engine_host.client.sync import ControlClient, wait_for_host
@@ -172,6 +173,7 @@ def _find_or_start(folders: Folders, daemon: bool) -> HostHold:
                 process.terminate()
             process.wait()
             raise
+    _say_wrong_settings(folders)
     if daemon:
         # Not ours to wait for: the system collects it when this program has ended.
         process.returncode = 0
@@ -214,3 +216,13 @@ def _died(code: int, answer: IO[bytes]) -> HostError:
         fix=Fix(text="Start it in the foreground to see what it does.", command="sndr serve"),
         evidence={"output": output[-4000:]},
     )
+
+
+def _say_wrong_settings(folders: Folders) -> None:
+    """Say that the settings of a host that was started here are not used as they are written."""
+    if not folders.settings.exists():
+        return
+    from engine_host.core.settings import SettingsFile  # Most people have none, and its parts take time.
+
+    if (problem := SettingsFile(folders.settings).preview().problem) is not None:
+        output_here().note(f"warning: {problem.message} The rest of the file is used: `sndr settings check`.")

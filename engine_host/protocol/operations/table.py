@@ -72,7 +72,7 @@ from engine_host.protocol.presets import (
     SavedPreset,
     SavePreset,
 )
-from engine_host.protocol.settings import SettingPage, SettingsChange
+from engine_host.protocol.settings import MendSettings, SettingPage, SettingsChange, SettingsRepair
 from engine_host.protocol.telemetry import MarkPage, MarkQuery, TelemetryPage, TelemetryQuery
 
 # Each row: name, method, path, request, answer, what it does. Formatted by hand, to be read as a table.
@@ -399,6 +399,14 @@ CHANGE_SETTINGS = Operation(
     "settings.change", "PUT", "/v1/settings", SettingsChange, SettingPage,
     "Set values; null brings the default back. `warnings` says what means nothing now.",
     reasons=(Reason.SETTING_INVALID, Reason.PORT_IN_USE, Reason.NOT_WRITABLE), command="settings set")
+SETTINGS_REPAIR = Operation(
+    "settings.look", "GET", "/v1/settings/repair", Nothing, SettingsRepair,
+    "What is wrong with the file of the settings, and the diff of a repair; changes nothing.",
+    command="settings check")
+MEND_SETTINGS = Operation(
+    "settings.mend", "POST", "/v1/settings/mend", MendSettings, SettingPage,
+    "Repair the file, set it aside, or read it again; what it was stays beside it.",
+    reasons=(Reason.SETTING_INVALID, Reason.NOT_WRITABLE, Reason.DISK_FULL), command="settings repair")
 
 # fmt: on
 

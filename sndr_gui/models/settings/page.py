@@ -20,6 +20,7 @@ from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.kit.settings import SettingsFile, ThemeChoice
 from sndr_gui.models.settings.entries import ENTRIES, Entry
+from sndr_gui.models.settings.mending import MendingModel
 
 
 class SettingsModel(QObject):
@@ -35,12 +36,14 @@ class SettingsModel(QObject):
     theme_changed = Signal(object)
     revealed = Signal()
 
-    def __init__(self, session: Session, file: SettingsFile) -> None:
+    def __init__(self, session: Session, file: SettingsFile, show: Callable[[], object]) -> None:
+        """`show` opens this page."""
         super().__init__()
         self.session, self._file = session, file
         self.problems: dict[str, Problem] = {}
         self.saving: set[str] = set()
         self.wanted = ""
+        self.mending = MendingModel(session, show)
         session.state.settings_changed.connect(self.changed)
         session.state.servers_changed.connect(self.changed)
         session.connection.changed.connect(self.changed)

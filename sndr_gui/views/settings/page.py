@@ -10,6 +10,7 @@ from sndr_gui.models.first_run.page import FirstRunModel
 from sndr_gui.models.settings.entries import Entry
 from sndr_gui.models.settings.page import SettingsModel
 from sndr_gui.views.engine.installations import InstallationsCard
+from sndr_gui.views.settings.mending import MendingCard
 from sndr_gui.views.settings.row import SettingRow
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.cards import Card
@@ -49,6 +50,8 @@ class SettingsView(Page):
         look.body.addLayout(
             row(column(text("First run"), text(about, "muted"), spacing=2), None, self.welcome)
         )
+        self.mending = MendingCard(model.mending)
+        self.body.addWidget(self.mending)
         self.body.addWidget(look)
         self._groups = QVBoxLayout()
         self._groups.setSpacing(14)

@@ -60,7 +60,7 @@ class PageContext(QObject):
         drafts = f"preset-drafts-{session.host}.json" if session.host else "preset-drafts.json"
         self.presets = PresetsModel(session, Drafts(file.folder / drafts))
         self.routes = RoutesModel(session)
-        self.settings = SettingsModel(session, file)
+        self.settings = SettingsModel(session, file, lambda: self.go("settings"))
         self._patch_summaries = SummaryReader(session)
         self._host_notices = HostNotices(session.state, session.notices, self.show_engine)
 

@@ -388,6 +388,28 @@ def test_logs_of_one_source(host: FakeHost, sndr: Sndr) -> None:
     assert host.received[-1][0] == "GET /v1/logs?source=host&severity=warning&limit=5"
 
 
+def test_settings_that_are_wrong_are_told_repaired_and_set_aside(sndr: Sndr, home: Path) -> None:
+    file = home / "config" / "settings.toml"
+    assert sndr("settings", "check")[0] == 0
+    file.parent.mkdir(parents=True)
+    file.write_text("[engine]\nstreams = 3\nthreads = 0\n", encoding="utf-8")
+    code, _, err = sndr("settings", "check")
+    assert code == 2
+    assert "line 3" in err
+    assert "-threads = 0" in err
+    assert sndr("settings", "get", "engine.streams")[1] == "3\n", "what is right is used"
+    assert "-threads = 0" in sndr("settings", "repair", "--dry-run")[1]
+    assert "threads" in file.read_text(encoding="utf-8")
+    assert sndr("settings", "repair")[0] == 0
+    assert sndr("settings", "check")[0] == 0
+    file.write_bytes(b"\xff")
+    code, _, err = sndr("settings", "repair")
+    assert code == 2
+    assert "cannot be repaired by itself" in err
+    assert sndr("settings", "set-aside")[0] == 0
+    assert not file.exists()
+
+
 def test_settings_without_a_host_change_the_file(sndr: Sndr, home: Path) -> None:
     assert sndr("settings", "set", "endpoint.port", "8123")[0] == 0
     assert "8123" in (home / "config" / "settings.toml").read_text(encoding="utf-8")
@@ -475,7 +497,7 @@ def test_a_wrong_settings_file_can_be_mended(
     file = home / "config" / "settings.toml"
     file.parent.mkdir()
     file.write_text(wrong, encoding="utf-8")
-    code, _, err = sndr("settings", "get")
+    code, _, err = sndr("settings", "check")
     assert code == 2
     assert "sndr settings unset endpoint.port" in err
     assert sndr("settings", *arguments)[0] == 0

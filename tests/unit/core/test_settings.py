@@ -294,3 +294,66 @@ def test_a_file_of_nonsense_is_a_clear_error(path: Path, text: str) -> None:
 def test_a_wrong_value_of_any_length_has_a_short_error(path: Path) -> None:
     error = refused(written(path, f'[endpoint]\nport = "{"x" * 100_000}"\n'))
     assert len(error.problem.sentence()) < 5000
+
+
+def test_a_file_that_is_wrong_stops_nothing_and_is_left_alone(path: Path) -> None:
+    text = '[engine]\nstreams = 3\nthreads = "all"\n\n[host]\nlog_level = "loud"\n[what]\nis = 1\n'
+    settings = written(path, text)
+    settings.load_what_holds()
+    assert settings.problem is not None
+    assert settings.problem.evidence["line"] == 3
+    assert settings.problem.evidence["text"] == 'threads = "all"'
+    assert (settings.current.engine.streams, settings.current.engine.threads) == (3, None)
+    assert settings.current.host.log_level == "info"
+    assert path.read_text(encoding="utf-8") == text
+    assert settings.is_set("engine.streams")
+    assert not settings.is_set("engine.threads")
+
+
+def test_a_wrong_endpoint_is_served_no_wider_than_by_default(path: Path) -> None:
+    settings = written(path, '[endpoint]\nhost = "0.0.0.0"\ntls_key = 3\n[engine]\nstreams = 2\n')
+    settings.load_what_holds()
+    assert settings.current.endpoint.host == "127.0.0.1"
+    assert settings.current.engine.streams == 2
+    settings = written(path, '[endpoint]\nhost = "0.0.0.0"\nport = = 3\n')
+    settings.load_what_holds()
+    assert settings.current.endpoint.host == "127.0.0.1"
+
+
+def test_a_repair_shows_what_it_changes_and_keeps_what_was_there(path: Path) -> None:
+    text = "# mine\n[engine]\nstreams = 3\nthreads = 0\nwhat is this\n"
+    settings = written(path, text)
+    settings.load_what_holds()
+    seen = settings.preview()
+    assert seen.problem is not None
+    assert "-threads = 0" in seen.diff
+    assert path.read_text(encoding="utf-8") == text
+    assert settings.mend("repair") == ("engine.streams",)
+    assert settings.problem is None
+    assert path.read_text(encoding="utf-8") == "# mine\n[engine]\nstreams = 3\n# not read: what is this\n"
+    (kept,) = path.parent.glob("settings.toml.before-repair-*")
+    assert kept.read_text(encoding="utf-8") == text
+    assert settings.mend("repair") == ()
+    assert settings.mend("set_aside") == (), "a file that is right is never touched"
+    assert sorted(one.name for one in path.parent.iterdir()) == sorted([path.name, kept.name])
+
+
+@pytest.mark.parametrize("text", [b"\xff\xfe\x00", b"= =\n" * 99])
+def test_what_no_repair_mends_can_be_set_aside(path: Path, text: bytes) -> None:
+    settings = written(path, text)
+    settings.load_what_holds()
+    assert settings.preview().diff == ""
+    with pytest.raises(HostError, match="cannot be repaired by itself"):
+        settings.mend("repair")
+    assert path.read_bytes() == text
+    settings.mend("set_aside")
+    assert settings.problem is None
+    assert [one.read_bytes() for one in path.parent.iterdir()] == [text]
+
+
+def test_a_file_that_was_edited_is_read_again(path: Path) -> None:
+    settings = written(path, "[engine]\nstreams = 0\n")
+    settings.load_what_holds()
+    path.write_text("[engine]\nstreams = 5\n", encoding="utf-8")
+    assert settings.mend("read_again") == ("engine.streams",)
+    assert settings.problem is None

@@ -69,7 +69,7 @@ from engine_host.protocol.presets import (
     PresetVerdicts,
     ResolvePreset,
 )
-from engine_host.protocol.settings import SettingPage, SettingsChange
+from engine_host.protocol.settings import MendSettings, SettingPage, SettingsChange, SettingsRepair
 from engine_host.protocol.telemetry import Mark, MarkPage, MarkQuery, TelemetryPage, TelemetryQuery
 from tests.views.fakes.bench import FakeBench
 from tests.views.fakes.endpoint import FakeEndpoint
@@ -108,6 +108,7 @@ class FakeHost(FakeBench, FakeEndpoint, FakeLibrary, FakeRemoteHosts, FakeRemote
         self.models: ModelPage = samples.models()
         self.servers: ServerPage = samples.servers()
         self.settings: SettingPage = samples.settings()
+        self.repair = ""
         self.installations: InstallationPage = samples.installations()
         self.patches: PatchPage = samples.patches()
         self.patch: PatchDetail = samples.patch_detail()
@@ -401,6 +402,15 @@ class FakeHost(FakeBench, FakeEndpoint, FakeLibrary, FakeRemoteHosts, FakeRemote
 
     @performs(ops.CHANGE_SETTINGS)
     def _change(self, _asked: SettingsChange) -> SettingPage:
+        return self.settings
+
+    @performs(ops.SETTINGS_REPAIR)
+    def _settings_repair(self) -> SettingsRepair:
+        return SettingsRepair(file=self.settings.file, problem=self.settings.problem, diff=self.repair)
+
+    @performs(ops.MEND_SETTINGS)
+    def _mend(self, _asked: MendSettings) -> SettingPage:
+        self.settings = self.settings.model_copy(update={"problem": None})
         return self.settings
 
     async def _events(self, request: HttpRequest) -> Response:
