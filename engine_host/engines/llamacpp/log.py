@@ -55,6 +55,9 @@ class LlamaCppStageReader(StageReader):
         """Note the buffers that a line tells, and what it says of the KV cache."""
         if any(words in line for words in _DRAFT):
             self._draft = True
+        if "MiB" not in line and "rot_" not in line:
+            # Most lines of an engine that serves: no pattern is tried on them.
+            return False
         changed = self._buffer(line)
         self._fact(line)
         return changed

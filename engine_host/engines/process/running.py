@@ -214,7 +214,10 @@ class RunningEngine:
                 self.changed(readings=self._readings)
             busy = self._busy or bool(self._readings and self._readings.slots_busy)
             quiet = 0 if busy else quiet + 1
-            self._woken.clear()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_READ_BUSY if quiet < _SETTLED else _READ_IDLE):
-                    await self._woken.wait()
+            if quiet >= _SETTLED:
+                self._woken.clear()
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._woken.wait(), _READ_IDLE)
+            if self.process.running:
+                # Not at once: the request that ends the silence is answered first.
+                await asyncio.sleep(_READ_BUSY)

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import time
 
 import pytest
 
@@ -267,6 +268,28 @@ def test_a_kept_engine_survives_and_is_taken_up_again() -> None:
             built.manager.stop("one")
             await built.job(engine)
             await until(lambda: gone(before.pid))
+            built.nothing_left()
+
+    run(act())
+
+
+def test_requests_one_after_the_other_ask_for_no_readings_each() -> None:
+    """Every look at an engine costs the request beside it: a burst is read by the clock."""
+
+    async def act() -> None:
+        async with rig() as built:
+            engine = await built.ready("one")
+            await until(lambda: built.manager.get(engine.id).readings)
+            before, began = len(built.events), time.monotonic()
+            for _ in range(100):
+                built.manager.activity(engine.id, 1)
+                await asyncio.sleep(0.01)
+                built.manager.activity(engine.id, 0)
+                await asyncio.sleep(0.01)
+            most = 2 + (time.monotonic() - began) / 0.25
+            assert sum(isinstance(event, EngineReadingsEvent) for event in built.events[before:]) <= most
+            built.manager.stop("one")
+            await built.job(engine)
             built.nothing_left()
 
     run(act())
