@@ -18,7 +18,8 @@ os.environ.setdefault("QT_API", "pyside6")
 from PySide6.QtCore import QEvent, QObject
 from PySide6.QtWidgets import QApplication
 
-from engine_host.client import Folders, refuse_core_dumps
+from engine_host import __version__
+from engine_host.client import CrashMark, Folders, marked, refuse_core_dumps, take_crashes
 from sndr_gui.host.notices import Notices
 from sndr_gui.host.process import HostProcess, HostStartFailed
 from sndr_gui.host.tasks import Tasks
@@ -59,13 +60,18 @@ def main(arguments: list[str], claim: Claim | None = None) -> int:
     theme.setup(app, file.current.theme)
     loop = qasync.QEventLoop(app)
     asyncio.set_event_loop(loop)
-    with loop:
-        loop.run_until_complete(_run(app, folders, file, arguments, claim))
+    with loop, marked(folders.crashes, "window", __version__) as mark:
+        loop.run_until_complete(_run(app, folders, file, arguments, claim, mark))
     return 0
 
 
 async def _run(
-    app: QApplication, folders: Folders, file: SettingsFile, arguments: list[str], claim: Claim | None
+    app: QApplication,
+    folders: Folders,
+    file: SettingsFile,
+    arguments: list[str],
+    claim: Claim | None,
+    mark: CrashMark | None,
 ) -> None:
     done = asyncio.Event()
     quit_filter = _QuitFilter(done.set)
@@ -75,7 +81,7 @@ async def _run(
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, done.set)
     notices = Notices()
-    tasks = Tasks(_Report(notices))
+    tasks = Tasks(_Report(notices, mark))
     window = Window(file, notices)
     painted = asyncio.Event()
     window.painted.connect(painted.set)
@@ -118,6 +124,10 @@ async def _run(
         # Kept at once: however this start ends, the next one does not ask again.
         save_window_settings(file, notices.warning, page=window.current)
         opener.open()
+    if crashes := await asyncio.to_thread(take_crashes, folders.crashes):
+        from sndr_gui.views.window.crash_report import CrashDialog
+
+        CrashDialog(window, session, crashes).show()
     running = tasks.start(connection.run(), "connection")
     await done.wait()
     if claim is not None:
@@ -152,11 +162,13 @@ async def _start_early(process: HostProcess) -> None:
 class _Report:
     """Tells the person and the terminal about a task that failed unexpectedly."""
 
-    def __init__(self, notices: Notices) -> None:
-        self._notices = notices
+    def __init__(self, notices: Notices, mark: CrashMark | None) -> None:
+        self._notices, self._mark = notices, mark
 
     def __call__(self, error: BaseException) -> None:
         traceback.print_exception(error)
+        if self._mark is not None:
+            self._mark.note(error)
         self._notices.error("defect", f"Something in the window failed: {error or type(error).__name__}.")
 
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from engine_host.core.errors import HostError
     from engine_host.core.outside.files import read_text
     from engine_host.core.paths import Folders
+    from engine_host.core.processes.crash_marks import Crash, CrashMark, marked, take_crashes
     from engine_host.core.processes.dumps import refuse_core_dumps
     from engine_host.core.processes.own_programs import OwnProgram, command_of
     from engine_host.core.rates import decode_rate
@@ -18,26 +19,34 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DONE",
+    "Crash",
+    "CrashMark",
     "Folders",
     "HostError",
     "OwnProgram",
     "SseMessage",
     "command_of",
     "decode_rate",
+    "marked",
     "read_text",
     "refuse_core_dumps",
+    "take_crashes",
     "visible",
 ]
 _MODULES = {
     "DONE": "sse",
+    "Crash": "processes.crash_marks",
+    "CrashMark": "processes.crash_marks",
     "Folders": "paths",
     "HostError": "errors",
     "OwnProgram": "processes.own_programs",
     "SseMessage": "sse",
     "command_of": "processes.own_programs",
     "decode_rate": "rates",
+    "marked": "processes.crash_marks",
     "read_text": "outside.files",
     "refuse_core_dumps": "processes.dumps",
+    "take_crashes": "processes.crash_marks",
     "visible": "visible",
 }
 

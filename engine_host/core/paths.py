@@ -89,6 +89,11 @@ class Folders:
         """The records of engines that died."""
         return self.data / "autopsies"
 
+    @property
+    def crashes(self) -> Path:
+        """The marks of programs that run, and the reports of those that did not end in order."""
+        return self.data / "crashes"
+
     def read_lock_owner(self) -> "LockOwner | None":
         """Read the note of the host that locked this data; None if there is none or it ended in order.
 

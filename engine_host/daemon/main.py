@@ -11,10 +11,13 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from engine_host import __version__
 from engine_host.api.app import control_app
+from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.core.log_buffer import LogBuffer
 from engine_host.core.paths import Folders
+from engine_host.core.processes.crash_marks import marked
 from engine_host.core.processes.dumps import refuse_core_dumps
 from engine_host.core.settings import SettingsFile
 from engine_host.daemon import run_folder_watch
@@ -86,7 +89,8 @@ async def _claimed(options: ServeOptions, folders: Folders) -> int:
         with host_log(folders, log_buffer, settings.current.host.log_level):
             if settings.problem is not None:
                 _log.warning("settings: %s", settings.problem.sentence())
-            await _run(options, instance, settings, events, log_buffer)
+            with marked(folders.crashes, "host", __version__, (HostError, asyncio.CancelledError)):
+                await _run(options, instance, settings, events, log_buffer)
     finally:
         instance.release()
     return 0

@@ -14,6 +14,7 @@ from engine_host.client.diagnostics.collected import Collected, Missing, ReportF
 from engine_host.client.diagnostics.from_disk import (
     disks,
     tell_of_autopsies,
+    tell_of_crashes,
     tell_of_logs,
     tell_without_host,
     versions,
@@ -82,6 +83,7 @@ def collect(folders: Folders | None = None, there: RemoteAddress | None = None) 
     else:
         with client:
             tell_of_host(client, into)
+    tell_of_crashes(folders, into)
     tell_of_autopsies(folders, into)
     tell_of_logs(folders, into)
     written, missing = into.masked()

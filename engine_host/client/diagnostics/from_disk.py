@@ -22,9 +22,12 @@ from engine_host.client.diagnostics.quoting_logs import quotes, quoting_option
 from engine_host.core.errors import HostError
 from engine_host.core.outside import files, json_text
 from engine_host.core.paths import Folders
+from engine_host.core.processes.crash_marks import reports
 from engine_host.core.settings import SettingsFile
 from engine_host.protocol.base import PROTOCOL_MAJOR, PROTOCOL_MINOR
 
+CRASHES = "crashes/"
+"""The folder of a report that holds the reports of crashes."""
 _OF_A_HOST = (
     "engines/patches.json",
     "diagnosis.json",
@@ -106,6 +109,12 @@ def tell_of_autopsies(folders: Folders, into: Collected) -> None:
         into.add_value(f"autopsies/{path.name}", told_autopsy(record))
 
 
+def tell_of_crashes(folders: Folders, into: Collected) -> None:
+    """Add the newest reports of windows and hosts that did not end in order; mostly there are none."""
+    for name, text in reports(folders.crashes):
+        into.add_text(f"{CRASHES}{name}", text)
+
+
 def tell_without_host(folders: Folders, why: str, into: Collected) -> None:
     """Add what files tell of settings, machine, engines and starts; name what only a host knows."""
     parts: tuple[tuple[str, Callable[[], Any]], ...] = (
@@ -150,8 +159,13 @@ def _distribution() -> str:
 
 def _settings(folders: Folders) -> dict[str, Any]:
     file = SettingsFile(folders.settings)
-    file.load()
-    return {"file": str(file.path), "settings": [one.model_dump(mode="json") for one in file.settings()]}
+    file.load_what_holds()
+    wrong = file.problem.model_dump(mode="json") if file.problem is not None else None
+    return {
+        "file": str(file.path),
+        "problem": wrong,
+        "settings": [one.model_dump(mode="json") for one in file.settings()],
+    }
 
 
 def _machine() -> dict[str, Any]:

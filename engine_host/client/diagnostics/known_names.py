@@ -12,7 +12,6 @@ from typing import Any
 
 from engine_host.client.diagnostics.mask import Mask
 from engine_host.core.diagnosis.secrets import given
-from engine_host.core.errors import HostError
 from engine_host.core.outside import files, json_text
 from engine_host.core.outside.ssh_config import config_file, config_lines
 from engine_host.core.paths import Folders
@@ -72,12 +71,8 @@ def learn_from_disk(folders: Folders, mask: Mask) -> None:
             continue
         learn_from_value(found, mask)
     settings = SettingsFile(folders.settings)
-    try:
-        settings.load()
-    except (HostError, OSError):
-        pass
-    else:
-        learn_from_settings({one.name: one.value for one in settings.settings()}, mask)
+    settings.load_what_holds()
+    learn_from_settings({one.name: one.value for one in settings.settings()}, mask)
     mask.know_hosts(_of_ssh(config_file(os.environ)))
     mask.know_secrets(_tokens_of_hugging_face())
 

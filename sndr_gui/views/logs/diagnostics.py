@@ -2,13 +2,15 @@
 
 from pathlib import Path
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QUrl
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFileDialog, QListWidget, QPlainTextEdit, QSplitter, QVBoxLayout, QWidget
 
+from engine_host.client import Folders
 from sndr_gui.kit import theme
 from sndr_gui.models.logs.diagnostics import DiagnosticsModel
-from sndr_gui.views.widgets.buttons import button
-from sndr_gui.views.widgets.copying import CopyField
+from sndr_gui.views.widgets.buttons import button, keep_to_paths
+from sndr_gui.views.widgets.copying import CopyButton, CopyField
 from sndr_gui.views.widgets.dialog import Dialog
 from sndr_gui.views.widgets.labels import set_text, text
 from sndr_gui.views.widgets.layout import row
@@ -23,8 +25,17 @@ _ABOUT = (
 class DiagnosticsDialog(Dialog):
     """Shows the files of a report, and saves them as one."""
 
-    def __init__(self, parent: QWidget, model: DiagnosticsModel) -> None:
-        super().__init__(parent, "Save diagnostics")
+    def __init__(
+        self,
+        parent: QWidget,
+        model: DiagnosticsModel,
+        title: str = "Save diagnostics",
+        about: str = _ABOUT,
+        first: str = "",
+    ) -> None:
+        """`first` begins the name of the file that is shown first."""
+        super().__init__(parent, title)
+        self._first = first
         self.resize(860, 560)
         self.model = model
         self.files = QListWidget()
@@ -48,12 +59,15 @@ class DiagnosticsDialog(Dialog):
         lines = QVBoxLayout(self)
         lines.setContentsMargins(20, 18, 20, 18)
         lines.setSpacing(12)
-        lines.addWidget(text("Save diagnostics", name="h2"))
-        lines.addWidget(text(_ABOUT, "muted", wrap=True))
+        lines.addWidget(text(title, name="h2", wrap=True))
+        lines.addWidget(text(about, "muted", wrap=True))
         lines.addWidget(both, 1)
         lines.addWidget(self.state)
         lines.addWidget(CopyField(model.command, "equivalent command"))
-        lines.addLayout(row(None, button("Close", self.reject), self.save))
+        self.copied = CopyButton("the text that is shown", "Copy")
+        self.folder = button("Open folder", self._on_folder, hint="Open the folder of the logs")
+        keep_to_paths(self.folder, model.session.host)
+        lines.addLayout(row(self.copied, self.folder, None, button("Close", self.reject), self.save))
         self.files.currentRowChanged.connect(self._on_file)
         model.changed.connect(self.refresh)
         model.saved.connect(self.accept)
@@ -65,13 +79,20 @@ class DiagnosticsDialog(Dialog):
         if len(titles) != self.files.count():
             self.files.clear()
             self.files.addItems(titles)
-            self.files.setCurrentRow(0)
+            found = (
+                place for place, title in enumerate(titles) if self._first and title.startswith(self._first)
+            )
+            self.files.setCurrentRow(next(found, 0))
             self.files.setFocus()
         self.save.setEnabled(bool(titles) and not self.model.saving)
         set_text(self.state, self.model.sentence)
 
     def _on_file(self, place: int) -> None:
         self.shown.setPlainText(self.model.text(place))
+        self.copied.set_content(self.model.text(place))
+
+    def _on_folder(self) -> None:
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(Folders.resolve().logs)))
 
     def _on_save(self) -> None:
         if (bundle := self.model.bundle) is None:

@@ -213,9 +213,9 @@ def test_damaged_files_are_missing_and_named(home: Path) -> None:
     broken.mkdir(parents=True)
     (broken / "installation.json").write_bytes(b"{")
     bundle = collect()
-    assert {"settings.json", "engines/starts.json", "jobs.json", "logs"} < {
-        one.name for one in bundle.missing
-    }
+    assert {"engines/starts.json", "jobs.json", "logs"} < {one.name for one in bundle.missing}
+    (told,) = (one.text for one in bundle.files if one.name == "settings.json")
+    assert "is not valid TOML" in told
     assert "cannot be read" in texts(bundle)["engines/installed.json"]
 
 
