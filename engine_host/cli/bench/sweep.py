@@ -10,6 +10,7 @@ from engine_host.cli.start.follow import signals
 from engine_host.cli.start.host import connected
 from engine_host.cli.text.job_progress import follow
 from engine_host.client.bench_reports import sweep as words
+from engine_host.client.bench_reports.html import sweep_html
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.protocol.bench.lab import MOST_STREAMS, LabRun, RunBench, WorkloadName
@@ -97,13 +98,16 @@ def lab_sweep(
 
 @click.command("sweeps")
 @click.argument("sweep", required=False)
+@click.option("--html", is_flag=True, help="SWEEP as one HTML file that loads nothing.")
 @command
-def lab_sweeps(out: Output, sweep: str | None) -> Exit | None:
+def lab_sweeps(out: Output, sweep: str | None, html: bool) -> Exit | None:
     """List the sweeps that started an engine anew for each step, or show SWEEP, such as `latest`."""
+    if html and (sweep is None or out.as_json):
+        raise click.UsageError("--html is for one SWEEP, without --json.")
     with connected() as client:
         if sweep is not None:
             report = client.call(ops.BENCH_SWEEP, id=sweep)
-            out.result(report, sweep_lines(report))
+            out.result(report, sweep_html(report) if html else sweep_lines(report))
             return None
         page = client.call(ops.BENCH_SWEEPS)
     rows = words.list_rows(page.sweeps)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from html import escape
 
 from engine_host.client.bench_reports import comparison as words
+from engine_host.client.bench_reports import sweep as swept
 from engine_host.client.bench_reports.figures import (
     HEADINGS,
     RUNG_HEADINGS,
@@ -14,8 +15,11 @@ from engine_host.client.bench_reports.figures import (
     rung_rows,
     title,
 )
+from engine_host.client.bench_reports.plots import comparison_plots, run_plots, sweep_plots
+from engine_host.client.bench_reports.svg import STYLE, svg
 from engine_host.protocol.bench.comparison import LabComparison
 from engine_host.protocol.bench.lab import LabRun
+from engine_host.protocol.bench.sweeps import SweepReport
 
 # Begins no text of a server: these are taken out of what is shown.
 _STRUCK = "\ue000"
@@ -25,15 +29,17 @@ _HEAD = """<!doctype html>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">
 <style>
+STYLE_OF_PLOTS
 body{font:15px/1.5 system-ui,sans-serif;max-width:70em;margin:2em auto;padding:0 1em}
 table{border-collapse:collapse;margin:.5em 0 1.5em}
 th,td{text-align:left;vertical-align:top;padding:.25em .9em .25em 0;border-bottom:1px solid #8884}
-</style>"""
+</style>""".replace("STYLE_OF_PLOTS", STYLE)
 
 
 def run_html(run: LabRun) -> list[str]:
     """Return a run with its conditions and all figures."""
     lines = [f"<ul>{''.join(f'<li>{_text(line)}</li>' for line in about(run))}</ul>"]
+    lines += [line for plot in run_plots(run) for line in svg(plot)]
     for part in run.parts:
         lines.append(f"<h2>{_text(heading(part))}</h2>")
         lines += _table(HEADINGS, [figure_row(figure, _struck) for figure in part.figures])
@@ -48,6 +54,7 @@ def comparison_html(found: LabComparison) -> list[str]:
     """Return a comparison with its doubts, what differs, and a table for each part."""
     lines = [f"<ul>{''.join(f'<li>{_text(line)}</li>' for line in words.sides(found))}</ul>"]
     lines += [f"<p><strong>{_text(line)}</strong></p>" for line in words.doubts(found)]
+    lines += [line for plot in comparison_plots(found) for line in svg(plot)]
     lines.append(f"<h2>{_text(words.DIFFERING)}</h2>")
     if found.differing:
         lines += _table(("", "A", "B"), words.differing_rows(found))
@@ -56,6 +63,17 @@ def comparison_html(found: LabComparison) -> list[str]:
     for part, rows in words.figure_rows(found, _struck).items():
         lines += [f"<h2>{_text(part)}</h2>", *_table(words.HEADINGS, rows)]
     return _page(words.headline(found), [*lines, f"<p>{_text(words.OF_CHANCE)}</p>"])
+
+
+def sweep_html(report: SweepReport) -> list[str]:
+    """Return a sweep with its plots, a row for each start, and each value against the first."""
+    sweep = report.sweep
+    lines = [f"<ul><li>{_text(sweep.command)}</li><li>{_text(swept.restored_text(sweep))}</li></ul>"]
+    lines += [line for plot in sweep_plots(report) for line in svg(plot)]
+    lines += _table(swept.HEADINGS, swept.arm_rows(report))
+    if report.changes:
+        lines += _table(swept.CHANGE_HEADINGS, swept.change_rows(report))
+    return _page(swept.headline(sweep), lines)
 
 
 def _page(heading_text: str, lines: Sequence[str]) -> list[str]:

@@ -72,9 +72,7 @@ def _row(arm: SweepArm, run: LabRun | None) -> list[str]:
     told = "n/a" if arm.acceptance_length is None else f"{arm.acceptance_length:.2f}"
     return [
         arm.value,
-        figures[Quantity.DECODE],
-        figures[Quantity.TTFT],
-        figures[Quantity.TPOT],
+        *(figures.get(one, "n/a") for one in (Quantity.DECODE, Quantity.TTFT, Quantity.TPOT)),
         told,
         run.id,
         "" if arm.complete else "PARTIAL",

@@ -8,13 +8,25 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
 
 from engine_host.client.bench_reports import comparison as compared
-from engine_host.client.bench_reports.figures import HEADINGS, about, figure_row, heading, knee_text
+from engine_host.client.bench_reports.figures import (
+    HEADINGS,
+    RUNG_HEADINGS,
+    about,
+    figure_row,
+    heading,
+    knee_text,
+    rung_rows,
+)
+from engine_host.client.bench_reports.plots import Plot, comparison_plots, run_plots
 from engine_host.protocol.bench.comparison import LabComparison
 from engine_host.protocol.bench.lab import LabRun
 from sndr_gui.kit import formats
 from sndr_gui.views.widgets.labels import text
 from sndr_gui.views.widgets.layout import clear, rule
 
+_GRAPH = 200
+_ROW = 28
+_AROUND = 40
 # Drawn as a line through the figure; what stands between them never comes from a server.
 _STRUCK = "\u2063struck\u2063"
 
@@ -37,6 +49,11 @@ class Result(QWidget):
             return
         for line in about(run):
             self._lines.addWidget(text(line, "muted", wrap=True))
+        self._draw(run_plots(run))
+        if run.rungs:
+            self._lines.addWidget(rule())
+            self._lines.addWidget(text("How much of its context it takes"))
+            self._lines.addWidget(cells(RUNG_HEADINGS, rung_rows(run)))
         for part in run.parts:
             self._lines.addWidget(rule())
             self._lines.addWidget(text(heading(part), wrap=True))
@@ -53,6 +70,7 @@ class Result(QWidget):
             self._lines.addWidget(text(line, "muted", wrap=True))
         for line in compared.doubts(found):
             self._lines.addWidget(text(line, "warn", wrap=True))
+        self._draw(comparison_plots(found))
         self._lines.addWidget(rule())
         if found.differing:
             self._lines.addWidget(text(compared.DIFFERING))
@@ -64,6 +82,22 @@ class Result(QWidget):
             self._lines.addWidget(text(part))
             self._lines.addWidget(cells(compared.HEADINGS, rows))
         self._lines.addWidget(text(compared.OF_CHANCE, "muted", wrap=True))
+
+    def _draw(self, plots: Sequence[Plot]) -> None:
+        """Draw what there is to draw; the library for it is loaded only then."""
+        if not plots:
+            return
+        from sndr_gui.views.graphs.plots import Measured
+
+        for plot in plots:
+            self._lines.addWidget(rule())
+            self._lines.addWidget(text(f"{plot.title}, {plot.y_title}", wrap=True))
+            graph = Measured(plot)
+            graph.setFixedHeight(_ROW * len(plot.ticks) + _AROUND if plot.across else _GRAPH)
+            self._lines.addWidget(graph)
+            if plot.note or plot.x_title:
+                said = ". ".join(one for one in (plot.x_title, plot.note) if one)
+                self._lines.addWidget(text(said, "muted", wrap=True))
 
     def _is_new(self, shown: object) -> bool:
         if shown == self._shown:

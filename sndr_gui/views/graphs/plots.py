@@ -11,6 +11,7 @@ from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QFocusEvent, QFont, QKeyEvent, QMouseEvent, QPainter, QWheelEvent
 from PySide6.QtWidgets import QToolTip
 
+from engine_host.client.bench_reports.plots import Plot, Series
 from engine_host.protocol.telemetry import Mark
 from sndr_gui.kit import formats, theme
 from sndr_gui.kit.tooltip import plain_tooltip
@@ -258,6 +259,89 @@ class Graph(_Plot):
         self._walked = None
         self._cursor.hide()
         self.viewport().update()
+
+
+class Measured(_Plot):
+    """A plot of a measurement: its points with their intervals, its boxes, and its marks."""
+
+    def __init__(self, plot: Plot) -> None:
+        bottom = _ValueAxis("bottom")
+        super().__init__(plot.said(), bottom)
+        self.plot = plot
+        self._lines: list[pg.PlotDataItem] = []
+        self._errors: list[pg.ErrorBarItem] = []
+        self._boxes: list[pg.BarGraphItem] = []
+        self._across: list[pg.InfiniteLine] = []
+        named = self._left if plot.across else self._bottom
+        named.setTicks([list(plot.ticks)] if plot.ticks else None)
+        for series in plot.series:
+            self._add(series)
+        for place, label in plot.marks:
+            line = pg.InfiniteLine(place, angle=90, movable=False, label=label or None)
+            self._across.append(line)
+            self.getPlotItem().addItem(line, ignoreBounds=True)
+        self._fit()
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.repaint_theme()
+
+    def repaint_theme(self) -> None:
+        """Draw in the colours of now."""
+        super().repaint_theme()
+        colour = theme.current().series[0]
+        for line, series in zip(self._lines, self.plot.series, strict=True):
+            shown = theme.color("muted") if series.dots else colour
+            line.setPen(pg.mkPen(shown, width=2) if series.joined else None)
+            line.setSymbolBrush(shown)
+            line.setSymbolPen(None)
+        for error in self._errors:
+            error.setOpts(pen=pg.mkPen(colour, width=2))
+        for box in self._boxes:
+            faint = pg.mkColor(colour)
+            faint.setAlpha(50)
+            box.setOpts(brush=faint, pen=pg.mkPen(colour))
+        for mark in self._across:
+            mark.setPen(pg.mkPen(theme.color("muted"), style=Qt.PenStyle.DashLine))
+            if hasattr(mark, "label"):
+                mark.label.setColor(theme.color("muted"))
+        if self.plot.across:
+            self._left.setWidth(150)
+
+    def _add(self, series: Series) -> None:
+        across = self.plot.across
+        places = np.array([point.x for point in series.points])
+        values = np.array([point.y for point in series.points])
+        xs, ys = (values, places) if across else (places, values)
+        line = pg.PlotDataItem(xs, ys, symbol="o", symbolSize=4 if series.dots else 8, antialias=True)
+        self._lines.append(line)
+        if known := [one for one in series.points if one.low is not None and one.high is not None]:
+            at = np.array([one.x for one in known])
+            middle = np.array([one.y for one in known])
+            below = middle - np.array([one.low for one in known])
+            above = np.array([one.high for one in known]) - middle
+            error = (
+                pg.ErrorBarItem(x=middle, y=at, left=below, right=above)
+                if across
+                else pg.ErrorBarItem(x=at, y=middle, top=above, bottom=below)
+            )
+            self._errors.append(error)
+            self.getPlotItem().addItem(error)
+        boxes = [one for one in series.points if one.q1 is not None and one.q3 is not None]
+        if boxes and not across and not series.joined:
+            lower = np.array([one.q1 for one in boxes])
+            height = np.array([one.q3 for one in boxes]) - lower
+            box = pg.BarGraphItem(x=[one.x for one in boxes], y0=lower, height=height, width=0.18)
+            self._boxes.append(box)
+            self.getPlotItem().addItem(box)
+        self.getPlotItem().addItem(line)
+
+    def _fit(self) -> None:
+        low, high = self.plot.shown()
+        places = [point.x for one in self.plot.series for point in one.points]
+        first, last = min(places, default=0.0) - 0.5, max(places, default=0.0) + 0.7
+        plot = self.getPlotItem()
+        along, up = (plot.setYRange, plot.setXRange) if self.plot.across else (plot.setXRange, plot.setYRange)
+        along(first, last, padding=0)
+        up(low, high, padding=0.05 if self.plot.across else 0)
 
 
 class _TokensAxis(pg.AxisItem):  # type: ignore[misc]

@@ -115,6 +115,9 @@ async def test_runs_are_shown_found_compared_and_copied(stage: Stage) -> None:
     assert "Choose B in the table" in page.pair.text()
     page.table.selectRow(1)
     await stage.until(lambda: page.model.comparison is not None)
+    from sndr_gui.views.graphs.plots import Measured
+
+    await stage.until(lambda: any("B against A" in one.plot.title for one in page.findChildren(Measured)))
     said = words(page)
     assert "measured one after the other" in said
     assert "slower by" in said

@@ -1,0 +1,252 @@
+"""The plots of runs, comparisons and sweeps as numbers; documents and the window draw the same ones.
+
+A figure that is struck is not drawn, and one that was not measured leaves a gap.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine_host.client.bench_reports.figures import NAMES
+from engine_host.protocol.bench.comparison import LabComparison
+from engine_host.protocol.bench.lab import (
+    Figure,
+    LabRun,
+    PartResult,
+    Quantity,
+    Sample,
+    Standing,
+    WorkloadName,
+)
+from engine_host.protocol.bench.sweeps import SweepReport
+
+_RATES = {Quantity.DECODE, Quantity.AGGREGATE, Quantity.PREFILL}
+_SPREAD = (Quantity.TTFT, Quantity.DECODE, Quantity.TPOT)
+_MOST_DOTS = 400
+_LABEL = 24
+INTERVAL = "lines: 95 % interval of the median"
+QUARTILES = "boxes: quartiles"
+
+
+@dataclass(frozen=True)
+class Point:
+    """A value at a place, with what is known of its spread; the box are the quartiles."""
+
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+    q1: float | None = None
+    q3: float | None = None
+
+
+@dataclass(frozen=True)
+class Series:
+    """Values that belong together; joined by a line, or single ones."""
+
+    name: str
+    points: tuple[Point, ...]
+    joined: bool = False
+    dots: bool = False
+
+
+@dataclass(frozen=True)
+class Plot:
+    """What is drawn: `ticks` name places, `marks` are lines across it. `across` has its values go right."""
+
+    title: str
+    x_title: str
+    y_title: str
+    series: tuple[Series, ...]
+    ticks: tuple[tuple[float, str], ...] = ()
+    marks: tuple[tuple[float, str], ...] = ()
+    across: bool = False
+    note: str = ""
+
+    def said(self) -> str:
+        """Return the plot for somebody who does not see it."""
+        values = [point.y for one in self.series if not one.dots for point in one.points]
+        if not values:
+            return f"{self.title}: nothing to draw"
+        marks = "".join(f"; {label}" for _, label in self.marks if label)
+        ends = f"{min(values):.4g} to {max(values):.4g} {self.y_title}"
+        return f"{self.title}: {len(values)} values, {ends}{marks}"
+
+    def shown(self) -> tuple[float, float]:
+        """Return the range of values that is drawn: from 0, and what goes beyond is cut off at its end."""
+        points = [point for one in self.series for point in one.points]
+        values = [
+            value
+            for point in points
+            for value in (point.y, point.low, point.high, point.q1, point.q3)
+            if value is not None and math.isfinite(value)
+        ]
+        low, high = min(0.0, *values, 0.0), max(0.0, *values, 0.0)
+        if self.across:
+            # A wide interval of one row must not hide all others.
+            middle = sorted(abs(point.y) for point in points)[len(points) // 2]
+            most = max(20.0, 8 * middle, *(abs(point.y) * 1.2 for point in points))
+            low, high = max(low, -most), min(high, most)
+        return low, high * (1.0 if self.across else 1.08) or 1.0
+
+
+def run_plots(run: LabRun) -> list[Plot]:
+    """Return the plots of a run: curves where its parts are steps, else how each quantity is spread."""
+    if run.workload is WorkloadName.CONCURRENCY:
+        ticks = tuple((float(place), str(part.streams)) for place, part in enumerate(run.parts))
+        knee = [
+            (float(place), f"knee at {part.streams}")
+            for place, part in enumerate(run.parts)
+            if run.knee is not None and part.streams == run.knee.streams
+        ]
+        made = [
+            _curve(run, Quantity.AGGREGATE, "requests at once", ticks, tuple(knee)),
+            _curve(run, Quantity.TTFT, "requests at once", ticks, tuple(knee)),
+        ]
+    elif run.workload is WorkloadName.AGENTIC:
+        ticks = tuple((float(place), part.name.removeprefix("turn ")) for place, part in enumerate(run.parts))
+        made = [_curve(run, Quantity.TTFT, "turn", ticks)]
+    elif run.workload is WorkloadName.CONTEXT:
+        ticks = tuple(
+            (float(place), part.name.removesuffix(" tokens")) for place, part in enumerate(run.parts)
+        )
+        made = [
+            _curve(run, quantity, "tokens of the prompt", ticks)
+            for quantity in (Quantity.TTFT, Quantity.PREFILL)
+        ]
+    else:
+        made = [_spread(run, quantity) for quantity in _SPREAD]
+    return [plot for plot in made if any(one.points for one in plot.series)]
+
+
+def comparison_plots(found: LabComparison) -> list[Plot]:
+    """Return by how much B is faster, part by part, with its interval."""
+    made = []
+    for name in dict.fromkeys(one.part for one in found.figures):
+        judged = [one for one in found.figures if one.part == name and one.change is not None]
+        # Read from the top.
+        rows = [(float(len(judged) - place), one) for place, one in enumerate(judged, 1)]
+        points = tuple(
+            Point(row, 100 * one.change, *(None if end is None else 100 * end for end in (one.low, one.high)))
+            for row, one in rows
+            if one.change is not None
+        )
+        if points:
+            ticks = tuple((row, NAMES[one.quantity]) for row, one in rows)
+            made.append(
+                Plot(
+                    f"{_short(name)}: B against A",
+                    "",
+                    "% faster",
+                    (Series("B", points),),
+                    ticks,
+                    ((0.0, ""),),
+                    across=True,
+                    note=INTERVAL,
+                )
+            )
+    return made
+
+
+def sweep_plots(report: SweepReport) -> list[Plot]:
+    """Return decode and time to first token at each value of a sweep, a mark for each of its runs."""
+    runs = {run.id: run for run in report.runs}
+    places = {value: float(place) for place, value in enumerate(report.sweep.values)}
+    ticks = tuple((place, _short(value)) for value, place in places.items())
+    made = []
+    for quantity in (Quantity.DECODE, Quantity.TTFT):
+        points = [
+            point
+            for arm in report.sweep.arms
+            if arm.value in places and (run := runs.get(arm.run)) is not None and run.parts
+            for point in _points(run.parts[0], quantity, places[arm.value])
+        ]
+        if points:
+            title = f"{NAMES[quantity]} by {report.sweep.kind}"
+            joined = len({point.x for point in points}) == len(points)
+            series = Series(NAMES[quantity], tuple(points), joined=joined)
+            unit = _unit(quantity)
+            made.append(Plot(title, str(report.sweep.kind), unit, (series,), ticks, note=INTERVAL))
+    return made
+
+
+def _curve(
+    run: LabRun,
+    quantity: Quantity,
+    x_title: str,
+    ticks: tuple[tuple[float, str], ...],
+    marks: tuple[tuple[float, str], ...] = (),
+) -> Plot:
+    points = [
+        point for place, part in enumerate(run.parts) for point in _points(part, quantity, float(place))
+    ]
+    series = Series(NAMES[quantity], tuple(points), joined=True)
+    return Plot(NAMES[quantity], x_title, _unit(quantity), (series,), ticks, marks, note=INTERVAL)
+
+
+def _spread(run: LabRun, quantity: Quantity) -> Plot:
+    points: list[Point] = []
+    dots: list[Point] = []
+    for place, part in enumerate(run.parts):
+        own = _points(part, quantity, float(place))
+        points += own
+        if own:
+            dots += _dots(part, quantity, float(place), run.samples)
+    ticks = tuple((float(place), _short(part.name)) for place, part in enumerate(run.parts))
+    series = (
+        *([Series("requests", tuple(dots), dots=True)] if dots else []),
+        Series("median", tuple(points)),
+    )
+    note = f"{QUARTILES}, {INTERVAL}{', dots: each request' if dots else ''}"
+    return Plot(NAMES[quantity], "", _unit(quantity), series, ticks, note=note)
+
+
+def _points(part: PartResult, quantity: Quantity, place: float) -> list[Point]:
+    """Return the published figure of a quantity as one point, or none."""
+    figure = next((one for one in part.figures if one.quantity is quantity), None)
+    if figure is None or figure.value is None or figure.standing is not Standing.PUBLISHED:
+        return []
+    shown = [
+        None if value is None else _shown(quantity, value)
+        for value in (figure.low, figure.high, *_box(figure))
+    ]
+    return [Point(place, _shown(quantity, figure.value), *shown)]
+
+
+def _box(figure: Figure) -> tuple[float | None, float | None]:
+    # The quartiles of one value are no spread.
+    return (figure.q1, figure.q3) if figure.samples > 1 else (None, None)
+
+
+def _dots(part: PartResult, quantity: Quantity, place: float, samples: Sequence[Sample]) -> list[Point]:
+    """Return a dot for each measured request, side by side in the order they came."""
+    own = [one for one in samples if one.part == part.name and not one.warm and not one.error]
+    values = [value for one in own if (value := _value(one, quantity)) is not None][:_MOST_DOTS]
+    width = 0.5 / max(1, len(values))
+    return [
+        Point(place + 0.12 + number * width, _shown(quantity, value)) for number, value in enumerate(values)
+    ]
+
+
+def _value(sample: Sample, quantity: Quantity) -> float | None:
+    """Return what one request tells of a quantity."""
+    if quantity is Quantity.TTFT:
+        return sample.first
+    if sample.first is None or sample.last is None or (sample.tokens or 0) < 2:
+        return None
+    each = (sample.last - sample.first) / ((sample.tokens or 2) - 1)
+    if each <= 0:
+        return None
+    return each if quantity is Quantity.TPOT else 1 / each
+
+
+def _shown(quantity: Quantity, value: float) -> float:
+    return value if quantity in _RATES else 1000 * value
+
+
+def _unit(quantity: Quantity) -> str:
+    return "tok/s" if quantity in _RATES else "ms"
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LABEL else f"{name[: _LABEL - 1]}…"

@@ -1,0 +1,228 @@
+"""Our figures beside those of `vllm bench serve`: the same server, the same load, in turns, in one run.
+
+`python packaging/bench/agreement.py [--vllm PROGRAM] [--url URL --model ID --tokenizer FOLDER] [--turns N]`.
+Without an address the real llama.cpp server answers, with the bundled model. Turns go ours, theirs, theirs,
+ours …, so that a machine that drifts does so for both. Exit code 1 where a median is more than 3 % apart
+and their interval leaves out 0; a load on which the turns of one tool alone differ by more than that says so.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from engine_host.bench.lab.load import client_of
+from engine_host.bench.lab.running import LabRunning, carry_out
+from engine_host.bench.lab.texts import Texts
+from engine_host.bench.lab.workloads import Part, Workload, salt
+from engine_host.core.processes.own_programs import OwnProgram, command_of
+from engine_host.protocol.bench.lab import (
+    Figure,
+    LabAsk,
+    LabEngine,
+    LabMachine,
+    LabRun,
+    Quantity,
+    WorkloadName,
+)
+
+_MODEL = Path(__file__).parents[2] / "resources" / "models" / "sndr-demo"
+_BOUND = 0.03
+_SAMPLING = {"temperature": 0.0, "ignore_eos": True}
+_QUANTITIES = (
+    (Quantity.TTFT, "median_ttft_ms", 1000.0, "TTFT, ms"),
+    (Quantity.ITL, "median_itl_ms", 1000.0, "ITL, ms"),
+    (Quantity.TPOT, "median_tpot_ms", 1000.0, "TPOT, ms"),
+    (Quantity.AGGREGATE, "output_throughput", 1.0, "tokens a second"),
+)
+
+
+@dataclass(frozen=True)
+class Load:
+    """So many requests at once, each of so many tokens in and out."""
+
+    name: str
+    at_once: int
+    rounds: int
+    tokens: int = 512
+    answer: int = 128
+
+    @property
+    def part(self) -> Part:
+        """The load as a part of a workload of ours, with two unmeasured requests or one round before it."""
+        return Part(
+            self.name,
+            "What do these notes have in common?",
+            max_tokens=self.answer,
+            warm=2 if self.at_once == 1 else 1,
+            measured=self.rounds,
+            streams=self.at_once,
+            variety=None,
+            tokens=self.tokens,
+        )
+
+
+LOADS = (Load("one at a time", 1, 12), Load("4 at once", 4, 1))
+
+
+@contextlib.contextmanager
+def llama_server() -> Iterator[str]:
+    """The real llama.cpp server with the bundled model; its address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = [*command_of(OwnProgram.LLAMA_SERVER), "--model", str(_MODEL / "sndr-demo-q8_0.gguf")]
+    words += ["--alias", "sndr-demo", "--host", "127.0.0.1", "--port", str(port), "--ctx-size", "16384"]
+    words += ["--parallel", "4", "--jinja", "--cache-ram", "0", "--threads", "1"]
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        while process.poll() is None:
+            with contextlib.suppress(httpx.HTTPError):
+                if httpx.get(f"{url}/health", trust_env=False).is_success:
+                    break
+            time.sleep(0.1)
+        yield url
+    finally:
+        process.terminate()
+        process.wait()
+
+
+async def ours(url: str, model: str, load: Load, folder: Path, seed: int) -> LabRun:
+    """Measure with the bench lab."""
+    engine = LabEngine(address=url, model=model)
+    machine = LabMachine(program="", python="", system="")
+    ask = LabAsk(workload=WorkloadName.QUICK, folder=str(folder), engine=engine, machine=machine)
+    workload = Workload(WorkloadName.QUICK, (load.part,), sampling=dict(_SAMPLING))
+    async with client_of(url) as client:
+        (run,) = await carry_out([LabRunning(ask, engine, workload, client, seed)])
+    return run
+
+
+async def prompts(url: str, model: str, load: Load, seed: int) -> list[str]:
+    """Return texts for the other tool: as ours, each with a salt of its own."""
+    part = load.part
+    async with client_of(url) as client:
+        texts = Texts(client, model)
+        made = []
+        for number in range(load.at_once * load.rounds):
+            salted = salt(seed, f"{load.name} of the other", number)
+            made.append((await texts.text(salted, part.question, load.tokens)).content)
+    return made
+
+
+def theirs(
+    program: str, url: str, model: str, tokenizer: str, load: Load, texts: Sequence[str], folder: Path
+) -> dict[str, float] | None:
+    """Measure with `vllm bench serve`; its own summary, None where a request of it failed."""
+    data = folder / "prompts.json"
+    # Its own kinds of files need pandas, which vLLM's CPU build comes without.
+    data.write_text(json.dumps([{"conversations": [{"value": text}, {"value": "-"}]} for text in texts]))
+    words = [program, "bench", "serve", "--backend", "openai-chat", "--base-url", url]
+    words += ["--endpoint", "/v1/chat/completions", "--model", model, "--tokenizer", tokenizer]
+    words += ["--dataset-name", "sharegpt", "--dataset-path", str(data), "--sharegpt-output-len"]
+    words += [str(load.answer), "--num-prompts", str(len(texts)), "--max-concurrency", str(load.at_once)]
+    words += ["--num-warmups", "2", "--ignore-eos", "--temperature", "0"]
+    words += ["--disable-tqdm", "--save-result", "--result-dir", str(folder)]
+    words += ["--percentile-metrics", "ttft,tpot,itl,e2el", "--result-filename", "result.json"]
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "VLLM_LOGGING_LEVEL": "ERROR", "NO_PROXY": "*"}
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"vllm bench serve ended with {done.returncode}:\n{done.stderr[-2000:]}")
+    found: dict[str, float] = json.loads((folder / "result.json").read_text())
+    if found["completed"] == len(texts):
+        return found
+    print(
+        f"vllm bench serve: {found['completed']:.0f} of {len(texts)} requests were answered", file=sys.stderr
+    )
+    return None
+
+
+def value_of(run: LabRun, load: Load, quantity: Quantity) -> float:
+    """Return our median; of throughput one at a time, the tokens over the seconds of all answers."""
+    figures: dict[Quantity, Figure] = {one.quantity: one for one in run.parts[0].figures}
+    if quantity is Quantity.AGGREGATE and load.at_once == 1:
+        asked = [sample for sample in run.samples if not sample.warm]
+        return sum(sample.tokens or 0 for sample in asked) / sum(sample.total for sample in asked)
+    value = figures[quantity].value
+    if value is None:
+        sys.exit(f"{quantity} could not be told: {figures[quantity].why}")
+    return value
+
+
+def main() -> int:
+    """Measure both in turns and print both columns; 1 where they are further apart than 3 %."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    cached = Path(os.environ.get("SNDR_CACHE") or Path.home() / ".cache") / "sndr" / "vllm-environments"
+    known = sorted(cached.glob("*/bin/vllm"))
+    parser.add_argument("--vllm", default=str(known[-1]) if known else shutil.which("vllm"))
+    parser.add_argument("--url")
+    parser.add_argument("--model", default="sndr-demo")
+    parser.add_argument("--tokenizer", default=str(_MODEL))
+    parser.add_argument("--turns", type=int, default=4, help="of each tool and load")
+    asked = parser.parse_args()
+    if asked.vllm is None:
+        print("no vllm program was found, so there is nothing to agree with", file=sys.stderr)
+        return 0
+    with contextlib.ExitStack() as stack:
+        url = asked.url or stack.enter_context(llama_server())
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sndr-agree-")))
+        apart = False
+        for load in LOADS:
+            apart |= compared(asked, url, load, folder)
+    return 1 if apart else 0
+
+
+def compared(asked: argparse.Namespace, url: str, load: Load, folder: Path) -> bool:
+    """Measure one load in turns and print it; True where the tools are further apart than they may be."""
+    found: dict[str, list[dict[Quantity, float]]] = {"ours": [], "theirs": []}
+    for turn in range(asked.turns):
+        for side in ("ours", "theirs") if turn % 2 == 0 else ("theirs", "ours"):
+            seed = secrets.randbits(32)
+            print(f"{load.name}: {side}, turn {turn + 1} of {asked.turns}", file=sys.stderr)
+            if side == "ours":
+                run = asyncio.run(ours(url, asked.model, load, folder, seed))
+                values = {one: value_of(run, load, one) for one, *_ in _QUANTITIES}
+            else:
+                said = None
+                while said is None:
+                    texts = asyncio.run(prompts(url, asked.model, load, seed))
+                    said = theirs(asked.vllm, url, asked.model, asked.tokenizer, load, texts, folder)
+                    seed += 1
+                values = {one: said[name] / scale for one, name, scale, _ in _QUANTITIES}
+            found[side].append(values)
+    print(f"\n{load.name}: {load.tokens} tokens in, {load.answer} out, medians of {asked.turns} turns")
+    print(f"{'':18}{'ours':>10}{'vllm':>10}{'apart':>9}   turns of ours, turns of vllm")
+    apart = False
+    for quantity, _, scale, name in _QUANTITIES:
+        columns = [[values[quantity] * scale for values in found[side]] for side in ("ours", "theirs")]
+        first, second = (statistics.median(column) for column in columns)
+        share = first / second - 1
+        spread = ", ".join(f"{min(column):.2f} to {max(column):.2f}" for column in columns)
+        noisy = max((max(column) - min(column)) / statistics.median(column) for column in columns)
+        overlap = min(columns[0]) <= max(columns[1]) and min(columns[1]) <= max(columns[0])
+        beyond = abs(share) > _BOUND and not overlap
+        apart |= beyond
+        note = "APART" if beyond else "too noisy to tell" if abs(share) > _BOUND else ""
+        if noisy > 10 * _BOUND:
+            note = (note + " (a busy machine)").strip()
+        print(f"{name:18}{first:10.2f}{second:10.2f}{100 * share:+8.1f}%   {spread}  {note}")
+    return apart
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+"""The plots of runs, comparisons and sweeps: what is drawn, and that what a server says is no markup."""
+
+import re
+from typing import Any
+from xml.etree import ElementTree
+
+from engine_host.bench.lab.comparing import compared
+from engine_host.client.bench_reports.html import comparison_html, run_html, sweep_html
+from engine_host.client.bench_reports.plots import comparison_plots, run_plots, sweep_plots
+from engine_host.client.bench_reports.svg import steps_of
+from engine_host.protocol.bench.lab import Figure, Knee, PartResult, Quantity, Sample, Standing, WorkloadName
+from engine_host.protocol.bench.sweeps import LabSweep, SweepArm, SweepKind, SweepReport
+from tests.unit.bench.lab.test_comparing import FAST, SLOW, made
+from tests.unit.cli.bench.test_lab import a_run
+
+_HOSTILE = '</svg><script>alert(1)</script>"\x1b[31m'
+
+
+def a_part(name: str, streams: int, rate: float, standing: Standing = Standing.PUBLISHED) -> PartResult:
+    figures = tuple(
+        Figure(quantity=one, standing=standing, value=rate, low=rate * 0.9, high=rate * 1.1, samples=5)
+        for one in (Quantity.AGGREGATE, Quantity.TTFT)
+    )
+    return PartResult(name=name, streams=streams, warm=1, measured=5, max_tokens=9, done=5, figures=figures)
+
+
+def pictures(lines: list[str]) -> list[ElementTree.Element]:
+    """Return the pictures of a document, each read as XML: what is no picture would not be."""
+    found = re.findall(r"<svg .*?</svg>", "\n".join(lines), re.DOTALL)
+    return [ElementTree.fromstring(one) for one in found]
+
+
+def test_a_sweep_is_a_curve_with_its_knee_and_a_struck_step_a_gap() -> None:
+    parts = (
+        a_part("1", 1, 100.0),
+        a_part("2", 2, 150.0, Standing.STRUCK),
+        a_part("4", 4, 220.0),
+    )
+    run = a_run(workload=WorkloadName.CONCURRENCY, parts=parts, knee=Knee(streams=4, why=""))
+    rate, wait = run_plots(run)
+    assert [(point.x, point.y) for point in rate.series[0].points] == [(0.0, 100.0), (2.0, 220.0)]
+    assert (rate.marks, [label for _, label in rate.ticks]) == (((2.0, "knee at 4"),), ["1", "2", "4"])
+    assert wait.series[0].points[0].y == 100_000.0
+    assert len(pictures(run_html(run))) == 2
+    assert run_plots(a_run(parts=())) == []
+
+
+def test_each_request_is_a_dot_and_hostile_names_are_text() -> None:
+    plain: dict[str, Any] = {"part": _HOSTILE, "warm": False, "salt": "", "started": 0.0, "total": 1.0}
+    samples = tuple(Sample(number=n, first=0.1 * n, **plain) for n in range(1, 4))
+    run = a_run(parts=(a_part(_HOSTILE, 1, 0.2),), samples=samples)
+    (plot,) = run_plots(run)
+    dots, median = plot.series
+    assert [round(point.y) for point in dots.points] == [100, 200, 300]
+    assert len(median.points) == 1
+    document = run_html(run)
+    (picture,) = pictures(document)
+    assert len(picture.findall("circle")) == 4
+    assert "<script" not in "\n".join(document)
+    assert "\x1b" not in "\n".join(document)
+
+
+def test_a_comparison_and_a_sweep_are_drawn() -> None:
+    found = compared(made("20260101-000000-quick-aaaa", FAST), made("20260102-000000-quick-bbbb", SLOW))
+    (plot,) = comparison_plots(found)
+    assert all(point.y < 0 for point in plot.series[0].points)
+    assert len(pictures(comparison_html(found))) == 1
+    arms = (SweepArm(value="0", run="20260101-000000-quick-aaaa", complete=True), SweepArm(value="1"))
+    sweep = LabSweep(
+        id="20260101-000000-kv-aaaa",
+        kind=SweepKind.KV,
+        engine=_HOSTILE,
+        started_at=1.0,
+        command="sndr",
+        values=("0", "1"),
+        arms=arms,
+    )
+    report = SweepReport(sweep=sweep, runs=(a_run(),), changes=())
+    # Its decode is struck, so only the other one is drawn.
+    assert [one.title for one in sweep_plots(report)] == ["TTFT by kv"]
+    assert "<script" not in "\n".join(sweep_html(report))
+
+
+def test_lines_are_at_round_values() -> None:
+    assert [steps_of(0, high) for high in (1, 7, 99, 0.03)] == [0.2, 2, 20, 0.01]
