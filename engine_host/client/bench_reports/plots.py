@@ -52,7 +52,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Plot:
-    """What is drawn: `ticks` name places, `marks` are lines across it. `across` has its values go right."""
+    """A picture: `ticks` name places, `marks` are lines across it. `across` has its values go right."""
 
     title: str
     x_title: str
