@@ -24,7 +24,7 @@ STYLE = (
 
 @dataclass(frozen=True)
 class _Frame:
-    """Where values go: `along` places a place, `up` a value, each in the picture's own units."""
+    """Places in a picture: `along` places a place, `up` a value, each in the picture's own units."""
 
     along: Callable[[float], float]
     up: Callable[[float], float]
