@@ -15,6 +15,7 @@ from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import remote_hosts as ops
 from engine_host.protocol.operations import remote_staging as staging
 from engine_host.protocol.operations import remote_transfers as transfers
+from engine_host.protocol.operations import services
 from engine_host.protocol.remote.hosts import (
     ChangeRemoteHost,
     HostProfile,
@@ -25,6 +26,7 @@ from engine_host.protocol.remote.hosts import (
     RemoteMode,
     WatchdogPage,
 )
+from engine_host.protocol.remote.services import PowerPage
 from engine_host.protocol.remote.staging import Promotion
 from engine_host.protocol.telemetry import Series, TelemetryQuery
 from sndr_gui.models.hosts.page import HostsModel
@@ -50,6 +52,7 @@ class HostDetailModel(QObject):
         self.sheet: HostSheet | None = None
         self.profile: HostProfile | None = None
         self.watchdogs: WatchdogPage | None = None
+        self.power: PowerPage | None = None
         self.routes: tuple[RouteStatus, ...] | None = None
         self.series: tuple[Series, ...] = ()
         self.series_step = 0.0
@@ -128,6 +131,14 @@ class HostDetailModel(QObject):
             self.watchdogs = await client.call(ops.HOST_WATCHDOGS, name=self.name)
 
         self._send("watchdogs", work)
+
+    def read_power(self) -> None:
+        """Ask the machine for the power limits of its GPUs."""
+
+        async def work(client: AsyncControlClient) -> None:
+            self.power = await client.call(services.POWER, name=self.name)
+
+        self._send("power", work)
 
     def keep_profile(self, asked: KeepProfile) -> None:
         """Keep engines of the facts as right; the sheet says from then on what differs."""

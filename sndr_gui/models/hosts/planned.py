@@ -12,8 +12,9 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.protocol.base import Severity
-from engine_host.protocol.errors import Problem
+from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.jobs import Job
+from engine_host.protocol.launch.consents import ConsentNeeded
 from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.remote.install import PlannedChange, RemoteChange
 from sndr_gui.host.session import Session
@@ -51,22 +52,31 @@ class Planned:
 
 @dataclass(frozen=True)
 class AskedField:
-    """One thing to be said; a `check` is yes or no, `choices` are offered."""
+    """One thing to be said; a `check` is yes or no, `choices` are offered, and alone where it is `closed`.
+
+    What is `more` is shown when somebody asks for it.
+    """
 
     id: str
     caption: str
     hint: str = ""
     value: str = ""
     choices: tuple[str, ...] = ()
+    closed: bool = False
     check: bool = False
     required: bool = False
+    more: bool = False
 
 
 Values = Mapping[str, str]
 
 
 class PlannedAction(ABC):
-    """One kind of request to another machine; a check that is set has the value `yes`."""
+    """One kind of request to another machine; a check that is set has the value `yes`.
+
+    Where a file from somebody else asks for more than harmless settings, the value `consent` is the digest of
+    what a person consented to.
+    """
 
     title: str
     about: str
@@ -123,6 +133,16 @@ class PlannedJob(QObject):
         return all(self.values[field.id].strip() for field in self.action.fields if field.required)
 
     @property
+    def needed(self) -> ConsentNeeded | None:
+        """The demands that somebody has to consent to before there is a plan."""
+        if self.problem is None or self.problem.reason is not Reason.CONSENT_NEEDED:
+            return None
+        try:
+            return ConsentNeeded.model_validate(self.problem.evidence)
+        except ValidationError:
+            return None
+
+    @property
     def possible(self) -> bool:
         """True where a plan is there and nothing in it stops the job."""
         if self.plan is None or self.reading or self.starting:
@@ -139,6 +159,11 @@ class PlannedJob(QObject):
         self.wrong = ""
         self._pause.start()
         self.changed.emit()
+
+    def consent(self, digest: str) -> None:
+        """Consent to what a file asks for, for these very contents, and make the plan."""
+        self.values["consent"] = digest
+        self.read()
 
     def read(self) -> None:
         """Make the plan; nothing changes over there."""

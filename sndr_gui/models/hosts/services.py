@@ -12,20 +12,17 @@ from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.jobs import Job
 from engine_host.protocol.operations import services as ops
+from engine_host.protocol.operations import table
 from engine_host.protocol.remote.services import (
     ActOnService,
     RemoveService,
     Service,
     ServiceAction,
-    ServiceLogQuery,
-    ServiceLogs,
     ServiceManager,
     ServicePage,
 )
 from sndr_gui.models.hosts.page import HostsModel
 from sndr_gui.models.hosts.planned import AskedField, Planned, PlannedAction, Values, diff_of
-
-LINES = 400
 
 
 def command_for(verb: str, host: str, service: Service) -> str:
@@ -42,16 +39,15 @@ class ServicesModel(QObject):
 
     Signals:
         changed: something was read, or could not be
-        logs_read: a ServiceLogs
     """
 
     changed = Signal()
-    logs_read = Signal(object)
 
     def __init__(self, hosts: HostsModel, name: str) -> None:
         super().__init__()
         self._hosts, self.name = hosts, name
         self.page: ServicePage | None = None
+        self.presets: tuple[str, ...] = ()
         self.problem: Problem | None = None
         self._pending: set[str] = set()
 
@@ -67,8 +63,16 @@ class ServicesModel(QObject):
 
         self._send("services", work)
 
+    def read_presets(self) -> None:
+        """Read what could be installed."""
+
+        async def work(client: AsyncControlClient) -> None:
+            self.presets = tuple(one.preset.id for one in (await client.call(table.PRESETS)).presets)
+
+        self._send("presets", work)
+
     def act(self, service: Service, action: ServiceAction) -> None:
-        """Start, stop or restart one of ours; the job follows."""
+        """Start, stop, restart, enable or disable one of ours; the job follows."""
 
         async def work(client: AsyncControlClient) -> None:
             job = await client.call(
@@ -81,21 +85,6 @@ class ServicesModel(QObject):
             self._hosts.session.state.set_job(job)
 
         self._send(f"{action.value} {service.name}", work)
-
-    def read_logs(self, service: Service) -> None:
-        """Read the newest lines of a service; `logs_read` follows."""
-
-        async def work(client: AsyncControlClient) -> None:
-            logs: ServiceLogs = await client.call(
-                ops.SERVICE_LOGS,
-                ServiceLogQuery(lines=LINES),
-                name=self.name,
-                manager=service.manager.value,
-                service=service.name,
-            )
-            self.logs_read.emit(logs)
-
-        self._send(f"logs {service.name}", work)
 
     def _send(self, what: str, work: Callable[[AsyncControlClient], Awaitable[None]]) -> None:
         if what in self._pending or not self._hosts.connected:

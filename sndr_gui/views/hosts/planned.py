@@ -8,14 +8,20 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QCompleter, QFormLayout, QLineEdit, QVBoxLayout, QWidget
 
 from engine_host.client.request_words import readable
+from engine_host.protocol.launch.consents import ConsentNeeded
 from sndr_gui.models.hosts.planned import AskedField, PlannedJob
 from sndr_gui.views.widgets.buttons import button, tip
 from sndr_gui.views.widgets.copying import CopyField
+from sndr_gui.views.widgets.demands import DemandList
 from sndr_gui.views.widgets.dialog import Dialog
 from sndr_gui.views.widgets.diff_text import DiffView
+from sndr_gui.views.widgets.fields import ChoiceBox
+from sndr_gui.views.widgets.flow import Flow
 from sndr_gui.views.widgets.labels import set_text, text
-from sndr_gui.views.widgets.layout import row
+from sndr_gui.views.widgets.layout import clear, row
 from sndr_gui.views.widgets.problems import Findings, ProblemBox
+
+_FEW_FIELDS, _FIELD_HEIGHT = 3, 34
 
 
 class PlannedDialog(Dialog):
@@ -24,20 +30,31 @@ class PlannedDialog(Dialog):
     def __init__(self, parent: QWidget, model: PlannedJob) -> None:
         action = model.action
         super().__init__(parent, action.title)
-        self.resize(720, 540)
         self._model = model
         self.lines: dict[str, QLineEdit] = {}
+        self.choices: dict[str, ChoiceBox] = {}
         self.checks: dict[str, QCheckBox] = {}
-        fields = QFormLayout()
-        fields.setSpacing(8)
-        for field in action.fields:
-            if field.check:
-                fields.addRow("", self._check(field))
-            else:
-                fields.addRow(text(field.caption, "muted"), self._line(field))
+        self._fields = QFormLayout()
+        self._fields.setSpacing(8)
+        self._more: list[QWidget] = []
+        for field in (one for one in action.fields if not one.check):
+            made = self._choice(field) if field.closed else self._line(field)
+            self._fields.addRow(text(field.caption, "muted"), made)
+            self._more += [made] if field.more else []
+        checks = [self._check(field) for field in action.fields if field.check]
+        self.more = QCheckBox("Show more settings")
+        self.more.setAccessibleName("Show more settings")
+        self.more.toggled.connect(self._show_more)
+        self.more.setVisible(bool(self._more))
+        self._show_more(False)
+        usual = len(action.fields) - len(checks) - len(self._more)
+        self.resize(720, 540 + _FIELD_HEIGHT * max(0, usual - _FEW_FIELDS))
         self.wrong = text("", "bad", wrap=True)
         self.problem = ProblemBox()
         self.findings = Findings(lambda _finding: None, lambda _fix: False)
+        self.demands: DemandList | None = None
+        self._asked: ConsentNeeded | None = None
+        self.consent = button("Go on with all of this", self._on_consent, kind="danger")
         self.diff = DiffView("What would change there", "")
         self.command = CopyField(what="equivalent command", wraps=True)
         self.start = button(action.verb, model.start, kind="danger" if action.danger else "primary")
@@ -46,15 +63,19 @@ class PlannedDialog(Dialog):
         parts.setContentsMargins(20, 18, 20, 18)
         parts.setSpacing(12)
         parts.addWidget(text(action.about, "muted", wrap=True))
-        parts.addLayout(fields)
+        parts.addLayout(self._fields)
+        parts.addWidget(Flow(*checks, self.more))
         for part in (self.wrong, self.problem, self.findings):
             parts.addWidget(part)
+        self._demanded = QVBoxLayout()
+        parts.addLayout(self._demanded)
+        parts.addWidget(self.consent)
         parts.addWidget(self.diff, 1)
         parts.addWidget(self.command)
         parts.addLayout(row(None, cancel, self.start))
         model.changed.connect(self.refresh)
         model.started.connect(self.accept)
-        (next(iter(self.lines.values()), None) or cancel).setFocus()
+        (next(iter((*self.lines.values(), *self.choices.values())), None) or cancel).setFocus()
         model.read()
         self.refresh()
 
@@ -63,9 +84,12 @@ class PlannedDialog(Dialog):
         model = self._model
         set_text(self.wrong, readable(model.wrong))
         self.wrong.setVisible(bool(model.wrong))
-        self.problem.setVisible(model.problem is not None)
+        needed = model.needed
+        self._show_demands(needed)
+        self.problem.setVisible(model.problem is not None and needed is None)
         if model.problem is not None:
             self.problem.show_problem(model.problem)
+        self.diff.setVisible(needed is None)
         self.findings.show_findings(model.plan.findings if model.plan is not None else ())
         said = "Nothing changes."
         if not model.complete:
@@ -77,6 +101,33 @@ class PlannedDialog(Dialog):
         self.command.set_content(model.command)
         self.start.setToolTip(tip(self.windowTitle(), command=model.command))
         self.start.setEnabled(model.possible)
+
+    def _show_demands(self, needed: ConsentNeeded | None) -> None:
+        self.consent.setVisible(needed is not None)
+        if needed == self._asked:
+            return
+        self._asked = needed
+        clear(self._demanded)
+        self.demands = None
+        if needed is not None:
+            self.demands = DemandList(needed)
+            self._demanded.addWidget(self.demands)
+            self.consent.setEnabled(self.demands.complete)
+
+    def _on_consent(self) -> None:
+        if self._asked is not None:
+            self._model.consent(self._asked.digest)
+
+    def _show_more(self, on: bool) -> None:
+        for made in self._more:
+            self._fields.setRowVisible(made, on)
+
+    def _choice(self, field: AskedField) -> ChoiceBox:
+        made = ChoiceBox(field.caption)
+        made.fill([(one, one) for one in field.choices], field.value)
+        made.currentTextChanged.connect(partial(self._model.set_value, field.id))
+        self.choices[field.id] = made
+        return made
 
     def _line(self, field: AskedField) -> QLineEdit:
         made = QLineEdit(field.value)
@@ -94,6 +145,7 @@ class PlannedDialog(Dialog):
     def _check(self, field: AskedField) -> QCheckBox:
         made = QCheckBox(field.caption)
         made.setAccessibleName(field.caption)
+        made.setChecked(field.value == "yes")
         made.toggled.connect(lambda on: self._model.set_value(field.id, "yes" if on else ""))
         self.checks[field.id] = made
         return made

@@ -1,5 +1,6 @@
 """The part of the FAKE host of view tests that works on other machines: files, services, promotions."""
 
+from engine_host.core.errors import HostError
 from engine_host.operations.performs import performs
 from engine_host.protocol.jobs import Job, JobKind, JobState
 from engine_host.protocol.operations import remote_staging as staging
@@ -7,6 +8,9 @@ from engine_host.protocol.operations import remote_transfers as transfers
 from engine_host.protocol.operations import services
 from engine_host.protocol.remote.services import (
     ActOnService,
+    InstallService,
+    PowerPage,
+    PowerPlan,
     RemoveService,
     ServiceLine,
     ServiceLogQuery,
@@ -14,6 +18,7 @@ from engine_host.protocol.remote.services import (
     ServiceManager,
     ServicePage,
     ServicePlan,
+    SetPower,
 )
 from engine_host.protocol.remote.staging import PromoteOnHost, PromotionPage, PromotionPlan
 from engine_host.protocol.remote.transfers import FetchModel, ModelTransferPlan, SendModel, TransferWay
@@ -27,6 +32,9 @@ class FakeRemoteWork:
     def __init__(self) -> None:
         self.services = ServicePage(host="gpu", read_at=1.0, managers=(), services=())
         self.service_plan = ServicePlan(host="gpu", manager=ServiceManager.SYSTEMD, name="vllm")
+        self.service_refused: HostError | None = None
+        self.power = PowerPage(host="gpu", read_at=1.0, why="no NVIDIA GPU is there")
+        self.power_plan = PowerPlan(host="gpu")
         self.transfer = ModelTransferPlan(
             host="gpu", way=TransferWay.SEND, model="qwen", source="/here", folder="/srv/models"
         )
@@ -41,6 +49,28 @@ class FakeRemoteWork:
     @performs(services.ACT_ON_SERVICE)
     def _act_on_service(self, name: str, _manager: str, _service: str, _asked: ActOnService) -> Job:
         return samples.job(JobKind.SERVICE_ACTION, JobState.RUNNING, touches=f"services of {name}")
+
+    @performs(services.PLAN_SERVICE)
+    def _plan_service(self, _name: str, asked: InstallService) -> ServicePlan:
+        if self.service_refused is not None and asked.consent is None:
+            raise self.service_refused
+        return self.service_plan
+
+    @performs(services.INSTALL_SERVICE)
+    def _install_service(self, name: str, _asked: InstallService) -> Job:
+        return samples.job(JobKind.SERVICE_INSTALL, JobState.RUNNING, touches=f"services of {name}")
+
+    @performs(services.POWER)
+    def _power(self, _name: str) -> PowerPage:
+        return self.power
+
+    @performs(services.PLAN_POWER)
+    def _plan_power(self, _name: str, _asked: SetPower) -> PowerPlan:
+        return self.power_plan
+
+    @performs(services.SET_POWER)
+    def _set_power(self, name: str, _asked: SetPower) -> Job:
+        return samples.job(JobKind.GPU_POWER, JobState.RUNNING, touches=f"power of {name}")
 
     @performs(services.PLAN_SERVICE_REMOVAL)
     def _plan_removal(self, _name: str, _manager: str, _service: str, _asked: RemoveService) -> ServicePlan:

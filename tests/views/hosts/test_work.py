@@ -3,12 +3,19 @@
 import time
 from typing import Any
 
+from engine_host.core.errors import HostError
 from engine_host.protocol.base import Severity
 from engine_host.protocol.endpoint.connect import EndpointModel
-from engine_host.protocol.jobs import JobKind
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.jobs import JobKind, JobState
+from engine_host.protocol.launch.consents import ConsentNeeded, Demand
 from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.remote.install import PlannedChange, RemoteChange
 from engine_host.protocol.remote.services import (
+    GpuPower,
+    ManagerState,
+    PowerPage,
+    PowerPlan,
     Service,
     ServiceManager,
     ServicePage,
@@ -18,13 +25,16 @@ from engine_host.protocol.remote.services import (
 from engine_host.protocol.remote.staging import Promotion, PromotionPage, PromotionPlan
 from engine_host.protocol.remote.transfers import FileStanding, TransferFile
 from engine_host.protocol.telemetry import Series, TelemetryPage
+from sndr_gui.kit import formats
 from sndr_gui.views.hosts.planned import PlannedDialog
 from sndr_gui.views.hosts.sections.files import folder_of
-from sndr_gui.views.hosts.sections.services import ServiceLogDialog
+from sndr_gui.views.hosts.sections.service_log import ServiceLogDialog
 from tests.views.conftest import Stage
 from tests.views.hosts.test_detail import opened, words
 
-OURS = Service(manager=ServiceManager.SYSTEMD, name="sndr-qwen", ours=True, state=ServiceState.RUNNING)
+OURS = Service(
+    manager=ServiceManager.SYSTEMD, name="sndr-qwen", ours=True, state=ServiceState.RUNNING, enabled=False
+)
 OTHERS = Service(manager=ServiceManager.DOCKER, name="db", detail="Up\x1b[2J", state=ServiceState.RUNNING)
 
 
@@ -85,9 +95,14 @@ async def test_services_of_ours_are_acted_on_and_others_are_only_shown(stage: St
     made["logs"].click()
     await stage.until(lambda: stage.window.findChildren(ServiceLogDialog))
     (log,) = stage.window.findChildren(ServiceLogDialog)
+    await stage.until(lambda: bool(log.content.toPlainText()))
     assert log.content.toPlainText().startswith("ready")
     assert "\x1b" not in log.content.toPlainText()
+    assert log.command.label.text() == "sndr host logs gpu sndr-qwen --in systemd --follow"
+    log.following.click()
+    assert log.command.label.text() == "sndr host logs gpu sndr-qwen --in systemd"
     log.accept()
+    assert made["enable"].accessibleName() == "Start with machine sndr-qwen"
     made["stop"].click()
     path = "/v1/hosts/gpu/services/systemd/sndr-qwen"
     await stage.until(lambda: stage.host.sent("POST", f"{path}/act"))
@@ -114,7 +129,96 @@ async def test_a_service_is_removed_after_its_plan_was_seen(stage: Stage) -> Non
 async def test_without_a_service_the_section_says_what_one_is_for(stage: Stage) -> None:
     detail = await opened(stage, "Services")
     await stage.until(lambda: "No service of ours is there." in words(detail))
-    assert "sndr host unit install gpu PRESET" in words(detail)
+    section: Any = detail.shown
+    assert section.install.toolTip().endswith("sndr host unit install gpu PRESET")
+
+
+async def test_a_service_is_installed_after_its_plan_and_its_demands_were_seen(stage: Stage) -> None:
+    demand = Demand(file="x\x1b[2J.yaml", key="settings.a", what="<b>--rm</b>", does="It runs a program.")
+    needed = ConsentNeeded(digest="ab12", demands=(demand,))
+    stage.host.service_refused = HostError(
+        Reason.CONSENT_NEEDED, "It asks for more.", evidence=needed.model_dump(mode="json")
+    )
+    stage.host.service_plan = ServicePlan(
+        host="gpu",
+        manager=ServiceManager.DOCKER,
+        name="sndr-qwen",
+        model="qwen",
+        address="http://127.0.0.1:8000",
+        changes=(PlannedChange(kind=RemoteChange.RUN, what="docker pull \x1b[31mx@sha256:12"),),
+    )
+    docker = ManagerState(manager=ServiceManager.DOCKER, usable=True)
+    stage.host.services = ServicePage(host="gpu", read_at=1.0, managers=(docker,), services=())
+    detail = await opened(stage, "Services")
+    section: Any = detail.shown
+    await stage.until(lambda: section.model.page is not None)
+    section.install.click()
+    dialog = dialog_of(stage)
+    assert dialog.choices["manager"].currentText() == "docker", "the one that can be used there"
+    assert not dialog.start.isEnabled()
+    assert not dialog.lines["name"].isVisible()
+    dialog.more.click()
+    assert dialog.lines["name"].isVisible()
+    dialog.lines["preset"].setText("qwen; x")
+    dialog.checks["enable"].click()
+    await stage.until(dialog.consent.isVisible)
+    assert not dialog.start.isEnabled()
+    stage.window.grab()
+    dialog.consent.click()
+    await stage.until(dialog.start.isEnabled)
+    shown = dialog.diff.toPlainText()
+    assert "sndr-qwen answers as qwen at http://127.0.0.1:8000 there." in shown
+    assert "\x1b" not in shown
+    assert dialog.command.label.text() == (
+        "sndr host container install gpu 'qwen; x' --in docker --no-enable --accept ab12"
+    )
+    dialog.lines["port"].setText("99999")
+    await stage.until(lambda: dialog.wrong.text().startswith("Port: "))
+    assert not dialog.start.isEnabled()
+    dialog.lines["port"].setText("8001")
+    await stage.until(dialog.start.isEnabled)
+    dialog.start.click()
+    path = "/v1/hosts/gpu/services"
+    await stage.until(lambda: stage.host.sent("POST", path))
+    asked = stage.host.sent("POST", path)[0]
+    assert (asked["launch"]["preset"], asked["port"], asked["consent"]) == ("qwen; x", 8001, "ab12")
+    await stage.until(lambda: detail._job.isVisible())
+    running = detail.model.hosts.job("gpu")
+    assert running is not None
+    route = "sndr routes set qwen gpu/qwen"
+    result = {"name": "sndr-qwen", "route": route}
+    stage.state.set_job(running.model_copy(update={"state": JobState.DONE, "result": result}))
+    await stage.until(lambda: section.route.isVisible())
+    assert section.route.label.text() == route
+
+
+async def test_a_power_limit_is_set_after_its_plan_was_seen(stage: Stage) -> None:
+    gpu = GpuPower(index=0, uuid="GPU-1", name="RTX \x1b[2J", limit=350.0, minimum=100.0, maximum=400.0)
+    stage.host.power = PowerPage(host="gpu", read_at=1.0, gpus=(gpu,), permitted=False, why="<b>no</b> sudo")
+    change = PlannedChange(kind=RemoteChange.CHANGE, what="power limit of GPU 0", text="-350 W\n+300 W")
+    stage.host.power_plan = PowerPlan(host="gpu", gpu=gpu, watts=300, changes=(change,))
+    detail = await opened(stage)
+    section: Any = detail.shown
+    detail.model.read_power()
+    await stage.until(section.power.set.isEnabled)
+    said = words(detail)
+    assert "100 W to 400 W" in said
+    assert formats.UNMEASURED in said.splitlines(), "what it draws is not told"
+    assert "\x1b" not in said
+    section.power.set.click()
+    dialog = dialog_of(stage)
+    dialog.lines["watts"].setText("300")
+    await stage.until(dialog.start.isEnabled)
+    assert dialog.command.label.text() == "sndr host power gpu 0 300"
+    assert "-350 W" in dialog.diff.toPlainText()
+    dialog.lines["watts"].setText("many")
+    await stage.until(lambda: dialog.wrong.text().startswith("Watts: "))
+    dialog.lines["watts"].setText("")
+    assert dialog.command.label.text() == "sndr host power gpu 0 --reset"
+    await stage.until(dialog.start.isEnabled)
+    dialog.start.click()
+    await stage.until(lambda: stage.host.sent("POST", "/v1/hosts/gpu/power"))
+    assert stage.host.sent("POST", "/v1/hosts/gpu/power")[0]["watts"] is None
 
 
 async def test_an_engine_is_promoted_and_rolled_back(stage: Stage) -> None:

@@ -1,4 +1,4 @@
-"""GPUs and engines of a host, and everything that looks wrong there."""
+"""GPUs with their power limits and engines of a host, and everything that looks wrong there."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from sndr_gui.models.hosts.detail import HostDetailModel
 from sndr_gui.models.hosts.facts import fact_part
 from sndr_gui.views.hosts.sections.plain_table import FactCard
+from sndr_gui.views.hosts.sections.power import PowerCard
 from sndr_gui.views.hosts.sections.profile import ProfileCard
 from sndr_gui.views.hosts.sections.series import SeriesCard
 from sndr_gui.views.widgets.cards import Card
@@ -33,8 +34,13 @@ class OverviewSection(QWidget):
         lines.setContentsMargins(0, 0, 0, 0)
         lines.setSpacing(14)
         self.series = SeriesCard(model)
-        for part in (self.gpus, self.series, self.engines, self.wrong, self.profile):
+        self.power = PowerCard(model)
+        self._power_jobs: frozenset[str] = frozenset()
+        model.hosts.session.state.jobs_changed.connect(self._on_jobs)
+        for part in (self.gpus, self.power, self.series, self.engines, self.wrong, self.profile):
             lines.addWidget(part)
+        if model.is_connected and model.facts is not None and model.facts.gpus:
+            model.read_power()
 
     def refresh(self) -> None:
         """Show what is known now."""
@@ -49,3 +55,12 @@ class OverviewSection(QWidget):
         self.nothing.setVisible(not found)
         self.profile.refresh()
         self.series.refresh()
+        self.power.refresh()
+
+    def _on_jobs(self) -> None:
+        touched = f"power of {self._model.name}"
+        jobs = self._model.hosts.session.state.jobs.values()
+        now = frozenset(job.id for job in jobs if job.touches == touched and not job.ended)
+        if self._power_jobs - now and self._model.is_connected:
+            self._model.read_power()
+        self._power_jobs = now

@@ -1,22 +1,25 @@
-"""The units and containers of a host: state, start, stop, log and removal of ours; others are shown alone."""
+"""The units and containers of a host: ours are installed, acted on and removed; others are shown alone."""
 
 from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from engine_host.client.request_words import readable
-from engine_host.protocol.remote.services import Service, ServiceAction, ServiceLogs, ServiceState
+from engine_host.protocol.jobs import Job, JobKind, JobState
+from engine_host.protocol.remote.services import Service, ServiceAction, ServiceManager, ServiceState
 from sndr_gui.models.hosts.detail import HostDetailModel
-from sndr_gui.models.hosts.planned import PlannedJob
+from sndr_gui.models.hosts.planned import PlannedAction, PlannedJob
+from sndr_gui.models.hosts.service_install import InstallServiceAction
+from sndr_gui.models.hosts.service_log import ServiceLogModel
 from sndr_gui.models.hosts.services import RemoveServiceAction, ServicesModel, command_for
 from sndr_gui.views.hosts.planned import PlannedDialog
 from sndr_gui.views.hosts.sections.plain_table import PlainTable
+from sndr_gui.views.hosts.sections.service_log import ServiceLogDialog
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.copying import CopyField
-from sndr_gui.views.widgets.dialog import Dialog
 from sndr_gui.views.widgets.flow import Flow
 from sndr_gui.views.widgets.labels import badge, set_text, text
 from sndr_gui.views.widgets.layout import clear, column, row
@@ -33,6 +36,13 @@ _ACTIONS = (
     (ServiceAction.STOP, "Stop", "square", "Stop it"),
     (ServiceAction.RESTART, "Restart", "rotate-cw", "Stop it and start it again"),
 )
+_AT_START = {
+    False: (ServiceAction.ENABLE, "Start with machine", "plug", "Let it start with the machine"),
+    True: (
+        ServiceAction.DISABLE, "Not with machine", "x",
+        "Let it not start with the machine; it goes on running now",
+    ),
+}  # fmt: skip
 
 
 class ServicesSection(QWidget):
@@ -49,17 +59,27 @@ class ServicesSection(QWidget):
             hint="Ask the machine for its units and containers",
             command=f"sndr host unit list {model.name}",
         )
-        card = Card("Ours", self.read)
+        self.install = button(
+            "Install…",
+            self._on_install,
+            icon="download",
+            hint="Have a preset carried out there by systemd, Docker or Podman; its plan is shown first",
+            command=f"sndr host unit install {model.name} PRESET",
+        )
+        self.install.setAccessibleName(f"Install a service on {model.name}")
+        card = Card("Ours", self.install, self.read)
         self.problem = ProblemBox()
         self.nothing = text(_UNREAD, "muted", wrap=True)
-        self.install = CopyField(f"sndr host unit install {model.name} PRESET", "the command")
+        self.route_about = text("", "muted", wrap=True)
+        self.route = CopyField("", "command of the route", wraps=True)
         self._ours = QVBoxLayout()
         self._ours.setSpacing(14)
         self.made: dict[str, dict[str, QWidget]] = {}
         card.body.addWidget(self.problem)
         card.body.addLayout(self._ours)
-        card.body.addWidget(self.nothing)
-        card.body.addWidget(self.install)
+        for part in (self.nothing, self.route_about, self.route):
+            card.body.addWidget(part)
+        self._show_route(None)
         others = Card("Others")
         self.others = PlainTable("Services of others")
         self.managers = text("", "muted", wrap=True)
@@ -72,16 +92,17 @@ class ServicesSection(QWidget):
         lines.addWidget(others)
         self._shown: object = None
         self.model.changed.connect(self.refresh)
-        self.model.logs_read.connect(self._on_logs)
         model.hosts.session.state.jobs_changed.connect(self._on_jobs)
         self._open_jobs: frozenset[str] = frozenset()
         if model.is_connected:
             self.model.read()
+        self.model.read_presets()
 
     def refresh(self) -> None:
         """Show what was last read."""
         page = self.model.page
         self.read.setEnabled(self._detail.is_connected and not self.model.pending("services"))
+        self.install.setEnabled(self._detail.is_connected)
         self.problem.setVisible(self.model.problem is not None)
         if self.model.problem is not None:
             self.problem.show_problem(self.model.problem)
@@ -120,8 +141,13 @@ class ServicesSection(QWidget):
             made[action.value] = self._button(
                 service, action.value, label, icon, hint, partial(self.model.act, service, action)
             )
-        logs = partial(self.model.read_logs, service)
-        made["logs"] = self._button(service, "logs", "Log", "terminal", "Show its newest lines", logs)
+        if service.manager is ServiceManager.SYSTEMD and service.enabled is not None:
+            action, label, icon, hint = _AT_START[service.enabled]
+            made[action.value] = self._button(
+                service, action.value, label, icon, hint, partial(self.model.act, service, action)
+            )
+        logs = partial(self._on_logs, service)
+        made["logs"] = self._button(service, "logs", "Log", "terminal", "Follow its lines", logs)
         remove = partial(self._on_remove, service)
         said = "Stop it and remove its files; its plan is shown first"
         made["remove"] = self._button(service, "remove", "Remove…", "trash-2", said, remove)
@@ -143,46 +169,45 @@ class ServicesSection(QWidget):
         made.setAccessibleName(f"{label.rstrip('…')} {service.name}")
         return made
 
+    def _on_install(self) -> None:
+        page = self.model.page
+        usable = [one.manager for one in page.managers if one.usable] if page is not None else []
+        first = usable[0] if usable else ServiceManager.SYSTEMD
+        self._open(InstallServiceAction(self._detail.name, self.model.presets, first))
+
     def _on_remove(self, service: Service) -> None:
-        action = RemoveServiceAction(self._detail.name, service)
+        self._open(RemoveServiceAction(self._detail.name, service))
+
+    def _open(self, action: PlannedAction) -> None:
         job = PlannedJob(self._detail.hosts.session, self._detail.name, action)
         PlannedDialog(self.window(), job).open()
 
-    def _on_logs(self, logs: ServiceLogs) -> None:
-        ServiceLogDialog(self.window(), logs).open()
+    def _on_logs(self, service: Service) -> None:
+        ServiceLogDialog(
+            self.window(), ServiceLogModel(self._detail.hosts.session, self._detail.name, service)
+        ).open()
+
+    def _show_route(self, job: Job | None) -> None:
+        """Show how the endpoint here comes to answer with what a job installed."""
+        done = job.result if job is not None and isinstance(job.result, dict) else {}
+        route, name = done.get("route"), done.get("name")
+        shown = isinstance(route, str) and bool(route)
+        set_text(self.route_about, readable(f"{name} answers. Let the endpoint here answer with it:"))
+        self.route.set_content(str(route) if shown else "")
+        self.route_about.setVisible(shown)
+        self.route.setVisible(shown)
 
     def _on_jobs(self) -> None:
         touched = f"services of {self._detail.name}"
-        jobs = self._detail.hosts.session.state.jobs.values()
+        jobs = tuple(self._detail.hosts.session.state.jobs.values())
         now = frozenset(job.id for job in jobs if job.touches == touched and not job.ended)
         if self._open_jobs - now and self._detail.is_connected:
             # What a job did is seen by asking again.
             self.model.read()
+            ended = (job for job in jobs if job.id in self._open_jobs - now)
+            for job in ended:
+                if job.kind is JobKind.SERVICE_INSTALL and job.state is JobState.DONE:
+                    self._show_route(job)
         if now != self._open_jobs:
             self._open_jobs = now
             self.refresh()
-
-
-class ServiceLogDialog(Dialog):
-    """The newest lines of a service."""
-
-    def __init__(self, parent: QWidget, logs: ServiceLogs) -> None:
-        super().__init__(parent, f"Log of {logs.name} on {logs.host}")
-        self.resize(820, 560)
-        lines = "\n".join(readable(one.text) for one in logs.lines)
-        self.content = QPlainTextEdit(lines)
-        self.content.setObjectName("mono")
-        self.content.setReadOnly(True)
-        self.content.setTabChangesFocus(True)
-        self.content.setPlaceholderText(readable(logs.note) or "It has written nothing yet.")
-        self.content.setAccessibleName(f"Log of {logs.name}")
-        self.content.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        close = button("Close", self.accept, kind="primary")
-        close.setDefault(True)
-        parts = QVBoxLayout(self)
-        parts.setContentsMargins(20, 18, 20, 18)
-        parts.setSpacing(12)
-        parts.addWidget(self.content, 1)
-        parts.addWidget(CopyField(f"sndr host logs {logs.host} {logs.name} --follow", "equivalent command"))
-        parts.addLayout(row(None, close))
-        self.content.moveCursor(self.content.textCursor().MoveOperation.End)
