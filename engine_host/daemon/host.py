@@ -75,7 +75,7 @@ from engine_host.operations.remote.services import remote_services
 from engine_host.operations.requests.log import RequestOperations
 from engine_host.operations.routes.kept import RouteOperations
 from engine_host.operations.servers import ServerOperations
-from engine_host.operations.settings import SettingOperations
+from engine_host.operations.staging.pin import setting_services
 from engine_host.operations.staging.places import Here
 from engine_host.operations.staging.services import staging_services
 from engine_host.overlay.bundle import prune
@@ -311,7 +311,10 @@ class Host:
                 others,
             ),
             EndpointModelOperations(self.gateway.listed, self.gateway.loadable, self._events),
-            SettingOperations(self._settings, self._events, self.endpoint.describe, self._settings_changed),
+            *setting_services(
+                *(self._settings, self._events, self.endpoint.describe, self._settings_changed),
+                *(installations, self._jobs),
+            ),
             RecordOperations(self._jobs, self._log_buffer, self._history, self._store, self._events),
             *library.services,
             ServerOperations(

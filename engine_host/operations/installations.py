@@ -86,7 +86,7 @@ class InstallationOperations:
             f"Install vLLM {pin.version} ({pin.build})",
             _touches(wanted),
             f"sndr engine install vllm --version {pin.version} --build {pin.build}",
-            lambda control: self._install(wanted, control),
+            lambda control: self.carry_out(wanted, control),
         )
 
     @performs(ops.REMOVE_INSTALLATION)
@@ -102,7 +102,9 @@ class InstallationOperations:
             lambda control: self._remove(wanted, control),
         )
 
-    async def _install(self, wanted: str, control: JobControl) -> dict[str, Any]:
+    async def carry_out(self, wanted: str, control: JobControl) -> dict[str, Any]:
+        """Install one within a job; what fails is undone. Raises HostError: conflict, and of the install."""
+        self._refuse_used(wanted)
         pin = self._installations.pin(wanted)
         said = 0
 

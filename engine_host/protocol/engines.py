@@ -311,6 +311,26 @@ class InstallationPage(Page):
     installations: tuple[Installation, ...]
 
 
+class PinVllm(Command):
+    """The vLLM that starts shall use where none is named: a version or an id, `automatic` for the best.
+
+    With `back` it is the one before the last change; with neither, a plan says how it is now.
+    """
+
+    version: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    back: bool = False
+
+
+class PinPlan(Wire):
+    """The `pin` as it will be and as it is `now`, the one `before`, and each change as a line of a diff."""
+
+    pin: str
+    now: str
+    before: str | None = None
+    installs: bool = False
+    changes: tuple[str, ...] = ()
+
+
 class ServerPage(Page):
     """The servers known here, which of them runs next, and the last measured comparison."""
 

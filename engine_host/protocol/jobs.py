@@ -18,6 +18,7 @@ class JobKind(StrEnum):
     ENGINE_BUILD = "engine.build"
     ENGINE_COMPARE = "engine.compare"
     ENGINE_INSTALL = "engine.install"
+    ENGINE_PIN = "engine.pin"
     ENGINE_REMOVE = "engine.remove"
     ENGINE_START = "engine.start"
     ENGINE_STOP = "engine.stop"

@@ -7,7 +7,7 @@ from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.jobs import Job, JobKind
 from engine_host.protocol.launch.plans import LaunchPlan
 
-_CHANGES = {JobKind.ENGINE_INSTALL, JobKind.ENGINE_REMOVE}
+_CHANGES = {JobKind.ENGINE_INSTALL, JobKind.ENGINE_PIN, JobKind.ENGINE_REMOVE}
 
 
 def refuse_changing(plan: LaunchPlan, jobs: Iterable[Job]) -> None:

@@ -12,6 +12,8 @@ from engine_host.protocol.engines import (
     Engine,
     EnginePage,
     InstallationPage,
+    PinPlan,
+    PinVllm,
     ServerBuild,
     ServerPage,
     StopEngine,
@@ -139,6 +141,15 @@ REMOVE_INSTALLATION = Operation(
     "Remove one of them; not while an engine runs from it.",
     status=202, reasons=(Reason.NOT_FOUND, Reason.CONFLICT),
     job=JobKind.ENGINE_REMOVE, command="engine remove")
+PLAN_PIN = Operation(
+    "installations.pin.plan", "POST", "/v1/installations-pin/plan", PinVllm, PinPlan,
+    "The vLLM that starts use where none is named, and what another pin would change.",
+    reasons=(Reason.NOT_FOUND, Reason.CONFLICT), command="engine pin")
+PIN = Operation(
+    "installations.pin", "POST", "/v1/installations-pin", PinVllm, Job,
+    "Have starts use another vLLM; it is installed first where it is not here.",
+    status=202, reasons=(Reason.NOT_FOUND, Reason.CONFLICT),
+    job=JobKind.ENGINE_PIN, command="engine pin")
 
 # Patches
 

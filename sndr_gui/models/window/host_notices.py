@@ -19,6 +19,7 @@ _NOTIFIED = (
     JobKind.ENGINE_BUILD,
     JobKind.ENGINE_COMPARE,
     JobKind.ENGINE_INSTALL,
+    JobKind.ENGINE_PIN,
     JobKind.ENGINE_REMOVE,
     JobKind.KERNEL_PROOF,
     JobKind.KV_QUALITY,

@@ -66,6 +66,7 @@ from engine_host.operations.remote.services import remote_services
 from engine_host.operations.requests.log import RequestOperations
 from engine_host.operations.routes.kept import RouteOperations
 from engine_host.operations.settings import SettingOperations
+from engine_host.operations.staging.pin import PinOperations
 from engine_host.operations.staging.places import Here
 from engine_host.operations.staging.services import staging_services
 from engine_host.overlay.patch_catalog import PatchCatalog
@@ -237,6 +238,10 @@ async def door() -> AsyncIterator[Door]:
             key_required=False,
         )
         environments = VllmInstallations(built.folders.cache / "vllm-environments", lambda: False)
+        installations = InstallationOperations(
+            built.folders, built.jobs, events, built.log_buffer, environments, built.manager.alive
+        )
+        shown_settings = SettingOperations(settings, events, lambda: endpoint, settings_changed)
         bisections = BisectOperations(
             built.jobs, built.manager, plans, lambda: EndpointAddress("http://endpoint/v1")
         )
@@ -284,13 +289,12 @@ async def door() -> AsyncIterator[Door]:
             RouteOperations(
                 routes, NoEngines(), events, catalogue, _listed, lambda _: False, gateway.providers.of
             ),
-            SettingOperations(settings, events, lambda: endpoint, settings_changed),
+            shown_settings,
+            PinOperations(installations, shown_settings, built.jobs),
             RecordOperations(built.jobs, built.log_buffer, History(), built.store, events),
             *library.services,
             servers,
-            InstallationOperations(
-                built.folders, built.jobs, events, built.log_buffer, environments, built.manager.alive
-            ),
+            installations,
             PatchOperations(
                 PatchCatalog.load, settings, settings_changed, environments, plans, catalogue, events
             ),

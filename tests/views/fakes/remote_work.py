@@ -2,10 +2,11 @@
 
 from engine_host.core.errors import HostError
 from engine_host.operations.performs import performs
+from engine_host.protocol.engines import PinPlan, PinVllm
 from engine_host.protocol.jobs import Job, JobKind, JobState
 from engine_host.protocol.operations import remote_staging as staging
 from engine_host.protocol.operations import remote_transfers as transfers
-from engine_host.protocol.operations import services
+from engine_host.protocol.operations import services, table
 from engine_host.protocol.remote.services import (
     ActOnService,
     InstallService,
@@ -35,6 +36,7 @@ class FakeRemoteWork:
         self.service_refused: HostError | None = None
         self.power = PowerPage(host="gpu", read_at=1.0, why="no NVIDIA GPU is there")
         self.power_plan = PowerPlan(host="gpu")
+        self.pin = PinPlan(pin="automatic", now="automatic", before="0.31.0-cpu")
         self.transfer = ModelTransferPlan(
             host="gpu", way=TransferWay.SEND, model="qwen", source="/here", folder="/srv/models"
         )
@@ -71,6 +73,18 @@ class FakeRemoteWork:
     @performs(services.SET_POWER)
     def _set_power(self, name: str, _asked: SetPower) -> Job:
         return samples.job(JobKind.GPU_POWER, JobState.RUNNING, touches=f"power of {name}")
+
+    @performs(table.PLAN_PIN)
+    def _plan_pin(self, asked: PinVllm) -> PinPlan:
+        if asked.version is None and not asked.back:
+            return self.pin
+        new = str(asked.version or self.pin.before)
+        return self.pin.model_copy(update={"pin": new, "changes": (f"~ starts use {new}",)})
+
+    @performs(table.PIN)
+    def _pin(self, asked: PinVllm) -> Job:
+        touches = f"vllm {asked.version or self.pin.before}"
+        return samples.job(JobKind.ENGINE_PIN, JobState.RUNNING, touches=touches)
 
     @performs(services.PLAN_SERVICE_REMOVAL)
     def _plan_removal(self, _name: str, _manager: str, _service: str, _asked: RemoveService) -> ServicePlan:

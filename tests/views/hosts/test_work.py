@@ -3,6 +3,9 @@
 import time
 from typing import Any
 
+import pytest
+from PySide6.QtWidgets import QLabel
+
 from engine_host.core.errors import HostError
 from engine_host.protocol.base import Severity
 from engine_host.protocol.endpoint.connect import EndpointModel
@@ -190,6 +193,35 @@ async def test_a_service_is_installed_after_its_plan_and_its_demands_were_seen(s
     stage.state.set_job(running.model_copy(update={"state": JobState.DONE, "result": result}))
     await stage.until(lambda: section.route.isVisible())
     assert section.route.label.text() == route
+
+
+async def test_the_vllm_of_starts_there_is_pinned_and_taken_back(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(stage.pages.fleet), "known_session", lambda _self, _name: stage.session)
+    stage.host.pin = stage.host.pin.model_copy(update={"now": "0.32.0\x1b[2J"})
+    section: Any = (await opened(stage, "Engine host", mode="engine_host")).shown
+    card = section.pin
+    await stage.until(card.back.isEnabled)
+    assert "\x1b" not in "\n".join(label.text() for label in card.findChildren(QLabel))
+    card.pin.click()
+    dialog = dialog_of(stage)
+    dialog.lines["version"].setText("0.33.0")
+    await stage.until(dialog.start.isEnabled)
+    assert dialog.command.label.text() == "sndr host pin gpu vllm 0.33.0"
+    assert dialog.diff.toPlainText() == "@ starts use 0.33.0"
+    dialog.start.click()
+    await stage.until(lambda: stage.host.sent("POST", "/v1/installations-pin"))
+    await stage.until(card.job.isVisible)
+    assert not card.back.isEnabled(), "one change at a time"
+    running = card._model.job
+    stage.state.set_job(running.model_copy(update={"state": JobState.DONE}))
+    await stage.until(card.back.isEnabled)
+    assert card.back.toolTip().endswith("sndr host pin gpu --back")
+    await stage.until(lambda: not stage.window.findChildren(PlannedDialog))
+    card.back.click()
+    assert dialog_of(stage).command.label.text() == "sndr host pin gpu --back"
+    dialog_of(stage).reject()
 
 
 async def test_a_power_limit_is_set_after_its_plan_was_seen(stage: Stage) -> None:

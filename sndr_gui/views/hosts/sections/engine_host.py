@@ -1,4 +1,4 @@
-"""The engine host over there: its version, and its install, update, way back and removal."""
+"""The engine host over there: its version, and its install, update, way back and removal, and its vLLM."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from engine_host.protocol.remote.hosts import RemoteMode
 from sndr_gui.kit import formats
 from sndr_gui.models.hosts.cards import HostCard
 from sndr_gui.models.hosts.detail import HostDetailModel
+from sndr_gui.models.hosts.pin import HostPinModel
 from sndr_gui.views.hosts.actions import HostButtons
+from sndr_gui.views.hosts.sections.pin import PinCard
 from sndr_gui.views.hosts.sections.plain_table import PlainTable
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.labels import set_text, text
@@ -37,9 +39,12 @@ class EngineHostSection(QWidget):
         self.buttons = HostButtons(model.hosts, model.name, ("install", "update", "back", "uninstall"))
         for part in (self.about, self.table, self.findings, self.buttons):
             card.body.addWidget(part)
+        self.pin = PinCard(HostPinModel(model.hosts.fleet, model.name))
         lines = QVBoxLayout(self)
         lines.setContentsMargins(0, 0, 0, 0)
+        lines.setSpacing(14)
         lines.addWidget(card)
+        lines.addWidget(self.pin)
 
     def show_card(self, card: HostCard) -> None:
         """Offer what is possible now."""
@@ -60,4 +65,6 @@ class EngineHostSection(QWidget):
         )
         self.table.show_rows((), rows if ours else ())
         self.buttons.setVisible(ours)
+        self.pin.setVisible(ours)
+        self.pin.refresh()
         self.findings.show_findings(remote.findings)

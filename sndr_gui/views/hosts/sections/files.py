@@ -10,9 +10,9 @@ from engine_host.client.request_words import readable
 from engine_host.protocol.models import ModelFile
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
+from sndr_gui.models.hosts.actions.transfers import FetchAction, SendAction
 from sndr_gui.models.hosts.detail import HostDetailModel
 from sndr_gui.models.hosts.planned import PlannedAction, PlannedJob
-from sndr_gui.models.hosts.transfers import FetchAction, SendAction
 from sndr_gui.views.hosts.planned import PlannedDialog
 from sndr_gui.views.hosts.sections.plain_table import PlainTable
 from sndr_gui.views.widgets.buttons import button

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from engine_host.client.request_words import readable
+from sndr_gui.models.hosts.actions.power import SetPowerAction, watts
 from sndr_gui.models.hosts.detail import HostDetailModel
 from sndr_gui.models.hosts.planned import PlannedJob
-from sndr_gui.models.hosts.power import SetPowerAction, watts
 from sndr_gui.views.hosts.planned import PlannedDialog
 from sndr_gui.views.hosts.sections.plain_table import PlainTable
 from sndr_gui.views.widgets.buttons import button

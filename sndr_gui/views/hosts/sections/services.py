@@ -9,9 +9,9 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from engine_host.client.request_words import readable
 from engine_host.protocol.jobs import Job, JobKind, JobState
 from engine_host.protocol.remote.services import Service, ServiceAction, ServiceManager, ServiceState
+from sndr_gui.models.hosts.actions.service_install import InstallServiceAction
 from sndr_gui.models.hosts.detail import HostDetailModel
 from sndr_gui.models.hosts.planned import PlannedAction, PlannedJob
-from sndr_gui.models.hosts.service_install import InstallServiceAction
 from sndr_gui.models.hosts.service_log import ServiceLogModel
 from sndr_gui.models.hosts.services import RemoveServiceAction, ServicesModel, command_for
 from sndr_gui.views.hosts.planned import PlannedDialog

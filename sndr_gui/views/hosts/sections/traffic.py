@@ -13,9 +13,9 @@ from engine_host.client.request_words import readable
 from engine_host.protocol.endpoint.routes import TargetStatus
 from engine_host.protocol.remote.hosts import RemoteMode
 from sndr_gui.kit import formats
+from sndr_gui.models.hosts.actions.staging import PromoteAction, RollbackAction, StageAction
 from sndr_gui.models.hosts.detail import HostDetailModel
 from sndr_gui.models.hosts.planned import PlannedAction, PlannedJob
-from sndr_gui.models.hosts.staging import PromoteAction, RollbackAction, StageAction
 from sndr_gui.models.routes.words import STATES
 from sndr_gui.views.hosts.planned import PlannedDialog
 from sndr_gui.views.hosts.sections.plain_table import PlainTable

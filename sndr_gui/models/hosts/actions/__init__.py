@@ -1,0 +1,1 @@
+"""Requests to another machine, each with its plan first."""
