@@ -13,6 +13,7 @@ from engine_host.remote.lints import ids_of
 _GIB = 2**30
 _LONGEST = 2000
 # Of a text that a host sent: nothing in it may become a heading, a link, a row or HTML of the sheet.
+_SEPARATORS = re.compile(r";\s|\n")
 _SIGNS = re.compile(r"([\\`*_\[\]<>#|~&])")
 
 
@@ -26,8 +27,11 @@ def sheet(
         _section("Measured", _measured(facts)),
         _section("Runs", _runs(facts)),
         _section("Kept as it should run", (f"* {_command(engine)}" for engine in profile)),
-        _section("Do not", _warned(findings, Severity.ERROR)),
-        _section("Left to do", _warned(findings, Severity.WARNING, Severity.INFO)),
+        _section("Do not", (*_said(host.rejected, "*"), *_warned(findings, Severity.ERROR))),
+        _section(
+            "Left to do",
+            (*_said(host.tasks, "* [ ]"), *_warned(findings, Severity.WARNING, Severity.INFO)),
+        ),
         _section("Notes", (host.notes or "").splitlines()),
     )
     return "\n".join(line for part in parts for line in part).rstrip() + "\n"
@@ -42,6 +46,8 @@ def _decided(host: RemoteHost) -> Iterator[str]:
     yield f"* ssh destination: {_code(host.destination)}"
     mode = "our engine host" if host.mode.value == "engine_host" else "nothing of ours is installed there"
     yield f"* mode: {mode}"
+    if host.role is not None:
+        yield f"* role: {host.role.value}"
     for name, value in (
         ("model root", host.model_root),
         ("its address comes from", host.address_command),
@@ -98,6 +104,13 @@ def _warned(findings: Sequence[Finding], *severities: Severity) -> Iterator[str]
             fix = f" {_text(one.fix.text)}" if one.fix and one.fix.text else ""
             command = f" {_code(one.fix.command)}" if one.fix and one.fix.command else ""
             yield f"* [ ] {_text(one.message)}{fix}{command}"
+
+
+def _said(kept: str | None, mark: str) -> Iterator[str]:
+    """Yield what a person keeps, one a line or with semicolons between."""
+    for line in _SEPARATORS.split(kept or ""):
+        if line.strip():
+            yield f"{mark} {_text(line)}"
 
 
 def _processor(facts: RemoteFacts) -> str:

@@ -2,6 +2,8 @@
 
 import os
 import time
+from collections.abc import Callable
+from typing import Any
 
 import click
 
@@ -19,6 +21,7 @@ from engine_host.protocol.operations.endpoint import ROUTES
 from engine_host.protocol.remote.hosts import (
     AddRemoteHost,
     ChangeRemoteHost,
+    HostRole,
     RemoteHost,
     RemoteHostPage,
     RemoteHostState,
@@ -38,9 +41,30 @@ _MODES = {RemoteMode.AGENTLESS: "agentless", RemoteMode.ENGINE_HOST: "engine hos
 _FACTS = {
     "model_root": "Models in",
     "address_command": "Address by",
+    "role": "Role",
+    "rejected": "Not to be done",
+    "tasks": "Left to do",
     "notes": "Notes",
 }
 """What `change` tells of where it is another now."""
+_KEPT = (
+    click.option("--notes", help="What is to be remembered about it."),
+    click.option("--tasks", help="What is left to do there; one a line, or with semicolons between."),
+    click.option("--rejected", help="What is not to be done there, and why; likewise."),
+    click.option(
+        "--role",
+        type=click.Choice([*(one.value for one in HostRole), ""]),
+        metavar="ROLE",
+        help="control, ingress or gpu-worker.",
+    ),
+)
+
+
+def _kept(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of what a person keeps about a host."""
+    for option in _KEPT:
+        function = option(function)
+    return function
 
 
 @click.group()
@@ -88,16 +112,17 @@ def candidates(out: Output) -> Exit | None:
 @click.option(
     "--address-command", help="A command of this machine that prints its address; asked at each connection."
 )
-@click.option("--notes", help="What is to be remembered about it.")
+@_kept
 @command
 def add(
     out: Output,
+    /,
     name: str,
     destination: str | None,
     agentless: bool,
     model_root: str | None,
     address_command: str | None,
-    notes: str | None,
+    **said: Any,
 ) -> Exit | None:
     """Keep a host as NAME; DESTINATION is what ssh takes, NAME itself where it is left out."""
     asked = AddRemoteHost(
@@ -106,7 +131,7 @@ def add(
         mode=RemoteMode.AGENTLESS if agentless else RemoteMode.ENGINE_HOST,
         model_root=model_root,
         address_command=address_command,
-        notes=notes,
+        **{fact: text or None for fact, text in said.items()},
     )
     with find_or_start() as hold:
         added = hold.client.call(ops.ADD_HOST, asked)
@@ -120,7 +145,7 @@ def add(
 @click.option("--agentless/--engine-host", default=None, help="The way to work with it from now on.")
 @click.option("--model-root", help="The folder of its models.")
 @click.option("--address-command", help="A command of this machine that prints its address.")
-@click.option("--notes", help="What is to be remembered about it.")
+@_kept
 @command
 def change(
     out: Output, /, name: str, destination: str | None, agentless: bool | None, **said: str | None

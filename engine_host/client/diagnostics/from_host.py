@@ -37,7 +37,7 @@ _LEFT_OUT = {"heartbeat", "engine.readings", "telemetry.sample", "log.line", "ho
 _OF_TEXTS = {JobKind.PATCH_BISECT, JobKind.KV_QUALITY, JobKind.ROUTE_CUTOVER, JobKind.ROUTE_PROMOTE}
 # A note is a person's own; a request of a client says who asked.
 _TAKEN_OUT = {
-    "remote": ("notes", "address_command", "destination", "address"),
+    "remote": ("notes", "rejected", "tasks", "address_command", "destination", "address"),
     "request": ("client", "client_name", "key", "conversation", "problem"),
     # Each change of an engine carries it whole; starts and patches have files of their own.
     "engine": ("plan", "buffers", "last_lines"),

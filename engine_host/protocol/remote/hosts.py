@@ -76,6 +76,14 @@ class RemoteMode(StrEnum):
     ENGINE_HOST = "engine_host"
 
 
+class HostRole(StrEnum):
+    """The part of a machine in a fleet: it controls and has no model, has the public names, or computes."""
+
+    CONTROL = "control"
+    INGRESS = "ingress"
+    GPU_WORKER = "gpu-worker"
+
+
 class RemoteHostState(StrEnum):
     """The state of the connection to a host; `asking` waits for a person, `failed` too."""
 
@@ -92,13 +100,17 @@ class ChangeRemoteHost(Command):
 
     `destination` is what `ssh` takes. `model_root` is the folder of its models. `address_command` is a
     command of this machine, without a shell, that prints the host's address: it is asked before each
-    connection.
+    connection. `rejected` is what is not to be done there with its reason, `tasks` what is left to do: one
+    a line, or with semicolons between.
     """
 
     destination: Destination
     mode: RemoteMode = RemoteMode.ENGINE_HOST
     model_root: Annotated[Line, Field(max_length=4096), AfterValidator(_folder_there)] | None = None
     address_command: Annotated[Line, Field(max_length=1000), AfterValidator(_command)] | None = None
+    role: HostRole | None = None
+    rejected: Annotated[Text, Field(max_length=10_000)] | None = None
+    tasks: Annotated[Text, Field(max_length=10_000)] | None = None
     notes: Annotated[Text, Field(max_length=10_000)] | None = None
 
 
@@ -127,6 +139,9 @@ class RemoteHost(Wire):
     mode: RemoteMode
     model_root: str | None = None
     address_command: str | None = None
+    role: HostRole | None = None
+    rejected: str | None = None
+    tasks: str | None = None
     notes: str | None = None
     added_at: Seconds = 0.0
     state: RemoteHostState = RemoteHostState.DISCONNECTED

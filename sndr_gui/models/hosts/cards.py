@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.events import EngineStateEvent, JobDoneEvent, NoticeEvent
 from engine_host.protocol.host import HostInfo
-from engine_host.protocol.remote.hosts import RemoteFacts, RemoteHost, RemoteHostState, RemoteMode
+from engine_host.protocol.remote.hosts import HostRole, RemoteFacts, RemoteHost, RemoteHostState, RemoteMode
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.models.engine.choice import state_word
@@ -24,6 +24,7 @@ _JOINED = frozenset(
         RemoteHostState.RECONNECTING,
     }
 )
+_ROLES = {HostRole.CONTROL: "control", HostRole.INGRESS: "ingress", HostRole.GPU_WORKER: "GPU worker"}
 _NO_FIGURES = "not read yet"
 
 
@@ -79,7 +80,8 @@ def card_of(
     `program` is this machine's version, which may be another one.
     """
     word, tone = state_of(remote, session)
-    about = [remote.destination]
+    about = [_ROLES[remote.role]] if remote.role is not None else []
+    about.append(remote.destination)
     if remote.address and remote.address not in remote.destination:
         about.append(remote.address)
     about.append("without an engine host" if remote.mode is RemoteMode.AGENTLESS else "engine host")

@@ -14,6 +14,9 @@ FIELDS: Mapping[str, tuple[str, str]] = {
     "destination": ("Address", "user@machine, as for ssh"),
     "model_root": ("Models in", "the folder of its models"),
     "address_command": ("Address command", "a command of this machine that prints its address"),
+    "role": ("Role", "control, ingress or gpu-worker"),
+    "rejected": ("Not to be done", "what was tried and rejected, and why; another after a semicolon"),
+    "tasks": ("Left to do", "what is still open; another after a semicolon"),
     "notes": ("Notes", "what is to be remembered about it"),
 }
 """The texts that are kept of a host: what each is called, and what belongs there."""

@@ -182,14 +182,7 @@ class HostsModel(LiveModel):
         self._send(f"remove {name}", work)
 
     def _keep_again(self, remote: RemoteHost) -> None:
-        asked = AddRemoteHost(
-            name=remote.name,
-            destination=remote.destination,
-            mode=remote.mode,
-            model_root=remote.model_root,
-            address_command=remote.address_command,
-            notes=remote.notes,
-        )
+        asked = AddRemoteHost(**{fact: getattr(remote, fact) for fact in AddRemoteHost.model_fields})
 
         async def work(client: AsyncControlClient) -> None:
             self.session.state.set_remote_host(await client.call(ops.ADD_HOST, asked))

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,7 +38,10 @@ def free_port() -> int:
 
 @dataclass
 class Sshd:
-    """One sshd; it may be stopped, frozen and started again on the same port."""
+    """One sshd; it may be stopped, frozen and started again on the same port.
+
+    What is `over` a file of the system is there for this sshd alone, in a mount namespace of its own.
+    """
 
     name: str
     folder: Path
@@ -47,6 +50,7 @@ class Sshd:
     extra: tuple[str, ...] = ()
     address: str = "127.0.0.1"
     variables: tuple[str, ...] = ()
+    over: Mapping[Path, Path] = field(default_factory=dict)
     _process: "subprocess.Popen[bytes] | None" = None
 
     @property
@@ -70,6 +74,8 @@ class Sshd:
             f"ListenAddress {self.address}",
             f"HostKey {self.host_key}",
             f"AuthorizedKeysFile {self.folder / 'authorized_keys'}",
+            # The first value of a word holds.
+            *self.extra,
             "PidFile none",
             "StrictModes no",
             "UsePAM no",
@@ -78,13 +84,12 @@ class Sshd:
             "KbdInteractiveAuthentication no",
             "Subsystem sftp internal-sftp",
             f"SetEnv {' '.join((*self.variables, *own))}",
-            *self.extra,
         ]
         config.write_text("\n".join(lines) + "\n", encoding="utf-8")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("SNDR_", "SSH_"))}
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [SSHD, "-D", "-e", "-f", str(config)],
+                [*self._apart(), SSHD, "-D", "-e", "-f", str(config)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -100,6 +105,12 @@ class Sshd:
             if self._process.poll() is not None or time.monotonic() > end:
                 raise AssertionError(f"sshd did not start: {self.log.read_text(errors='replace')[-2000:]}")
             time.sleep(0.02)
+
+    def _apart(self) -> list[str]:
+        if not self.over:
+            return []
+        mounts = "".join(f"mount --bind {own} {place} && " for place, own in self.over.items())
+        return ["unshare", "--mount", "sh", "-c", f'{mounts}exec "$@"', "sh"]
 
     def processes(self) -> list[psutil.Process]:
         """It, and those that serve its connections."""
@@ -214,6 +225,36 @@ class Machines:
         make_key(locked, passphrase)
         (self.folder / "authorized_keys").write_bytes(Path(f"{locked}.pub").read_bytes())
         self.write_config(locked)
+
+    def ask_for_password(self, password: str, *, interactive: bool) -> bool:
+        """Let the target take this password of root, and nothing else; False where that cannot be had here.
+
+        The system's own files stay as they are. `interactive` is the keyboard-interactive login, through PAM.
+        """
+        if subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode:
+            return False
+        shadow, pam = self.folder / "shadow", self.folder / "pam"
+        words = ["openssl", "passwd", "-6", "-stdin"]
+        hashed = subprocess.run(words, input=password, capture_output=True, text=True, check=True).stdout
+        shadow.write_text(f"root:{hashed.strip()}:20000:0:99999:7:::\nsshd:!:20000::::::\n", encoding="utf-8")
+        shadow.chmod(0o600)
+        pam.write_text(
+            "auth required pam_unix.so\naccount required pam_permit.so\nsession required pam_permit.so\n",
+            encoding="utf-8",
+        )
+        self.target.over = {Path("/etc/shadow"): shadow}
+        self.target.extra = ("PubkeyAuthentication no", "PasswordAuthentication yes")
+        if interactive:
+            if not Path("/etc/pam.d/sshd").exists():
+                return False
+            self.target.over = {**self.target.over, Path("/etc/pam.d/sshd"): pam}
+            self.target.extra = ("PubkeyAuthentication no", "UsePAM yes", "KbdInteractiveAuthentication yes")
+        self.target.stop()
+        self.target.start()
+        config = self.config.read_text(encoding="utf-8")
+        ways = "  PreferredAuthentications password,keyboard-interactive\n"
+        self.config.write_text(config.replace("  PasswordAuthentication no\n", ways), encoding="utf-8")
+        return True
 
     def write_config(self, key: Path | None = None, *, more: str = "") -> None:
         """Write the configuration; `key` is the one that is offered."""

@@ -307,6 +307,31 @@ def test_a_passphrase_is_asked_for_again_until_it_is_right(fleet: Open, machines
     run(work())
 
 
+@pytest.mark.parametrize("interactive", [False, True])
+def test_a_password_is_asked_for_again_until_it_is_right(
+    fleet: Open, machines: Machines, interactive: bool
+) -> None:
+    if not machines.ask_for_password("tr0ub4dor & 3", interactive=interactive):
+        pytest.skip("No sshd has a password of its own here: mount namespaces or PAM are missing.")
+
+    async def work() -> None:
+        async with fleet() as found:
+            found.add("gpu", "direct")
+            found.hosts.connect("gpu")
+            question = await found.question()
+            assert (question.kind, question.secret, question.again) == (SshQuestionKind.PASSWORD, True, False)
+            await found.answer(question, "wrong")
+            question = await found.question()
+            assert question.again
+            await found.answer(question, "tr0ub4dor & 3")
+            await found.reach("gpu")
+            outcome = await found.hosts.run("gpu", ECHO, b"asked once")
+            assert outcome.stdout.endswith(b"asked once"), "over the connection that stands"
+            assert "tr0ub4dor" not in "".join(event.model_dump_json() for event in found.events)
+
+    run(work())
+
+
 def test_a_wrong_passphrase_ends_with_a_reason_and_is_not_tried_on(fleet: Open, machines: Machines) -> None:
     machines.lock_key("open sesame")
 

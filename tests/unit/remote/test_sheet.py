@@ -1,6 +1,7 @@
 """The sheet of a host: complete, honest about what was not read, and safe to paste anywhere."""
 
 from engine_host.protocol.remote.hosts import (
+    HostRole,
     RemoteDisk,
     RemoteEngine,
     RemoteFacts,
@@ -17,6 +18,9 @@ HOST = RemoteHost(
     destination="me@gpu",
     mode=RemoteMode.AGENTLESS,
     model_root="/srv/models",
+    role=HostRole.GPU_WORKER,
+    rejected="Cache in main memory: rank -9; <b>NVFP4</b> on L4",
+    tasks="Bench it routed",
     notes="Not before noon.",
 )
 
@@ -27,6 +31,9 @@ def test_what_was_not_read_says_so() -> None:
     assert "Not read yet: `sndr host probe gpu`" in text
     assert "0" not in text, "nothing that was not measured has a number"
     assert "Not before noon." in text
+    assert "* role: gpu-worker" in text
+    assert "## Do not\n\n* Cache in main memory: rank -9\n* \\<b\\>NVFP4\\</b\\> on L4\n" in text
+    assert "## Left to do\n\n* [ ] Bench it routed\n" in text
 
 
 def test_everything_that_was_read_is_on_it() -> None:
