@@ -37,8 +37,9 @@ _FLAGS = {
 }
 HELP = "\n".join(f"{name}  N  {text or 'as the real one'}" for name, text in _FLAGS.items())
 _READ: dict[str, Any] = {
-    "/tokenize": {"tokens": [1, 2]},
-    "/detokenize": {"content": "x"},
+    # Also taken for a vLLM, whose names for the same are other ones.
+    "/tokenize": {"tokens": [1, 2], "token_strs": ["x", "y"]},
+    "/detokenize": {"content": "x", "prompt": "x"},
     "/apply-template": {"prompt": "x"},
     "/v1/messages/count_tokens": {"input_tokens": 2},
     "/v1/responses/input_tokens": {"object": "response.input_tokens", "input_tokens": 2},
