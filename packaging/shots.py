@@ -28,7 +28,7 @@ from sndr_gui.host.state import HostState
 from sndr_gui.host.tasks import Tasks
 from sndr_gui.kit import theme
 from sndr_gui.kit.settings import SettingsFile, ThemeChoice
-from sndr_gui.models.chat.page import Options
+from sndr_gui.models.chat.options import Options
 from sndr_gui.views.window.context import PageContext
 from sndr_gui.views.window.main import Window
 from sndr_gui.views.window.pages import PAGES
@@ -103,7 +103,7 @@ async def fill_pages(window: Window, pages: PageContext) -> None:
         await settle(0.1)
     window.go("monitor")
     window.go("chat")
-    pages.chat.options = Options(max_tokens=600)
+    pages.chat.set_options(Options(sampling={"max_tokens": 600}))
     for question in QUESTIONS:
         pages.chat.send(question)
         for _ in range(600):

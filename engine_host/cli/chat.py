@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from engine_host.cli.chats.sampling import sampling_options
 from engine_host.cli.output import Exit, Output, command, echo, problem_lines
 from engine_host.cli.start.host import connected
 from engine_host.cli.start.running import only_one
@@ -24,18 +25,17 @@ _CHOOSE = "Choose one with --model NAME."
 @click.argument("text", required=False)
 @click.option("--model", help="Which model, or route (needed where several run).")
 @click.option("--system", help="A system message in front.")
-@click.option("--max-tokens", type=click.IntRange(1), help="End the answer after so many tokens.")
-@click.option("--temperature", type=click.FloatRange(0, 5))
+@sampling_options
 @click.option("--raw", is_flag=True, help="Complete TEXT as it is, without the model's chat template.")
 @command
 def chat(
     out: Output,
+    /,
     text: str | None,
     model: str | None,
     system: str | None,
-    max_tokens: int | None,
-    temperature: float | None,
     raw: bool,
+    **sampling: float | None,
 ) -> Exit | None:
     """Ask TEXT, or talk line by line without one; '-' or a pipe reads standard input.
 
@@ -44,10 +44,7 @@ def chat(
     if raw and system:
         raise click.UsageError("--system has no meaning with --raw: there is no template to put it in.")
     options: dict[str, Any] = {"stream": True, "stream_options": {"include_usage": True}}
-    if max_tokens is not None:
-        options["max_tokens"] = max_tokens
-    if temperature is not None:
-        options["temperature"] = temperature
+    options |= {name: value for name, value in sampling.items() if value is not None}
     with connected() as client:
         options["model"] = model or _only(out, client)
         conversation = _Conversation(client, options, system, raw)

@@ -35,6 +35,7 @@ _COMMANDS: dict[str, tuple[str, ...]] = {
     "restart": ("start.repeat:restart",),
     "on-demand": ("on_demand.commands:on_demand",),
     "chat": ("chat:chat",),
+    "chats": ("chats.commands:chats",),
     "models": ("library.commands:models",),
     "fit": ("fit:fit",),
     "render": ("render:render",),
@@ -98,6 +99,7 @@ _COMMANDS: dict[str, tuple[str, ...]] = {
 """Each command: where below this package it lies, and where those lie that are added to it."""
 
 _HERE = {
+    "chats": "the window keeps conversations on its own machine.",
     "connect": "it sets the editors of this machine. A route leads its endpoint there.",
     "host": "it says which hosts this machine knows.",
     "open": "the window is this machine's; it shows other hosts too: sndr open sndr://host/NAME.",

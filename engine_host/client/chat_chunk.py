@@ -51,6 +51,8 @@ class Counts:
     generated_tokens: int | None = None
     rate: float | None = None
     timed: bool = False
+    draft_tokens: int | None = None
+    draft_accepted: int | None = None
 
 
 def parse(data: str) -> dict[str, Any] | None:
@@ -95,6 +97,8 @@ def counts(chunk: Mapping[str, Any]) -> Counts:
         whole(named.get("predicted_n")) if generated is None else generated,
         _rate(named.get("predicted_per_second")),
         timed,
+        whole(named.get("draft_n")),
+        whole(named.get("draft_n_accepted")),
     )
 
 

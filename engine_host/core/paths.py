@@ -94,6 +94,11 @@ class Folders:
         """The marks of programs that run, and the reports of those that did not end in order."""
         return self.data / "crashes"
 
+    @property
+    def chats(self) -> Path:
+        """The conversations of the window's Chat."""
+        return self.data / "chats"
+
     def read_lock_owner(self) -> "LockOwner | None":
         """Read the note of the host that locked this data; None if there is none or it ended in order.
 

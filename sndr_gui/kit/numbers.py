@@ -21,7 +21,8 @@ def parse_float(content: str, low: float, high: float) -> tuple[float | None, st
     if not content:
         return None, ""
     wrong = f"A number from {low:g} to {high:g}, or nothing."
-    digits = content.replace(".", "", 1)
+    unsigned = content.removeprefix("-") if low < 0 else content
+    digits = unsigned.replace(".", "", 1)
     if not (digits.isascii() and digits.isdigit()):
         return None, wrong
     value = float(content)

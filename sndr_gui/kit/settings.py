@@ -2,10 +2,9 @@
 
 import json
 import os
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 from engine_host.client import read_text
 from sndr_gui.kit.atomic_file import write_atomically
@@ -32,7 +31,8 @@ class WindowSettings:
     geometry: str = ""
     sidebar_folded: bool = False
     recent_commands: tuple[str, ...] = ()
-    chat: dict[str, Any] = field(default_factory=dict)
+    keep_chats: bool = True
+    chat_history_shown: bool = False
 
     @classmethod
     def parse(cls, text: str) -> "WindowSettings":
@@ -51,10 +51,9 @@ class WindowSettings:
         for name in ("page", "geometry"):
             if not isinstance(values.get(name, ""), str):
                 raise ValueError(f"{name} is not text")
-        if not isinstance(values.get("sidebar_folded", False), bool):
-            raise ValueError("sidebar_folded is neither true nor false")
-        if not isinstance(values.get("chat", {}), dict):
-            raise ValueError("chat is not an object")
+        for name in ("sidebar_folded", "keep_chats", "chat_history_shown"):
+            if not isinstance(values.get(name, False), bool):
+                raise ValueError(f"{name} is neither true nor false")
         recent = values.get("recent_commands", [])
         if not isinstance(recent, list) or not all(isinstance(key, str) for key in recent):
             raise ValueError("recent_commands are not texts")

@@ -1,26 +1,20 @@
-"""The view-model of Chat: one conversation with one engine, streamed at 30 updates a second."""
+"""The view-model of Chat: the conversation that is shown, and what is done with it."""
 
 from __future__ import annotations
 
-import asyncio
-import json
-import time
-from collections.abc import AsyncIterator
-from contextlib import aclosing
-from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from engine_host.client import DONE, HostError, SseMessage, chat_chunk, decode_rate
-from engine_host.client.failures import of_openai
-from engine_host.protocol.engines import Engine, EngineState
-from engine_host.protocol.errors import Problem
-from sndr_gui.host.choice import LIVE_STATES
+from engine_host.client.chats import record
+from engine_host.protocol.engines import Engine
 from sndr_gui.host.session import Session
-from sndr_gui.kit import formats
+from sndr_gui.models.chat.conversation import Conversation
+from sndr_gui.models.chat.history import HistoryModel
+from sndr_gui.models.chat.lane import Lane
+from sndr_gui.models.chat.message import Message
+from sndr_gui.models.chat.options import Options
 from sndr_gui.models.engine.choice import command_of, other_than
-from sndr_gui.models.engine.start import SERVING
 from sndr_gui.models.window.actions import Actions
 
 EXAMPLES = (
@@ -29,177 +23,156 @@ EXAMPLES = (
     "How do I read a file in Python?",
     "Tell me a long story about Python.",
 )
-"""Seconds below which a text came in one go, and its rate would be of the way here."""
-
-
-@dataclass
-class ToolCall:
-    """One call of a tool, as it comes in."""
-
-    name: str = ""
-    arguments: str = ""
-
-
-@dataclass
-class Message:
-    """One message of the conversation."""
-
-    role: str
-    text: str = ""
-    reasoning: str = ""
-    words: int = 0
-    """The words of the reasoning so far."""
-    calls: dict[int, ToolCall] = field(default_factory=dict)
-    arguments: int = 0
-    """Letters of the arguments of all calls."""
-    state: str = "done"
-    status: str = ""
-    finish: str = ""
-    ttft: float | None = None
-    last: float | None = None
-    seconds: float | None = None
-    engine: str = ""
-    """Of an answer: the public name of the engine that gives it."""
-    names_engine: bool = False
-    """True where the conversation has answers of several engines."""
-    prompt_tokens: int | None = None
-    tokens: int | None = None
-    rate: float | None = None
-    problem: Problem | None = None
-    body: dict[str, Any] = field(default_factory=dict)
-    """Of an answer: the request that led to it."""
-
-    @property
-    def length(self) -> int:
-        """The letters of all that came."""
-        return len(self.text) + len(self.reasoning) + self.arguments
-
-    def metrics(self) -> str:
-        """Return the measurements of this answer in one line."""
-        if self.role != "assistant" or self.state == "streaming":
-            return self.status
-        parts = [self.engine] if self.names_engine else []
-        if self.ttft is not None:
-            parts.append(f"first token after {formats.duration(self.ttft)}")
-        if self.rate is not None:
-            parts.append(formats.rate(self.rate))
-        if self.tokens is not None:
-            parts.append(formats.plural(self.tokens, "token"))
-        if self.prompt_tokens is not None:
-            parts.append(f"{formats.count(self.prompt_tokens)} prompt tokens")
-        if self.state == "stopped":
-            parts.append("stopped")
-        elif self.finish == "length":
-            parts.append("token limit reached")
-        return "  ·  ".join(parts)
-
-    def take_piece(self, after: float) -> None:
-        """Note that a piece of the answer came, so many seconds after the question."""
-        self.ttft = after if self.ttft is None else self.ttft
-        self.last = after
-
-    def measure(self) -> None:
-        """Compute the rate where the engine reported none: vLLM does not, llama.cpp does."""
-        if self.rate is None and self.tokens and self.ttft is not None and self.last is not None:
-            self.rate = decode_rate(self.tokens, self.last - self.ttft)
-
-
-@dataclass(frozen=True)
-class Options:
-    """Options of an answer; None leaves one to the engine."""
-
-    system: str = ""
-    temperature: float | None = None
-    max_tokens: int | None = None
+_SETTLED_MS = 800
+"""After a change of the settings, before it is kept: each letter of a system prompt is one."""
 
 
 class ChatModel(QObject):
     """The model of Chat.
 
     Signals:
-        added: the place of a new message
-        appended: the place of a message, and text that came for it
-        message_changed: the place of a message whose state, measurements or calls are new
-        cleared: the conversation starts over
+        shown_changed: another conversation is shown, or one with other lanes
         busy_changed: whether an answer is coming
         available_changed: whether there is an engine to talk to
+        editing_changed: a question is to be edited in the field for the next message, or not any more
+        title_changed: the title of the conversation is new
     """
 
-    added = Signal(int)
-    appended = Signal(int, str)
-    message_changed = Signal(int)
-    cleared = Signal()
+    shown_changed = Signal()
     busy_changed = Signal(bool)
     available_changed = Signal()
+    editing_changed = Signal()
+    title_changed = Signal()
 
-    def __init__(self, session: Session, actions: Actions) -> None:
+    def __init__(self, session: Session, actions: Actions, history: HistoryModel) -> None:
         super().__init__()
-        self.session, self.actions = session, actions
-        self.messages: list[Message] = []
-        self.options = Options()
+        self.session, self.actions, self.history = session, actions, history
         self.options_error = ""
-        self.busy = False
-        self._with: Engine | None = None
-        self._buffer: list[str] = []
-        self._task: asyncio.Future[None] | None = None
-        self._flush = QTimer(self)
-        self._flush.setInterval(33)
-        self._flush.timeout.connect(self._emit)
+        self.in_turns = False
+        """Of two models the second answers after the first: side by side they share the machine."""
+        self.editing: int | None = None
+        """The number of the question that is edited, among those that are shown, from 0."""
+        self._later: list[tuple[Lane, str, int | None]] = []
+        self._settled = QTimer(self)
+        self._settled.setSingleShot(True)
+        self._settled.setInterval(_SETTLED_MS)
+        self._settled.timeout.connect(self._save_settings)
+        self.shown = self._made(None, Options())
         session.state.engines_changed.connect(self.available_changed)
         session.connection.changed.connect(self.available_changed)
         session.state.models_changed.connect(self.available_changed)
         actions.changed.connect(self.available_changed)
+        history.removed.connect(self._on_removed)
+        history.renamed.connect(self._on_renamed)
 
-    # The engine of the conversation.
+    def _made(self, kept: record.Conversation | None, options: Options) -> Conversation:
+        made = Conversation(self.session, self._first, options, kept)
+        for lane in made.lanes:
+            lane.busy_changed.connect(partial(self._on_lane, made, lane))
+        return made
+
+    def _first(self) -> Engine | None:
+        return self.session.state.engine
+
+    # The lanes and their engines.
+
+    @property
+    def lanes(self) -> list[Lane]:
+        """The columns: one, or two side by side."""
+        return self.shown.lanes
+
+    @property
+    def messages(self) -> list[Message]:
+        """The messages of the first column."""
+        return self.lanes[0].messages
+
+    @property
+    def busy(self) -> bool:
+        """True while an answer is coming, or is to come."""
+        return self.shown.busy or bool(self._later)
 
     @property
     def engine(self) -> Engine | None:
-        """The engine of this conversation; before its first message the chosen one. It may have ended."""
-        state, partner = self.session.state, self._with
-        if partner is None:
-            return state.engine
-        held = state.engines.get(partner.id)
-        if held is not None and held.state in LIVE_STATES:
-            return held
-        # Started again under the same name it is the same model.
-        return state.live_named(partner.name) or held or partner
+        """The engine of the first column."""
+        return self.lanes[0].partner.engine
 
     @property
     def running(self) -> Engine | None:
-        """The engine of this conversation, while it runs."""
-        engine, state = self.engine, self.session.state
-        here = engine is not None and engine.id in state.engines
-        return engine if here and engine is not None and engine.state in LIVE_STATES else None
+        """The same, while it runs."""
+        return self.lanes[0].partner.running
 
     @property
     def model(self) -> str:
-        """The engine that answers, by its public name."""
-        engine = self.running
-        return engine.name if engine else ""
+        """The same by its public name; empty where it does not run."""
+        return self.lanes[0].partner.model
+
+    @property
+    def options(self) -> Options:
+        """The settings of the conversation."""
+        return self.shown.options
 
     @property
     def command(self) -> str:
-        """The command that asks the same engine."""
-        option = ("--model",) if len(self.session.state.live) > 1 else ()
-        return f'{command_of(self.session.state, self.engine, "chat", *option)} "…"'
+        """The command that asks the same."""
+        named = ("--model",) if len(self.session.state.live) > 1 else ()
+        commands = [
+            f'{command_of(self.session.state, lane.partner.engine, "chat", *named)}{self.options.words()} "…"'
+            for lane in self.lanes
+        ]
+        return "\n".join(commands)
+
+    def choose(self, engine: Engine, lane: Lane | None = None) -> None:
+        """Go on with this engine; of the first column on the other pages too."""
+        lane = lane or self.lanes[0]
+        if lane.partner.held or lane is not self.lanes[0]:
+            lane.partner.go_on_with(engine)
+        if lane is self.lanes[0]:
+            self.session.state.choose(engine)
+        self.available_changed.emit()
 
     @property
-    def other(self) -> Engine | None:
-        """The engine to go on with where the one of this conversation ended."""
-        return other_than(self.session.state, self.engine) if self.running is None else None
+    def can_compare(self) -> bool:
+        """True where a second model can be asked too."""
+        return len(self.lanes) == 1 and not self.busy and len(self.session.state.live) > 1
 
-    def choose(self, engine: Engine) -> None:
-        """Go on with this engine, here and on the other pages."""
-        if self._with is not None:
-            self._with = engine
-        self.session.state.choose(engine)
-        self.available_changed.emit()
+    def compare(self) -> None:
+        """Ask a second model beside the first, with the same messages so far."""
+        if not self.can_compare:
+            return
+        first = self.lanes[0].partner.engine
+        second = other_than(self.session.state, first)
+        if second is None or (first is not None and second.id == first.id):
+            second = next(one for one in self.session.state.live if first is None or one.id != first.id)
+        lane = self.shown.add_lane(second)
+        lane.busy_changed.connect(partial(self._on_lane, self.shown, lane))
+        self._show(self.shown)
+
+    def go_on_alone(self, lane: Lane) -> None:
+        """Go on with one of two; the other's messages become a conversation of their own."""
+        if len(self.lanes) < 2 or self.busy:
+            return
+        shown, other = self.shown, next(one for one in self.lanes if one is not lane)
+        before = shown.record()
+        shown.lanes = [lane]
+        if other.nodes:
+            apart = self._made(before.model_copy(update={"lanes": (other.kept(),)}), shown.options)
+            apart.id = self._made(None, Options()).id
+            apart.title = record.title_of(f"{before.title} ({other.partner.name})")
+            self.history.save(apart.record())
+            if self.history.keep:
+                said = f"The answers of {other.partner.name} are a conversation of their own now."
+                self.session.notices.info("chat apart", said)
+            else:
+                said = f"The answers of {other.partner.name} are gone: conversations are not kept."
+                undo = partial(self._open, before)
+                self.session.notices.info("chat apart", said, action_text="Undo", action=undo)
+        self._keep(shown)
+        self._show(shown)
 
     @property
     def available(self) -> bool:
         """True while a message can be sent."""
-        engine = self.running
-        answers = engine is not None and engine.state in SERVING
+        answers = all(lane.partner.serving for lane in self.lanes)
         return self.session.connection.connected and answers and not self.options_error
 
     @property
@@ -209,26 +182,17 @@ class ChatModel(QObject):
             return self.session.connection.sentence
         if self.options_error:
             return self.options_error
-        engine = self.running
-        if engine is None:
-            return self._ended
-        return "" if self.available else f"{engine.name} is {engine.state.value}; wait until it is ready."
+        return next((why for lane in self.lanes if (why := lane.partner.blocked_reason)), "")
 
     @property
-    def _ended(self) -> str:
-        """Say what became of the engine, or that there is none."""
-        if (failed := self.failed) is not None:
-            why = f" {failed.problem.message}" if failed.problem is not None else ""
-            return f"{failed.name} failed.{why}"
-        if (partner := self._with) is not None:
-            return f"{partner.name}, which this conversation is with, has ended."
-        return "No engine runs. Start one to chat with it."
+    def other(self) -> Engine | None:
+        """The engine to go on with where that of the first column ended."""
+        return self.lanes[0].partner.other
 
     @property
     def failed(self) -> Engine | None:
-        """The engine of this conversation, or the newest, when it failed and none runs in its place."""
-        engine = self.engine
-        return engine if engine is not None and engine.state is EngineState.FAILED else None
+        """The engine of the first column, when it failed and none runs in its place."""
+        return self.lanes[0].partner.failed
 
     @property
     def start_label(self) -> str:
@@ -263,185 +227,129 @@ class ChatModel(QObject):
         elif (demo := self.actions.demo_model()) is not None:
             self.actions.start_model(demo.id)
 
+    # Asking.
+
     def set_options(self, options: Options, error: str = "") -> None:
-        """Take over the options; nothing is sent while one of them is invalid."""
-        self.options, self.options_error = options, error
+        """Take over the settings; nothing is sent while one of them is invalid."""
+        self.shown.options, self.options_error = options, error
+        if not self.shown.empty:
+            self._settled.start()
         self.available_changed.emit()
 
     def send(self, text: str) -> None:
-        """Send a message and stream the answer."""
-        text = text.strip()
+        """Send a message, or the edited question in a branch of its own, and stream the answers."""
+        # Half of a letter, as some programs put it on the clipboard, is no text that can be sent.
+        text = text.encode("utf-8", "replace").decode().strip()
         if not text or self.busy or not self.available:
             return
-        self._add(Message("user", text))
-        self._answer()
+        number, self.editing = self.editing, None
+        if number is not None:
+            self.editing_changed.emit()
+        work = [(lane, text, None if number is None else lane.question(number)) for lane in self.lanes]
+        if self.in_turns:
+            self._later = work[1:]
+            work = work[:1]
+        for lane, asked, place in work:
+            lane.ask(asked, self.options, place)
+        self._keep(self.shown)
 
-    def regenerate(self) -> None:
-        """Answer the last question again."""
+    def edit(self, lane: Lane, place: int | None = None) -> None:
+        """Edit a question, the last one where none is named, in the field for the next message."""
+        places = [at for at, message in enumerate(lane.messages) if message.role == "user"]
+        if self.busy or not places or (place is not None and place not in places):
+            return
+        self.editing = places.index(place) if place is not None else len(places) - 1
+        self.editing_changed.emit()
+
+    @property
+    def edited_text(self) -> str:
+        """The question that is edited, as it was."""
+        place = self.lanes[0].question(self.editing) if self.editing is not None else None
+        return self.messages[place].text if place is not None else ""
+
+    def end_editing(self) -> None:
+        """Leave the edited question as it was."""
+        self.editing = None
+        self.editing_changed.emit()
+
+    def regenerate(self, lane: Lane | None = None, place: int = -1) -> None:
+        """Answer a question once more, the last one where none is named; the answer before is kept."""
         if self.busy or not self.available:
             return
-        while self.messages and self.messages[-1].role == "assistant":
-            self.messages.pop()
-        if not self.messages:
-            return
-        kept = list(self.messages)
-        self.messages = []
-        self.cleared.emit()
-        for message in kept:
-            self._add(message)
-        self._answer()
+        for one in [lane] if lane is not None else self.lanes:
+            one.regenerate(place if place >= 0 else len(one.path) - 1, self.options)
 
     def stop(self) -> None:
-        """End the answer that is coming; what came is kept."""
-        if self._task is not None:
-            self._task.cancel()
+        """End the answers that are coming; what came is kept."""
+        self._later = []
+        self.shown.close()
+
+    # Conversations.
 
     def new_chat(self) -> None:
-        """Start over."""
+        """Start over, with the same settings."""
+        options = self.options
+        self._leave()
+        self._show(self._made(None, options))
+
+    def open(self, chat: str) -> None:
+        """Show a conversation that was kept."""
+        if chat != self.shown.id:
+            self.history.open(chat, self._open)
+
+    def _open(self, kept: record.Conversation) -> None:
+        self._leave()
+        self._show(self._made(kept, Options()))
+
+    def _leave(self) -> None:
+        if self._settled.isActive():
+            self._settled.stop()
+            self._save_settings()
         self.stop()
-        self.messages = []
-        self._with = None
-        self._buffer.clear()
-        self.cleared.emit()
 
-    def body(self) -> dict[str, Any]:
-        """Return the request for the next answer."""
-        messages: list[dict[str, Any]] = []
-        if self.options.system.strip():
-            messages.append({"role": "system", "content": self.options.system.strip()})
-        messages += [
-            {"role": message.role, "content": message.text}
-            for message in self.messages
-            if message.text or message.role == "user"
-        ]
-        body: dict[str, Any] = {"model": self.model, "messages": messages, "stream": True}
-        body["stream_options"] = {"include_usage": True}
-        if self.options.temperature is not None:
-            body["temperature"] = self.options.temperature
-        if self.options.max_tokens is not None:
-            body["max_tokens"] = self.options.max_tokens
-        return body
+    def _show(self, conversation: Conversation) -> None:
+        self.shown = conversation
+        self.options_error = ""
+        self.editing = None
+        self.shown_changed.emit()
+        self.editing_changed.emit()
+        self.busy_changed.emit(self.busy)
+        self.available_changed.emit()
 
-    def as_curl(self, place: int) -> str:
-        """Return the request that led to an answer, as a curl command line."""
-        host = self.session.state.host
-        url = (host.endpoint.url if host else None) or "http://127.0.0.1:8020/v1"
-        text = json.dumps(self.messages[place].body, ensure_ascii=False).replace("'", "'\\''")
-        key = " -H 'Authorization: Bearer KEY'" if host and host.endpoint.key_required else ""
-        # -N: the answer is streamed, and shown as it comes.
-        return f"curl {url}/chat/completions -N{key} -H 'Content-Type: application/json' -d '{text}'"
+    def export(self, path: str) -> None:
+        """Write the conversation to a file, as JSON where its name ends so, else as Markdown."""
+        self.shown.touch()
+        self.history.export(self.shown.record(), path)
 
-    def _add(self, message: Message) -> None:
-        self.messages.append(message)
-        self.added.emit(len(self.messages) - 1)
-
-    def _answer(self) -> None:
-        body = self.body()
-        self._with = self.running
-        answer = Message("assistant", state="streaming", status="Sending…", body=body, engine=self.model)
-        self._add(answer)
-        self._name_engines()
-        self._set_busy(True)
-        self._task = self.session.tasks.start(self._stream(self.messages[-1], body), "chat")
-
-    def _name_engines(self) -> None:
-        """Have each answer say who gave it, once the conversation has been with several engines."""
-        answers = [message for message in self.messages if message.role == "assistant"]
-        if len({message.engine for message in answers}) > 1:
-            for message in answers:
-                message.names_engine = True
-                self._tell(message)
-
-    def _set_busy(self, busy: bool) -> None:
-        self.busy = busy
-        self.busy_changed.emit(busy)
-
-    async def _stream(self, message: Message, body: dict[str, Any]) -> None:
-        began = time.monotonic()
-        self._flush.start()
-        try:
-            stream: AsyncIterator[SseMessage] = self.session.client.chat(body)
-            async with aclosing(stream) as pieces:  # type: ignore[type-var]
-                async for piece in pieces:
-                    self._take(message, piece, began)
-            message.state = "failed" if message.problem else "done"
-        except asyncio.CancelledError:
-            message.state = "stopped"
-            # The person pressed Stop: that ends the answer, not the program's task group.
-        except HostError as error:
-            message.state, message.problem = "failed", error.problem
-        finally:
-            message.status = ""
-            message.seconds = time.monotonic() - began
-            message.measure()
-            self._flush.stop()
-            self._emit()
-            self._tell(message)
-            self._set_busy(False)
-
-    def _take(self, message: Message, piece: SseMessage, began: float) -> None:
-        if piece.comment:
-            if piece.comment.startswith("waiting"):
-                self._status(message, f"W{piece.comment[1:]}")
+    def _on_lane(self, conversation: Conversation, lane: Lane) -> None:
+        if not lane.busy:
+            self._keep(conversation)
+        if conversation is not self.shown:
             return
-        if not piece.data or piece.data == DONE:
-            return
-        if (chunk := chat_chunk.parse(piece.data)) is None:
-            return
-        if chunk.get("error"):
-            message.problem = of_openai(chunk["error"], 0).problem
-            return
-        counted = chat_chunk.counts(chunk)
-        message.tokens = message.tokens if counted.generated_tokens is None else counted.generated_tokens
-        message.prompt_tokens = (
-            message.prompt_tokens if counted.prompt_tokens is None else counted.prompt_tokens
-        )
-        message.rate = message.rate if counted.rate is None else counted.rate
-        for delta in chat_chunk.deltas(chunk):
-            message.finish = delta.finish or message.finish
-            self._delta(message, delta, began)
-        if message.length > chat_chunk.MOST_TEXT:
-            raise chat_chunk.too_long()
-
-    def _delta(self, message: Message, delta: chat_chunk.Delta, began: float) -> None:
-        if delta.text or delta.reasoning or delta.calls:
-            message.take_piece(time.monotonic() - began)
-        if delta.text:
-            self._status(message, "Answering…")
-            message.text += delta.text
-            self._buffer.append(delta.text)
-        if delta.reasoning:
-            # Counted as they come: to split all of it anew for each piece would take ever longer.
-            goes_on = not delta.reasoning[:1].isspace() and not message.reasoning[-1:].isspace()
-            message.words += len(delta.reasoning.split()) - (goes_on and bool(message.reasoning))
-            message.reasoning += delta.reasoning
-            self._status(message, f"Thinking… {formats.plural(message.words, 'word')}")
-        for part in delta.parts():
-            if part.index not in message.calls and len(message.calls) >= chat_chunk.MOST_CALLS:
-                continue
-            kept = message.calls.setdefault(part.index, ToolCall())
-            kept.name += part.name
-            kept.arguments += part.arguments
-            message.arguments += len(part.arguments)
-            self._tell(message)
-
-    def _status(self, message: Message, text: str) -> None:
-        if text != message.status:
-            message.status = text
-            self._tell(message)
-
-    def _tell(self, message: Message) -> None:
-        for place in range(len(self.messages) - 1, -1, -1):
-            if self.messages[place] is message:
-                self.message_changed.emit(place)
+        if not conversation.busy and self._later:
+            following, text, place = self._later.pop(0)
+            if following.partner.serving:
+                following.ask(text, self.options, place)
                 return
+        self.busy_changed.emit(self.busy)
 
-    def _emit(self) -> None:
-        if self._buffer and self.messages:
-            text = "".join(self._buffer)
-            self._buffer.clear()
-            began = time.perf_counter()
-            self.appended.emit(len(self.messages) - 1, text)
-            # Drawing may take an eighth of the time at most: a slow reader would slow the engine down.
-            spent = 1000 * (time.perf_counter() - began)
-            self._flush.setInterval(int(min(1000, max(33, 8 * spent))))
+    def _keep(self, conversation: Conversation) -> None:
+        if conversation.empty or conversation.removed:
+            return
+        conversation.touch()
+        self.history.save(conversation.record())
+        self.title_changed.emit()
+
+    def _save_settings(self) -> None:
+        if not self.options_error:
+            self._keep(self.shown)
+
+    def _on_removed(self, chat: str) -> None:
+        if chat == self.shown.id:
+            self.shown.removed = True
+            self.new_chat()
+
+    def _on_renamed(self, chat: str, title: str) -> None:
+        if chat == self.shown.id:
+            self.shown.title = title
+            self.title_changed.emit()

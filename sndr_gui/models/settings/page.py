@@ -30,11 +30,13 @@ class SettingsModel(QObject):
         changed: values or problems are new
         theme_changed: the person chose another theme
         revealed: a setting is to be shown, the one in `wanted`
+        chats_changed: conversations are kept from now on, or not
     """
 
     changed = Signal()
     theme_changed = Signal(object)
     revealed = Signal()
+    chats_changed = Signal()
 
     def __init__(self, session: Session, file: SettingsFile, show: Callable[[], object]) -> None:
         """`show` opens this page."""
@@ -142,6 +144,19 @@ class SettingsModel(QObject):
             return
         save_window_settings(self._file, self.session.notices.warning, theme=choice)
         self.theme_changed.emit(choice)
+        self.changed.emit()
+
+    @property
+    def keep_chats(self) -> bool:
+        """True while conversations of Chat are kept."""
+        return self._file.current.keep_chats
+
+    def set_keep_chats(self, keep: bool) -> None:
+        """Keep conversations from now on, or not; those that are there stay."""
+        if keep is self.keep_chats:
+            return
+        save_window_settings(self._file, self.session.notices.warning, keep_chats=keep)
+        self.chats_changed.emit()
         self.changed.emit()
 
     @property

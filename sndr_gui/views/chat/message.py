@@ -1,19 +1,19 @@
 """One message of a conversation: its text, its tool calls, what was measured, and what to do with it."""
 
-import json
+from __future__ import annotations
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
-from sndr_gui.models.chat.page import Message
+from sndr_gui.models.chat.message import Message
+from sndr_gui.views.chat.folding import FoldButton
 from sndr_gui.views.chat.rich_text import MessageText
-from sndr_gui.views.widgets.buttons import button, icon_button
-from sndr_gui.views.widgets.copying import CopyButton, CopyField
-from sndr_gui.views.widgets.labels import ElidedLabel, set_text, text
-from sndr_gui.views.widgets.layout import clear, row
+from sndr_gui.views.chat.tool_call import ToolCallView
+from sndr_gui.views.widgets.buttons import icon_button
+from sndr_gui.views.widgets.copying import CopyButton
+from sndr_gui.views.widgets.labels import ElidedLabel, set_text, text, unbroken
+from sndr_gui.views.widgets.layout import row
 from sndr_gui.views.widgets.problems import ProblemBox
-
-_LONGEST_NAME, _LONGEST_PRETTY = 120, 8_000
 
 
 class MessageView(QWidget):
@@ -21,54 +21,85 @@ class MessageView(QWidget):
 
     Signals:
         regenerate_wanted: answer again
+        edit_wanted: edit the question
         curl_wanted: copy the request as a command line
+        sibling_wanted: show the branch so many before or after this one
         link_chosen: a link in the text was clicked
     """
 
     regenerate_wanted = Signal()
+    edit_wanted = Signal()
     curl_wanted = Signal()
+    sibling_wanted = Signal(int)
     link_chosen = Signal(str)
 
-    def __init__(self, message: Message) -> None:
+    def __init__(self, message: Message, narrow: bool = False) -> None:
+        """`narrow`: the figures stand on lines of their own."""
         super().__init__()
         self._message = message
-        mine = message.role == "user"
-        self.body = MessageText("Your message" if mine else "Answer")
+        self.mine = message.role == "user"
+        self.body = MessageText("Your message" if self.mine else "Answer")
         self.body.link_chosen.connect(self.link_chosen)
+        self.copy = CopyButton("your message" if self.mine else "the answer")
+        what = "question" if self.mine else "answer"
+        self.before = icon_button("chevron-left", f"Show the {what} before", self._on_before)
+        self.after = icon_button("chevron-right", f"Show the next {what}", self._on_after)
+        self.branch = text("", "muted")
+        self._branches = QWidget()
+        self._branches.setLayout(row(self.before, self.branch, self.after, spacing=0))
+        self._branches.hide()
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
-        outer.setSpacing(8)
-        if mine:
-            bubble = QFrame()
-            bubble.setObjectName("bubble")
-            inside = QHBoxLayout(bubble)
-            inside.setContentsMargins(16, 10, 16, 10)
-            inside.addWidget(self.body)
-            outer.addWidget(bubble)
-            self.body.set_plain(message.text)
-            return
-        self.thought = text("", "muted", wrap=True)
-        self.thought.hide()
-        self._show_thought = button("Show reasoning", self._on_thought, kind="flat")
-        self._show_thought.hide()
+        outer.setSpacing(6)
+        if self.mine:
+            self._make_question(outer)
+        else:
+            self._make_answer(outer, narrow)
+
+    def _make_question(self, outer: QVBoxLayout) -> None:
+        bubble = QFrame()
+        bubble.setObjectName("bubble")
+        inside = QHBoxLayout(bubble)
+        inside.setContentsMargins(16, 10, 6, 10)
+        inside.setSpacing(2)
+        inside.addWidget(self.body, 1)
+        outer.addWidget(bubble)
+        self.body.set_plain(self._message.text)
+        self.copy.set_content(self._message.text)
+        self.edit = icon_button("pencil", "Edit and send again", self.edit_wanted.emit)
+        for control in (self.copy, self.edit):
+            inside.addWidget(control, 0, Qt.AlignmentFlag.AlignTop)
+        outer.addLayout(row(None, self._branches, spacing=2))
+
+    def _make_answer(self, outer: QVBoxLayout, narrow: bool) -> None:
+        message = self._message
+        self.fold = FoldButton("", "the reasoning")
+        self.fold.hide()
+        self.fold.unfolded.connect(self._on_thought)
+        self.thought: MessageText | None = None
+        self._thought_place = QVBoxLayout()
+        self._thought_place.setContentsMargins(14, 0, 0, 0)
         self._calls = QVBoxLayout()
-        self._calls.setSpacing(8)
-        self._shown_calls = ""
+        self._calls.setSpacing(6)
+        self.call_views: list[ToolCallView] = []
         self.problem = ProblemBox()
         self.problem.hide()
-        self.metrics = ElidedLabel("", "muted")
-        self.copy = CopyButton("the answer")
+        self.metrics = text("", "muted", wrap=True) if narrow else ElidedLabel("", "muted")
         self.curl = icon_button("terminal", "Copy the request as curl", self.curl_wanted.emit)
         self.regenerate = icon_button("rotate-cw", "Regenerate", self.regenerate_wanted.emit)
         for control in (self.copy, self.curl, self.regenerate):
             control.hide()
-        outer.addLayout(row(self._show_thought, None))
-        outer.addWidget(self.thought)
+        outer.addLayout(row(self.fold, None))
+        outer.addLayout(self._thought_place)
         outer.addWidget(self.body)
         outer.addLayout(self._calls)
         outer.addWidget(self.problem)
-        line = row(self.copy, self.curl, self.regenerate, self.metrics, spacing=4)
-        line.setStretch(3, 1)
+        line = row(self.copy, self.curl, self.regenerate, self._branches, spacing=2)
+        if narrow:
+            line.addStretch(1)
+            outer.addWidget(self.metrics)
+        else:
+            line.addWidget(self.metrics, 1)
         outer.addLayout(line)
         if message.text:
             self.body.append_text(message.text)
@@ -79,60 +110,71 @@ class MessageView(QWidget):
         self.body.append_text(piece)
         self.body.setVisible(True)
 
-    def set_can_regenerate(self, can: bool) -> None:
-        """Offer to answer again, on the last answer only."""
-        if self._message.role != "user":
-            self.regenerate.setVisible(can and self._message.state != "streaming")
+    def append_reasoning(self, piece: str) -> None:
+        """Add reasoning that came, where it is unfolded."""
+        if self.thought is not None:
+            self.thought.append_text(piece)
+        self.fold.setText(self._message.reasoning_label())
+        self.fold.setVisible(True)
+
+    def set_branch(self, number: int, count: int) -> None:
+        """Say which of several branches this is."""
+        self._branches.setVisible(count > 1)
+        set_text(self.branch, f"{number} of {count}")
+        self.branch.setAccessibleName(f"Version {number} of {count}")
+        self.before.setEnabled(number > 1)
+        self.after.setEnabled(number < count)
+
+    def set_free(self, free: bool, can_ask: bool) -> None:
+        """Offer what goes only while no answer is coming, and what needs an engine too."""
+        self._branches.setEnabled(free)
+        if self.mine:
+            self.edit.setVisible(free)
+        else:
+            self.regenerate.setVisible(free and can_ask and self._message.state != "streaming")
 
     def refresh(self) -> None:
         """Show the state and the measurements of now."""
         message = self._message
-        if message.role == "user":
+        if self.mine:
             return
         over = message.state != "streaming"
-        set_text(self.metrics, message.metrics())
+        said = message.metrics()
+        set_text(self.metrics, unbroken(said) if self.metrics.wordWrap() else said)
         self.body.setVisible(bool(message.text))
-        self._show_thought.setVisible(bool(message.reasoning))
-        if self.thought.isVisible():
-            set_text(self.thought, message.reasoning)
+        self.fold.setVisible(bool(message.reasoning))
+        self.fold.setText(message.reasoning_label())
         self._refresh_calls()
         self.problem.setVisible(message.problem is not None)
         if message.problem is not None:
             self.problem.show_problem(message.problem)
         if over:
             self.body.finish()
+            if self.thought is not None:
+                self.thought.finish()
             self.copy.set_content(message.text)
         self.copy.setVisible(over and bool(message.text))
         self.curl.setVisible(over)
 
     def _refresh_calls(self) -> None:
-        calls = list(self._message.calls.values())
-        shown = "\x00".join(f"{call.name} {call.arguments}" for call in calls)
-        if shown == self._shown_calls:
-            return
-        self._shown_calls = shown
-        clear(self._calls)
-        for call in calls:
-            card = QFrame()
-            card.setObjectName("card")
-            inside = QVBoxLayout(card)
-            inside.setContentsMargins(14, 10, 14, 10)
-            inside.setSpacing(6)
-            inside.addWidget(text(f"Tool call: {call.name[:_LONGEST_NAME]}", name="h2"))
-            inside.addWidget(CopyField(_pretty(call.arguments), "the arguments", wraps=True))
-            self._calls.addWidget(card)
+        for number, call in enumerate(self._message.calls.values()):
+            if number == len(self.call_views):
+                self.call_views.append(ToolCallView(number + 1))
+                self._calls.addWidget(self.call_views[-1])
+            self.call_views[number].show_call(call)
 
-    def _on_thought(self) -> None:
-        shown = not self.thought.isVisible()
-        set_text(self.thought, self._message.reasoning)
-        self.thought.setVisible(shown)
-        self._show_thought.setText("Hide reasoning" if shown else "Show reasoning")
+    def _on_thought(self, shown: bool) -> None:
+        if shown and self.thought is None:
+            self.thought = MessageText("Reasoning", "muted")
+            self._thought_place.addWidget(self.thought)
+            self.thought.append_text(self._message.reasoning)
+            if self._message.state != "streaming":
+                self.thought.finish()
+        if self.thought is not None:
+            self.thought.setVisible(shown)
 
+    def _on_before(self) -> None:
+        self.sibling_wanted.emit(-1)
 
-def _pretty(arguments: str) -> str:
-    if len(arguments) > _LONGEST_PRETTY:
-        return arguments
-    try:
-        return json.dumps(json.loads(arguments), indent=2, ensure_ascii=False)
-    except (ValueError, RecursionError):
-        return arguments
+    def _on_after(self) -> None:
+        self.sibling_wanted.emit(1)

@@ -1,25 +1,33 @@
 """The text of one message: plain while it grows, Markdown a paragraph at a time; opens nothing by itself."""
 
-from PySide6.QtCore import QByteArray, QSize, Qt, QUrl, Signal
+from __future__ import annotations
+
+from PySide6.QtCore import QByteArray, QSize, Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import (
-    QFont,
     QResizeEvent,
     QTextBlockFormat,
     QTextCharFormat,
     QTextCursor,
-    QTextDocument,
     QTextDocumentFragment,
-    QTextFormat,
-    QTextFrameFormat,
-    QTextTable,
 )
 from PySide6.QtWidgets import QSizePolicy, QTextBrowser
 
 from sndr_gui.kit import theme
-from sndr_gui.kit.tooltip import plain_tooltip
-from sndr_gui.models.chat.paragraphs import split_finished
+from sndr_gui.models.chat.paragraphs import Code, CodeEnd, CodeStart, MarkdownStream, Piece, Prose
+from sndr_gui.views.chat.code_frame import CodeFrame, CodeHeader, code_look, thin_shape
+from sndr_gui.views.chat.markdown import document_of
 
-_FEATURES = QTextDocument.MarkdownFeature.MarkdownDialectGitHub | QTextDocument.MarkdownFeature.MarkdownNoHTML
+MOST_SHOWN = 300_000
+"""Characters of a message that are drawn; nobody reads more of one, and each costs memory and time."""
+_SLICE = 6_000
+"""Characters that are drawn in one go: a kept answer is drawn a slice at a time, and the window goes on."""
+MOST_FRAMES = 100
+"""Blocks of code of one message that have a frame; the rest is plain letters of one width."""
+_MOST_BARS = 400
+"""Of a paragraph; with more it is no table that somebody reads, and Qt takes seconds to lay it out."""
+_LEFT_OUT = "[The rest of this text is not drawn. Copy and Export have all of it.]"
+# Signs that Qt's documents use for frames and objects of their own, and ends of lines of other systems.
+_CLEAN = {0: 0xFFFD, 0xFFFC: 0xFFFD, 0xFDD0: 0xFFFD, 0xFDD1: 0xFFFD, 0x0D: None, 0x2028: 0x0A, 0x2029: 0x0A}
 
 
 class MessageText(QTextBrowser):
@@ -31,24 +39,46 @@ class MessageText(QTextBrowser):
 
     link_chosen = Signal(str)
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, tone: str = "") -> None:
         super().__init__()
         self.setObjectName("message")
+        if tone:
+            self.setProperty("tone", tone)
         self.setAccessibleName(name)
         self.setOpenLinks(False)
+        self.setUndoRedoEnabled(False)
         self.setFrameShape(QTextBrowser.Shape.NoFrame)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.document().setDocumentMargin(0)
         self.document().setIndentWidth(22)
-        QTextCursor(self.document()).setBlockFormat(_plain_shape())
-        self._pending = ""
-        self._source = ""
-        self._tail = 0
+        self._parts: list[str] = []
+        self._later = QTimer(self)
+        self._later.setSingleShot(True)
+        self._later.setInterval(0)
+        self._later.timeout.connect(self._draw_slice)
+        self._plain = False
+        self._headers: list[tuple[CodeFrame, CodeHeader]] = []
+        self._begin()
         self.anchorClicked.connect(self._on_anchor)
         self.document().documentLayout().documentSizeChanged.connect(self._fit)
         theme.notifier.changed.connect(self.render_again)
+
+    def _begin(self) -> None:
+        """Begin with an empty document."""
+        for _frame, header in self._headers:
+            header.hide()
+            header.deleteLater()
+        self._headers = []
+        self._stream = MarkdownStream()
+        self._code: CodeFrame | None = None
+        self._waiting = ""
+        self._drawn = self._tail = 0
+        self._rest = ""
+        self._ending = self._ended = False
+        self.clear()
+        QTextCursor(self.document()).setBlockFormat(_plain_shape())
 
     def loadResource(self, kind: int, url: QUrl | str) -> object:
         """Return nothing for any resource: a text must not reach the network or the disk.
@@ -64,99 +94,170 @@ class MessageText(QTextBrowser):
     @property
     def written(self) -> str:
         """The whole text as it came."""
-        return self._source
+        if len(self._parts) > 1:
+            self._parts = ["".join(self._parts)]
+        return self._parts[0] if self._parts else ""
 
     def append_text(self, text: str) -> None:
         """Add text that came; paragraphs that ended become Markdown."""
-        self._source += text
-        self._pending += text
-        finished, rest = split_finished(self._pending)
-        cursor = self._tail_cursor()
-        if not finished:
-            cursor.movePosition(QTextCursor.MoveOperation.End)
-            cursor.insertText(text, QTextCharFormat())
-            return
-        cursor.beginEditBlock()
-        cursor.removeSelectedText()
-        for paragraph in finished:
-            self._insert(cursor, paragraph)
-        self._tail = cursor.position()
-        self._pending = rest
-        cursor.insertText(rest, QTextCharFormat())
-        cursor.endEditBlock()
+        self._parts.append(text)
+        self._queue(text)
 
     def finish(self) -> None:
-        """Render the last paragraph: the text is complete."""
-        if not self._pending.strip():
-            cursor = self._tail_cursor()
-            cursor.removeSelectedText()
-            self._drop_empty_end()
-            self._pending = ""
-            return
-        cursor = self._tail_cursor()
-        cursor.beginEditBlock()
-        cursor.removeSelectedText()
-        self._insert(cursor, self._pending)
-        self._tail = cursor.position()
-        self._pending = ""
-        cursor.endEditBlock()
-        self._drop_empty_end()
+        """Draw the last paragraph: the text is complete."""
+        self._ending = True
+        if not self._waiting:
+            self._end()
 
     def set_plain(self, text: str) -> None:
         """Show a text literally."""
-        self._source = text
-        self.setPlainText(text)
+        self._parts = [text]
+        self._plain = True
+        left_out = f"\n{_LEFT_OUT}" if len(text) > MOST_SHOWN else ""
+        self.setPlainText(text[:MOST_SHOWN].translate(_CLEAN) + left_out)
+
+    def show_code(self, code: str, language: str) -> None:
+        """Show a text as one block of code."""
+        self._begin()
+        self._parts = [code]
+        room = code[: MOST_SHOWN // 4]
+        self._insert([CodeStart(language), Code(room.translate(_CLEAN)), CodeEnd()])
+        if len(room) < len(code):
+            self._insert([Prose(_LEFT_OUT)])
+        self._headers[0][1].copy.set_content(code)
+        self._drop_empty_end()
+        self._plain = True
+        self._fit()
 
     def render_again(self) -> None:
         """Draw in the colours of now."""
-        if self._tail == 0 and not self._pending:
+        if self._plain and not self._headers:
             return
-        source, growing = self._source, bool(self._pending)
-        self.clear()
-        self._source = self._pending = ""
-        self._tail = 0
-        self.append_text(source)
-        if not growing:
+        source, ended = self.written, self._ended or self._ending
+        if self._plain:
+            language = "json"
+            self.show_code(source, language)
+            return
+        if not source:
+            return
+        self._begin()
+        self._queue(source)
+        if ended:
             self.finish()
 
+    # Drawing.
+
+    def _queue(self, text: str) -> None:
+        self._waiting += text
+        if len(self._waiting) <= _SLICE:
+            self._draw_slice()
+        elif not self._later.isActive():
+            self._later.start()
+
+    def _draw_slice(self) -> None:
+        now, self._waiting = self._waiting[:_SLICE], self._waiting[_SLICE:]
+        room = MOST_SHOWN - self._drawn
+        if room <= 0:
+            self._waiting = ""
+        else:
+            self._drawn += len(now)
+            self._draw(now[:room].translate(_CLEAN))
+            if len(now) > room:
+                self._insert([*self._stream.finish(), Prose(_LEFT_OUT)])
+        if self._waiting:
+            self._later.start()
+        elif self._ending:
+            self._end()
+
+    def _draw(self, text: str) -> None:
+        pieces = self._stream.feed(text)
+        rest = self._stream.rest
+        if pieces:
+            self._insert(pieces)
+        elif rest and rest == self._rest + text:
+            cursor = self._tail_cursor()
+            cursor.movePosition(QTextCursor.MoveOperation.End)
+            cursor.insertText(text, QTextCharFormat())
+            self._rest = rest
+            return
+        if rest != self._rest:
+            cursor = self._tail_cursor()
+            cursor.beginEditBlock()
+            cursor.removeSelectedText()
+            cursor.insertText(rest, QTextCharFormat())
+            cursor.endEditBlock()
+            self._rest = rest
+
+    def _end(self) -> None:
+        if self._ended:
+            return
+        self._ended = True
+        self._insert(self._stream.finish())
+        self._drop_empty_end()
+
+    def _insert(self, pieces: list[Piece]) -> None:
+        cursor = self._tail_cursor()
+        cursor.beginEditBlock()
+        cursor.removeSelectedText()
+        self._rest = ""
+        for piece in pieces:
+            if isinstance(piece, Prose):
+                self._insert_prose(cursor, piece.text)
+            elif isinstance(piece, CodeStart):
+                self._begin_code(cursor, piece.language)
+            elif isinstance(piece, Code):
+                self._insert_code(cursor, piece.text)
+            elif isinstance(piece, CodeEnd):
+                self._end_code(cursor)
+        if self._code is None:
+            self._tail = cursor.position()
+        cursor.endEditBlock()
+
     def _tail_cursor(self) -> QTextCursor:
+        """Return a cursor with what is still to be drawn anew selected."""
         cursor = QTextCursor(self.document())
+        if self._code is not None:
+            cursor.setPosition(self._code.end)
+            return cursor
         cursor.setPosition(min(self._tail, max(0, self.document().characterCount() - 1)))
         cursor.movePosition(QTextCursor.MoveOperation.End, QTextCursor.MoveMode.KeepAnchor)
         return cursor
 
-    def _insert(self, cursor: QTextCursor, markdown: str) -> None:
-        code = _code_of(markdown)
-        if code is not None:
-            self._insert_code(cursor, code)
+    def _insert_prose(self, cursor: QTextCursor, markdown: str) -> None:
+        if markdown.count("|") > _MOST_BARS:
+            cursor.insertText(markdown, QTextCharFormat())
+            cursor.insertBlock(_plain_shape(), QTextCharFormat())
             return
-        made = QTextDocument()
-        made.setDefaultFont(self.font())
-        made.setMarkdown(markdown, _FEATURES)
-        _images_as_text(made)
-        _decorate(made)
+        made = document_of(markdown, self.font())
         start = cursor.position()
         cursor.setBlockFormat(made.firstBlock().blockFormat())
         cursor.insertFragment(QTextDocumentFragment(made))
         self._space(start, cursor)
         cursor.insertBlock(_plain_shape(), QTextCharFormat())
 
+    def _begin_code(self, cursor: QTextCursor, language: str) -> None:
+        if len(self._headers) < MOST_FRAMES:
+            self._code = CodeFrame(self.document(), cursor, language)
+            header = CodeHeader(self.viewport(), language)
+            self._headers.append((self._code, header))
+            header.show()
+
     def _insert_code(self, cursor: QTextCursor, code: str) -> None:
-        # The empty line that Qt keeps before a frame is made as thin as it can be.
-        cursor.setBlockFormat(_thin_shape())
-        frame = QTextFrameFormat()
-        frame.setBackground(theme.color("raised"))
-        frame.setPadding(10)
-        frame.setBottomMargin(6)
-        look = QTextCharFormat()
-        look.setFontFamilies([theme.mono_font().family()])
-        look.setProperty(QTextCharFormat.Property.FontPixelSize, 12)
-        made = cursor.insertFrame(frame)
-        cursor.setBlockFormat(QTextBlockFormat())
-        cursor.insertText(code, look)
-        cursor.setPosition(made.lastPosition() + 1)
+        if self._code is not None:
+            self._code.append(code)
+        else:
+            cursor.insertText(code, code_look())
+
+    def _end_code(self, cursor: QTextCursor) -> None:
+        code = self._code
+        if code is None:
+            cursor.insertBlock(_plain_shape(), QTextCharFormat())
+            return
+        cursor.setPosition(code.end)
         cursor.setBlockFormat(_plain_shape())
         cursor.setCharFormat(QTextCharFormat())
+        self._headers[-1][1].copy.set_content(code.source)
+        self._code = None
 
     def _space(self, start: int, cursor: QTextCursor) -> None:
         first = self.document().findBlock(start)
@@ -167,7 +268,7 @@ class MessageText(QTextBrowser):
                 empty = QTextCursor(first)
                 empty.deleteChar()
             else:
-                QTextCursor(first).setBlockFormat(_thin_shape())
+                QTextCursor(first).setBlockFormat(thin_shape())
         block = self.document().findBlock(start)
         while block.isValid() and block.position() <= cursor.position():
             shape = QTextBlockFormat()
@@ -187,16 +288,26 @@ class MessageText(QTextBrowser):
             cursor.deletePreviousChar()
         else:
             # A line has to follow a frame; it is made as thin as it can be.
-            cursor.setBlockFormat(_thin_shape())
+            cursor.setBlockFormat(thin_shape())
 
     def _fit(self) -> None:
         height = int(self.document().size().height()) + 2
         if height != self.height():
             self.setFixedHeight(height)
+        # What comes at the end moves nothing before it.
+        self._place(self._headers[-2:])
+
+    def _place(self, headers: list[tuple[CodeFrame, CodeHeader]]) -> None:
+        layout = self.document().documentLayout()
+        for frame, header in headers:
+            around = layout.frameBoundingRect(frame.first)
+            header.place(around.left(), around.top(), around.width())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
+        if event.size().width() != event.oldSize().width():
+            self._place(self._headers)
 
     def sizeHint(self) -> QSize:
         return QSize(400, int(self.document().size().height()) + 2)
@@ -207,83 +318,3 @@ def _plain_shape() -> QTextBlockFormat:
     shape.setLineHeight(140, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
     shape.setBottomMargin(6)
     return shape
-
-
-def _thin_shape() -> QTextBlockFormat:
-    shape = QTextBlockFormat()
-    shape.setLineHeight(2, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
-    return shape
-
-
-def _code_of(markdown: str) -> str | None:
-    """Return the code in a paragraph that is one fenced block, or None."""
-    lines = markdown.strip("\n").split("\n")
-    mark = lines[0].lstrip()[:3]
-    if mark not in ("```", "~~~"):
-        return None
-    closed = len(lines) > 1 and lines[-1].strip().startswith(mark) and not lines[-1].strip().strip(mark[0])
-    return "\n".join(lines[1:-1] if closed else lines[1:])
-
-
-def _images_as_text(document: QTextDocument) -> None:
-    """Replace each image by its alternative text and its address, which nothing loads."""
-    images = []
-    block = document.begin()
-    while block.isValid():
-        iterator = block.begin()
-        while not iterator.atEnd():
-            piece = iterator.fragment()
-            if piece.isValid() and piece.charFormat().isImageFormat():
-                images.append((piece.position(), piece.length(), piece.charFormat().toImageFormat()))
-            iterator += 1
-        block = block.next()
-    for start, length, image in reversed(images):
-        words = str(image.property(QTextFormat.Property.ImageAltText) or "").strip()
-        cursor = QTextCursor(document)
-        cursor.setPosition(start)
-        cursor.setPosition(start + length, QTextCursor.MoveMode.KeepAnchor)
-        cursor.insertText(f"[image: {words or image.name()}]", QTextCharFormat())
-
-
-def _decorate(document: QTextDocument) -> None:
-    """Give inline code, links, headings and tables their looks."""
-    mono, raised, accent = theme.mono_font(12), theme.color("raised"), theme.color("accent")
-    for frame in document.rootFrame().childFrames():
-        if isinstance(frame, QTextTable):
-            shape = frame.format().toTableFormat()
-            shape.setBorder(1)
-            shape.setBorderBrush(theme.color("line"))
-            shape.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
-            shape.setBorderCollapse(True)
-            shape.setCellPadding(6)
-            frame.setFormat(shape)
-    block = document.begin()
-    while block.isValid():
-        level = block.blockFormat().headingLevel()
-        spans = []
-        iterator = block.begin()
-        while not iterator.atEnd():
-            piece = iterator.fragment()
-            if piece.isValid():
-                spans.append((piece.position(), piece.length(), piece.charFormat()))
-            iterator += 1
-        for start, length, look in spans:
-            change = QTextCharFormat()
-            if look.fontFixedPitch():
-                change.setFontFamilies([mono.family()])
-                change.setProperty(QTextCharFormat.Property.FontPixelSize, 12)
-                change.setBackground(raised)
-            if look.isAnchor():
-                change.setForeground(accent)
-            if look.toolTip():
-                # The title of a link is shown as a tooltip, which takes HTML and loads its images.
-                change.setToolTip(plain_tooltip(look.toolTip()))
-            if level:
-                change.setProperty(QTextCharFormat.Property.FontPixelSize, {1: 17, 2: 15}.get(level, 14))
-                change.setProperty(QTextCharFormat.Property.FontSizeAdjustment, 0)
-                change.setFontWeight(QFont.Weight.DemiBold)
-            cursor = QTextCursor(document)
-            cursor.setPosition(start)
-            cursor.setPosition(start + length, QTextCursor.MoveMode.KeepAnchor)
-            cursor.mergeCharFormat(change)
-        block = block.next()

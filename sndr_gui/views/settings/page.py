@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QVBoxLayout
+from PySide6.QtWidgets import QCheckBox, QVBoxLayout
 
 from sndr_gui.kit.settings import ThemeChoice
 from sndr_gui.models.engine.installations import InstallationsModel
@@ -14,12 +14,16 @@ from sndr_gui.views.settings.mending import MendingCard
 from sndr_gui.views.settings.row import SettingRow
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.cards import Card
-from sndr_gui.views.widgets.copying import SegmentedControl
+from sndr_gui.views.widgets.copying import CopyField, SegmentedControl
 from sndr_gui.views.widgets.labels import set_text, text
 from sndr_gui.views.widgets.layout import clear, column, row, rule
 from sndr_gui.views.widgets.page import Page
 
 _THEMES = (("System", ThemeChoice.SYSTEM), ("Light", ThemeChoice.LIGHT), ("Dark", ThemeChoice.DARK))
+_CHATS = (
+    "In files of this machine that only you can read, the newest 500; nothing is sent anywhere. Switched "
+    "off, new ones are forgotten with the window. This command deletes those that are there:"
+)
 
 
 class SettingsView(Page):
@@ -53,6 +57,19 @@ class SettingsView(Page):
         self.mending = MendingCard(model.mending)
         self.body.addWidget(self.mending)
         self.body.addWidget(look)
+        self.keep_chats = QCheckBox()
+        self.keep_chats.setAccessibleName("Keep conversations of Chat")
+        self.keep_chats.toggled.connect(model.set_keep_chats)
+        chats = Card("Chat")
+        chats.body.addLayout(
+            row(
+                column(text("Keep conversations"), text(_CHATS, "muted", wrap=True), spacing=2),
+                self.keep_chats,
+                spacing=24,
+            )
+        )
+        chats.body.addWidget(CopyField("sndr chats remove --all", "equivalent command"))
+        self.body.addWidget(chats)
         self._groups = QVBoxLayout()
         self._groups.setSpacing(14)
         self.body.addLayout(self._groups)
@@ -81,6 +98,7 @@ class SettingsView(Page):
     def refresh(self) -> None:
         """Show the values of now."""
         model = self.model
+        self.keep_chats.setChecked(model.keep_chats)
         place = [choice for _, choice in _THEMES].index(model.theme)
         self.themes.buttons[place].setChecked(True)
         entries = model.entries()

@@ -3,7 +3,7 @@
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
-from sndr_gui.views.widgets.labels import ElidedLabel, text
+from sndr_gui.views.widgets.labels import ElidedLabel
 from sndr_gui.views.widgets.layout import GAP, MARGIN, column, row, scrolling
 
 
@@ -17,7 +17,8 @@ class Page(QWidget):
         super().__init__()
         self.setObjectName("page")
         self._area: QScrollArea | None = None
-        self.title = text(title, name="h1")
+        # A conversation, a preset or a host may be called anything, and of any length.
+        self.title = ElidedLabel(title, name="h1")
         self.subtitle = ElidedLabel("", "muted")
         self.tools = row(spacing=GAP)
         header = QHBoxLayout()

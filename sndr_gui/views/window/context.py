@@ -6,9 +6,12 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject
 
+from engine_host.client import Folders
+from engine_host.client.chats.store import ChatStore
 from sndr_gui.host.fleet import Fleet
 from sndr_gui.host.session import Session
 from sndr_gui.kit.settings import SettingsFile
+from sndr_gui.models.chat.history import HistoryModel
 from sndr_gui.models.chat.page import ChatModel
 from sndr_gui.models.engine.installations import InstallationsModel
 from sndr_gui.models.engine.page import EngineModel
@@ -53,7 +56,8 @@ class PageContext(QObject):
         self.launch = LaunchModel(session, self.actions, self.installations)
         self.machine = MachineModel(session, self.installations)
         self.first_run = FirstRunModel(session, self.actions, self.machine, self.launch.presets)
-        self.chat = ChatModel(session, self.actions)
+        chats = ChatStore(Folders.resolve().chats)
+        self.chat = ChatModel(session, self.actions, HistoryModel(session, file, chats))
         self.patches = PatchesModel(session, self.actions, self.installations)
         self.logs = LogsModel(session)
         self.fit = FitModel(session)
@@ -61,6 +65,7 @@ class PageContext(QObject):
         self.presets = PresetsModel(session, Drafts(file.folder / drafts))
         self.routes = RoutesModel(session)
         self.settings = SettingsModel(session, file, lambda: self.go("settings"))
+        self.settings.chats_changed.connect(self.chat.history.changed)
         self._patch_summaries = SummaryReader(session)
         self._host_notices = HostNotices(session.state, session.notices, self.show_engine)
 

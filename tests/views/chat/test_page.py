@@ -223,7 +223,7 @@ async def test_text_is_drawn_thirty_times_a_second_at_most(stage: Stage) -> None
     stage.host.chat = [piece for _ in range(200) for piece in (samples.chunk("word "), 0.002)]
     page = await chat(stage)
     drawn: list[str] = []
-    page.model.appended.connect(lambda _place, text: drawn.append(text))
+    page.model.lanes[0].appended.connect(lambda _place, text: drawn.append(text))
     page.model.send("Go")
     began = asyncio.get_running_loop().time()
     await stage.until(lambda: not page.model.busy, 15)

@@ -91,7 +91,7 @@ async def test_a_wrong_chat_option_stops_sending(stage: Stage) -> None:
     assert not page.composer.send.isEnabled(), "there is nothing to send"
     QTest.keyClicks(page.composer.edit, "Hello")
     assert page.composer.send.isEnabled()
-    assert page.model.options.temperature == 0.5
+    assert page.model.options.sampling == {"temperature": 0.5}
 
 
 async def test_home_shows_no_old_numbers_of_a_dead_engine(stage: Stage) -> None:

@@ -1,0 +1,1 @@
+"""The conversations that the window's Chat has kept."""

@@ -1,0 +1,1 @@
+"""Conversations of the window's Chat, kept in files of this machine."""

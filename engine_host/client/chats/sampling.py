@@ -1,0 +1,64 @@
+"""The table of what an answer can be asked for besides its text; what is left out is the engine's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """One value: its name in OpenAI's requests, its caption, its bounds and its meaning.
+
+    Bounds that are whole numbers ask for a whole number.
+    """
+
+    name: str
+    caption: str
+    low: float
+    high: float
+    help: str
+    empty: str = "default"
+
+    @property
+    def option(self) -> str:
+        """The option of `sndr chat` that sets it."""
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def whole(self) -> bool:
+        """True where only whole numbers are meant."""
+        return isinstance(self.low, int) and isinstance(self.high, int)
+
+    def allows(self, value: object) -> bool:
+        """Return True for a number that may be asked for."""
+        number = isinstance(value, int) or (isinstance(value, float) and not self.whole)
+        return number and not isinstance(value, bool) and self.low <= value <= self.high  # type: ignore[operator]
+
+
+SAMPLING = (
+    Sampling("temperature", "Temperature", 0.0, 5.0, "Higher is more varied; 0 takes the likeliest token."),
+    Sampling("top_p", "Top-p", 0.0, 1.0, "Only the likeliest tokens that together have this probability."),
+    Sampling("top_k", "Top-k", 0, 100_000, "Only so many of the likeliest tokens."),
+    Sampling("min_p", "Min-p", 0.0, 1.0, "No token below this share of the likeliest one's probability."),
+    Sampling(
+        "presence_penalty", "Presence penalty", -2.0, 2.0, "Above 0, words that came already are rarer."
+    ),
+    Sampling("frequency_penalty", "Frequency penalty", -2.0, 2.0, "The same, for each time that they came."),
+    Sampling("max_tokens", "Max tokens", 1, 1_000_000, "End the answer after so many tokens.", "no limit"),
+    Sampling("seed", "Seed", 0, 2_147_483_647, "The same seed and settings repeat an answer.", "random"),
+)
+
+
+def checked(values: Mapping[str, object]) -> dict[str, float]:
+    """Return those values of the table that are within their bounds, and nothing else."""
+    return {
+        one.name: values[one.name]  # type: ignore[misc]
+        for one in SAMPLING
+        if one.allows(values.get(one.name))
+    }
+
+
+def words_of(values: Mapping[str, float]) -> list[str]:
+    """Return the words of `sndr chat` that ask for the same."""
+    return [word for one in SAMPLING if one.name in values for word in (one.option, f"{values[one.name]:g}")]
