@@ -117,7 +117,7 @@ class Conversation(_Kept):
     changed: float = Field(0.0, ge=0, le=1e11)
     host: str = ""
     system: str = ""
-    sampling: Annotated[dict[str, float], BeforeValidator(_values)] = {}
+    sampling: Annotated[dict[str, int | float], BeforeValidator(_values)] = {}
     lanes: tuple[Lane, ...] = Field((), min_length=1, max_length=2)
 
     @model_validator(mode="after")

@@ -30,10 +30,17 @@ class Sampling:
         """True where only whole numbers are meant."""
         return isinstance(self.low, int) and isinstance(self.high, int)
 
-    def allows(self, value: object) -> bool:
-        """Return True for a number that may be asked for."""
-        number = isinstance(value, int) or (isinstance(value, float) and not self.whole)
-        return number and not isinstance(value, bool) and self.low <= value <= self.high  # type: ignore[operator]
+    def taken(self, value: object) -> float | None:
+        """Return a value as it may be asked for, or None for one that may not."""
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or not self.low <= value <= self.high
+        ):
+            return None
+        if not self.whole:
+            return value
+        return int(value) if value == int(value) else None
 
 
 SAMPLING = (
@@ -52,11 +59,8 @@ SAMPLING = (
 
 def checked(values: Mapping[str, object]) -> dict[str, float]:
     """Return those values of the table that are within their bounds, and nothing else."""
-    return {
-        one.name: values[one.name]  # type: ignore[misc]
-        for one in SAMPLING
-        if one.allows(values.get(one.name))
-    }
+    found = {one.name: one.taken(values.get(one.name)) for one in SAMPLING}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def words_of(values: Mapping[str, float]) -> list[str]:

@@ -163,7 +163,7 @@ class MarkdownStream:
         self._length = sum(len(line) + 1 for line in self._lines)
 
     def _table_head(self) -> str:
-        """Return the two lines that begin a table; empty where the paragraph is none, or they are too long."""
+        """Return the two lines that begin a table; empty where there is none, or they are too long."""
         if len(self._lines) < 3 or "|" not in self._lines[0] or set(self._lines[1]) - set("|:- \t"):
             return ""
         head = f"{self._lines[0]}\n{self._lines[1]}\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from PySide6.QtCore import Qt
 from PySide6.QtGui import (
     QTextBlock,
@@ -25,6 +27,8 @@ from sndr_gui.views.widgets.labels import text
 MOST_LINES = 300
 """Lines of one frame: Qt lays a frame out as a whole with each line that comes."""
 _HEADER = 24
+_SOME_BREAKS = "\n" * 40
+_MANY_BREAKS = re.compile("\n{41,}")
 _TOKENS = {
     code_colours.KEYWORD: "accent",
     code_colours.STRING: "good",
@@ -98,7 +102,8 @@ class CodeFrame:
     def append(self, code: str) -> None:
         """Add code that came."""
         self._source.append(code)
-        first, *following = visible(code).split("\n")
+        # Nobody looks at a thousand empty lines; the copy has them.
+        first, *following = visible(_MANY_BREAKS.sub(_SOME_BREAKS, code)).split("\n")
         self._write(first)
         for number, line in enumerate(following):
             if self._lines + 1 >= MOST_LINES:

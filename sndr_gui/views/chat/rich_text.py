@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QByteArray, QSize, Qt, QTimer, QUrl, Signal
+from PySide6.QtCore import QByteArray, QSize, Qt, QUrl, Signal
 from PySide6.QtGui import (
     QResizeEvent,
     QTextBlockFormat,
@@ -15,16 +15,19 @@ from PySide6.QtWidgets import QSizePolicy, QTextBrowser
 from sndr_gui.kit import theme
 from sndr_gui.models.chat.paragraphs import Code, CodeEnd, CodeStart, MarkdownStream, Piece, Prose
 from sndr_gui.views.chat.code_frame import CodeFrame, CodeHeader, code_look, thin_shape
+from sndr_gui.views.chat.drawing_turns import turns
 from sndr_gui.views.chat.markdown import document_of
 
 MOST_SHOWN = 300_000
 """Characters of a message that are drawn; nobody reads more of one, and each costs memory and time."""
-_SLICE = 6_000
-"""Characters that are drawn in one go: a kept answer is drawn a slice at a time, and the window goes on."""
+_SLICE = 600
+"""Characters that are drawn in one go; a longer text, such as a kept answer, waits for its turns."""
 MOST_FRAMES = 100
 """Blocks of code of one message that have a frame; the rest is plain letters of one width."""
-_MOST_BARS = 400
-"""Of a paragraph; with more it is no table that somebody reads, and Qt takes seconds to lay it out."""
+_MOST_MARKS = 400
+"""Of Markdown in one paragraph; with more nobody reads it, and Qt takes seconds for its tables and spans."""
+_LONGEST_CODE = 20_000
+_MARKS = "|*_`[~<>"
 _LEFT_OUT = "[The rest of this text is not drawn. Copy and Export have all of it.]"
 # Signs that Qt's documents use for frames and objects of their own, and ends of lines of other systems.
 _CLEAN = {0: 0xFFFD, 0xFFFC: 0xFFFD, 0xFDD0: 0xFFFD, 0xFDD1: 0xFFFD, 0x0D: None, 0x2028: 0x0A, 0x2029: 0x0A}
@@ -54,11 +57,8 @@ class MessageText(QTextBrowser):
         self.document().setDocumentMargin(0)
         self.document().setIndentWidth(22)
         self._parts: list[str] = []
-        self._later = QTimer(self)
-        self._later.setSingleShot(True)
-        self._later.setInterval(0)
-        self._later.timeout.connect(self._draw_slice)
-        self._plain = False
+        self._plain = self._stale = False
+        self._language = ""
         self._headers: list[tuple[CodeFrame, CodeHeader]] = []
         self._begin()
         self.anchorClicked.connect(self._on_anchor)
@@ -119,8 +119,8 @@ class MessageText(QTextBrowser):
     def show_code(self, code: str, language: str) -> None:
         """Show a text as one block of code."""
         self._begin()
-        self._parts = [code]
-        room = code[: MOST_SHOWN // 4]
+        self._parts, self._language = [code], language
+        room = code[:_LONGEST_CODE]
         self._insert([CodeStart(language), Code(room.translate(_CLEAN)), CodeEnd()])
         if len(room) < len(code):
             self._insert([Prose(_LEFT_OUT)])
@@ -130,44 +130,50 @@ class MessageText(QTextBrowser):
         self._fit()
 
     def render_again(self) -> None:
-        """Draw in the colours of now."""
-        if self._plain and not self._headers:
-            return
-        source, ended = self.written, self._ended or self._ending
-        if self._plain:
-            language = "json"
-            self.show_code(source, language)
-            return
-        if not source:
-            return
-        self._begin()
-        self._queue(source)
-        if ended:
-            self.finish()
+        """Draw in the colours of now, when it is its turn."""
+        if self._headers or (self._parts and not self._plain):
+            self._stale = True
+            turns().wait(self)
 
     # Drawing.
 
+    @property
+    def drawn(self) -> bool:
+        """True once nothing waits to be drawn."""
+        return not self._waiting and not self._stale
+
     def _queue(self, text: str) -> None:
         self._waiting += text
-        if len(self._waiting) <= _SLICE:
-            self._draw_slice()
-        elif not self._later.isActive():
-            self._later.start()
+        if self._stale or len(self._waiting) > _SLICE:
+            turns().wait(self)
+        else:
+            self.draw_slice()
 
-    def _draw_slice(self) -> None:
+    def draw_slice(self) -> bool:
+        """Draw a little of what waits; return True where there is more."""
+        if self._stale:
+            self._begin_again()
         now, self._waiting = self._waiting[:_SLICE], self._waiting[_SLICE:]
         room = MOST_SHOWN - self._drawn
         if room <= 0:
             self._waiting = ""
-        else:
+        elif now:
             self._drawn += len(now)
             self._draw(now[:room].translate(_CLEAN))
             if len(now) > room:
                 self._insert([*self._stream.finish(), Prose(_LEFT_OUT)])
-        if self._waiting:
-            self._later.start()
-        elif self._ending:
+        if not self._waiting and self._ending:
             self._end()
+        return bool(self._waiting)
+
+    def _begin_again(self) -> None:
+        self._stale = False
+        source, ending = self.written, self._ending
+        if self._plain:
+            self.show_code(source, self._language)
+            return
+        self._begin()
+        self._waiting, self._ending = source, ending
 
     def _draw(self, text: str) -> None:
         pieces = self._stream.feed(text)
@@ -224,7 +230,7 @@ class MessageText(QTextBrowser):
         return cursor
 
     def _insert_prose(self, cursor: QTextCursor, markdown: str) -> None:
-        if markdown.count("|") > _MOST_BARS:
+        if sum(map(markdown.count, _MARKS)) > _MOST_MARKS:
             cursor.insertText(markdown, QTextCharFormat())
             cursor.insertBlock(_plain_shape(), QTextCharFormat())
             return

@@ -25,7 +25,6 @@ from sndr_gui.kit.resources import resource
 from sndr_gui.kit.rows import Column, RowsModel
 from sndr_gui.kit.settings import SettingsFile, ThemeChoice, WindowSettings
 from sndr_gui.kit.versions import refusal, refusal_here
-from sndr_gui.models.chat.paragraphs import LONGEST, split_finished
 
 
 def test_backticks_are_for_terminals() -> None:
@@ -114,27 +113,6 @@ def test_any_number_has_a_text(value: float) -> None:
     for shown in (formats.size(value), formats.rate(value), formats.count(value), formats.duration(value)):
         assert shown
         assert shown != formats.UNMEASURED
-
-
-def test_paragraphs_end_where_they_end() -> None:
-    assert split_finished("half a") == ([], "half a")
-    assert split_finished("one\n\ntwo") == (["one"], "two")
-    assert split_finished("```py\na\n\nb\n```\nrest") == (["```py\na\n\nb\n```"], "rest")
-    done, rest = split_finished("- a\n\n- b\n\nafter\n\nmore")
-    assert done == ["- a\n\n- b", "after"]
-    assert rest == "more"
-
-
-@given(st.text(alphabet="ab `~-1.\n", max_size=200))
-def test_paragraphs_lose_no_word(text: str) -> None:
-    done, rest = split_finished(text)
-    assert "".join("".join((*done, rest)).split()) == "".join(text.split())
-
-
-def test_paragraph_without_end_is_cut() -> None:
-    done, rest = split_finished("word " * 2000)
-    assert all(len(part) <= LONGEST for part in (*done, rest))
-    assert "".join((*done, rest)) == "word " * 2000
 
 
 def test_sse_messages_comments_and_numbers() -> None:
