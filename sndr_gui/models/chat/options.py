@@ -20,7 +20,7 @@ class Options:
 
     @property
     def count(self) -> int:
-        """How many differ from the engine's own."""
+        """The number of those that differ from the engine's own."""
         return len(self.sampling) + bool(self.system.strip())
 
     def put_into(self, body: dict[str, Any]) -> None:

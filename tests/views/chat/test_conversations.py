@@ -88,7 +88,7 @@ async def test_a_conversation_is_kept_found_renamed_deleted_and_brought_back(sta
     await stage.until(lambda: page.history.remove.isEnabled())
     page.history.remove.click()
     await stage.until(lambda: first not in store.ids())
-    assert not model.messages, "it was the one that is shown"
+    await stage.until(lambda: not model.messages)
     notice = next(notice for notice in stage.window.toasts.shown if "deleted" in notice.text)
     assert notice.action is not None
     notice.action()

@@ -23,7 +23,7 @@ from tests.views.samples import host as samples
 SOURCES = Path(sndr_gui.__file__).parent
 KEYS = re.compile(r"(Ctrl|Alt|Shift|Meta)\+\S+")
 # Keys of one control that has the focus: it reads them itself.
-OF_A_CONTROL = {"Left", "Return", "Delete", "Down", "Esc", "Shift+Return"}
+OF_A_CONTROL = {"Left", "Return", "Delete", "Down", "Up", "Esc", "Shift+Return"}
 
 
 def native(pressed: str) -> str:
