@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from engine_host.client.chats.record import Conversation, Lane, Turn
-from engine_host.client.chats.sampling import SAMPLING
+from engine_host.client.chats.sampling import SAMPLING, spelled
 from engine_host.core import atomic_file
 from engine_host.core.sizes import duration
 from engine_host.core.visible import visible
@@ -30,7 +30,7 @@ def as_markdown(conversation: Conversation) -> str:
     if conversation.system.strip():
         lines += ["## System prompt", "", conversation.system.strip(), ""]
     asked = [
-        f"{one.caption} {conversation.sampling[one.name]:g}"
+        f"{one.caption} {spelled(conversation.sampling[one.name])}"
         for one in SAMPLING
         if one.name in conversation.sampling
     ]

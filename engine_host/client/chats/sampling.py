@@ -63,6 +63,12 @@ def checked(values: Mapping[str, object]) -> dict[str, float]:
     return {name: value for name, value in found.items() if value is not None}
 
 
+def spelled(value: float) -> str:
+    """Return a value as it is typed, with every digit."""
+    return str(int(value)) if value == int(value) else repr(value)
+
+
 def words_of(values: Mapping[str, float]) -> list[str]:
     """Return the words of `sndr chat` that ask for the same."""
-    return [word for one in SAMPLING if one.name in values for word in (one.option, f"{values[one.name]:g}")]
+    asked = [one for one in SAMPLING if one.name in values]
+    return [word for one in asked for word in (one.option, spelled(values[one.name]))]

@@ -46,6 +46,7 @@ class HistoryModel(QObject):
         self._turn = asyncio.Lock()
         self._at_file = Lock()
         self._written: dict[str, float] = {}
+        self._gone: set[str] = set()
 
     # The switches.
 
@@ -114,6 +115,8 @@ class HistoryModel(QObject):
     def remove(self, chat: str) -> None:
         """Delete one; the notice about it brings it back."""
         waiting = self._waiting.pop(chat, None)
+        # An answer that still comes must not bring it back.
+        self._gone.add(chat)
 
         def work() -> Conversation:
             try:
@@ -157,7 +160,9 @@ class HistoryModel(QObject):
 
         `again` brings one back that was deleted, which is never switched off.
         """
-        if not (self.keep or again):
+        if again:
+            self._gone.discard(conversation.id)
+        elif not self.keep or conversation.id in self._gone:
             return
         self._waiting[conversation.id] = conversation
         if not self._writing:
@@ -166,6 +171,8 @@ class HistoryModel(QObject):
             if task.cancelled():
                 # The window goes: what came last is written before it does.
                 self._write_now()
+            else:
+                task.add_done_callback(self._on_written)
 
     async def _write(self) -> None:
         try:
@@ -180,6 +187,11 @@ class HistoryModel(QObject):
             # Cancelled, the window goes: what waits is written here.
             self._write_now()
         self.load()
+
+    def _on_written(self, task: asyncio.Future[None]) -> None:
+        # One that was cancelled before its first step has run no line of its own.
+        if task.cancelled():
+            self._write_now()
 
     def _write_now(self) -> None:
         for conversation in list(self._waiting.values()):

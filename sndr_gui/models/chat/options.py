@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine_host.client.chats.sampling import words_of
-from sndr_gui.kit import formats
 
 
 @dataclass(frozen=True)
@@ -31,5 +30,5 @@ class Options:
         """Return the options of `sndr chat` that ask for the same, each with a blank before it."""
         words = words_of(self.sampling)
         if system := self.system.strip():
-            words = ["--system", formats.shortened(" ".join(system.split()), 40), *words]
+            words = ["--system", system, *words]
         return "".join(f" {shlex.quote(word)}" for word in words)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QGridLayout, QPlainTextEdit
 
-from engine_host.client.chats.sampling import SAMPLING
+from engine_host.client.chats.sampling import SAMPLING, spelled
 from sndr_gui.models.chat.options import Options
 from sndr_gui.models.chat.page import ChatModel
 from sndr_gui.views.widgets.buttons import button, tip
@@ -62,7 +62,7 @@ class OptionsCard(Card):
             self.system.setPlainText(options.system)
         for name, field in self.fields.items():
             value = options.sampling.get(name)
-            field.edit.setText("" if value is None else f"{value:g}")
+            field.edit.setText("" if value is None else spelled(value))
         self._filling = False
         self.refresh()
 

@@ -216,6 +216,7 @@ class ChatView(Page):
         self.composer.send.setVisible(not model.busy)
         self.composer.stop.setVisible(model.busy)
         self.composer.stop.setText("Stop both" if several else "Stop")
+        self.composer.stop.setAccessibleName("Stop both" if several else "Stop")
         self._escape.setEnabled(model.busy)
         set_text(
             self.empty.sentence,
@@ -253,7 +254,7 @@ class ChatView(Page):
             names = " and ".join(lane.partner.name or "a model" for lane in model.lanes)
             said = model.blocked_reason or f"{names}, side by side"
         else:
-            command = model.command
+            command = " ".join(model.command[:300].split())
             said = model.blocked_reason or f"{model.model}  ·  {command} does the same"
         set_text(self.subtitle, said)
 

@@ -139,6 +139,7 @@ def test_values_out_of_their_bounds_are_left_out() -> None:
     }
     assert checked(wild) == {"min_p": 0.1}
     assert words_of({"temperature": 0.7, "seed": 5}) == ["--temperature", "0.7", "--seed", "5"]
+    assert words_of({"seed": 2_147_483_647})[1] == "2147483647"
     assert len({one.option for one in SAMPLING}) == len(SAMPLING)
     assert title_of("\n\n  one\ttwo \nthree") == "one two"
 
