@@ -29,13 +29,13 @@ from sndr_gui.views.chat.options import OptionsCard
 from sndr_gui.views.engine.choice import EngineChoice
 from sndr_gui.views.widgets.buttons import button, icon_button, tip
 from sndr_gui.views.widgets.cards import EmptyState
-from sndr_gui.views.widgets.labels import set_text, text
+from sndr_gui.views.widgets.labels import Paragraph, set_text, text
 from sndr_gui.views.widgets.layout import GAP, MARGIN, clear, column, row
 from sndr_gui.views.widgets.page import Page
 
 _FILES = "Markdown (*.md);;JSON, with every branch (*.json)"
 
-_WAYS = "Ctrl+J earlier conversations  ·  Ctrl+\\ two models side by side  ·  ↑ edit the last question"
+_WAYS = "Ctrl+J earlier conversations   Ctrl+\\ two models side by side   ↑ edit the last question"
 
 
 class ChatView(Page):
@@ -136,10 +136,8 @@ class ChatView(Page):
             self.examples.append(example)
             lines.addWidget(example)
         self.other = button("Continue", self.model.go_on, kind="primary", icon="message-square")
-        ways = text(_WAYS, "muted")
-        ways.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         lines.addSpacing(6)
-        lines.addWidget(ways)
+        lines.addWidget(Paragraph(_WAYS, 440), 0, Qt.AlignmentFlag.AlignHCenter)
         return EmptyState(
             "message-square", "Ask the model something", "", row(self.start, self.other, self.launch), lines
         )
