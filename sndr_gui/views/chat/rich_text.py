@@ -20,8 +20,10 @@ from sndr_gui.views.chat.markdown import document_of
 
 MOST_SHOWN = 300_000
 """Characters of a message that are drawn; nobody reads more of one, and each costs memory and time."""
-_SLICE = 600
-"""Characters that are drawn in one go; a longer text, such as a kept answer, waits for its turns."""
+_AT_ONCE = 600
+"""Characters that are drawn as they come; a longer text, such as a kept answer, waits for its turns."""
+_SLICE = 200
+"""Characters of a turn's step: sixty blocks of code may be in six hundred."""
 MOST_FRAMES = 100
 """Blocks of code of one message that have a frame; the rest is plain letters of one width."""
 _MOST_MARKS = 400
@@ -144,7 +146,7 @@ class MessageText(QTextBrowser):
 
     def _queue(self, text: str) -> None:
         self._waiting += text
-        if self._stale or len(self._waiting) > _SLICE:
+        if self._stale or len(self._waiting) > _AT_ONCE:
             turns().wait(self)
         else:
             self.draw_slice()
@@ -153,7 +155,8 @@ class MessageText(QTextBrowser):
         """Draw a little of what waits; return True where there is more."""
         if self._stale:
             self._begin_again()
-        now, self._waiting = self._waiting[:_SLICE], self._waiting[_SLICE:]
+        step = _SLICE if len(self._waiting) > _AT_ONCE else _AT_ONCE
+        now, self._waiting = self._waiting[:step], self._waiting[step:]
         room = MOST_SHOWN - self._drawn
         if room <= 0:
             self._waiting = ""
