@@ -2,9 +2,10 @@
 
 import json
 import os
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from engine_host.client import read_text
 from sndr_gui.kit.atomic_file import write_atomically
@@ -29,10 +30,11 @@ class WindowSettings:
     theme: ThemeChoice = ThemeChoice.SYSTEM
     page: str = "home"
     geometry: str = ""
-    sidebar_folded: bool = False
-    recent_commands: tuple[str, ...] = ()
     keep_chats: bool = True
     chat_history_shown: bool = False
+    sidebar_folded: bool = False
+    recent_commands: tuple[str, ...] = ()
+    chat: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, text: str) -> "WindowSettings":
@@ -46,14 +48,18 @@ class WindowSettings:
             raise ValueError("it is nested too deep") from error
         if not isinstance(raw, dict):
             raise ValueError("not an object")
+        for name in ("keep_chats", "chat_history_shown"):
+            if not isinstance(raw.get(name, False), bool):
+                raise ValueError(f"{name} is neither true nor false")
         known = {entry.name for entry in fields(cls)}
         values = {name: value for name, value in raw.items() if name in known}
         for name in ("page", "geometry"):
             if not isinstance(values.get(name, ""), str):
                 raise ValueError(f"{name} is not text")
-        for name in ("sidebar_folded", "keep_chats", "chat_history_shown"):
-            if not isinstance(values.get(name, False), bool):
-                raise ValueError(f"{name} is neither true nor false")
+        if not isinstance(values.get("sidebar_folded", False), bool):
+            raise ValueError("sidebar_folded is neither true nor false")
+        if not isinstance(values.get("chat", {}), dict):
+            raise ValueError("chat is not an object")
         recent = values.get("recent_commands", [])
         if not isinstance(recent, list) or not all(isinstance(key, str) for key in recent):
             raise ValueError("recent_commands are not texts")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QCheckBox, QVBoxLayout
+from PySide6.QtWidgets import QVBoxLayout
 
 from sndr_gui.kit.settings import ThemeChoice
 from sndr_gui.models.engine.installations import InstallationsModel
@@ -10,20 +10,17 @@ from sndr_gui.models.first_run.page import FirstRunModel
 from sndr_gui.models.settings.entries import Entry
 from sndr_gui.models.settings.page import SettingsModel
 from sndr_gui.views.engine.installations import InstallationsCard
+from sndr_gui.views.settings.chats import ChatsCard
 from sndr_gui.views.settings.mending import MendingCard
 from sndr_gui.views.settings.row import SettingRow
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.cards import Card
-from sndr_gui.views.widgets.copying import CopyField, SegmentedControl
+from sndr_gui.views.widgets.copying import SegmentedControl
 from sndr_gui.views.widgets.labels import set_text, text
 from sndr_gui.views.widgets.layout import clear, column, row, rule
 from sndr_gui.views.widgets.page import Page
 
 _THEMES = (("System", ThemeChoice.SYSTEM), ("Light", ThemeChoice.LIGHT), ("Dark", ThemeChoice.DARK))
-_CHATS = (
-    "In files of this machine that only you can read, the newest 500; nothing is sent anywhere. Switched "
-    "off, new ones are forgotten with the window. This command deletes those that are there:"
-)
 
 
 class SettingsView(Page):
@@ -57,22 +54,11 @@ class SettingsView(Page):
         self.mending = MendingCard(model.mending)
         self.body.addWidget(self.mending)
         self.body.addWidget(look)
-        self.keep_chats = QCheckBox()
-        self.keep_chats.setAccessibleName("Keep conversations of Chat")
-        self.keep_chats.toggled.connect(model.set_keep_chats)
-        chats = Card("Chat")
-        chats.body.addLayout(
-            row(
-                column(text("Keep conversations"), text(_CHATS, "muted", wrap=True), spacing=2),
-                self.keep_chats,
-                spacing=24,
-            )
-        )
-        chats.body.addWidget(CopyField("sndr chats remove --all", "equivalent command"))
-        self.body.addWidget(chats)
         self._groups = QVBoxLayout()
         self._groups.setSpacing(14)
         self.body.addLayout(self._groups)
+        self.chats = ChatsCard(model)
+        self.body.addWidget(self.chats)
         self.vllm = InstallationsCard(installations)
         self.body.addWidget(self.vllm)
         self.body.addStretch(1)
@@ -98,7 +84,6 @@ class SettingsView(Page):
     def refresh(self) -> None:
         """Show the values of now."""
         model = self.model
-        self.keep_chats.setChecked(model.keep_chats)
         place = [choice for _, choice in _THEMES].index(model.theme)
         self.themes.buttons[place].setChecked(True)
         entries = model.entries()

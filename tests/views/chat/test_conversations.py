@@ -100,7 +100,7 @@ async def test_switched_off_nothing_is_written_and_export_still_is(stage: Stage,
     stage.window.go("settings")
     settings = stage.window.page
     assert isinstance(settings, SettingsView)
-    settings.keep_chats.click()
+    settings.chats.keep.click()
     stage.window.go("chat")
     page.show_history.click()
     assert "not kept" in page.history.note.text()
