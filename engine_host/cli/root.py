@@ -99,10 +99,10 @@ _COMMANDS: dict[str, tuple[str, ...]] = {
 """Each command: where below this package it lies, and where those lie that are added to it."""
 
 _HERE = {
-    "chats": "the window keeps conversations on its own machine.",
     "connect": "it sets the editors of this machine. A route leads its endpoint there.",
     "host": "it says which hosts this machine knows.",
     "open": "the window is this machine's; it shows other hosts too: sndr open sndr://host/NAME.",
+    "chats": "the window keeps conversations on its own machine.",
     "serve": "a host is started on its own machine: sndr host shell NAME.",
     "version": "it is about this program.",
 }

@@ -65,9 +65,9 @@ class PageContext(QObject):
         self.presets = PresetsModel(session, Drafts(file.folder / drafts))
         self.routes = RoutesModel(session)
         self.settings = SettingsModel(session, file, lambda: self.go("settings"))
-        self.settings.chats_changed.connect(self.chat.history.changed)
         self._patch_summaries = SummaryReader(session)
         self._host_notices = HostNotices(session.state, session.notices, self.show_engine)
+        self.settings.chats_changed.connect(self.chat.history.changed)
 
     def go(self, page: str) -> None:
         """Go to a page of this host: what a notice of another one leads to is that one's."""
