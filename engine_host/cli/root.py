@@ -56,6 +56,7 @@ _COMMANDS: dict[str, tuple[str, ...]] = {
         "bench.quality:quality",
         "bench.endpoint:endpoint",
         "bench.lab:lab_run",
+        "bench.soak:lab_soak",
         "bench.sweep:lab_sweep",
         "bench.sweep:lab_sweeps",
         "bench.lab:lab_list",

@@ -1,7 +1,8 @@
 """Our figures beside those of `vllm bench serve`: the same server, the same load, in turns, in one run.
 
-`python packaging/bench/agreement.py [--vllm PROGRAM] [--url URL --model ID --tokenizer FOLDER] [--turns N]`.
-Without an address the real llama.cpp server answers, with the bundled model. Turns go ours, theirs, theirs,
+`python packaging/bench/agreement.py [--paced | --url URL --model ID --tokenizer FOLDER] [--turns N]`.
+Without an address the real llama.cpp server answers, with the bundled model; with --paced one whose
+times are known, for a machine that is too busy for a real one. Turns go ours, theirs, theirs,
 ours …, so that a machine that drifts does so for both. Exit code 1 where a median is more than 3 % apart
 and their interval leaves out 0; a load on which the turns of one tool alone differ by more than that says so.
 """
@@ -11,6 +12,7 @@ import asyncio
 import contextlib
 import json
 import os
+import queue
 import secrets
 import shutil
 import socket
@@ -18,6 +20,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -49,6 +52,10 @@ _QUANTITIES = (
     (Quantity.TPOT, "median_tpot_ms", 1000.0, "TPOT, ms"),
     (Quantity.AGGREGATE, "output_throughput", 1.0, "tokens a second"),
 )
+
+
+PACED_FIRST, PACED_GAP = 0.25, 0.02
+"""Seconds to the first token of a paced answer, and between two."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +107,69 @@ def llama_server() -> Iterator[str]:
     finally:
         process.terminate()
         process.wait()
+
+
+@contextlib.contextmanager
+def paced_server() -> Iterator[str]:
+    """A server whose tokens come by a schedule, each answer alike, whoever asks; its address.
+
+    So what both tools have to find is known, and what a busy machine adds is small beside it.
+    """
+    ready: queue.Queue[int] = queue.Queue()
+    loop = asyncio.new_event_loop()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+                body = json.loads(await reader.readexactly(length))
+                await paced(body, writer, head.split(b" ", 2)[1].decode())
+        except (asyncio.IncompleteReadError, ConnectionError, IndexError):
+            pass
+        finally:
+            writer.close()
+
+    async def serve() -> None:
+        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        ready.put(server.sockets[0].getsockname()[1])
+
+    def run() -> None:
+        loop.run_until_complete(serve())
+        loop.run_forever()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{ready.get()}"
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+
+
+async def paced(body: dict[str, object], writer: asyncio.StreamWriter, path: str) -> None:
+    """Answer one request: the count of a text, or tokens by the schedule."""
+    messages = body.get("messages")
+    asked = str(messages[0]["content"]) if isinstance(messages, list) else ""
+    count = len(asked.split()) + 9
+    if not path.endswith("completions"):
+        content = json.dumps({"count": count}).encode()
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s" % (len(content), content))
+        return
+    writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
+    most = int(str(body.get("max_tokens") or body.get("max_completion_tokens") or 16))
+    began = asyncio.get_running_loop().time()
+
+    def send(event: object) -> None:
+        said = f"data: {event if isinstance(event, str) else json.dumps(event)}\n\n".encode()
+        writer.write(b"%x\r\n%s\r\n" % (len(said), said))
+
+    for number in range(most):
+        due = began + PACED_FIRST + number * PACED_GAP
+        await asyncio.sleep(max(0.0, due - asyncio.get_running_loop().time()))
+        send({"choices": [{"index": 0, "delta": {"content": f"word{number} "}}]})
+        await writer.drain()
+    send({"choices": [], "usage": {"prompt_tokens": count, "completion_tokens": most}})
+    send("[DONE]")
+    writer.write(b"0\r\n\r\n")
+    await writer.drain()
 
 
 async def ours(url: str, model: str, load: Load, folder: Path, seed: int) -> LabRun:
@@ -173,13 +243,16 @@ def main() -> int:
     parser.add_argument("--url")
     parser.add_argument("--model", default="sndr-demo")
     parser.add_argument("--tokenizer", default=str(_MODEL))
+    parser.add_argument("--paced", action="store_true", help="a server whose tokens come by a schedule")
     parser.add_argument("--turns", type=int, default=4, help="of each tool and load")
     asked = parser.parse_args()
     if asked.vllm is None:
         print("no vllm program was found, so there is nothing to agree with", file=sys.stderr)
         return 0
     with contextlib.ExitStack() as stack:
-        url = asked.url or stack.enter_context(llama_server())
+        url = asked.url or stack.enter_context(paced_server() if asked.paced else llama_server())
+        if asked.paced:
+            print(f"paced: TTFT {1000 * PACED_FIRST:.0f} ms, ITL {1000 * PACED_GAP:.0f} ms")
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sndr-agree-")))
         apart = False
         for load in LOADS:

@@ -16,8 +16,6 @@ from engine_host.core.errors import HostError
 from engine_host.protocol.bench.lab import LabAsk, RunBench, WorkloadName
 from engine_host.protocol.errors import Fix, Reason
 
-_TURN = 3_500
-"""Tokens that a turn of an agent adds: fifteen of them end at about 53,000."""
 _ROOM = 0.9
 _BESIDE = 1_500
 
@@ -39,7 +37,7 @@ def chosen(asked: RunBench | LabAsk, context: int | None) -> Workload:
             )
         lengths = [one for one in ladder(context) if one > CONTROL]
         workload = replace(workload, parts=ladder_parts((CONTROL, *lengths)))
-    if asked.workload is WorkloadName.AGENTIC:
+    if workload.parts[0].turn:
         workload = replace(workload, parts=_turns(workload, context))
     if asked.only:
         known = {part.name: part for part in workload.parts}
@@ -70,9 +68,9 @@ def longest(workload: Workload) -> int:
 
 
 def _turns(workload: Workload, context: int | None) -> tuple[Part, ...]:
-    growth = _TURN
+    growth = wanted = workload.parts[0].tokens or 0
     if context is not None:
-        growth = min(_TURN, int((_ROOM * context - _BESIDE) / len(workload.parts)))
+        growth = min(wanted, int((_ROOM * context - _BESIDE) / len(workload.parts)))
     if growth < 64:
         raise _refused(
             f"A context of {context:,} tokens is too short for {len(workload.parts)} turns of an agent.", ""

@@ -16,9 +16,10 @@ from engine_host.bench.lab import gates, load, store
 from engine_host.bench.lab.asking import Asking, Prepared
 from engine_host.bench.lab.figures import knee, part_result
 from engine_host.bench.lab.ladder import ended_ladder, rungs_of
+from engine_host.bench.lab.soak import MemoryWatch, drifts_of
 from engine_host.bench.lab.workloads import Part, Workload, workload_hash
 from engine_host.core.errors import HostError
-from engine_host.protocol.bench.lab import LabAsk, LabEngine, LabRun, LabStep, Sample
+from engine_host.protocol.bench.lab import LabAsk, LabEngine, LabRun, LabStep, MemoryReading, Sample
 from engine_host.protocol.errors import Reason
 
 CANCELLED = "cancelled"
@@ -38,6 +39,8 @@ class LabRunning:
         self._samples: list[Sample] = []
         self._failed = 0
         self._asking: Asking | None = None
+        self._memory: list[MemoryReading] = []
+        self._watch = MemoryWatch(engine.pid if workload.watched else None)
         now = time.time()
         self.run = LabRun(
             id=store.new_id(workload.name, now),
@@ -62,11 +65,17 @@ class LabRunning:
                 "parts": results,
                 "knee": knee(results) if self.workload.sweep else None,
                 "rungs": rungs_of(parts, self._samples),
+                "memory": tuple(self._memory),
+                "drifts": drifts_of(self._samples, self._memory) if self.workload.watched else (),
                 "samples": tuple(self._samples),
             }
         )
         if self._samples:
             store.save(self._folder, self.run)
+
+    def close(self) -> None:
+        """Let go of what was watched."""
+        self._watch.close()
 
     async def check(self) -> str:
         """Check what the engine answers besides, where the workload asks for it; the outcome in words."""
@@ -108,6 +117,11 @@ class LabRunning:
                 for number, (each, one) in enumerate(zip(prepared, requests, strict=True))
             ]
         asked = [task.result() for task in tasks]
+        if self.workload.watched:
+            at = time.perf_counter() - self._began
+            # Between two turns: what it takes is nobody's waiting.
+            if (reading := await asyncio.to_thread(self._watch.read, turn, at)) is not None:
+                self._memory.append(reading)
         errors = [sample.error for sample in asked if sample.error]
         if errors and len(self._samples) == len(asked):
             raise _no_answer(self.run.engine.model, errors[0])
@@ -212,6 +226,7 @@ async def carry_out(
         ended_by = str(error)
     for side in sides:
         side.keep(done, complete=not ended_by, ended_by=ended_by)
+        side.close()
     return [side.run for side in sides]
 
 

@@ -36,6 +36,7 @@ _FACTS = (
 _SUMMARY = "Say what these notes have in common, and what you make of each of them."
 _WARM_OF_MANY = 2
 TURNS = 15
+_TURNS_OF_SESSION = 5
 _LONG_TAIL = "Say in one sentence what these notes are about."
 
 
@@ -81,14 +82,15 @@ class Part:
 class Workload:
     """Parts one after another; `sweep` has the same part with more streams each time, and so a knee.
 
-    `by_round` asks a round of every part before the next, as conversations go. `check` is what the answers
-    have to pass after them, so that the figures stand.
+    `by_round` asks a round of every part before the next, as conversations go. `watched` has the
+    memory of the engine read. `check` is what the answers have to pass, so that the figures stand.
     """
 
     name: WorkloadName
     parts: tuple[Part, ...]
     sweep: bool = False
     by_round: bool = False
+    watched: bool = False
     sampling: dict[str, float] = field(default_factory=lambda: dict(SAMPLING))
     check: CheckName | None = None
 
@@ -117,6 +119,24 @@ def _served(name: str, planned: tuple[Planned, ...], *, shared: bool = False) ->
         variety=None,
         planned=planned,
         shared=shared,
+    )
+
+
+def _turns(turns: int, conversations: int, growth: int) -> tuple[Part, ...]:
+    # Fifteen of 3,500 tokens end at about 53,000, five of 5,000 at about 25,000.
+    return tuple(
+        Part(
+            f"turn {turn}",
+            "",
+            max_tokens=128,
+            warm=0,
+            measured=conversations,
+            variety=None,
+            turn=turn,
+            tokens=growth,
+            shared=True,
+        )
+        for turn in range(1, turns + 1)
     )
 
 
@@ -184,21 +204,13 @@ WORKLOADS = {
         ),
         Workload(
             WorkloadName.AGENTIC,
-            tuple(
-                Part(
-                    f"turn {turn}",
-                    "",
-                    max_tokens=128,
-                    warm=0,
-                    measured=3,
-                    variety=None,
-                    turn=turn,
-                    shared=True,
-                )
-                for turn in range(1, TURNS + 1)
-            ),
+            _turns(TURNS, 3, 3_500),
             by_round=True,
             check=CheckName.TOOL_CALL,
+        ),
+        Workload(WorkloadName.SOAK, _turns(_TURNS_OF_SESSION, 20, 400), by_round=True, watched=True),
+        Workload(
+            WorkloadName.SOAK_CONTINUOUS, _turns(_TURNS_OF_SESSION, 5, 5_000), by_round=True, watched=True
         ),
         # Its parts are made for the context of the engine that is asked.
         Workload(WorkloadName.CONTEXT, ladder_parts((256,))),

@@ -3,10 +3,12 @@
 from engine_host.cli.output import table
 from engine_host.client.bench_reports import comparison as words
 from engine_host.client.bench_reports.figures import (
+    DRIFT_HEADINGS,
     HEADINGS,
     RUNG_HEADINGS,
     about,
     decode_text,
+    drift_rows,
     figure_row,
     heading,
     knee_text,
@@ -24,6 +26,8 @@ def report_lines(run: LabRun) -> list[str]:
     lines = [title(run), *about(run)]
     for part in run.parts:
         lines += ["", heading(part), *table(HEADINGS, [figure_row(figure) for figure in part.figures])]
+    if run.drifts:
+        lines += ["", "From its first half to its second:", *table(DRIFT_HEADINGS, drift_rows(run))]
     if run.rungs:
         lines += ["", "How much of its context it takes:", *table(RUNG_HEADINGS, rung_rows(run))]
     return [*lines, *(["", knee_text(run)] if run.knee else [])]

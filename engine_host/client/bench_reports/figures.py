@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 from engine_host.core.sizes import duration
-from engine_host.protocol.bench.lab import Figure, LabRun, PartResult, Quantity, Standing
+from engine_host.protocol.bench.lab import DriftKind, Figure, LabRun, PartResult, Quantity, Standing
 
 _RATES = {Quantity.DECODE, Quantity.AGGREGATE, Quantity.PREFILL}
 NAMES = {
@@ -17,6 +17,14 @@ NAMES = {
     Quantity.TOTAL: "end to end",
 }
 """What a person calls each quantity."""
+DRIFTS = {
+    DriftKind.TTFT: "TTFT, of its usual",
+    DriftKind.TPOT: "TPOT, of its usual",
+    DriftKind.MEMORY: "main memory",
+    DriftKind.GPU_MEMORY: "GPU memory",
+}
+DRIFT_HEADINGS = ("", "first half", "second half", "grew by (95 %)", "")
+"""Those of the columns of `drift_rows`."""
 RUNG_HEADINGS = ("tokens", "read", "boundary", "recall", "")
 """Those of the columns of `rung_rows`."""
 HEADINGS = ("", "median", "95 % interval", "quartiles", "p95", "p99", "n", "")
@@ -77,6 +85,8 @@ def state_text(run: LabRun) -> str:
     """Return the worth of a run in a word or two."""
     if not run.complete:
         return f"partial ({run.ended_by})" if run.ended_by else "partial"
+    if run.drifted:
+        return "drifted"
     return "struck" if run.struck else "complete"
 
 
@@ -137,6 +147,24 @@ def rung_rows(run: LabRun) -> list[list[str]]:
         read = "n/a" if rung.tokens is None else f"{rung.tokens:,}"
         found = "n/a" if rung.found is None else "found" if rung.found else "NOT found"
         rows.append([f"{rung.aimed:,}", read, "taken" if rung.taken else "NOT taken", found, rung.why])
+    return rows
+
+
+def drift_rows(run: LabRun) -> list[list[str]]:
+    """Return what changed over a soak, each with its interval."""
+    rows = []
+    for drift in run.drifts:
+        memory = drift.kind in {DriftKind.MEMORY, DriftKind.GPU_MEMORY}
+        ends = [
+            f"{value / (1 << 20):,.0f} MiB" if memory else f"{value:.2f}"
+            for value in (drift.first, drift.second)
+        ]
+        if drift.low is None or drift.high is None:
+            said = f"cannot be told from {drift.sessions} sessions"
+        else:
+            between = f"{100 * drift.low:+.1f} to {100 * drift.high:+.1f} %"
+            said = between if drift.told else f"cannot be told from noise: {between}"
+        rows.append([DRIFTS[drift.kind], *ends, said, "FAILED" if drift.failed else ""])
     return rows
 
 

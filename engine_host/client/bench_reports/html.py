@@ -6,9 +6,11 @@ from html import escape
 from engine_host.client.bench_reports import comparison as words
 from engine_host.client.bench_reports import sweep as swept
 from engine_host.client.bench_reports.figures import (
+    DRIFT_HEADINGS,
     HEADINGS,
     RUNG_HEADINGS,
     about,
+    drift_rows,
     figure_row,
     heading,
     knee_text,
@@ -43,6 +45,8 @@ def run_html(run: LabRun) -> list[str]:
     for part in run.parts:
         lines.append(f"<h2>{_text(heading(part))}</h2>")
         lines += _table(HEADINGS, [figure_row(figure, _struck) for figure in part.figures])
+    if run.drifts:
+        lines += ["<h2>From its first half to its second</h2>", *_table(DRIFT_HEADINGS, drift_rows(run))]
     if run.rungs:
         lines += ["<h2>How much of its context it takes</h2>", *_table(RUNG_HEADINGS, rung_rows(run))]
     if run.knee is not None:

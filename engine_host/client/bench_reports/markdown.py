@@ -4,9 +4,11 @@ from collections.abc import Sequence
 
 from engine_host.client.bench_reports import comparison as words
 from engine_host.client.bench_reports.figures import (
+    DRIFT_HEADINGS,
     HEADINGS,
     RUNG_HEADINGS,
     about,
+    drift_rows,
     figure_row,
     heading,
     knee_text,
@@ -23,6 +25,8 @@ def run_markdown(run: LabRun) -> list[str]:
     for part in run.parts:
         lines += ["", f"### {_plain(heading(part))}", ""]
         lines += _table(HEADINGS, [figure_row(figure, _struck) for figure in part.figures])
+    if run.drifts:
+        lines += ["", "### From its first half to its second", "", *_table(DRIFT_HEADINGS, drift_rows(run))]
     if run.rungs:
         lines += ["", "### How much of its context it takes", "", *_table(RUNG_HEADINGS, rung_rows(run))]
     return [*lines, *(["", _plain(knee_text(run))] if run.knee else [])]

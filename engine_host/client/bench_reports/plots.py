@@ -103,6 +103,8 @@ def run_plots(run: LabRun) -> list[Plot]:
             _curve(run, Quantity.AGGREGATE, "requests at once", ticks, tuple(knee)),
             _curve(run, Quantity.TTFT, "requests at once", ticks, tuple(knee)),
         ]
+    elif run.workload in {WorkloadName.SOAK, WorkloadName.SOAK_CONTINUOUS}:
+        made = _over_time(run)
     elif run.workload is WorkloadName.AGENTIC:
         ticks = tuple((float(place), part.name.removeprefix("turn ")) for place, part in enumerate(run.parts))
         made = [_curve(run, Quantity.TTFT, "turn", ticks)]
@@ -167,6 +169,30 @@ def sweep_plots(report: SweepReport) -> list[Plot]:
             series = Series(NAMES[quantity], tuple(points), joined=joined)
             unit = _unit(quantity)
             made.append(Plot(title, str(report.sweep.kind), unit, (series,), ticks, note=INTERVAL))
+    return made
+
+
+def _over_time(run: LabRun) -> list[Plot]:
+    """Return the memory of an engine, and the time to the first token of its requests, over a soak."""
+    minutes = "minutes"
+    held = [
+        Series(name, tuple(Point(one.at / 60, value / (1 << 20)) for one, value in known), joined=True)
+        for name, known in (
+            ("main memory", [(one, one.resident) for one in run.memory]),
+            ("GPU memory", [(one, one.gpu) for one in run.memory if one.gpu is not None]),
+        )
+        if known
+    ]
+    waits = [
+        Point((one.started + one.first) / 60, 1000 * one.first)
+        for one in run.samples
+        if one.first is not None and not one.error
+    ]
+    made = [Plot(f"{series.name} over the soak", minutes, "MiB", (series,)) for series in held]
+    if waits:
+        made.append(
+            Plot("TTFT over the soak", minutes, "ms", (Series("TTFT", tuple(waits[:_MOST_DOTS]), dots=True),))
+        )
     return made
 
 

@@ -26,6 +26,7 @@ def facts(engine: Engine, run_folder: Path) -> LabEngine:
         version=engine.server_version,
         model_path=plan.model_path,
         context=engine.context,
+        pid=engine.pid,
         command=plan.command,
         argv=plan.argv,
         settings={setting.name: str(setting.value) for setting in plan.settings},

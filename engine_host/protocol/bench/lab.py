@@ -29,6 +29,8 @@ class WorkloadName(StrEnum):
     SERVING = "serving"
     AGENTIC = "agentic"
     CONTEXT = "context"
+    SOAK = "soak"
+    SOAK_CONTINUOUS = "soak-continuous"
 
 
 class Standing(StrEnum):
@@ -158,6 +160,42 @@ class Rung(Wire):
     why: str = ""
 
 
+class MemoryReading(Wire):
+    """The memory of an engine's processes during a session of a soak, in bytes; None is not known."""
+
+    at: float = Field(description="seconds since the run began")
+    session: int
+    resident: int
+    gpu: int | None = None
+
+
+class DriftKind(StrEnum):
+    """A thing that may get worse while an engine runs."""
+
+    TTFT = "ttft"
+    TPOT = "tpot"
+    MEMORY = "memory"
+    GPU_MEMORY = "gpu_memory"
+
+
+class Drift(Wire):
+    """The change from the first half of the sessions to the second: `change` is the share that it grew by.
+
+    `low` to `high` is its exact 95 % interval over sessions. Times count against the median of their turn, so
+    1 is as usual; memory is in bytes. One that is not `told` cannot be told from noise.
+    """
+
+    kind: DriftKind
+    sessions: int
+    first: float
+    second: float
+    change: float | None = None
+    low: float | None = None
+    high: float | None = None
+    told: bool
+    failed: bool = Field(description="more than 200 MiB, or less than 0.8 of the speed is left")
+
+
 class LabEngine(Wire):
     """The subject of a run: an engine of this program with its plan, or an address."""
 
@@ -168,6 +206,7 @@ class LabEngine(Wire):
     version: str = ""
     model_path: str = ""
     context: int | None = Field(None, description="tokens of one stream")
+    pid: int | None = None
     command: str = ""
     argv: tuple[str, ...] = ()
     settings: dict[str, str] = Field(default_factory=dict)
@@ -204,7 +243,14 @@ class LabRun(Wire):
     checks: tuple[Check, ...] = Field((), description="of its answers; one that failed strikes every figure")
     knee: Knee | None = None
     rungs: tuple[Rung, ...] = Field((), description="of a context ladder")
+    memory: tuple[MemoryReading, ...] = Field((), description="of a soak")
+    drifts: tuple[Drift, ...] = Field((), description="of a soak")
     samples: tuple[Sample, ...] = ()
+
+    @property
+    def drifted(self) -> bool:
+        """True where a soak failed: it grew or slowed down beyond noise, and by more than it may."""
+        return any(drift.failed for drift in self.drifts)
 
     @property
     def struck(self) -> bool:
@@ -276,7 +322,11 @@ class RunBench(Command):
             rounds = [] if self.rounds is None else ["--rounds", str(self.rounds)]
             only = [word for name in self.only for word in ("--part", name)]
             start = ["run", self.workload.value]
-            if self.workload is WorkloadName.CONTEXT or self.streams:
+            if self.workload is WorkloadName.SOAK:
+                start = ["soak"]
+            elif self.workload is WorkloadName.SOAK_CONTINUOUS:
+                start = ["soak", "--continuous"]
+            elif self.workload is WorkloadName.CONTEXT or self.streams:
                 start = ["sweep", self.workload.value, *map(str, self.streams)]
             return shlex.join(["sndr", "bench", *start, *named, *rounds, *seed, *only])
         rounds = ["--repeat", str(self.rounds or PAIRED_ROUNDS), "--workload", self.workload.value]

@@ -60,6 +60,16 @@ WORKLOADS = {
         "the turns of an agent with the results of its calls, up to 53,000 tokens or what its context holds",
         "3 times",
     ),
+    WorkloadName.SOAK: WorkloadWords(
+        "Soak: 20 sessions",
+        "sessions of five turns, and tells whether memory or the time of answers grew",
+        "20 sessions",
+    ),
+    WorkloadName.SOAK_CONTINUOUS: WorkloadWords(
+        "Soak: 5 long sessions",
+        "sessions of five turns up to 25,000 tokens, and tells whether memory or the time of answers grew",
+        "5 sessions",
+    ),
     WorkloadName.CONTEXT: WorkloadWords(
         "Context: up to 0.92 of it",
         "a fact in longer and longer texts, and tells what it takes and what it finds",

@@ -9,9 +9,11 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
 
 from engine_host.client.bench_reports import comparison as compared
 from engine_host.client.bench_reports.figures import (
+    DRIFT_HEADINGS,
     HEADINGS,
     RUNG_HEADINGS,
     about,
+    drift_rows,
     figure_row,
     heading,
     knee_text,
@@ -50,6 +52,10 @@ class Result(QWidget):
         for line in about(run):
             self._lines.addWidget(text(line, "muted", wrap=True))
         self._draw(run_plots(run))
+        if run.drifts:
+            self._lines.addWidget(rule())
+            self._lines.addWidget(text("From its first half to its second"))
+            self._lines.addWidget(cells(DRIFT_HEADINGS, drift_rows(run)))
         if run.rungs:
             self._lines.addWidget(rule())
             self._lines.addWidget(text("How much of its context it takes"))
