@@ -32,7 +32,7 @@ from engine_host.protocol.bench.lab import LabAsk, LabRun, LabStep
 def main(words: Sequence[str]) -> int:
     """Carry out a word with the folder, and the run or the two, that it is about; 0, or 1 with an error."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("word", choices=["run", "list", "show", "compare", "remove"])
+    parser.add_argument("word", choices=["run", "list", "show", "read", "compare", "remove"])
     parser.add_argument("folder", nargs="?", default="", help="the data folder")
     parser.add_argument("run", nargs="?", default=store.NEWEST)
     parser.add_argument("other", nargs="?", default=store.NEWEST, help="what it is compared with")
@@ -43,11 +43,13 @@ def main(words: Sequence[str]) -> int:
             _print("page", store.page(folder))
         elif asked.word == "show":
             _print("run", store.find(folder, asked.run))
+        elif asked.word == "read":
+            _print("run", store.of_file(Path(asked.run)))
         elif asked.word == "remove":
             store.remove(folder, asked.run)
             _print("page", store.page(folder))
         elif asked.word == "compare":
-            _print("comparison", compared(store.find(folder, asked.run), store.find(folder, asked.other)))
+            _print("comparison", compared(_found(folder, asked.run), _found(folder, asked.other)))
         else:
             # The first line alone: what follows is its end, and says that nobody waits any more.
             ask = LabAsk.model_validate_json(sys.stdin.buffer.readline())
@@ -62,6 +64,11 @@ def main(words: Sequence[str]) -> int:
         _print("error", error.problem)
         return 1
     return 0
+
+
+def _found(folder: Path, name: str) -> LabRun:
+    """Return a run by its name, or out of a file by its path. Raises HostError."""
+    return store.of_file(Path(name)) if name.endswith(".json") else store.find(folder, name)
 
 
 async def _run(asked: LabAsk) -> list[LabRun]:

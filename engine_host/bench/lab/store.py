@@ -71,6 +71,20 @@ def find(folder: Path, wanted: str) -> LabRun:
         ) from error
 
 
+def of_file(path: Path) -> LabRun:
+    """Return a run out of a file of `sndr bench report --json`. Raises HostError(bad_request)."""
+    try:
+        return LabRun.model_validate_json(files.read(path, _MOST))
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is damaged, or of a newer version"
+        raise HostError(
+            Reason.BAD_REQUEST,
+            f"{path} cannot be read as a run: {why}.",
+            fix=Fix(text="Write one with", command="sndr bench report RUN --json > run.json"),
+            evidence={"path": str(path)},
+        ) from error
+
+
 def remove(folder: Path, wanted: str) -> None:
     """Delete a run, also one that cannot be read.
 

@@ -40,6 +40,8 @@ from engine_host.protocol.operations import bench as ops
 T = TypeVar("T")
 _CUT_SHORT = {Reason.CANCELLED, Reason.ENGINE_NOT_READY}
 _PATIENCE = 10.0
+FILE = ".json"
+"""The ending by which a file is told from the name of a run."""
 
 
 @click.command("run")
@@ -107,7 +109,7 @@ def lab_list(out: Output) -> Exit | None:
     """Show the runs that were measured on this machine, newest first."""
     page = _kept(
         lambda client: client.call(ops.BENCH_RUNS),
-        lambda folder: LabPage.model_validate(_read(["list", folder])["page"]),
+        lambda folder: LabPage.model_validate(read(["list", folder])["page"]),
     )
     out.result(page, list_lines(page))
     return None
@@ -126,7 +128,7 @@ def lab_report(out: Output, run: str, md: bool, html: bool) -> Exit | None:
     _refuse_two_forms(out, md, html)
     found = _kept(
         lambda client: client.call(ops.BENCH_RUN, id=run),
-        lambda folder: LabRun.model_validate(_read(["show", "--", folder, run])["run"]),
+        lambda folder: LabRun.model_validate(read(["show", "--", folder, run])["run"]),
     )
     told = run_html if html else run_markdown if md else report_lines
     out.result(found, told(found))
@@ -164,7 +166,8 @@ def lab_compare(
 ) -> Exit | None:
     """Say by how much run B is faster or slower than run A, what differs, and what speaks against it.
 
-    A and B are names of `sndr bench list`, or a beginning or an end of one, or `latest`. Runs of other
+    A and B are names of `sndr bench list`, or a beginning or an end of one, or `latest`, or files of others
+    (`sndr bench report RUN --json > run.json`). Runs of other
     workloads are refused; another model, machine or driver is said. With --repeat both are measured first,
     in turns, so that a machine that drifts does so for both: the surest way to tell two engines apart.
     """
@@ -172,15 +175,7 @@ def lab_compare(
     if repeat is None:
         if (workload, url, seed) != (None, None, None):
             raise click.UsageError("--workload, --url and --seed go with --repeat.")
-        found, interrupted = (
-            _kept(
-                lambda client: client.call(ops.COMPARE_RUNS, CompareRuns(a=a, b=b)),
-                lambda folder: LabComparison.model_validate(
-                    _read(["compare", "--", folder, a, b])["comparison"]
-                ),
-            ),
-            False,
-        )
+        found, interrupted = compare_kept(a, b), False
     else:
         key_from(os.environ)
         name = WorkloadName(workload or WorkloadName.QUICK)
@@ -198,10 +193,24 @@ def lab_remove(out: Output, run: str) -> Exit | None:
     """Remove RUN, which is a name of `sndr bench list`, or a beginning or an end of one."""
     page = _kept(
         lambda client: client.call(ops.REMOVE_BENCH_RUN, id=run),
-        lambda folder: LabPage.model_validate(_read(["remove", "--", folder, run])["page"]),
+        lambda folder: LabPage.model_validate(read(["remove", "--", folder, run])["page"]),
     )
     out.result(page, list_lines(page))
     return None
+
+
+def compare_kept(a: str, b: str) -> LabComparison:
+    """Compare two runs that are kept, or lie in files of this machine. Raises HostError."""
+    in_files = [name for name in (a, b) if name.endswith(FILE)]
+
+    def of_folder(folder: str) -> LabComparison:
+        return LabComparison.model_validate(read(["compare", "--", folder, a, b])["comparison"])
+
+    if not in_files:
+        return _kept(lambda client: client.call(ops.COMPARE_RUNS, CompareRuns(a=a, b=b)), of_folder)
+    if host := chosen_host():
+        raise click.UsageError(f"A file is compared on this machine, without --host {host}.")
+    return of_folder(str(Folders.resolve().data))
 
 
 def _refuse_two_forms(out: Output, md: bool, html: bool) -> None:
@@ -324,7 +333,8 @@ def _write(stdin: IO[bytes], line: bytes) -> None:
         pass
 
 
-def _read(words: Sequence[str]) -> dict[str, Any]:
+def read(words: Sequence[str]) -> dict[str, Any]:
+    """Have what is kept read by a process that knows how; its one line. Raises HostError."""
     done = subprocess.run(
         [*command_of(OwnProgram.BENCH_LAB), *words],
         stdin=subprocess.DEVNULL,

@@ -73,6 +73,14 @@ def test_kept_runs_are_listed_and_shown(sndr: Sndr, home: Path) -> None:
     assert (found.a.id, found.b.id, found.in_turns) == (run.id, other.id, False)
     assert "| A | B | B is |" in sndr("bench", "compare", "aaaa", "cccc", "--md")[1]
     assert sndr("bench", "compare", "aaaa", "aaaa")[0] != 0
+    # A run of somebody else is a file.
+    file = home / "other.json"
+    file.write_text(sndr("bench", "report", "aaaa", "--json")[1])
+    code, out, _ = sndr("bench", "compare", str(file), "cccc", "--json")
+    assert (code, LabComparison.model_validate(json.loads(out)).a.id) == (0, run.id)
+    file.write_text('{"id": ["\x1b[31m"')
+    code, _, err = sndr("bench", "reproduce", str(file))
+    assert (code, "cannot be read as a run" in err, "\x1b" in err) == (2, True, False)
     assert sndr("bench", "compare", "aaaa", "nobody")[0] == Exit.NOT_FOUND
     assert sndr("bench", "report", "--md", "--json")[0] == 2
     assert sndr("bench", "report", "--", "--help")[0] == 4

@@ -8,6 +8,7 @@ import pytest
 
 from engine_host.bench.lab.comparing import compared
 from engine_host.cli.bench.lab_text import list_lines, report_lines
+from engine_host.cli.bench.reproduce import request_of
 from engine_host.cli.output import Exit
 from engine_host.client.bench_reports.html import comparison_html, run_html
 from engine_host.client.bench_reports.markdown import run_markdown
@@ -187,3 +188,12 @@ def test_a_sweep_has_one_line_of_the_list() -> None:
     (_, line) = list_lines(LabPage(runs=(sweep,)))
     assert "1 at once: [struck 35.0 tok/s], 2 at once: [struck 35.0 tok/s], …  struck" in line
     assert "4 at once: 5 of 5 measured" in "\n".join(report_lines(sweep))
+
+
+def test_a_run_of_somebody_else_is_asked_again_with_its_seed() -> None:
+    again = request_of(a_run(), "mine")
+    assert again.command == "sndr bench run quick --engine mine --rounds 5 --seed 7"
+    part = a_run().parts[0]
+    steps = tuple(part.model_copy(update={"streams": n, "measured": 3 * n}) for n in (1, 4))
+    sweep = a_run(workload=WorkloadName.CONCURRENCY, parts=steps, knee=Knee(streams=1, why=""))
+    assert request_of(sweep, None).command == "sndr bench sweep concurrency 1 4 --rounds 3 --seed 7"
