@@ -57,6 +57,7 @@ _COMMANDS: dict[str, tuple[str, ...]] = {
         "bench.endpoint:endpoint",
         "bench.lab:lab_run",
         "bench.soak:lab_soak",
+        "bench.profile:lab_profile",
         "bench.reproduce:lab_reproduce",
         "bench.sweep:lab_sweep",
         "bench.sweep:lab_sweeps",

@@ -12,6 +12,7 @@ from engine_host.protocol.errors import Problem
 class JobKind(StrEnum):
     """The kind of work that a job does."""
 
+    BENCH_PROFILE = "bench.profile"
     BENCH_RUN = "bench.run"
     BENCH_SWEEP = "bench.sweep"
     BENCH_VERIFY = "bench.verify"

@@ -23,6 +23,7 @@ from engine_host.bench.lab.chosen import chosen
 from engine_host.bench.lab.comparing import compared
 from engine_host.bench.lab.load import client_of
 from engine_host.bench.lab.running import LabRunning, carry_out, new_seed
+from engine_host.bench.lab.traces import summary
 from engine_host.core.errors import HostError
 from engine_host.core.keys.in_header import key_in_header
 from engine_host.core.visible import visible
@@ -32,7 +33,7 @@ from engine_host.protocol.bench.lab import LabAsk, LabRun, LabStep
 def main(words: Sequence[str]) -> int:
     """Carry out a word with the folder, and the run or the two, that it is about; 0, or 1 with an error."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("word", choices=["run", "list", "show", "read", "compare", "remove"])
+    parser.add_argument("word", choices=["run", "list", "show", "read", "trace", "compare", "remove"])
     parser.add_argument("folder", nargs="?", default="", help="the data folder")
     parser.add_argument("run", nargs="?", default=store.NEWEST)
     parser.add_argument("other", nargs="?", default=store.NEWEST, help="what it is compared with")
@@ -43,6 +44,8 @@ def main(words: Sequence[str]) -> int:
             _print("page", store.page(folder))
         elif asked.word == "show":
             _print("run", store.find(folder, asked.run))
+        elif asked.word == "trace":
+            _print("trace", summary(Path(asked.folder), int(asked.run)))
         elif asked.word == "read":
             _print("run", store.of_file(Path(asked.run)))
         elif asked.word == "remove":

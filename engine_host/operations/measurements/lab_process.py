@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Callable
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -54,6 +55,24 @@ async def measured(ask: LabAsk, log_buffer: LogBuffer, tell: Callable[[LabStep],
     if cancelled or not kept.complete:
         raise CutShortError(kept, cancelled=cancelled)
     return kept
+
+
+async def read_by_lab(*words: str) -> dict[str, Any]:
+    """Have something large read in a process of its own; its one line. Raises HostError."""
+    process = await asyncio.create_subprocess_exec(
+        *command_of(OwnProgram.BENCH_LAB),
+        *words,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        said, _ = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    return _line(said, process.returncode)
 
 
 class CutShortError(Exception):
@@ -110,14 +129,26 @@ async def _ended(process: asyncio.subprocess.Process, reading: "asyncio.Task[byt
 def _kept(said: bytes, code: int | None) -> LabKept:
     """Return what the measurement kept. Raises HostError: its own, or one that says how it ended."""
     try:
+        return LabKept.model_validate(_line(said, code)["kept"])
+    except (ValueError, KeyError) as error:
+        raise _without_result(code) from error
+
+
+def _line(said: bytes, code: int | None) -> dict[str, Any]:
+    """Return the last line of the process. Raises HostError: its own, or one that says how it ended."""
+    try:
         found = json_text.parse_object(said)
         if "error" in found:
             raise HostError.from_problem(Problem.model_validate(found["error"]))
-        return LabKept.model_validate(found["kept"])
-    except (ValueError, KeyError) as error:
-        raise HostError(
-            Reason.INTERNAL,
-            "The measurement ended without a result.",
-            cause=f"Its process ended with {code}.",
-            fix=Fix(text="See what it said.", command="sndr logs bench"),
-        ) from error
+        return found
+    except ValueError as error:
+        raise _without_result(code) from error
+
+
+def _without_result(code: int | None) -> HostError:
+    return HostError(
+        Reason.INTERNAL,
+        "The measurement ended without a result.",
+        cause=f"Its process ended with {code}.",
+        fix=Fix(text="See what it said.", command="sndr logs bench"),
+    )

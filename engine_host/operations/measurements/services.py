@@ -16,6 +16,7 @@ from engine_host.launch.proofs import KernelProofs
 from engine_host.library.index import IndexedModel
 from engine_host.operations.measurements.bench import BenchOperations
 from engine_host.operations.measurements.diagnosis import DiagnosisOperations
+from engine_host.operations.measurements.profiles import ProfileOperations
 from engine_host.operations.measurements.proofs import ProofOperations
 from engine_host.operations.measurements.quality import QualityOperations
 from engine_host.operations.measurements.sweeps import SweepOperations
@@ -71,6 +72,7 @@ def measurement_services(
         ),
         BenchOperations(jobs, events, log_buffer, folders, engines.alive, gpus.read),
         SweepOperations(*common, folders, engines, plans, gpus.read, refuse_others),
+        ProfileOperations(jobs, folders, engines.alive),
         verify,
         DiagnosisOperations(engines.alive, engines.get, history, prefixes, gpus, events),
     )

@@ -5,6 +5,7 @@ from typing import Any
 from engine_host.protocol.bench.checks import VerifyEngine
 from engine_host.protocol.bench.comparison import CompareRuns, LabComparison
 from engine_host.protocol.bench.lab import LabPage, LabRun, RunBench
+from engine_host.protocol.bench.profiles import ProfileEngine
 from engine_host.protocol.bench.sweeps import RunSweep, SweepPage, SweepReport
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import Job, JobKind
@@ -45,6 +46,12 @@ BENCH_SWEEP = Operation(
     "bench.sweep_report", "GET", "/v1/bench/sweeps/{id}", Nothing, SweepReport,
     "One of them with its runs, and each value against the first; also as `latest`.",
     reasons=(Reason.NOT_FOUND, Reason.BAD_REQUEST), command="bench sweeps", seconds=60.0)
+PROFILE_ENGINE = Operation(
+    "bench.profile", "POST", "/v1/bench/profiles", ProfileEngine, Job,
+    "Record steps of vLLM through its own profiler, where the start of the engine allowed it; its result "
+    "is a `ProfileReport`: the kernels by their time, and the Chrome trace.",
+    status=202, reasons=(Reason.NOT_FOUND, Reason.NO_ENGINE_RUNS, Reason.ENGINE_NOT_READY, Reason.CONFLICT,
+    Reason.UNSUPPORTED), job=JobKind.BENCH_PROFILE, command="bench profile")
 VERIFY_ENGINE = Operation(
     "bench.verify", "POST", "/v1/bench/verifications", VerifyEngine, Job,
     "Check what an engine that runs answers, and that the patches of its plan are live; the job's result is "

@@ -43,6 +43,7 @@ from engine_host.operations.library.services import library_services
 from engine_host.operations.measurements.alerts import AlertOperations
 from engine_host.operations.measurements.bench import BenchOperations
 from engine_host.operations.measurements.diagnosis import DiagnosisOperations
+from engine_host.operations.measurements.profiles import ProfileOperations
 from engine_host.operations.measurements.proofs import ProofOperations
 from engine_host.operations.measurements.quality import QualityOperations
 from engine_host.operations.measurements.sweeps import SweepOperations
@@ -341,6 +342,7 @@ async def door() -> AsyncIterator[Door]:
                 GpuReading,
                 bisections.refuse_others,
             ),
+            ProfileOperations(built.jobs, built.folders, built.manager.alive),
             VerifyOperations(
                 built.jobs,
                 built.folders.run,
