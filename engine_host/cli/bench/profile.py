@@ -1,5 +1,6 @@
 """`sndr bench profile`: where the time of a step of vLLM goes, by its own profiler."""
 
+import gzip
 import shutil
 from pathlib import Path
 
@@ -43,7 +44,10 @@ def lab_profile(out: Output, engine: str | None, steps: int, trace: Path | None)
     report = ProfileReport.model_validate(found)
     if trace is not None:
         try:
-            shutil.copyfile(report.trace, trace)
+            packed = report.trace.endswith(".gz") and trace.suffix != ".gz"
+            with gzip.open(report.trace) if packed else Path(report.trace).open("rb") as file:
+                with trace.open("wb") as copy:
+                    shutil.copyfileobj(file, copy)
         except OSError as error:
             raise HostError(
                 Reason.NOT_WRITABLE,
