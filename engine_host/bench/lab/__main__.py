@@ -18,12 +18,12 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from engine_host.bench.gpu.traces import summary
 from engine_host.bench.lab import store
 from engine_host.bench.lab.chosen import chosen
 from engine_host.bench.lab.comparing import compared
 from engine_host.bench.lab.load import client_of
 from engine_host.bench.lab.running import LabRunning, carry_out, new_seed
-from engine_host.bench.lab.traces import summary
 from engine_host.core.errors import HostError
 from engine_host.core.keys.in_header import key_in_header
 from engine_host.core.visible import visible

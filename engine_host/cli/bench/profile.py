@@ -45,9 +45,9 @@ def lab_profile(out: Output, engine: str | None, steps: int, trace: Path | None)
     if trace is not None:
         try:
             packed = report.trace.endswith(".gz") and trace.suffix != ".gz"
-            with gzip.open(report.trace) if packed else Path(report.trace).open("rb") as file:
-                with trace.open("wb") as copy:
-                    shutil.copyfileobj(file, copy)
+            opened = gzip.open(report.trace) if packed else Path(report.trace).open("rb")
+            with opened as file, trace.open("wb") as copy:
+                shutil.copyfileobj(file, copy)
         except OSError as error:
             raise HostError(
                 Reason.NOT_WRITABLE,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from engine_host.bench.lab.traces import own_times, summary
+from engine_host.bench.gpu.traces import own_times, summary
 from engine_host.core.errors import HostError
 from engine_host.operations.measurements.profiles import traces_of
 from engine_host.protocol.errors import Reason
