@@ -44,10 +44,11 @@ def lab_profile(out: Output, engine: str | None, steps: int, trace: Path | None)
     report = ProfileReport.model_validate(found)
     if trace is not None:
         try:
-            packed = report.trace.endswith(".gz") and trace.suffix != ".gz"
-            opened = gzip.open(report.trace) if packed else Path(report.trace).open("rb")
-            with opened as file, trace.open("wb") as copy:
-                shutil.copyfileobj(file, copy)
+            if report.trace.endswith(".gz") and trace.suffix != ".gz":
+                with gzip.open(report.trace) as file, trace.open("wb") as copy:
+                    shutil.copyfileobj(file, copy)
+            else:
+                shutil.copyfile(report.trace, trace)
         except OSError as error:
             raise HostError(
                 Reason.NOT_WRITABLE,
