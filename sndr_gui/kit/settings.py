@@ -23,6 +23,14 @@ class ThemeChoice(StrEnum):
     DARK = "dark"
 
 
+class OnClose(StrEnum):
+    """The fate of engines that would end with the window."""
+
+    ASK = "ask"
+    KEEP = "keep"
+    END = "end"
+
+
 @dataclass(frozen=True)
 class WindowSettings:
     """The settings of the window; not a pydantic model, which would delay the first paint by 170 ms."""
@@ -34,6 +42,8 @@ class WindowSettings:
     chat_history_shown: bool = False
     sidebar_folded: bool = False
     recent_commands: tuple[str, ...] = ()
+    on_close: OnClose = OnClose.ASK
+    tray: bool = False
     chat: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -56,14 +66,16 @@ class WindowSettings:
         for name in ("page", "geometry"):
             if not isinstance(values.get(name, ""), str):
                 raise ValueError(f"{name} is not text")
-        if not isinstance(values.get("sidebar_folded", False), bool):
-            raise ValueError("sidebar_folded is neither true nor false")
+        for name in ("sidebar_folded", "tray"):
+            if not isinstance(values.get(name, False), bool):
+                raise ValueError(f"{name} is neither true nor false")
         if not isinstance(values.get("chat", {}), dict):
             raise ValueError("chat is not an object")
         recent = values.get("recent_commands", [])
         if not isinstance(recent, list) or not all(isinstance(key, str) for key in recent):
             raise ValueError("recent_commands are not texts")
         values["recent_commands"] = tuple(key[:LONGEST_RECENT] for key in recent[:MOST_RECENT])
+        values["on_close"] = OnClose(values.get("on_close", "ask"))
         values["theme"] = ThemeChoice(values.get("theme", "system"))
         return cls(**values)
 

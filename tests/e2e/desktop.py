@@ -176,7 +176,7 @@ def window(
     settings = home / "config" / "window.json"
     if not settings.exists():
         settings.parent.mkdir(parents=True, exist_ok=True)
-        settings.write_text("{}", encoding="utf-8")
+        settings.write_text('{"on_close": "end"}', encoding="utf-8")
     output = home / "window.out"
     seen = home / "seen.json"
     with output.open("wb") as file:

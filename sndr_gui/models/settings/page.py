@@ -18,7 +18,7 @@ from engine_host.protocol.operations import table as ops
 from engine_host.protocol.settings import SettingsChange
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
-from sndr_gui.kit.settings import SettingsFile, ThemeChoice
+from sndr_gui.kit.settings import SettingsFile, ThemeChoice, WindowSettings
 from sndr_gui.models.settings.entries import ENTRIES, Entry
 from sndr_gui.models.settings.mending import MendingModel
 
@@ -137,6 +137,16 @@ class SettingsModel(QObject):
     def theme(self) -> ThemeChoice:
         """The theme chosen."""
         return self._file.current.theme
+
+    @property
+    def window(self) -> WindowSettings:
+        """The settings of the window."""
+        return self._file.current
+
+    def set_window(self, **values: Any) -> None:
+        """Change settings of the window."""
+        save_window_settings(self._file, self.session.notices.warning, **values)
+        self.changed.emit()
 
     def set_theme(self, choice: ThemeChoice) -> None:
         """Choose a theme."""

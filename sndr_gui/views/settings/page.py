@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QVBoxLayout
 
-from sndr_gui.kit.settings import ThemeChoice
 from sndr_gui.models.engine.installations import InstallationsModel
 from sndr_gui.models.first_run.page import FirstRunModel
 from sndr_gui.models.settings.entries import Entry
@@ -13,14 +12,11 @@ from sndr_gui.views.engine.installations import InstallationsCard
 from sndr_gui.views.settings.chats import ChatsCard
 from sndr_gui.views.settings.mending import MendingCard
 from sndr_gui.views.settings.row import SettingRow
-from sndr_gui.views.widgets.buttons import button
+from sndr_gui.views.settings.window_card import WindowCard
 from sndr_gui.views.widgets.cards import Card
-from sndr_gui.views.widgets.copying import SegmentedControl
-from sndr_gui.views.widgets.labels import set_text, text
-from sndr_gui.views.widgets.layout import clear, column, row, rule
+from sndr_gui.views.widgets.labels import set_text
+from sndr_gui.views.widgets.layout import clear, rule
 from sndr_gui.views.widgets.page import Page
-
-_THEMES = (("System", ThemeChoice.SYSTEM), ("Light", ThemeChoice.LIGHT), ("Dark", ThemeChoice.DARK))
 
 
 class SettingsView(Page):
@@ -31,29 +27,10 @@ class SettingsView(Page):
     ) -> None:
         super().__init__("Settings", scrolls=True)
         self.model = model
-        self.themes = SegmentedControl(tuple(name for name, _ in _THEMES), "Theme")
-        for choice in self.themes.buttons:
-            choice.clicked.connect(self._on_theme)
-        look = Card("This window")
-        look.body.addLayout(
-            row(
-                column(text("Theme"), text("System follows the desktop.", "muted"), spacing=2),
-                None,
-                self.themes,
-            )
-        )
-        self.welcome = button(
-            "Show it", first_run.wanted.emit, hint="Open the first run again", command="sndr setup"
-        )
-        self.welcome.setAccessibleName("Show the first run")
-        about = "This machine, the models that are here, one start and one measurement."
-        look.body.addWidget(rule())
-        look.body.addLayout(
-            row(column(text("First run"), text(about, "muted"), spacing=2), None, self.welcome)
-        )
+        self.look = WindowCard(model, first_run)
         self.mending = MendingCard(model.mending)
         self.body.addWidget(self.mending)
-        self.body.addWidget(look)
+        self.body.addWidget(self.look)
         self._groups = QVBoxLayout()
         self._groups.setSpacing(14)
         self.body.addLayout(self._groups)
@@ -78,14 +55,10 @@ class SettingsView(Page):
             self.model.wanted = ""
             self.bring_into_sight(line, line.control)
 
-    def _on_theme(self) -> None:
-        self.model.set_theme(_THEMES[self.themes.place][1])
-
     def refresh(self) -> None:
         """Show the values of now."""
         model = self.model
-        place = [choice for _, choice in _THEMES].index(model.theme)
-        self.themes.buttons[place].setChecked(True)
+        self.look.refresh()
         entries = model.entries()
         set_text(self.subtitle, model.file or "The engine host's settings appear when it is connected.")
         if list(self._rows) != [entry.name for entry in entries]:

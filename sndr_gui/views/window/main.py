@@ -182,7 +182,7 @@ class Window(QMainWindow):
         from sndr_gui.views.window.link_opener import LinkOpener
 
         self._context = context
-        self._close_confirmation = CloseConfirmation(context.session)
+        self._close_confirmation = CloseConfirmation(context.session, self._file)
         placeholder = self._stack.currentWidget()
         self._join(context)
         self._add_engine_choice(context)
@@ -470,10 +470,12 @@ class Window(QMainWindow):
 
     def closeEvent(self, event: QCloseEvent) -> None:
         event.ignore()
-        if self._close_confirmation is not None and (question := self._close_confirmation.question()):
-            self._notices.warning("close", question, action_text="Close anyway", action=self._close_now)
+        if self._close_confirmation is None:
+            self._close_now()
             return
-        self._close_now()
+        from sndr_gui.views.leaving.question import leave
+
+        leave(self, self._close_confirmation, self._notices, self._close_now)
 
     def _close_now(self) -> None:
         # The program ends in order: the engine host first, then the loop, then this window.

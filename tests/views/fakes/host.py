@@ -45,7 +45,7 @@ from engine_host.protocol.events import (
     HeartbeatEvent,
     ResetEvent,
 )
-from engine_host.protocol.host import HostInfo
+from engine_host.protocol.host import HostInfo, HostStay
 from engine_host.protocol.jobs import Job, JobKind, JobPage, JobState
 from engine_host.protocol.launch.fit import FitReport, FitRequest
 from engine_host.protocol.launch.plans import BisectRequest, LaunchPlan, LaunchRequest, StartRequest
@@ -403,6 +403,11 @@ class FakeHost(FakeBench, FakeEndpoint, FakeLibrary, FakeRemoteHosts, FakeRemote
     @performs(ops.CHANGE_SETTINGS)
     def _change(self, _asked: SettingsChange) -> SettingPage:
         return self.settings
+
+    @performs(ops.STAY_HOST)
+    def _stay(self, asked: HostStay) -> HostInfo:
+        self.host = self.host.model_copy(update={"ends_with_window": not asked.stays})
+        return self.host
 
     @performs(ops.SETTINGS_REPAIR)
     def _settings_repair(self) -> SettingsRepair:

@@ -1,0 +1,1 @@
+"""Leaving the window: the question before engines end, and the way back from the tray."""
