@@ -1,4 +1,4 @@
-"""What concerns this window alone: its colours, what closing it does, the tray, the first run."""
+"""The settings of this window alone: its colours, the end of engines on closing, the first run."""
 
 from __future__ import annotations
 
