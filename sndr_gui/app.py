@@ -26,7 +26,7 @@ from sndr_gui.host.tasks import Tasks
 from sndr_gui.kit import theme
 from sndr_gui.kit.garbage import GarbageCollection
 from sndr_gui.kit.settings import SettingsFile
-from sndr_gui.kit.single_window import Claim, links_of
+from sndr_gui.kit.single_window import AT_LOGIN, Claim, Handover, links_of
 from sndr_gui.views.window.main import Window
 
 
@@ -86,7 +86,13 @@ async def _run(
     painted = asyncio.Event()
     window.painted.connect(painted.set)
     window.closing.connect(done.set)
-    window.show()
+    if AT_LOGIN in arguments:
+        # There is always a way back: an icon of the taskbar, where a tray may be missing.
+        window.showMinimized()
+        # Nothing of it is painted before somebody wants to see it.
+        painted.set()
+    else:
+        window.show()
     if claim is not None:
         await _listen(claim, window)
     window.open_links(links_of(arguments))
@@ -110,8 +116,10 @@ async def _run(
     from sndr_gui.host.connection import HostConnection
     from sndr_gui.host.session import Session
     from sndr_gui.host.state import HostState
+    from sndr_gui.models.settings.at_login import PresetAtLogin
     from sndr_gui.models.settings.page import save_window_settings
     from sndr_gui.views.first_run.opener import FirstRunOpener
+    from sndr_gui.views.leaving.tray import Tray
     from sndr_gui.views.window.context import PageContext
 
     state = HostState()
@@ -119,6 +127,10 @@ async def _run(
     session = Session(state, connection, tasks, notices)
     context = PageContext(session, file, window.go)
     window.attach(context)
+    tray = Tray(window, context.home, lambda: window.take_over(Handover()))
+    context.settings.changed.connect(lambda: tray.set_wanted(file.current.tray))
+    tray.set_wanted(file.current.tray)
+    at_login = PresetAtLogin(session, context.actions, arguments)
     opener = FirstRunOpener(window, context.first_run, context.go)
     if file.is_new:
         # Kept at once: however this start ends, the next one does not ask again.
@@ -134,6 +146,8 @@ async def _run(
         # A start from now on has a window of its own.
         await claim.close()
     save_window_settings(file, notices.warning, geometry=window.geometry_text, page=window.current)
+    tray.set_wanted(False)
+    at_login.deleteLater()
     window.deactivate()
     for task in (early, running):
         task.cancel()

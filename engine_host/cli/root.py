@@ -72,6 +72,7 @@ _COMMANDS: dict[str, tuple[str, ...]] = {
     "events": ("status:events",),
     "logs": ("status:logs",),
     "settings": ("settings:settings",),
+    "autostart": ("at_login.commands:autostart",),
     "keys": ("keys:keys",),
     "routes": ("routes.commands:routes",),
     "host": (
@@ -102,6 +103,7 @@ _COMMANDS: dict[str, tuple[str, ...]] = {
 """Each command: where below this package it lies, and where those lie that are added to it."""
 
 _HERE = {
+    "autostart": "it is about the log-in on this machine. sndr host install does it on another one.",
     "connect": "it sets the editors of this machine. A route leads its endpoint there.",
     "host": "it says which hosts this machine knows.",
     "open": "the window is this machine's; it shows other hosts too: sndr open sndr://host/NAME.",

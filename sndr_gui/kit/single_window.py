@@ -30,7 +30,9 @@ IN_THE_WAY = 6
 """The exit code where a window that does not answer is left alone; it is in the table of all exit codes."""
 ANOTHER = "--another"
 """The argument that starts another window, whatever runs already."""
-_OURS = (ANOTHER, "--say-ready")
+AT_LOGIN = "--at-login"
+"""The argument of a start at login, which nobody looks at."""
+_OURS = (ANOTHER, AT_LOGIN, "--say-ready")
 _MOST_ARGUMENTS = 20
 _LONGEST_ARGUMENT = 4096
 _LONGEST_LINE = 1 << 17

@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QVBoxLayout
 
 from sndr_gui.models.engine.installations import InstallationsModel
 from sndr_gui.models.first_run.page import FirstRunModel
+from sndr_gui.models.settings.at_login import AtLoginModel
 from sndr_gui.models.settings.entries import Entry
 from sndr_gui.models.settings.page import SettingsModel
 from sndr_gui.views.engine.installations import InstallationsCard
@@ -23,11 +24,15 @@ class SettingsView(Page):
     """The page of settings."""
 
     def __init__(
-        self, model: SettingsModel, installations: InstallationsModel, first_run: FirstRunModel
+        self,
+        model: SettingsModel,
+        installations: InstallationsModel,
+        first_run: FirstRunModel,
+        at_login: AtLoginModel,
     ) -> None:
         super().__init__("Settings", scrolls=True)
         self.model = model
-        self.look = WindowCard(model, first_run)
+        self.look = WindowCard(model, first_run, at_login)
         self.mending = MendingCard(model.mending)
         self.body.addWidget(self.mending)
         self.body.addWidget(self.look)
@@ -46,6 +51,7 @@ class SettingsView(Page):
 
     def set_shown(self, shown: bool) -> None:
         if shown:
+            self.look.read()
             self._reveal()
 
     def _reveal(self) -> None:

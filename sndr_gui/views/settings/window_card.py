@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from PySide6.QtWidgets import QCheckBox, QLabel, QLayout, QSystemTrayIcon, QWidget
+
 from sndr_gui.kit.settings import OnClose, ThemeChoice
 from sndr_gui.models.first_run.page import FirstRunModel
+from sndr_gui.models.settings.at_login import AtLoginModel
 from sndr_gui.models.settings.page import SettingsModel
-from sndr_gui.views.widgets.buttons import button
+from sndr_gui.views.widgets.buttons import button, tip
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.copying import SegmentedControl
-from sndr_gui.views.widgets.labels import text
+from sndr_gui.views.widgets.fields import ChoiceBox
+from sndr_gui.views.widgets.labels import set_text, text
 from sndr_gui.views.widgets.layout import column, row, rule
 
 _THEMES = (("System", ThemeChoice.SYSTEM), ("Light", ThemeChoice.LIGHT), ("Dark", ThemeChoice.DARK))
@@ -18,24 +24,47 @@ _ON_CLOSE = (("Ask", OnClose.ASK), ("Keep running", OnClose.KEEP), ("Stop", OnCl
 class WindowCard(Card):
     """The settings of the window, which are of this machine whatever host the page is about."""
 
-    def __init__(self, model: SettingsModel, first_run: FirstRunModel) -> None:
+    def __init__(
+        self,
+        model: SettingsModel,
+        first_run: FirstRunModel,
+        at_login: AtLoginModel,
+        tray_here: Callable[[], bool] = QSystemTrayIcon.isSystemTrayAvailable,
+    ) -> None:
         super().__init__("This window")
-        self._model = model
+        self._model, self._at_login, self._tray_here = model, at_login, tray_here
+        self.tray = QCheckBox()
+        self.tray.setAccessibleName("Icon in the tray")
+        self.tray.clicked.connect(lambda on: model.set_window(tray=on))
+        self.login = QCheckBox()
+        self.login.setAccessibleName("Start at login")
+        self.login.clicked.connect(self._on_login)
+        self.preset = ChoiceBox("Preset to start at login")
+        self.preset.setFixedWidth(240)
+        self.preset.activated.connect(self._on_login)
+        self.refusal = text("", "bad", wrap=True)
+        self._tray_about = text("", "muted")
         self.themes = SegmentedControl(tuple(name for name, _ in _THEMES), "Theme")
         self.on_close = SegmentedControl(tuple(name for name, _ in _ON_CLOSE), "Engines on closing")
         self.welcome = button(
             "Show it", first_run.wanted.emit, hint="Open the first run again", command="sndr setup"
         )
         self.welcome.setAccessibleName("Show the first run")
-        rows = (
+        rows: tuple[tuple[str, str | QLabel, QWidget | QLayout], ...] = (
             ("Theme", "System follows the desktop.", self.themes),
             ("Engines on closing", "What becomes of engines that would end with the window.", self.on_close),
+            ("Icon in the tray", self._tray_about, self.tray),
+            ("Start at login", "In the background, with a preset or without.", row(self.preset, self.login)),
             ("First run", "This machine, models that are here, one start, one measurement.", self.welcome),
         )
         for number, (name, about, control) in enumerate(rows):
             if number:
                 self.body.addWidget(rule())
-            self.body.addLayout(row(column(text(name), text(about, "muted"), spacing=2), None, control))
+            said = text(about, "muted") if isinstance(about, str) else about
+            self.body.addLayout(row(column(text(name), said, spacing=2), None, control))
+        self.body.addWidget(self.refusal)
+        at_login.changed.connect(self._refresh_login)
+        self._refresh_login()
         for choice in self.themes.buttons:
             choice.clicked.connect(self._on_theme)
         for choice in self.on_close.buttons:
@@ -46,6 +75,28 @@ class WindowCard(Card):
         now = self._model.window
         self.themes.buttons[[one for _, one in _THEMES].index(now.theme)].setChecked(True)
         self.on_close.buttons[[one for _, one in _ON_CLOSE].index(now.on_close)].setChecked(True)
+        here = self._tray_here()
+        self.tray.setChecked(now.tray)
+        self.tray.setEnabled(here or now.tray)
+        about = "State, start, stop, the endpoint; the window stays as it is."
+        set_text(self._tray_about, about if here else "This desktop shows no tray.")
+
+    def read(self) -> None:
+        """Read what others may have changed."""
+        self._at_login.read()
+        self.refresh()
+
+    def _refresh_login(self) -> None:
+        entry, problem = self._at_login.entry, self._at_login.problem
+        self.login.setChecked(entry.on)
+        self.login.setToolTip(tip("Start the window at login", command=self._at_login.command))
+        self.preset.setEnabled(entry.on)
+        self.preset.fill(self._at_login.choices(), entry.preset)
+        set_text(self.refusal, problem.sentence() if problem is not None else "")
+        self.refusal.setVisible(problem is not None)
+
+    def _on_login(self) -> None:
+        self._at_login.switch(self.login.isChecked(), str(self.preset.currentData() or ""))
 
     def _on_theme(self) -> None:
         self._model.set_theme(_THEMES[self.themes.place][1])

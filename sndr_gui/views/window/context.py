@@ -28,6 +28,7 @@ from sndr_gui.models.patches.rows import Facets
 from sndr_gui.models.presets.drafts import Drafts
 from sndr_gui.models.presets.page import PresetsModel
 from sndr_gui.models.routes.page import RoutesModel
+from sndr_gui.models.settings.at_login import AtLoginModel
 from sndr_gui.models.settings.page import SettingsModel
 from sndr_gui.models.window.actions import Actions
 from sndr_gui.models.window.host_notices import HostNotices
@@ -65,6 +66,7 @@ class PageContext(QObject):
         self.presets = PresetsModel(session, Drafts(file.folder / drafts))
         self.routes = RoutesModel(session)
         self.settings = SettingsModel(session, file, lambda: self.go("settings"))
+        self.at_login: AtLoginModel = here.at_login if here is not None else AtLoginModel(self.launch.presets)
         self._patch_summaries = SummaryReader(session)
         self._host_notices = HostNotices(session.state, session.notices, self.show_engine)
         self.settings.chats_changed.connect(self.chat.history.changed)

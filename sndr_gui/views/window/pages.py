@@ -120,7 +120,7 @@ def _bench(context: PageContext) -> Page:
 def _settings(context: PageContext) -> Page:
     from sndr_gui.views.settings.page import SettingsView
 
-    return SettingsView(context.settings, context.installations, context.first_run)
+    return SettingsView(context.settings, context.installations, context.first_run, context.at_login)
 
 
 @dataclass(frozen=True)
