@@ -35,7 +35,7 @@ async def test_the_menu_says_what_runs_and_does_it(stage: Stage) -> None:
     actions["Copy the endpoint"].trigger()
     assert QGuiApplication.clipboard().text() == samples.endpoint().url
     actions["Stop a&&b <i>x</i>"].trigger()
-    await stage.until(lambda: stage.host.sent("POST", "/v1/engines/engine-1/stop"))
+    await stage.until(lambda: stage.host.sent("DELETE", "/v1/engines/engine-1"))
     actions["Show the window"].trigger()
     assert shown == [True]
     tray.set_wanted(False)

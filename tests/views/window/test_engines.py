@@ -5,7 +5,7 @@ import time
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QLabel
 
 from engine_host.protocol.engines import Engine, EngineState, RequestState
 from engine_host.protocol.events import EngineRequestEvent, TelemetryEvent
@@ -15,6 +15,7 @@ from sndr_gui.views.chat.page import ChatView
 from sndr_gui.views.engine.choice import EngineChoice
 from sndr_gui.views.engine.page import EngineView
 from sndr_gui.views.home.page import HomeView
+from sndr_gui.views.leaving.question import LeaveDialog
 from sndr_gui.views.logs.page import LogsView
 from sndr_gui.views.monitor.page import MonitorView
 from sndr_gui.views.patches.page import PatchesView
@@ -234,11 +235,11 @@ async def test_closing_names_every_engine_that_would_end(stage: Stage) -> None:
     stage.host.publish(EngineRequestEvent(request=samples.request(RequestState.DECODE)))
     await stage.until(lambda: stage.state.requests)
     QApplication.sendEvent(stage.window, QCloseEvent())
-    said = [notice.text for notice in stage.window.toasts.shown]
-    assert said == [
-        "One request of another program is being answered, and would end with this window. "
-        "Close again to end first and second."
-    ]
+    (asked,) = stage.window.findChildren(LeaveDialog)
+    said = [label.text() for label in asked.findChildren(QLabel)]
+    assert "first and second would end with this window" in said
+    assert "One request of another program is being answered." in said
+    asked.reject()
     stage.connection.owned = False
 
 
