@@ -352,7 +352,7 @@ class Host:
                 *(machine.words, self._gpus, self._history),
                 self.gateway.prefixes,
                 self._folders,
-                bisections.refuse_others,
+                *(bisections.refuse_others, lambda: played.shown),
             ),
             AutopsyOperations(shelf, self._events),
             self._alerts,

@@ -1,5 +1,7 @@
 """Jobs, log lines and measured series, read as they were recorded."""
 
+import time
+
 from engine_host.core.event_log import EventLog
 from engine_host.core.jobs import JobRunner
 from engine_host.core.log_buffer import LogBuffer
@@ -8,11 +10,20 @@ from engine_host.operations.performs import performs
 from engine_host.protocol.jobs import Job, JobPage
 from engine_host.protocol.logs import LogPage, LogQuery
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.telemetry import MarkPage, MarkQuery, TelemetryPage, TelemetryQuery
+from engine_host.protocol.telemetry import (
+    EnergyPage,
+    EnergyQuery,
+    MarkPage,
+    MarkQuery,
+    TelemetryPage,
+    TelemetryQuery,
+)
+from engine_host.telemetry.energy import energy_of
 from engine_host.telemetry.history import History
 from engine_host.telemetry.marks import MarkBook
 
 _MOST_LINES = 10_000
+_ENERGY_OF = 3600.0
 
 
 class RecordOperations:
@@ -58,6 +69,14 @@ class RecordOperations:
     async def telemetry(self, asked: TelemetryQuery) -> TelemetryPage:
         """Return series over a range. Raises HostError where the disk cannot be read."""
         return await self._history.page(asked.names, asked.since, asked.step, seq=self._events.seq)
+
+    @performs(ops.ENERGY)
+    async def energy(self, asked: EnergyQuery) -> EnergyPage:
+        """Return the energy since a time. Raises HostError where the disk cannot be read."""
+        until = time.time()
+        since = until - _ENERGY_OF if asked.since is None else min(asked.since, until)
+        page = await self._history.page((), since, (until - since) / 720, seq=self._events.seq)
+        return energy_of(page.series, page.step, since, until, page.seq)
 
     @performs(ops.MARKS)
     def marks(self, asked: MarkQuery) -> MarkPage:

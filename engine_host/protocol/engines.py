@@ -65,6 +65,9 @@ class Readings(Wire):
     requests_waiting: int | None = None
     kv_tokens: int | None = None
     kv_capacity: int | None = None
+    kv_cached: int | None = Field(
+        None, description="tokens of it that no running request uses, kept for prompts that begin alike"
+    )
     prompt_tokens_total: int | None = None
     generated_tokens_total: int | None = None
     timed_prompt_tokens: float | None = Field(

@@ -30,6 +30,18 @@ class ThrottleReason(StrEnum):
     DISPLAY_CLOCKS = "display_clocks"
 
 
+THROTTLE_WORDS = {
+    ThrottleReason.IDLE: "nothing to do",
+    ThrottleReason.APPLICATION_CLOCKS: "clocks set by a person or program",
+    ThrottleReason.POWER_CAP: "power limit",
+    ThrottleReason.HARDWARE_SLOWDOWN: "slowdown by the hardware",
+    ThrottleReason.SYNC_BOOST: "clocks kept equal to another GPU's",
+    ThrottleReason.THERMAL: "heat",
+    ThrottleReason.HARDWARE_THERMAL: "heat, by the hardware",
+    ThrottleReason.POWER_BRAKE: "power brake of the machine",
+    ThrottleReason.DISPLAY_CLOCKS: "clocks of the display",
+}
+"""The reasons as people say them."""
 SLOWED_BY = frozenset(
     {
         ThrottleReason.POWER_CAP,

@@ -38,6 +38,84 @@ class TelemetryPage(Wire):
     series: tuple[Series, ...]
 
 
+class MemoryPart(Wire):
+    """One part of what a process holds; bytes, None where it is not measured."""
+
+    name: str
+    memory: int | None
+    source: str = ""
+
+
+class MemoryUser(Wire):
+    """A process that holds memory, or an engine with all of its processes; bytes, None where nobody tells.
+
+    `parts` are those of an engine of this host; `engine` is its id, empty for a process of somebody else.
+    """
+
+    pid: int
+    name: str
+    memory: int | None
+    engine: str = ""
+    parts: tuple[MemoryPart, ...] = ()
+
+
+class MemoryDevice(Wire):
+    """The memory of a GPU, or RAM, and who holds it; `rest` is used and of nobody who is listed."""
+
+    name: str
+    total: int
+    used: int
+    users: tuple[MemoryUser, ...]
+    rest: int | None = Field(None, description="None where somebody is listed without saying how much")
+    recorded: bool = Field(False, description="of a trace that is played, not of this machine")
+
+
+class MemoryPage(Wire):
+    """The holders of memory now: GPUs first, then RAM."""
+
+    seq: int
+    at: Seconds
+    devices: tuple[MemoryDevice, ...]
+
+
+class EnergySource(StrEnum):
+    """The source of an energy: the GPU's own counter, or its power summed up over time."""
+
+    COUNTER = "counter"
+    POWER = "power"
+
+
+class GpuEnergy(Wire):
+    """The energy of one GPU in a time: joules, and for how many seconds of it something was measured."""
+
+    name: str
+    joules: float
+    source: EnergySource
+    seconds: float
+    recorded: bool = Field(False, description="of a trace that is played, not of this machine")
+
+
+class EnergyPage(Wire):
+    """The energy of the GPUs in a time, idle or not, and the tokens that engines generated in it.
+
+    `per_thousand` is joules for a thousand of them, by all GPUs of this machine together; None without both.
+    """
+
+    seq: int
+    since: Seconds
+    until: Seconds
+    gpus: tuple[GpuEnergy, ...]
+    joules: float | None
+    generated_tokens: int | None
+    per_thousand: float | None
+
+
+class EnergyQuery(Query):
+    """From a time on; without it the last hour."""
+
+    since: float | None = Field(None, ge=-1e12, le=1e12, allow_inf_nan=False)
+
+
 def _split(names: object) -> object:
     return [name for name in names.split(",") if name] if isinstance(names, str) else names
 

@@ -16,7 +16,7 @@ SHOWN = 15 * 60.0
 """Seconds of a page without a beginning."""
 SET_BACK = 5.0
 """Seconds that a sample may be older than the newest before the clock counts as set back."""
-MOST_SERIES = 200
+MOST_SERIES = 400
 """Series in memory at most, 20 kB each; the one longest without a value is only on the disk then."""
 _MOST_EVICTED = 3 * MOST_SERIES
 MOST_STEPS = 10_000

@@ -113,6 +113,12 @@ def _moved() -> tuple[int, int, int, int] | None:
     )
 
 
+def memory_now() -> tuple[int, int]:
+    """Bytes of RAM, and those of them that are in use. Source: psutil."""
+    memory = psutil.virtual_memory()
+    return memory.total, memory.total - memory.available
+
+
 def free_memory() -> int:
     """Bytes that programs can still have without swapping. Source: psutil."""
     return int(psutil.virtual_memory().available)

@@ -204,6 +204,7 @@ def gpu_values(gpus: Sequence[Gpu]) -> dict[str, float]:
                 name + "pcie.generation": gpu.pcie.generation if gpu.pcie else None,
                 name + "pcie.width": gpu.pcie.width if gpu.pcie else None,
                 name + "ecc.errors": gpu.ecc_errors,
+                name + "energy": gpu.energy,
             }
         )
     return values
@@ -211,15 +212,18 @@ def gpu_values(gpus: Sequence[Gpu]) -> dict[str, float]:
 
 def engine_values(engine: str, readings: Readings, before: Readings | None = None) -> dict[str, float]:
     """One engine's series, some of them since the readings before; what it did not measure is absent."""
-    share = None
+    share, kept = readings.kv_usage, None
     if readings.kv_tokens is not None and readings.kv_capacity:
         share = readings.kv_tokens / readings.kv_capacity
+        kept = None if readings.kv_cached is None else readings.kv_cached / readings.kv_capacity
     name = f"engine.{engine}."
     return _present(
         {
             name + "memory": readings.memory,
             name + "kv.tokens": readings.kv_tokens,
             name + "kv.share": share,
+            name + "kv.cached": kept,
+            name + "generated": readings.generated_tokens_total,
             name + "decode_rate": readings.decode_rate,
             name + "prefill_rate": readings.prefill_rate,
             name + "requests.running": readings.slots_busy,

@@ -54,7 +54,11 @@ SHORTCUTS = {
     "inspect": Shortcut("Return", "Show all of the chosen request", ("monitor",)),
     "cancel request": Shortcut("Delete", "Cancel the chosen request", ("monitor",)),
     "marks": Shortcut("Ctrl+E", "Choose which events are marked on the graphs", ("monitor",)),
-    "mark to mark": Shortcut("Left", "In a graph: from mark to mark; Return opens its log", ("monitor",)),
+    "mark to mark": Shortcut(
+        "Left", "In a graph from mark to mark, in the scrubber back in time", ("monitor",)
+    ),
+    "past": Shortcut("Left", "In the scrubber: back in time", ("logs",)),
+    "now": Shortcut("Esc", "From a moment of the past back to now", ("monitor", "logs")),
     "leave host": Shortcut("Esc", "From a host back to all of them", ("hosts",)),
 }
 """In the order of the sheet; a control asks for its keys by the name."""

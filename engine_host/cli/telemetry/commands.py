@@ -5,16 +5,19 @@ from pathlib import Path
 
 import click
 
-from engine_host.cli.output import Exit, Output, command, size
+from engine_host.cli.output import Exit, Output, command, size, table
 from engine_host.cli.settings import put_setting
 from engine_host.cli.start.host import connected
 from engine_host.cli.telemetry.recording import record
 from engine_host.cli.text.chosen_host import chosen_host
 from engine_host.cli.text.whole_help import WholeHelp
+from engine_host.client.energy_words import energy_text
 from engine_host.core.gpu_trace.format import check
 from engine_host.core.outside import files
 from engine_host.core.sizes import duration
 from engine_host.protocol.host import RECORDED
+from engine_host.protocol.operations import table as ops
+from engine_host.protocol.telemetry import EnergyQuery, EnergySource
 
 _SETTING = "host.gpu_trace"
 
@@ -72,6 +75,63 @@ def check_command(out: Output, file: Path) -> Exit | None:
             f"{moments:,} moments in {duration(seconds)}, recorded {day}, version {head.sndr_gpu_trace}",
         ],
     )
+    return None
+
+
+@telemetry.command("memory")
+@command
+def memory(out: Output) -> Exit | None:
+    """Say who holds the memory of the GPUs and RAM; engines by their parts, as they print them."""
+    with connected() as client:
+        page = client.call(ops.MEMORY)
+    lines: list[str] = []
+    for device in page.devices:
+        mark = f" ({RECORDED})" if device.recorded else ""
+        lines.append(f"{device.name}{mark}: {size(device.used)} of {size(device.total)} used")
+        for user in device.users:
+            lines.append(f"  {user.name} ({user.pid}): {size(user.memory)}")
+            lines += [f"    {part.name}: {size(part.memory)}" for part in user.parts]
+        lines.append(f"  others: {size(device.rest)}")
+    out.result(page, lines)
+    return None
+
+
+@telemetry.command("energy")
+@click.option(
+    "--minutes",
+    type=click.FloatRange(1, 31 * 1440),
+    default=60,
+    show_default=True,
+    help="Back from now.",
+)
+@command
+def energy(out: Output, minutes: float) -> Exit | None:
+    """Say how much energy the GPUs took, idle or not, and for a thousand generated tokens.
+
+    By the GPU's own counter where it has one; else its power is summed up, and that is said.
+    """
+    with connected() as client:
+        page = client.call(ops.ENERGY, EnergyQuery(since=time.time() - 60 * minutes))
+    rows = [
+        (
+            f"{gpu.name}{f' ({RECORDED})' if gpu.recorded else ''}",
+            energy_text(gpu.joules),
+            "its counter" if gpu.source is EnergySource.COUNTER else "power summed up",
+            duration(gpu.seconds),
+        )
+        for gpu in page.gpus
+    ]
+    lines = (
+        table(("GPU", "energy", "by", "measured for"), rows)
+        if rows
+        else ["No GPU tells its energy or power."]
+    )
+    if page.per_thousand is not None:
+        lines += [
+            "",
+            f"{energy_text(page.per_thousand)} for 1,000 tokens of {page.generated_tokens:,}, idle included",
+        ]
+    out.result(page, lines)
     return None
 
 

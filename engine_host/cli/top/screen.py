@@ -11,7 +11,7 @@ from engine_host.cli.output import size
 from engine_host.cli.top.reading import Reading
 from engine_host.core.visible import visible
 from engine_host.protocol.engines import Engine, Readings, Request
-from engine_host.protocol.host import RECORDED, SLOWED_BY, Gpu, Playback
+from engine_host.protocol.host import RECORDED, SLOWED_BY, THROTTLE_WORDS, Gpu, Playback, ThrottleReason
 
 _MOST_REQUESTS = 12
 _LONGEST = 40
@@ -215,10 +215,10 @@ def _text(words: str, style: str = "", longest: int = _LONGEST) -> Text:
     return Text(line if len(line) <= longest else f"{line[: longest - 1]}…", style)
 
 
-def _words(reasons: Sequence[str] | None) -> str:
+def _words(reasons: Sequence[ThrottleReason] | None) -> str:
     if reasons is None:
         return _UNKNOWN
-    return ", ".join(reason.replace("_", " ") for reason in reasons) or "nothing"
+    return ", ".join(THROTTLE_WORDS[reason] for reason in reasons) or "nothing"
 
 
 def _share(value: float | None) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from engine_host.protocol.bench.diagnosis import SlowCause, SlowReason
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Fix
-from engine_host.protocol.host import Gpu
+from engine_host.protocol.host import THROTTLE_WORDS, Gpu
 
 Values = Sequence[float | None]
 
@@ -201,10 +201,7 @@ def _of_gpus(busy: Busy, measured: Measured) -> Iterator[SlowCause]:
         working = Busy(busy.engine, steps)
         slowed = working.mean(measured.values(name + "throttled"))
         if slowed is not None and slowed >= _LEAST:
-            why = (
-                ", ".join(reason.value.replace("_", " ") for reason in gpu.throttled_by or ())
-                or "power or heat"
-            )
+            why = ", ".join(THROTTLE_WORDS[reason] for reason in gpu.throttled_by or ()) or "power or heat"
             yield SlowCause(
                 reason=SlowReason.THROTTLED,
                 sentence=f"GPU {gpu.index} ({gpu.name}) ran below its clocks in {slowed:.0%} of the time that"

@@ -104,6 +104,9 @@ def readings(metrics: Metrics, slots: Sequence[Mapping[str, Any]] | None, at: fl
         requests_waiting=whole(metrics.total("requests_deferred")),
         kv_tokens=None if slots is None else sum(_number(slot, "n_prompt_tokens") for slot in slots),
         kv_capacity=None if slots is None else sum(_number(slot, "n_ctx") for slot in slots),
+        kv_cached=None
+        if slots is None
+        else sum(_number(slot, "n_prompt_tokens") for slot in slots if slot not in busy),
         prompt_tokens_total=whole(metrics.total("prompt_tokens_total")),
         prefill_rate=_positive(metrics.total("prompt_tokens_seconds")),
         generated_tokens_total=generated,

@@ -16,6 +16,7 @@ from engine_host.launch.proofs import KernelProofs
 from engine_host.library.index import IndexedModel
 from engine_host.operations.measurements.bench import BenchOperations
 from engine_host.operations.measurements.diagnosis import DiagnosisOperations
+from engine_host.operations.measurements.memory import MemoryOperations
 from engine_host.operations.measurements.profiles import ProfileOperations
 from engine_host.operations.measurements.proofs import ProofOperations
 from engine_host.operations.measurements.quality import QualityOperations
@@ -25,6 +26,7 @@ from engine_host.operations.patches.of_engines import EnginePatchTracker
 from engine_host.operations.plans import PlanOperations
 from engine_host.protocol.bench.checks import VerifyAfterStart
 from engine_host.protocol.engines import Engine
+from engine_host.protocol.host import Playback
 from engine_host.telemetry.gpus import Gpus
 from engine_host.telemetry.history import History
 
@@ -48,6 +50,7 @@ def measurement_services(
     prefixes: PrefixLens,
     folders: Folders,
     refuse_others: Callable[[], None],
+    played: Callable[[], Playback | None],
 ) -> tuple[Any, ...]:
     """Return what proves kernels, measures quality and speed, and judges it.
 
@@ -74,5 +77,6 @@ def measurement_services(
         SweepOperations(*common, folders, engines, plans, gpus.read, refuse_others),
         ProfileOperations(jobs, folders, engines.alive),
         verify,
+        MemoryOperations(gpus, engines.alive, played, events),
         DiagnosisOperations(engines.alive, engines.get, history, prefixes, gpus, events),
     )

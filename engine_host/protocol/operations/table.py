@@ -75,7 +75,15 @@ from engine_host.protocol.presets import (
     SavePreset,
 )
 from engine_host.protocol.settings import MendSettings, SettingPage, SettingsChange, SettingsRepair
-from engine_host.protocol.telemetry import MarkPage, MarkQuery, TelemetryPage, TelemetryQuery
+from engine_host.protocol.telemetry import (
+    EnergyPage,
+    EnergyQuery,
+    MarkPage,
+    MarkQuery,
+    MemoryPage,
+    TelemetryPage,
+    TelemetryQuery,
+)
 
 # Each row: name, method, path, request, answer, what it does. Formatted by hand, to be read as a table.
 # fmt: off
@@ -386,6 +394,14 @@ TELEMETRY = Operation(
 MARKS = Operation(
     "telemetry.marks", "GET", "/v1/telemetry/marks", MarkQuery, MarkPage,
     "What happened in that time: starts, ends, failed patches, measurements, routes that moved.")
+MEMORY = Operation(
+    "telemetry.memory", "GET", "/v1/telemetry/memory", Nothing, MemoryPage,
+    "Who holds the memory of the GPUs and RAM now; engines by their parts.",
+    command="telemetry memory")
+ENERGY = Operation(
+    "telemetry.energy", "GET", "/v1/telemetry/energy", EnergyQuery, EnergyPage,
+    "The energy of the GPUs since a time, by their counters or their power, and for a thousand tokens.",
+    command="telemetry energy")
 JOBS = Operation(
     "jobs.list", "GET", "/v1/jobs", Nothing, JobPage,
     "The jobs, newest first.",

@@ -15,6 +15,8 @@ from engine_host.protocol.logs import LogLine, LogQuery
 from engine_host.protocol.operations import table as ops
 from sndr_gui.host.session import Session
 from sndr_gui.kit.formats import shortened
+from sndr_gui.models.window.throttle import Throttle
+from sndr_gui.models.window.time_travel import TimeTravel
 
 KEPT = 10_000
 KEPT_TEXT = 16 << 20
@@ -41,9 +43,14 @@ class LogsModel(QObject):
     sources_changed = Signal()
     revealed = Signal(int)
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, past: TimeTravel | None = None) -> None:
+        """`past` is the moment that other pages look at too: later lines are not shown."""
         super().__init__()
         self.session = session
+        self.past = past or TimeTravel()
+        self._moved = False
+        self._move = Throttle(self, 150, self._on_moved)
+        self.past.changed.connect(self._on_past)
         self.lines: deque[LogLine] = deque()
         self._text = 0
         self.sources: tuple[str, ...] = ()
@@ -67,6 +74,19 @@ class LogsModel(QObject):
         self._shown = shown
         if shown and not self.loaded:
             self.load()
+        if shown and self._moved:
+            self._on_moved()
+
+    def _on_past(self) -> None:
+        # A page that nobody looks at draws no lines.
+        self._moved = True
+        if self._shown:
+            self._move.trigger()
+
+    def _on_moved(self) -> None:
+        if self._moved and self._shown:
+            self._moved = False
+            self.reset.emit()
 
     def load(self) -> None:
         """Read the newest lines of every source."""
@@ -157,6 +177,8 @@ class LogsModel(QObject):
         """Return True when a line passes the filters."""
         if self.source and line.source != self.source:
             return False
+        if self.past.at is not None and line.at > self.past.at:
+            return False
         if _ORDER[line.severity] < _ORDER[self.severity]:
             return False
         return not self.search or self.search in line.text.casefold()
@@ -170,6 +192,8 @@ class LogsModel(QObject):
         """The reason why no line is shown."""
         if not self.loaded and not self.lines:
             return "Reading the lines…"
+        if self.past.at is not None and self.lines and self.lines[0].at > self.past.at:
+            return "The lines of that moment are no longer kept here."
         return "No line matches the filters." if self.lines else "There are no lines yet."
 
     def set_filters(
@@ -194,6 +218,8 @@ class LogsModel(QObject):
 
     def open_at(self, source: str, at: float) -> None:
         """Show a source, or all of them, at what was written at a time; say so where that is gone."""
+        # The mark that led here shows what came after it too.
+        self.past.back()
 
         def place(shown: list[LogLine]) -> int | None:
             if not shown or shown[0].at > at + _CLOSE:

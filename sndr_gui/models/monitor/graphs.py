@@ -38,7 +38,7 @@ def _a_second(value: float) -> str:
 
 ENGINE, LATENCY, GPUS, MACHINE = "Engine", "Latency", "GPUs", "Machine"
 SETS = (ENGINE, LATENCY, GPUS, MACHINE)
-KV = GraphRow("KV cache, %", r"kv\.share", formats.percent, 100.0, 100.0, of_engine=True)
+KV = GraphRow("KV cache, %", r"kv\.(share|cached)", formats.percent, 100.0, 100.0, of_engine=True)
 RATES = GraphRow("Tokens per second", r"(decode|prefill)_rate", formats.rate, of_engine=True)
 GRAPHS = {
     LATENCY: (
@@ -75,6 +75,8 @@ GRAPHS = {
         ),
         GraphRow("Clock, MHz", r"(recorded\.)?gpu\.\d+\.clock", _in("MHz")),
         GraphRow("Memory clock, MHz", r"(recorded\.)?gpu\.\d+\.memory\.clock", _in("MHz")),
+        GraphRow("PCIe lanes", r"(recorded\.)?gpu\.\d+\.pcie\.width", _in("lanes")),
+        GraphRow("PCIe generation", r"(recorded\.)?gpu\.\d+\.pcie\.generation", _in("", 0)),
     ),
     MACHINE: (
         GraphRow("CPU, %", r"cpu\.share", formats.percent, 100.0, 100.0),

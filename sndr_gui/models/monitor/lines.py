@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import math
 import re
+from array import array
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+
+
+@dataclass
+class _Numbers:
+    """The points of a line as numbers, a gap as NaN: what a graph can take without looking at each."""
+
+    at: array[float] = field(default_factory=lambda: array("d"))
+    values: array[float] = field(default_factory=lambda: array("d"))
 
 
 @dataclass
@@ -21,6 +30,8 @@ class Line:
     at: list[float] = field(default_factory=list)
     values: list[float | None] = field(default_factory=list)
     newest: float | None = None
+    # Of lines that share their points, as those with another title do, it is one.
+    _numbers: _Numbers = field(default_factory=_Numbers, repr=False, compare=False)
 
     def add(self, at: float, value: float, step: float) -> None:
         """Add a value: a step of its own, or the highest of the newest step for a line of peaks."""
@@ -28,17 +39,38 @@ class Line:
         start = math.floor(at / step) * step
         if not self.at or start > self.at[-1]:
             if self.at and start - self.at[-1] > 2.5 * step:
-                self.at.append(self.at[-1] + step)
-                self.values.append(None)
-            self.at.append(start)
-            self.values.append(value)
+                self._append(self.at[-1] + step, None)
+            self._append(start, value)
             return
         before = self.values[-1]
         self.values[-1] = value if before is None or not self.peaks else max(before, value)
+        if len(self._numbers.values) == len(self.values):
+            self._numbers.values[-1] = _number(self.values[-1])
+
+    def _append(self, at: float, value: float | None) -> None:
+        numbers = self._numbers
+        if len(numbers.at) == len(self.at):
+            numbers.at.append(at)
+            numbers.values.append(_number(value))
+        self.at.append(at)
+        self.values.append(value)
+
+    def numbers(self) -> tuple[array[float], array[float]]:
+        """Return the points as numbers, a gap as NaN; read anew only when they were set from outside."""
+        numbers = self._numbers
+        if len(numbers.at) != len(self.at) or len(numbers.values) != len(self.values):
+            numbers.at[:] = array("d", self.at)
+            numbers.values[:] = array("d", map(_number, self.values))
+        return numbers.at, numbers.values
 
     def cut(self, before: float) -> None:
         """Forget what is older."""
         gone = bisect_left(self.at, before)
+        if not gone:
+            return
+        numbers = self._numbers
+        if len(numbers.at) == len(self.at):
+            del numbers.at[:gone], numbers.values[:gone]
         del self.at[:gone], self.values[:gone]
 
     def value_at(self, at: float) -> float | None:
@@ -54,6 +86,10 @@ class Line:
         if self.newest is not None:
             return self.newest
         return next((value for value in reversed(self.values) if value is not None), None)
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
 
 
 def split_name(series: str) -> tuple[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from PySide6.QtCore import Signal
@@ -18,15 +18,20 @@ from sndr_gui.host.session import Session
 from sndr_gui.host.state import OPEN_REQUESTS
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import Column, RowsModel
+from sndr_gui.models.monitor.as_of import as_of
 from sndr_gui.models.monitor.capture import CaptureModel
-from sndr_gui.models.monitor.graphs import GraphRow
+from sndr_gui.models.monitor.energy import EnergyModel
+from sndr_gui.models.monitor.graphs import KV, GraphRow
 from sndr_gui.models.monitor.inspector import InspectorModel
+from sndr_gui.models.monitor.kv_pool import KvPool, pool_now, pool_then
 from sndr_gui.models.monitor.lens import LensModel
 from sndr_gui.models.monitor.lines import Line, one_after_another, split_name
-from sndr_gui.models.monitor.marks import MarksModel
+from sndr_gui.models.monitor.marks import MarksModel, clock
+from sndr_gui.models.monitor.memory import MemoryModel
 from sndr_gui.models.monitor.playback import PlaybackModel
 from sndr_gui.models.window.live_model import LiveModel
 from sndr_gui.models.window.throttle import Throttle
+from sndr_gui.models.window.time_travel import TimeTravel
 
 RANGES = (
     *(("5 min", 300), ("30 min", 1800), ("1 h", 3600), ("6 h", 21600), ("24 h", 86400)),
@@ -135,9 +140,11 @@ class MonitorModel(LiveModel):
     sampled = Signal()
     requests_changed = Signal()
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, past: TimeTravel | None = None) -> None:
+        """`past` is the moment that other pages look at too."""
         super().__init__()
         self.session = session
+        self.past = past or TimeTravel()
         self._series: dict[str, Line] = {}
         self._of = ""
         self.only = ""
@@ -150,9 +157,13 @@ class MonitorModel(LiveModel):
         self.lens = LensModel(session)
         self.marks = MarksModel(session)
         self.playback = PlaybackModel(session)
+        self.holders = MemoryModel(session)
+        self.energy = EnergyModel(session)
         self._shown = False
         # Requests change with every token; the table is drawn at most four times a second.
         self._throttle = Throttle(self, 250, self._fill_requests)
+        self._moved = Throttle(self, 60, self._on_moved)
+        self.past.changed.connect(self._on_past)
         session.state.sampled.connect(self._on_sample)
         session.state.request_changed.connect(self._on_request)
         session.state.host_changed.connect(self._on_connected)
@@ -177,7 +188,7 @@ class MonitorModel(LiveModel):
         if engine is None:
             others = len(self.session.state.live)
             return f"{formats.plural(others, 'other engine')} running" if others else "no engine runs"
-        return f"{engine.name}  ·  live"
+        return f"{engine.name}  ·  {'live' if self.past.at is None else 'of the past'}"
 
     def set_shown(self, shown: bool) -> None:
         """Read the history when the page is first looked at."""
@@ -193,6 +204,7 @@ class MonitorModel(LiveModel):
         """Look further back, or closer."""
         if seconds != self.range_seconds:
             self.range_seconds = seconds
+            self.past.set_span(seconds)
             self.load()
 
     def load(self) -> None:
@@ -200,12 +212,12 @@ class MonitorModel(LiveModel):
 
         async def work(client: AsyncControlClient) -> None:
             step = max(1.0, self.range_seconds / _POINTS)
-            since = time.time() - self.range_seconds
+            since = self.past.now - self.range_seconds
             self._take(await client.call(ops.TELEMETRY, TelemetryQuery(names=(), since=since, step=step)))
 
         if self.session.connection.connected:
             self.session.command("telemetry", work)
-            self.marks.load(time.time() - self.range_seconds)
+            self.marks.load(self.past.now - self.range_seconds)
 
     def _take(self, page: TelemetryPage) -> None:
         self.loaded = True
@@ -233,7 +245,7 @@ class MonitorModel(LiveModel):
         if not self.loaded:
             return
         unknown = False
-        cut = sample.at - self.range_seconds
+        cut = min(sample.at, self.past.now) - self.range_seconds
         for name, value in sample.values.items():
             line = self._series.get(name) or self._begun(name)
             if line is None:
@@ -243,8 +255,36 @@ class MonitorModel(LiveModel):
             line.cut(cut)
         if unknown and self._shown:
             self.load()
-        elif self._shown:
+        elif self._shown and self.past.at is None:
             self.sampled.emit()
+
+    def _on_past(self) -> None:
+        if self._shown:
+            self._moved.trigger()
+
+    def _on_moved(self) -> None:
+        if self._shown:
+            self._fill_requests()
+            self.history_changed.emit()
+            self.changed.emit()
+
+    def pool(self) -> KvPool | None:
+        """Return the KV pool of the engine shown, at the moment that is looked at."""
+        engine = self.engine
+        readings = engine.readings if engine is not None else None
+        if self.past.at is None:
+            return pool_now(readings)
+        then = {line.name: line.value_at(self.past.at) for line in self.lines_of(KV)}
+        capacity = readings.kv_capacity if readings is not None else None
+        return pool_then(then.get("engine.kv.share"), then.get("engine.kv.cached"), capacity)
+
+    @property
+    def last_event(self) -> str:
+        """The last event before the moment that is looked at; empty where nothing is known."""
+        at = self.past.at
+        before = [mark for mark in self.marks.shown() if at is not None and mark.at <= at]
+        mark = max(before, key=lambda one: one.at, default=None)
+        return "" if mark is None else f"{clock(mark.at)} {mark.text}"
 
     def _begun(self, name: str) -> Line | None:
         """Begin the series of another engine like those of engines before it; None where there was none."""
@@ -326,7 +366,9 @@ class MonitorModel(LiveModel):
         self._fill_requests()
 
     def _fill_requests(self) -> None:
-        requests = self.session.state.requests.values()
+        requests: Collection[Request] = self.session.state.requests.values()
+        if (at := self.past.at) is not None:
+            requests = [then for request in requests if (then := as_of(request, at)) is not None]
         if self.only and all(request.engine != self.only for request in requests):
             self.only = ""
         asked = [request for request in requests if self.only in ("", request.engine)]

@@ -95,6 +95,11 @@ class GraphCard(Card):
         """Call this with the mark that is clicked."""
         self._open = open_mark
 
+    def on_time(self, look_at: Callable[[float], None]) -> None:
+        """Call this with the time that is clicked."""
+        if self.graph is not None:
+            self.graph.on_time(look_at)
+
     def show_marks(self, marks: tuple[Mark, ...]) -> None:
         """Draw marks of what happened over the lines."""
         if self.graph is not None:
@@ -107,21 +112,32 @@ class GraphCard(Card):
     def _on_reading(self, sentence: str) -> None:
         self.setToolTip(plain_tooltip(sentence))
 
-    def show_lines(self, title: str, lines: list[Line], seconds: float, now: float | None = None) -> None:
-        """Draw the lines, or say that there are none; what there is no colour for is counted in the title."""
+    def show_lines(
+        self,
+        title: str,
+        lines: list[Line],
+        seconds: float,
+        now: float | None = None,
+        at: float | None = None,
+    ) -> None:
+        """Draw the lines, or say that there are none; what there is no colour for is counted in the title.
+
+        With `at` the legend tells the values of that time, and the graph shows it.
+        """
         measured = [line for line in lines if any(value is not None for value in line.values)]
         most = len(theme.current().series)
         set_text(self.title, f"{title}  (and {len(measured) - most} more)" if len(measured) > most else title)
         measured = measured[:most]
-        self._show_legend(measured)
+        self._show_legend(measured, at)
         if self.graph is None:
             return
         self._note.sentence.setText("Nothing was measured in this time.")
         self._stack.setCurrentIndex(1 if measured else 0)
         if measured:
             self.graph.show_lines(measured, seconds, time.time() if now is None else now)
+            self.graph.show_time(at)
 
-    def _show_legend(self, lines: list[Line]) -> None:
+    def _show_legend(self, lines: list[Line], at: float | None) -> None:
         names = tuple(line.name for line in lines)
         if names != self._names:
             self._names = names
@@ -136,5 +152,6 @@ class GraphCard(Card):
                 entry.setLayout(row(_SeriesDot(number), name, value, spacing=6))
                 self._legend.add(entry)
         for line, (_old, label) in zip(lines, self._values, strict=True):
-            shown = formats.UNMEASURED if line.latest is None else self._word(line.latest)
+            told = line.latest if at is None else line.value_at(at)
+            shown = formats.UNMEASURED if told is None else self._word(told)
             set_text(label, shown)  # type: ignore[arg-type]

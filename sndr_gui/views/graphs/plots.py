@@ -22,6 +22,8 @@ from sndr_gui.views.graphs.marks import near, paint_marks
 FloatArray = NDArray[np.float64]
 # A value between two gaps is drawn as one of so many dashes over the whole width.
 _DASHES = 250
+# Points of all lines up to which they are drawn with smooth edges.
+_SMOOTH = 5000
 
 
 class _AgoAxis(pg.AxisItem):  # type: ignore[misc]
@@ -56,15 +58,41 @@ def _ago(seconds: float) -> str:
     return f"{hours:.0f} h" if hours < 48 else f"{hours / 24:.0f} d"
 
 
-def drawn(line: Line, now: float, scale: float, dash: float) -> tuple[FloatArray, FloatArray]:
-    """Return seconds before now and shown values; a value between gaps becomes a dash that wide."""
-    xs = np.array(line.at, dtype=float) - now
-    ys = np.array(line.values, dtype=float) * scale
+def thinned(xs: FloatArray, ys: FloatArray, wide: float, dash: float = 0.0) -> tuple[FloatArray, FloatArray]:
+    """Return the lowest and the highest value of each piece of time this wide; one without any is a gap.
+
+    Pieces are counted by the clock, so that a picture that moves on keeps its form. A piece between gaps
+    becomes a dash.
+    """
+    if wide <= 0 or len(xs) < 2 or (xs[-1] - xs[0]) / wide * 4 > len(xs):
+        return xs, ys
+    firsts = np.flatnonzero(np.diff(np.floor(xs / wide), prepend=-math.inf))
+    low, high = np.fmin.reduceat(ys, firsts), np.fmax.reduceat(ys, firsts)
+    both = np.repeat(xs[firsts], 2)
+    both[1::2] += np.where(_alone(high), dash, 0.0)
+    return both, np.stack((low, high), axis=1).ravel()
+
+
+def _alone(ys: FloatArray) -> NDArray[np.bool_]:
+    """Return where a value stands between gaps."""
     measured = np.isfinite(ys)
     alone = measured.copy()
     alone[1:] &= ~measured[:-1]
     alone[:-1] &= ~measured[1:]
-    places = np.flatnonzero(alone)
+    return alone
+
+
+def drawn(
+    line: Line, now: float, scale: float, dash: float, pixel: float = 0.0
+) -> tuple[FloatArray, FloatArray]:
+    """Return seconds before now and shown values; a value between gaps becomes a dash that wide.
+
+    `pixel` is the time that one is wide: what lies closer together is drawn as its lowest and highest value.
+    """
+    at, values = line.numbers()
+    xs, ys = thinned(np.array(at), np.array(values) * scale, pixel, dash)
+    xs = xs - now
+    places = np.flatnonzero(_alone(ys))
     return np.insert(xs, places + 1, xs[places] + dash), np.insert(ys, places + 1, ys[places])
 
 
@@ -111,15 +139,18 @@ class Graph(_Plot):
         self._scale, self._top, self._word = scale, top, word
         # Without a fixed top the axis goes at least this far.
         self.least = 0.0
-        self._curves: list[pg.PlotDataItem] = []
+        self._curves: list[pg.PlotCurveItem] = []
         self._lines: list[Line] = []
         self._range, self._now = 300.0, time.time()
         plot = self.getPlotItem()
         plot.setClipToView(True)
-        plot.setDownsampling(auto=True, mode="peak")
         self._cursor = pg.InfiniteLine(angle=90, movable=False)
         self._cursor.hide()
         plot.addItem(self._cursor, ignoreBounds=True)
+        self._looked = pg.InfiniteLine(angle=90, movable=False)
+        self._looked.hide()
+        plot.addItem(self._looked, ignoreBounds=True)
+        self._look_at: Callable[[float], None] | None = None
         self._reading: Callable[[str], None] | None = None
         self._open: Callable[[Bunch], None] | None = None
         self.scene().sigMouseMoved.connect(self._on_mouse)
@@ -137,6 +168,7 @@ class Graph(_Plot):
         """Draw in the colours of now."""
         super().repaint_theme()
         self._cursor.setPen(pg.mkPen(theme.color("muted")))
+        self._looked.setPen(pg.mkPen(theme.color("warn"), width=1))
         colours = theme.current().series
         for number, curve in enumerate(self._curves):
             curve.setPen(pg.mkPen(colours[number % len(colours)], width=1))
@@ -149,19 +181,31 @@ class Graph(_Plot):
         while len(self._curves) < len(lines):
             pen = pg.mkPen(colours[len(self._curves) % len(colours)], width=1)
             # A gap is NaN and stays a gap.
-            curve = pg.PlotDataItem(pen=pen, antialias=True, connect="finite")
+            curve = pg.PlotCurveItem(pen=pen, antialias=True, connect="finite")
             self._curves.append(curve)
             plot.addItem(curve)
         while len(self._curves) > len(lines):
             plot.removeItem(self._curves.pop())
         highest = 0.0
+        pixel = seconds / max(100.0, self._area().width())
         for curve, line in zip(self._curves, lines, strict=True):
-            xs, ys = drawn(line, now, self._scale, seconds / _DASHES)
+            xs, ys = drawn(line, now, self._scale, seconds / _DASHES, pixel)
             highest = max(highest, float(np.nanmax(ys))) if np.isfinite(ys).any() else highest
-            curve.setData(xs, ys)
+            # Smooth edges of many lines of many points would take longer than a picture of the screen.
+            curve.setData(xs, ys, antialias=len(xs) * len(lines) <= _SMOOTH)
         plot.setXRange(-seconds, 0, padding=0)
         top = self._top if self._top is not None else max(highest * 1.15, self.least) or 1.0
         plot.setYRange(0, top, padding=0)
+
+    def on_time(self, look_at: Callable[[float], None]) -> None:
+        """Call this with the time that is clicked where no mark is."""
+        self._look_at = look_at
+
+    def show_time(self, at: float | None) -> None:
+        """Show the moment that is looked at; None is now."""
+        self._looked.setVisible(at is not None)
+        if at is not None:
+            self._looked.setPos(at - self._now)
 
     def show_marks(self, marks: tuple[Mark, ...]) -> None:
         """Draw these marks over the lines."""
@@ -227,6 +271,11 @@ class Graph(_Plot):
         mark = near(self._bunches, place.x(), self._x_of) if self._area().contains(place) else None
         if event.button() is Qt.MouseButton.LeftButton and mark is not None and self._open is not None:
             self._open(mark)
+            event.accept()
+            return
+        left = event.button() is Qt.MouseButton.LeftButton
+        if left and self._look_at is not None and self._area().contains(place):
+            self._look_at(self._now + self.getPlotItem().vb.mapSceneToView(place).x())
             event.accept()
             return
         super().mousePressEvent(event)

@@ -9,6 +9,7 @@ from engine_host.protocol.logs import LogLine
 from sndr_gui.kit import formats, theme
 from sndr_gui.models.logs.page import KEPT, LogsModel, line_text
 from sndr_gui.models.window.throttle import Throttle
+from sndr_gui.views.graphs.time_bar import TimeBar
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.cards import EmptyState
 from sndr_gui.views.widgets.copying import CopyField, copy
@@ -60,6 +61,8 @@ class LogsView(Page):
         tools = row(self.sources, self.levels, self.search, self.follow, self.copy, spacing=10)
         tools.setStretch(2, 1)
         self.body.addLayout(tools)
+        self.time = TimeBar(model.past, self)
+        self.body.addWidget(self.time)
         self.body.addWidget(self._stack, 1)
         self._waiting: list[LogLine] = []
         self._count = 0

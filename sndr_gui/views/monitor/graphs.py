@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from functools import partial
 
+from PySide6.QtCore import QTimer
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QWidget
 
 from sndr_gui.kit import formats
 from sndr_gui.kit.formats import shortened
 from sndr_gui.kit.tooltip import plain_tooltip
-from sndr_gui.models.monitor.graphs import ENGINE, GRAPHS, KV, RATES, SETS
+from sndr_gui.models.monitor.graphs import ENGINE, GRAPHS, KV, RATES, SETS, GraphRow
 from sndr_gui.models.monitor.lines import split_name
 from sndr_gui.models.monitor.marks import Bunch
 from sndr_gui.models.monitor.page import MonitorModel
@@ -49,6 +50,10 @@ class GraphGrid(QWidget):
         self._cards: dict[str, tuple[GraphCard, ...]] = {ENGINE: (self.memory, self.kv, self.rates)}
         self._arranged: tuple[str, bool] | None = None
         self._asked = self._loaded = False
+        self._waiting: list[tuple[GraphCard, Callable[[], None]]] = []
+        self._turn = QTimer(self)
+        self._turn.setSingleShot(True)
+        self._turn.timeout.connect(self._draw_next)
         self._arrange()
         model.marks.changed.connect(self._on_marks)
 
@@ -81,24 +86,53 @@ class GraphGrid(QWidget):
 
     def draw(self) -> None:
         """Draw the set that is shown."""
-        model, seconds, now = self.model, float(self.model.range_seconds), time.time()
+        self._waiting = []
+        for card, draw in self._drawings():
+            draw()
+            self._mark(card)
+
+    def draw_in_turn(self) -> None:
+        """Draw a card at a time: what else waits, such as keys and clicks, comes in between."""
+        self._waiting = self._drawings()
+        self._turn.start()
+
+    def _draw_next(self) -> None:
+        if self._waiting and self.isVisible():
+            card, draw = self._waiting.pop(0)
+            draw()
+            self._mark(card)
+            self._turn.start()
+
+    def _drawings(self) -> list[tuple[GraphCard, Callable[[], None]]]:
+        """Return each card of the set that is shown with its drawing, of one moment."""
+        model, seconds, now = self.model, float(self.model.range_seconds), self.model.past.now
         of = f", {shortened(model.engine.name)}" if model.several and model.engine is not None else ""
+        at = model.past.at
         if self._loaded:
             self._make()
+
+        def show(card: GraphCard, row: GraphRow) -> None:
+            lines = model.lines_of(row)
+            title = row.title + (of if row.of_engine else "") + told_of(lines)
+            card.show_lines(title, lines, seconds, now, at)
+
+        def show_memory() -> None:
+            memory = model.memory()
+            vram = any(split_name(line.name)[0] == "" and "gpu." in line.name for line in memory)
+            title = ("VRAM used, GiB" if vram else "RAM used, GiB") + told_of(memory)
+            self.memory.show_lines(title, memory, seconds, now, at)
+
         if self.shown_set != ENGINE:
-            for row, card in zip(GRAPHS[self.shown_set], self.cards(), strict=True):
-                lines = model.lines_of(row)
-                title = row.title + (of if row.of_engine else "") + told_of(lines)
-                card.show_lines(title, lines, seconds, now)
-            self.draw_marks()
-            return
-        memory = model.memory()
-        vram = any(split_name(line.name)[0] == "" and "gpu." in line.name for line in memory)
-        title = ("VRAM used, GiB" if vram else "RAM used, GiB") + told_of(memory)
-        self.memory.show_lines(title, memory, seconds, now)
-        for row, card in ((KV, self.kv), (RATES, self.rates)):
-            card.show_lines(row.title + of, model.lines_of(row), seconds, now)
-        self.draw_marks()
+            rows = zip(GRAPHS[self.shown_set], self.cards(), strict=True)
+            return [(card, partial(show, card, row)) for row, card in rows]
+        return [
+            (self.memory, show_memory),
+            (self.kv, partial(show, self.kv, KV)),
+            (self.rates, partial(show, self.rates, RATES)),
+        ]
+
+    def _mark(self, card: GraphCard) -> None:
+        card.show_marks(self.model.marks.shown())
 
     def draw_marks(self) -> None:
         """Draw what happened over the graphs."""
@@ -115,6 +149,7 @@ class GraphGrid(QWidget):
             if card.graph is None:
                 card.make_graph(scale, top)
                 card.on_mark(self._on_mark)
+                card.on_time(self.model.past.look_at)
 
     def _on_mark(self, bunch: Bunch) -> None:
         gravest = bunch.marks[0]

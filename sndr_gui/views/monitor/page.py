@@ -12,14 +12,18 @@ from PySide6.QtWidgets import QMenu
 from engine_host.protocol.engines import Request
 from sndr_gui.host.state import OPEN_REQUESTS
 from sndr_gui.kit.tooltip import plain_tooltip
+from sndr_gui.models.monitor.graphs import GPUS
 from sndr_gui.models.monitor.page import RANGES, MonitorModel
 from sndr_gui.models.window.throttle import Throttle
 from sndr_gui.views.engine.choice import EngineChoice
+from sndr_gui.views.graphs.time_bar import TimeBar
 from sndr_gui.views.monitor.capture import CaptureLine
 from sndr_gui.views.monitor.graphs import GraphGrid
 from sndr_gui.views.monitor.inspector import InspectorDialog
+from sndr_gui.views.monitor.kv_pool import KvPane
 from sndr_gui.views.monitor.lens import LensPane
 from sndr_gui.views.monitor.marks import MarksButton
+from sndr_gui.views.monitor.memory import MemoryPane
 from sndr_gui.views.monitor.playback import PlaybackLine
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.copying import SegmentedControl, copy
@@ -33,6 +37,15 @@ from sndr_gui.views.widgets.tables import Table
 _ENGINE = 2
 # The least width of the choice of an engine, in pixels: a small window cuts its names.
 _ONLY = 72
+REQUESTS, LENS, MEMORY, POOL = PANES = ("Requests", "Prefix lens", "Memory", "KV")
+_HINTS = (
+    "Requests to the endpoint",
+    "What of each prompt came from the cache, and where it parted from the turn before",
+    "Who holds the memory of GPUs and RAM; engines by their parts",
+    "The pool of KV cache: used, kept, free",
+)
+_NO_REQUESTS = "No requests yet. Every request to the endpoint appears here: from Chat, your editor or curl."
+_NONE_THEN = "No request of that moment is known: the newest 200 are kept."
 
 
 class MonitorView(Page):
@@ -54,7 +67,16 @@ class MonitorView(Page):
         self.body.addWidget(self.playback)
         self.graphs = GraphGrid(model, open_log)
         self.marks = MarksButton(model.marks)
-        self.below_header.addLayout(row(self.graphs.sets, None, self.marks))
+        self.energy = ElidedLabel("", "muted")
+        self.energy.setAlignment(Qt.AlignmentFlag.AlignRight)
+        model.energy.changed.connect(self._show_energy)
+        tools = row(self.graphs.sets, self.energy, self.marks)
+        tools.setStretchFactor(self.energy, 1)
+        self.below_header.addLayout(tools)
+        for choice in self.graphs.sets.buttons:
+            choice.clicked.connect(self._on_set)
+        self.time = TimeBar(model.past, self, lambda: model.last_event)
+        self.body.addWidget(self.time)
         self.body.addWidget(self.graphs, 3)
         self.cancel = button(
             "Cancel request",
@@ -72,9 +94,10 @@ class MonitorView(Page):
             command="sndr requests show ID",
         )
         self.inspect.setEnabled(False)
-        self.panes = SegmentedControl(("Requests", "Prefix lens"), "Shown below the graphs")
-        for choice in self.panes.buttons:
+        self.panes = SegmentedControl(PANES, "Shown below the graphs")
+        for choice, hint in zip(self.panes.buttons, _HINTS, strict=True):
             choice.clicked.connect(self._on_pane)
+            choice.setToolTip(plain_tooltip(hint))
         # The page of a small window has no room for all of it beside the buttons.
         self._count = ElidedLabel("", "muted")
         self.only = ChoiceBox("Requests of which engine")
@@ -83,6 +106,8 @@ class MonitorView(Page):
         self.only.setMinimumWidth(_ONLY)
         bar = row(self.panes, self._count, self.only, self.inspect, self.cancel)
         bar.setStretchFactor(self._count, 1)
+        # Where the count is hidden too, the panes keep their width.
+        bar.addStretch(0)
         self.body.addLayout(bar)
         widths = {0: 84, 1: 92, 2: 130, 4: 140, 5: 76, 6: 100, 7: 104, 8: 72, 9: 72, 10: 72, 11: 84}
         self.table = Table(model.requests, "Requests", 3, widths)  # type: ignore[arg-type]
@@ -99,10 +124,7 @@ class MonitorView(Page):
             shortcut = QShortcut(QKeySequence(keys), self.table)
             shortcut.setContext(Qt.ShortcutContext.WidgetShortcut)
             shortcut.activated.connect(done)
-        self._empty = ElidedLabel(
-            "No requests yet. Every request to the endpoint appears here: from Chat, your editor or curl.",
-            "muted",
-        )
+        self._empty = ElidedLabel(_NO_REQUESTS, "muted")
         self.body.addWidget(self.table, 2)
         self.body.addWidget(self._empty)
         self.keeping = CaptureLine(model.capture)
@@ -110,25 +132,31 @@ class MonitorView(Page):
         self.lens = LensPane(model.lens)
         self.lens.hide()
         self.body.addWidget(self.lens, 2)
-        model.history_changed.connect(self.graphs.draw)
+        self.holders = MemoryPane(model.holders)
+        self.pool = KvPane()
+        for pane in (self.holders, self.pool):
+            pane.hide()
+            self.body.addWidget(pane)
+        model.history_changed.connect(self._draw)
         model.sampled.connect(self._schedule_draw)
         model.requests_changed.connect(self._on_requests)
         model.changed.connect(self._on_changed)
         # Two drawings a second are plenty; samples may come faster.
-        self._throttle = Throttle(self, 500, self.graphs.draw)
+        self._throttle = Throttle(self, 500, self._draw_live)
         self._on_requests()
         self._on_changed()
 
     def set_shown(self, shown: bool) -> None:
         self.graphs.set_shown(shown)
         self.model.set_shown(shown)
-        self.model.lens.set_shown(shown and self._lens_shown)
+        self._show_parts(shown)
         if shown:
-            self.graphs.draw()
+            self._draw()
             self._on_changed()
 
     def _on_range(self) -> None:
         self.model.set_range(RANGES[self.ranges.place][1])
+        self._show_parts(self.isVisible())
 
     def _schedule_draw(self) -> None:
         if self.isVisible():
@@ -163,26 +191,65 @@ class MonitorView(Page):
 
     def _show_cancel(self) -> None:
         request = self.model.requests.row_at(self.table.chosen)
-        self.cancel.setEnabled(request is not None and request.state in OPEN_REQUESTS)
+        live = self.model.past.at is None
+        self.cancel.setEnabled(live and request is not None and request.state in OPEN_REQUESTS)
         self.inspect.setEnabled(request is not None)
 
     def _on_pane(self) -> None:
         self._show_pane()
-        self.model.lens.set_shown(self._lens_shown and self.isVisible())
+        self._show_parts(self.isVisible())
+        self._draw_pool()
 
     @property
-    def _lens_shown(self) -> bool:
-        return self.panes.place == 1
+    def pane(self) -> str:
+        """The name of the pane below the graphs."""
+        return PANES[self.panes.place]
+
+    def _show_parts(self, shown: bool) -> None:
+        """Have what is looked at read, and nothing else."""
+        self.model.lens.set_shown(shown and self.pane == LENS)
+        self.model.holders.set_shown(shown and self.pane == MEMORY)
+        gpus = self.graphs.shown_set == GPUS
+        self.model.energy.set_shown(shown and gpus, self.model.range_seconds)
+
+    def _on_set(self) -> None:
+        self._show_parts(self.isVisible())
+        self._show_energy()
+
+    def _show_energy(self) -> None:
+        said = self.model.energy.said if self.graphs.shown_set == GPUS else ""
+        span = RANGES[self.ranges.place][0]
+        set_text(self.energy, f"{said}  ·  the last {span}" if said else "")
+
+    def _draw(self) -> None:
+        if self.isVisible():
+            self.graphs.draw()
+            self._draw_pool()
+
+    def _draw_live(self) -> None:
+        if self.isVisible():
+            self.graphs.draw_in_turn()
+            self._draw_pool()
+
+    def _draw_pool(self) -> None:
+        if self.pane == POOL:
+            past = self.model.past.at is not None
+            why = "Not measured at that moment." if past else "No engine tells of its KV cache now."
+            self.pool.show_pool(self.model.pool(), why)
 
     def _show_pane(self) -> None:
-        lens, total = self._lens_shown, self.model.requests.total
-        self.lens.setVisible(lens)
-        self.keeping.setVisible(not lens)
-        self.table.setVisible(not lens and total > 0)
-        self._empty.setVisible(not lens and total == 0)
+        requests, total = self.pane == REQUESTS, self.model.requests.total
+        self.lens.setVisible(self.pane == LENS)
+        self.holders.setVisible(self.pane == MEMORY)
+        self.pool.setVisible(self.pane == POOL)
+        self.keeping.setVisible(requests)
+        self.table.setVisible(requests and total > 0)
+        self._empty.setVisible(requests and total == 0)
+        past = self.model.past.at is not None
+        set_text(self._empty, _NONE_THEN if past else _NO_REQUESTS)
         for part in (self.inspect, self.cancel, self._count):
-            part.setVisible(not lens)
-        self.only.setVisible(not lens and len(self.model.engines_of_requests()) > 2)
+            part.setVisible(requests)
+        self.only.setVisible(requests and len(self.model.engines_of_requests()) > 2)
 
     def _on_inspect(self) -> None:
         request = self.model.requests.row_at(self.table.chosen)

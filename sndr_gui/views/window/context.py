@@ -32,6 +32,7 @@ from sndr_gui.models.settings.at_login import AtLoginModel
 from sndr_gui.models.settings.page import SettingsModel
 from sndr_gui.models.window.actions import Actions
 from sndr_gui.models.window.host_notices import HostNotices
+from sndr_gui.models.window.time_travel import TimeTravel
 
 
 class PageContext(QObject):
@@ -60,7 +61,8 @@ class PageContext(QObject):
         chats = ChatStore(Folders.resolve().chats)
         self.chat = ChatModel(session, self.actions, HistoryModel(session, file, chats))
         self.patches = PatchesModel(session, self.actions, self.installations)
-        self.logs = LogsModel(session)
+        self.past = TimeTravel()
+        self.logs = LogsModel(session, self.past)
         self.fit = FitModel(session)
         drafts = f"preset-drafts-{session.host}.json" if session.host else "preset-drafts.json"
         self.presets = PresetsModel(session, Drafts(file.folder / drafts))

@@ -81,7 +81,7 @@ def _monitor(context: PageContext) -> Page:
     from sndr_gui.models.monitor.page import MonitorModel
     from sndr_gui.views.monitor.page import MonitorView
 
-    return MonitorView(MonitorModel(context.session), context.open_log_at)
+    return MonitorView(MonitorModel(context.session, context.past), context.open_log_at)
 
 
 def _routes(context: PageContext) -> Page:

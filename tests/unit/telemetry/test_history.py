@@ -279,7 +279,7 @@ def test_what_left_the_memory_outlives_a_disk_that_refuses(
     monkeypatch.undo()
     asyncio.run(history.save())
     history.close()
-    again = History(SampleStore(store.path), clock=lambda: START + 300)
+    again = History(SampleStore(store.path), clock=lambda: START + MOST_SERIES + 100)
     names = tuple(f"engine.e{number}.memory" for number in range(MOST_SERIES + 10))
     assert len(page(again, names, START).series) == MOST_SERIES + 10
     again.close()

@@ -70,7 +70,17 @@ from engine_host.protocol.presets import (
     ResolvePreset,
 )
 from engine_host.protocol.settings import MendSettings, SettingPage, SettingsChange, SettingsRepair
-from engine_host.protocol.telemetry import Mark, MarkPage, MarkQuery, TelemetryPage, TelemetryQuery
+from engine_host.protocol.telemetry import (
+    EnergyPage,
+    EnergyQuery,
+    Mark,
+    MarkPage,
+    MarkQuery,
+    MemoryDevice,
+    MemoryPage,
+    TelemetryPage,
+    TelemetryQuery,
+)
 from tests.views.fakes.bench import FakeBench
 from tests.views.fakes.endpoint import FakeEndpoint
 from tests.views.fakes.library import FakeLibrary
@@ -116,6 +126,10 @@ class FakeHost(FakeBench, FakeEndpoint, FakeLibrary, FakeRemoteHosts, FakeRemote
         self.telemetry: TelemetryPage = samples.telemetry()
         self.autopsies: list[AutopsyEntry] = []
         self.marks: tuple[Mark, ...] = ()
+        self.memory: tuple[MemoryDevice, ...] = ()
+        self.energy = EnergyPage(
+            seq=0, since=0.0, until=1.0, gpus=(), joules=None, generated_tokens=None, per_thousand=None
+        )
         self.diagnosis: Callable[[DiagnosisQuery], Diagnosis] = samples.diagnosis
         self.log_lines: list[LogLine] = samples.log_lines()
         self.plan: LaunchPlan = samples.plan()
@@ -370,6 +384,14 @@ class FakeHost(FakeBench, FakeEndpoint, FakeLibrary, FakeRemoteHosts, FakeRemote
     @performs(ops.TELEMETRY)
     def _telemetry(self, _asked: TelemetryQuery) -> TelemetryPage:
         return self.telemetry.model_copy(update={"seq": self.seq})
+
+    @performs(ops.ENERGY)
+    def _energy(self, _asked: EnergyQuery) -> EnergyPage:
+        return self.energy
+
+    @performs(ops.MEMORY)
+    def _memory(self) -> MemoryPage:
+        return MemoryPage(seq=self.seq, at=1.0, devices=self.memory)
 
     @performs(ops.MARKS)
     def _marks(self, _asked: MarkQuery) -> MarkPage:

@@ -74,7 +74,7 @@ async def inspector(stage: Stage, page: MonitorView) -> InspectorDialog:
 
 async def test_without_texts_the_inspector_shows_figures_and_teaches(stage: Stage) -> None:
     page = await opened(stage)
-    assert page.keeping.model.sentence == "Texts of requests are not kept."
+    await stage.until(lambda: page.keeping.model.sentence == "Texts of requests are not kept.")
     dialog = await inspector(stage, page)
     facts = dict(dialog.model.facts())
     assert facts["Client"] == "Claude Code 2.1"

@@ -99,7 +99,7 @@ async def test_monitor_draws_history_with_gaps_then_live(stage: Stage) -> None:
     await stage.until(lambda: page.model.loaded)
     await stage.until(lambda: page.graphs.rates.graph is not None and page.graphs.rates.graph._curves)
     assert page.graphs.rates.graph is not None
-    _xs, ys = page.graphs.rates.graph._curves[0].getOriginalDataset()
+    _xs, ys = page.graphs.rates.graph._curves[0].getData()
     assert any(math.isnan(y) for y in ys), "a gap is a gap"
 
     def decode() -> Line:

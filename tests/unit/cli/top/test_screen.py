@@ -86,7 +86,7 @@ def test_gpus_engines_and_requests() -> None:
         "83 of 90 °C",
         "349 of 350 W",
         "1,395 MHz",
-        "power cap",
+        "power limit",
         "3 x8 of 4 x16",
     ):
         assert words in text, words

@@ -101,7 +101,7 @@ def test_a_hot_gpu_counts_where_it_worked_alone() -> None:
     assert set(causes) == {SlowReason.THROTTLED}
     assert causes[SlowReason.THROTTLED].share == pytest.approx(0.5)
     assert causes[SlowReason.THROTTLED].evidence["temperature"] == 90.0
-    assert "thermal" in causes[SlowReason.THROTTLED].sentence
+    assert "heat" in causes[SlowReason.THROTTLED].sentence
     narrow = GPU.model_copy(
         update={"pcie": PcieLink(generation=3, width=4, most_generation=4, most_width=16)}
     )

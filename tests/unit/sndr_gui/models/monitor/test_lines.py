@@ -1,6 +1,9 @@
 """Lines of graphs: peaks stay, gaps stay, and every page shows the same of the same seconds."""
 
 import math
+from dataclasses import replace
+
+import numpy as np
 
 from sndr_gui.models.monitor.lines import Line, one_after_another, split_name
 from sndr_gui.views.graphs.plots import drawn
@@ -43,6 +46,35 @@ def test_what_was_not_measured_is_a_gap_and_one_value_in_it_is_seen() -> None:
     assert len(xs) == 5
     made.cut(START + 2)
     assert made.values == [None, 1443.0]
+
+
+def test_many_points_are_drawn_as_the_extremes_of_each_pixel() -> None:
+    values: list[float | None] = [5.0 if second == 70 else 1.0 for second in range(100)]
+    # Between 20 and 60 nothing was measured but once.
+    values[20:60] = [None] * 40
+    values[40] = 9.0
+    made = Line("x", "", "", "", at=[START + second for second in range(100)], values=values)
+    xs, ys = drawn(made, START + 100, 2.0, 3.0, 10.0)
+    assert len(xs) == 20
+    assert (np.nanmax(ys), np.nanmin(ys)) == (18.0, 2.0)
+    assert ys[14:16].tolist() == [2.0, 10.0]
+    assert ys[8:10].tolist() == [18.0, 18.0]
+    assert xs[8:10].tolist() == [-60.0, -57.0]
+    assert np.isnan(ys[[4, 6, 10]]).all()
+    # As many as there are pixels are drawn as they are.
+    assert len(drawn(made, START + 100, 2.0, 3.0, 0.5)[0]) == 101
+
+
+def test_the_numbers_of_a_line_go_with_its_points() -> None:
+    made = line()
+    for at, value in ((0.0, 1.0), (0.5, 3.0), (9.0, 2.0), (10.0, 4.0)):
+        made.add(START + at, value, 1.0)
+        assert made.numbers()[0].tolist() == made.at
+    assert [None if math.isnan(one) else one for one in made.numbers()[1]] == made.values
+    made.cut(START + 5)
+    titled = replace(made, title="another")
+    made.add(START + 11, 5.0, 1.0)
+    assert titled.numbers()[0].tolist() == titled.at == [START + 9, START + 10, START + 11]
 
 
 def ran(engine: str, start: int, end: int) -> Line:

@@ -1,0 +1,60 @@
+"""The scrubber through the past, the words that say where one is, and the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtWidgets import QSlider, QWidget
+
+from sndr_gui.kit.shortcuts import keys
+from sndr_gui.models.window.time_travel import STEPS, TimeTravel
+from sndr_gui.views.widgets.buttons import button, tip
+from sndr_gui.views.widgets.labels import ElidedLabel, set_text
+from sndr_gui.views.widgets.layout import row
+
+
+class TimeBar(QWidget):
+    """One scrubber for all pages; `also` adds what happened last before the moment."""
+
+    def __init__(self, model: TimeTravel, page: QWidget, also: Callable[[], str] | None = None) -> None:
+        super().__init__()
+        self.model = model
+        self._also = also
+        self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider.setRange(0, STEPS)
+        self.slider.setPageStep(STEPS // 20)
+        self.slider.setSingleStep(STEPS // 200)
+        self.slider.setAccessibleName("Moment that is shown")
+        self.slider.setToolTip(
+            tip("Go back in time: graphs, requests and logs show that moment; the right end is now", "Left")
+        )
+        self.slider.valueChanged.connect(model.scrub)
+        self.said = ElidedLabel("", "warn")
+        self.back = button("Back to now", model.back, hint=f"Look at what happens now ({keys('now')})")
+        line = row(self.slider, self.said, self.back)
+        line.setStretchFactor(self.slider, 3)
+        line.setStretchFactor(self.said, 4)
+        line.setContentsMargins(0, 0, 0, 0)
+        self.setLayout(line)
+        # Only while there is something to leave: Esc is other things too.
+        self._leave = QShortcut(QKeySequence(keys("now")), page)
+        self._leave.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        self._leave.activated.connect(model.back)
+        model.changed.connect(self.refresh)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show the moment."""
+        past = self.model.at is not None
+        self.slider.blockSignals(True)
+        self.slider.setValue(self.model.place)
+        self.slider.blockSignals(False)
+        also = self._also() if past and self._also is not None else ""
+        set_text(self.said, "  ·  ".join(filter(None, (self.model.said, also))) if past else "now")
+        self.said.setProperty("tone", "warn" if past else "muted")
+        self.said.style().polish(self.said)
+        self.slider.setAccessibleDescription(self.model.said or "now")
+        self.back.setEnabled(past)
+        self._leave.setEnabled(past)
