@@ -5,9 +5,10 @@ usage: python packaging/gpu/check.py --installation VENV [--cpu] [--gpus N] [--o
 start: the bundled model through host and endpoint (k8v4, MTP 3), the ledger, the probe, telemetry by process,
 fit beside what was reserved, then `kill -9`. restart: the same plan again, then a worker killed, where there
 are any. equal: answers with MTP on and off, in batch-invariant mode. Without a name these three are run.
-prove: `sndr prove` on the freest GPU. reuse: a conversation in 16 bits, whose next turns come from the prefix
-cache. quality: `sndr bench quality` of the bundled model or of `--model`. The
-answers of both stand in the file under "results".
+prove: `sndr prove` on the freest GPU. reuse: a conversation, whose next turns come from the prefix cache, in
+each `--type` (16 bits). turns: the time to the first token of next turns, in the shape that `--shape` names.
+quality: `sndr bench quality` of the bundled model or of `--model`. What the last three found stands in the
+file under "results".
 `make gpu-check` first makes what it needs. Each row is printed as soon as it is known; the exit code is 1
 when one failed.
 """
@@ -25,6 +26,7 @@ from typing import Any
 
 import httpx
 import judge
+import next_turns
 import psutil
 from host_under_test import HostUnderTest, alive, processes_of, wait_for
 from judge import HEADING, Row
@@ -44,7 +46,7 @@ from engine_host.protocol.telemetry import TelemetryQuery
 ROOT = Path(__file__).resolve().parents[2]
 TINY = ROOT / "engine_host" / "bench" / "gpu" / "tiny_mtp_model.py"
 PARTS = ("start", "restart", "equal")
-ALSO = ("prove", "reuse", "quality")
+ALSO = ("prove", "reuse", "turns", "quality")
 PATCHES = (
     "turboquant-grouped-attention",
     "turboquant-boundary-layers",
@@ -52,18 +54,6 @@ PATCHES = (
     "hopper-flash-attention-3",
 )
 ADD = "Write a function that adds two numbers"
-WEATHER = {
-    "type": "function",
-    "function": {
-        "name": "get_weather",
-        "description": "Get the weather in a city",
-        "parameters": {
-            "type": "object",
-            "properties": {"city": {"type": "string", "description": "The city"}},
-            "required": ["city"],
-        },
-    },
-}
 PATIENCE = 540.0
 _TOLD = 60.0
 _TOKENS = 200
@@ -184,7 +174,7 @@ class Check:
         )
         yield Row(part, "its stream says the same", streamed == text, f"{len(chunks)} chunks")
         weather = [{"role": "user", "content": "What is the weather in Oslo?"}]
-        called = self.host.ask("chat/completions", {**body, "messages": weather, "tools": [WEATHER]})
+        called = self.host.ask("chat/completions", {**body, "messages": weather, "tools": [judge.WEATHER]})
         calls = called["choices"][0]["message"].get("tool_calls") or []
         functions = [call["function"] for call in calls]
         right = [(one["name"], json.loads(one["arguments"])) for one in functions] == [
@@ -378,26 +368,35 @@ class Check:
     # ------------------------------------------------------------------ reuse
 
     def reuse(self) -> None:
-        """A conversation in 16 bits: what its turns find in the prefix cache."""
-        part = "reuse"
-        kv = {} if self.asked.cpu else {"kv_cache_dtype": "auto"}
-        request = self.request("sndr-demo", drafts=True, context=4096, streams=8, **kv)
+        """A conversation in each type, 16 bits by default: what its turns find in the prefix cache."""
+        for kv in ("auto",) if self.asked.cpu else self.asked.type or ("auto",):
+            self.conversation(f"reuse, {kv}" if self.asked.type else "reuse", kv)
+
+    def conversation(self, part: str, kv: str) -> None:
+        """One with the bundled model."""
+        more = {} if self.asked.cpu else {"kv_cache_dtype": kv}
+        request = self.request("sndr-demo", drafts=True, context=4096, streams=8, **more)
         engine = self.started(part, self.planned(part, request), drafts=True)
         self.table.attempt(part, "conversation", lambda: self.turns(part, engine))
         self.table.attempt(part, "ledger", lambda: self.patches(part, engine))
         self.table.attempt(part, "stop", lambda: self.stopped(part, engine))
 
+    def long_turns(self) -> None:
+        """Long conversations with each shape, random weights, not compiled."""
+        for shape in self.asked.shape or ("qwen36-27b", "qwen36-35b-a3b"):
+            part = f"turns, {shape}"
+            model = next_turns.shape_of(shape, self.host.home / shape)
+            mode: dict[str, Any] = {"context": next_turns.CONTEXT, "streams": 2, "eager": True}
+            plan = self.planned(part, self.request(str(model), drafts=True, **mode))
+            engine = self.started(part, plan, drafts=True)
+            results = self.results.setdefault(part, [])
+            found = next_turns.measure(part, self.host, engine, results, asked=not self.asked.cpu)
+            self.table.attempt(part, "turns", found.__iter__)
+            self.table.attempt(part, "stop", self.stopped(part, engine).__iter__)
+
     def turns(self, part: str, engine: Engine) -> Iterable[Row]:
         """Each turn is all before it and a new question, asked through the endpoint."""
-        body: dict[str, Any] = {"model": "sndr-demo", "temperature": 0, "max_tokens": 64, "ignore_eos": True}
-        messages: list[dict[str, str]] = []
-        usages: list[dict[str, Any]] = []
-        for number in range(6):
-            lines = "\n".join(f"value_{number}_{line} = {line * 37 % 101}" for line in range(24))
-            messages.append({"role": "user", "content": f"{ADD}, given these:\n{lines}"})
-            answer = self.host.ask("chat/completions", {**body, "messages": messages})
-            messages.append({"role": "assistant", "content": answer["choices"][0]["message"]["content"]})
-            usages.append(answer["usage"])
+        usages = next_turns.short_conversation(self.host, ADD)
         with self.host.engine_itself(engine) as http:
             metrics = http.get("/metrics").text
         # vLLM's CPU build has no prefix cache for hybrids that draft.
@@ -431,6 +430,7 @@ class Check:
             "equal": self.equality,
             "prove": self.proof,
             "reuse": self.reuse,
+            "turns": self.long_turns,
             "quality": self.quality,
         }
         for part in self.asked.part or PARTS:
@@ -448,7 +448,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("part", nargs="*", metavar="start | restart | equal | prove | reuse | quality")
+    parser.add_argument("part", nargs="*", metavar=" | ".join((*PARTS, *ALSO)))
     parser.add_argument(
         "--installation", type=Path, required=True, help="a virtual environment with vLLM in it"
     )
@@ -459,7 +459,8 @@ def main() -> int:
     parser.add_argument("--patch", action="append", help="on here, beside those that are by default")
     parser.add_argument("--argument", action="append", help="one of vLLM's own, for each start")
     parser.add_argument("--model", default="sndr-demo", help="of quality: another one")
-    parser.add_argument("--type", action="append", help="of quality: a type of the KV cache, several times")
+    parser.add_argument("--type", action="append", help="of quality and reuse: types of the KV cache")
+    parser.add_argument("--shape", action="append", help="of turns: a shape of tests/unit/fit/shapes")
     parser.add_argument("--out", type=Path, help="where the rows are also written, as JSON")
     asked = parser.parse_args()
     if unknown := set(asked.part) - {*PARTS, *ALSO}:

@@ -17,6 +17,19 @@ from engine_host.protocol.patches import EnginePatches, PatchOutcome, ProcessRol
 
 TOLERANCE = 0.03
 """How far a prediction of memory may be from what was reserved."""
+WEATHER = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "description": "Get the weather in a city",
+        "parameters": {
+            "type": "object",
+            "properties": {"city": {"type": "string", "description": "The city"}},
+            "required": ["city"],
+        },
+    },
+}
+"""The tool that a model is offered."""
 _BAD = {PatchOutcome.SKIPPED, PatchOutcome.FAILED, PatchOutcome.REVERTED}
 
 
