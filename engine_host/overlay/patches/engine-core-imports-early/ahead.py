@@ -132,7 +132,7 @@ def become(descriptor):
 
 
 def _take_up(told):
-    """What a process that vLLM spawns would read at its beginning, and its name."""
+    """Take what a process that vLLM spawns would read at its beginning, and its name."""
     from multiprocessing import process
 
     process.current_process().name = "EngineCore"
