@@ -25,6 +25,7 @@ from sndr_gui.host.process import HostProcess, HostStartFailed
 from sndr_gui.host.tasks import Tasks
 from sndr_gui.kit import theme
 from sndr_gui.kit.garbage import GarbageCollection
+from sndr_gui.kit.look.choices import SCALE_VARIABLE, scale_factor
 from sndr_gui.kit.settings import SettingsFile
 from sndr_gui.kit.single_window import AT_LOGIN, Claim, Handover, links_of
 from sndr_gui.views.window.main import Window
@@ -50,14 +51,21 @@ def main(arguments: list[str], claim: Claim | None = None) -> int:
     import qasync
 
     refuse_core_dumps()
+    folders = Folders.resolve()
+    file = SettingsFile(folders.config / "window.json")
+    # Qt reads it once, when it starts; what the window starts, and asks for, has its own.
+    given = os.environ.get(SCALE_VARIABLE)
+    if (factor := scale_factor(file.current.scale, os.environ)) is not None:
+        os.environ[SCALE_VARIABLE] = factor
     app = QApplication([sys.argv[0], *arguments])
+    os.environ.pop(SCALE_VARIABLE, None)
+    if given is not None:
+        os.environ[SCALE_VARIABLE] = given
     app.setQuitOnLastWindowClosed(False)
     app.setApplicationName("sndr")
     app.setApplicationDisplayName("SNDR Control Center")
     app.setDesktopFileName("sndr")
-    folders = Folders.resolve()
-    file = SettingsFile(folders.config / "window.json")
-    theme.setup(app, file.current.theme)
+    theme.setup(app, file.current.look)
     loop = qasync.QEventLoop(app)
     asyncio.set_event_loop(loop)
     with loop, marked(folders.crashes, "window", __version__) as mark:

@@ -1,4 +1,4 @@
-"""The window's own settings: theme, geometry, last page; everything else belongs to the engine host."""
+"""The window's own settings: look, geometry, last page; everything else belongs to the engine host."""
 
 import json
 import os
@@ -9,18 +9,14 @@ from typing import Any
 
 from engine_host.client import read_text
 from sndr_gui.kit.atomic_file import write_atomically
+from sndr_gui.kit.look.choices import SCALES, Accent, Density, Look, Motion, ThemeChoice
 
 _LARGEST = 16 << 20
 MOST_RECENT, LONGEST_RECENT = 12, 200
 """Of the commands that were used last: how many are kept, and of how many letters."""
 
 
-class ThemeChoice(StrEnum):
-    """The colours that the window uses."""
-
-    SYSTEM = "system"
-    LIGHT = "light"
-    DARK = "dark"
+_LOOK = {"theme": ThemeChoice, "accent": Accent, "density": Density, "motion": Motion}
 
 
 class OnClose(StrEnum):
@@ -36,6 +32,10 @@ class WindowSettings:
     """The settings of the window; not a pydantic model, which would delay the first paint by 170 ms."""
 
     theme: ThemeChoice = ThemeChoice.SYSTEM
+    accent: Accent = Accent.BLUE
+    density: Density = Density.COMFORTABLE
+    motion: Motion = Motion.SYSTEM
+    scale: int = 100
     page: str = "home"
     geometry: str = ""
     keep_chats: bool = True
@@ -45,6 +45,11 @@ class WindowSettings:
     on_close: OnClose = OnClose.ASK
     tray: bool = False
     chat: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def look(self) -> Look:
+        """The part that is put on while the window is open; the scale needs a new start."""
+        return Look(self.theme, self.accent, self.density, self.motion)
 
     @classmethod
     def parse(cls, text: str) -> "WindowSettings":
@@ -76,14 +81,19 @@ class WindowSettings:
             raise ValueError("recent_commands are not texts")
         values["recent_commands"] = tuple(key[:LONGEST_RECENT] for key in recent[:MOST_RECENT])
         values["on_close"] = OnClose(values.get("on_close", "ask"))
-        values["theme"] = ThemeChoice(values.get("theme", "system"))
+        for name, choices in _LOOK.items():
+            if name in values:
+                values[name] = choices(values[name])
+        scale = values.get("scale", 100)
+        if isinstance(scale, bool) or scale not in SCALES:
+            raise ValueError(f"scale is none of {SCALES}")
         return cls(**values)
 
 
 class SettingsFile:
     """Reads and writes the settings; a damaged file is put aside as `.damaged` and reported once.
 
-    `is_new`: there was none, so this is the very first start.
+    `is_new`: there was none, so this is the very first start. `started_with`: the scale of then, which stays.
     """
 
     def __init__(self, path: Path) -> None:
@@ -91,6 +101,7 @@ class SettingsFile:
         self.damaged: Path | None = None
         self.is_new = False
         self.current = self._read()
+        self.started_with = self.current.scale
 
     @property
     def folder(self) -> Path:

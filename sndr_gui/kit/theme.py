@@ -1,6 +1,6 @@
-"""Colours, palette, style sheet, fonts and icons; the only module that names a colour."""
+"""The look in force: palette, style sheet, fonts and icons, in the colours of `look.colours`."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, replace
 from pathlib import Path
 from string import Template
 
@@ -9,81 +9,71 @@ from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QIcon, 
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QAbstractButton, QApplication
 
+from sndr_gui.kit.look.choices import Density, Look, Motion, ThemeChoice
+from sndr_gui.kit.look.colours import DARK, LIGHT, STRONG_DARK, STRONG_LIGHT, Tokens, with_accent
 from sndr_gui.kit.resources import resource
-from sndr_gui.kit.settings import ThemeChoice
 
-
-@dataclass(frozen=True)
-class Tokens:
-    """The twelve colours of one theme, those of graph lines, and those of parts of a device's memory."""
-
-    bg: str
-    surface: str
-    raised: str
-    line: str
-    text: str
-    muted: str
-    accent: str
-    on_accent: str
-    accent_soft: str
-    good: str
-    warn: str
-    bad: str
-    series: tuple[str, ...] = ()
-    parts: tuple[str, ...] = ()
-
-
-LIGHT = Tokens(
-    bg="#F6F7F9",
-    surface="#FFFFFF",
-    raised="#F0F2F5",
-    line="#E2E5EA",
-    text="#171A21",
-    muted="#5F6673",
-    accent="#3B5BDB",
-    on_accent="#FFFFFF",
-    accent_soft="#E8EDFD",
-    good="#1B7F53",
-    warn="#9A5B00",
-    bad="#C92A2A",
-    series=("#3B5BDB", "#0CA678", "#E8590C", "#9C36B5", "#C2255C", "#0B7285", "#5C940D", "#495057"),
-    parts=("#4C6EF5", "#12B886", "#82C91E", "#FD7E14", "#BE4BDB", "#FAB005", "#E64980", "#15AABF", "#A9744F"),
-)
-DARK = Tokens(
-    bg="#0F1115",
-    surface="#171A21",
-    raised="#1F232C",
-    line="#2A2F3A",
-    text="#E7EAF0",
-    muted="#949CAB",
-    accent="#7C93FF",
-    on_accent="#0B0E16",
-    accent_soft="#222A4A",
-    good="#3DD39A",
-    warn="#F0B35B",
-    bad="#FF7B7B",
-    series=("#7C93FF", "#3DD39A", "#FFA45C", "#D58BF5", "#FF8FB8", "#4DD0E1", "#B5D96B", "#CED4DA"),
-    parts=("#7C93FF", "#3DD39A", "#A9E34B", "#FFA45C", "#D58BF5", "#FFD43B", "#F783AC", "#66D9E8", "#D0A27F"),
-)
+# Paddings above and below, in pixels: of controls, rows, heads of tables and flat buttons.
+_ROOM = {
+    Density.COMFORTABLE: {"tall": 7, "item": 8, "head": 9, "flat": 4},
+    Density.COMPACT: {"tall": 4, "item": 4, "head": 5, "flat": 2},
+}
 
 
 class _Notifier(QObject):
-    """Tells whoever paints by hand that the colours changed."""
+    """Tells whoever paints by hand that the colours changed, and whoever lays out that the room did."""
 
     changed = Signal()
+    density_changed = Signal()
 
 
-_state: dict[str, Tokens | None] = {"forced": None}
+class _State:
+    """The look that was chosen, and what the desktop has of its own."""
+
+    look = Look()
+    flash_time: int | None = None
+    effects: tuple[bool, ...] = ()
+
+
+_state = _State()
+_EFFECTS = (
+    Qt.UIEffect.UI_AnimateMenu,
+    Qt.UIEffect.UI_FadeMenu,
+    Qt.UIEffect.UI_AnimateCombo,
+    Qt.UIEffect.UI_AnimateTooltip,
+    Qt.UIEffect.UI_FadeTooltip,
+    Qt.UIEffect.UI_AnimateToolBox,
+)
 notifier = _Notifier()
 _mono_family: list[str] = ["monospace"]
 
 
 def current() -> Tokens:
     """Return the colours in use."""
-    if (forced := _state["forced"]) is not None:
-        return forced
-    dark = QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark
-    return DARK if dark else LIGHT
+    choice = _state.look.theme
+    hints = QGuiApplication.styleHints()
+    scheme = hints.colorScheme()
+    dark = scheme == Qt.ColorScheme.Dark
+    if choice is ThemeChoice.HIGH_CONTRAST:
+        # On black, unless the desktop says that it is light.
+        base = STRONG_LIGHT if scheme == Qt.ColorScheme.Light else STRONG_DARK
+    elif choice is not ThemeChoice.SYSTEM:
+        base = DARK if choice is ThemeChoice.DARK else LIGHT
+    elif _high_contrast_wanted():
+        base = STRONG_DARK if dark else STRONG_LIGHT
+    else:
+        base = DARK if dark else LIGHT
+    return with_accent(base, _state.look.accent)
+
+
+def _high_contrast_wanted() -> bool:
+    hints = QGuiApplication.styleHints().accessibility()
+    return hints.contrastPreference() == Qt.ContrastPreference.HighContrast
+
+
+def compact() -> bool:
+    """Return True where little room is wanted around things."""
+    return _state.look.density is Density.COMPACT
 
 
 def color(token: str) -> QColor:
@@ -93,11 +83,33 @@ def color(token: str) -> QColor:
 
 def choose(choice: ThemeChoice) -> None:
     """Follow the system, or force one theme; also where the platform ignores colour schemes."""
-    _state["forced"] = {ThemeChoice.LIGHT: LIGHT, ThemeChoice.DARK: DARK}.get(choice)
+    wear(replace(_state.look, theme=choice))
+
+
+def wear(look: Look) -> None:
+    """Put a look on, at once."""
+    before, _state.look = _state.look, look
     scheme = {ThemeChoice.LIGHT: Qt.ColorScheme.Light, ThemeChoice.DARK: Qt.ColorScheme.Dark}
     # Native title bars follow this where the platform has them.
-    QGuiApplication.styleHints().setColorScheme(scheme.get(choice, Qt.ColorScheme.Unknown))
+    QGuiApplication.styleHints().setColorScheme(scheme.get(look.theme, Qt.ColorScheme.Unknown))
+    _move(look.motion)
     apply()
+    if before.density is not look.density:
+        notifier.density_changed.emit()
+
+
+def _move(motion: Motion) -> None:
+    """Let menus slide and the cursor blink as on the rest of the desktop, or not at all."""
+    hints = QGuiApplication.styleHints()
+    if _state.flash_time is None:
+        _state.flash_time = hints.cursorFlashTime()
+        _state.effects = tuple(QApplication.isEffectEnabled(effect) for effect in _EFFECTS)
+    reduced = motion is Motion.REDUCED
+    wanted = 0 if reduced else _state.flash_time
+    if hints.cursorFlashTime() != wanted:
+        hints.setCursorFlashTime(wanted)
+    for effect, own in zip(_EFFECTS, _state.effects, strict=True):
+        QApplication.setEffectEnabled(effect, own and not reduced)
 
 
 def apply() -> None:
@@ -107,9 +119,10 @@ def apply() -> None:
         return
     tokens = current()
     values = {name: value for name, value in asdict(tokens).items() if isinstance(value, str)}
-    shade = "dark" if tokens is DARK else "light"
     icons = resource("icons").as_posix()
-    sheet = _style().substitute(values, icons=icons, shade=shade, mono=_mono_family[0])
+    sheet = _style("style").substitute(values, icons=icons, mono=_mono_family[0], **_room())
+    if tokens.strong:
+        sheet += _style("strong").substitute(values, **_room())
     # Every widget there is is measured anew for a sheet, also for the one that is in force.
     if app.styleSheet() == sheet:
         return
@@ -138,7 +151,15 @@ def apply() -> None:
     notifier.changed.emit()
 
 
-def setup(app: QApplication, choice: ThemeChoice) -> None:
+def _room() -> dict[str, int]:
+    """Return the paddings of the density in force; a thicker frame takes its room from them."""
+    room = _ROOM[_state.look.density]
+    frames = {f"{name}_focus": room[name] - 1 for name in ("tall", "flat")}
+    strong = {f"{name}_strong": room[name] - 2 for name in ("tall", "flat")}
+    return room | frames | strong
+
+
+def setup(app: QApplication, look: Look) -> None:
     """Prepare style, fonts and colours once at start."""
     app.setStyle("Fusion")
     _load_fonts()
@@ -150,12 +171,13 @@ def setup(app: QApplication, choice: ThemeChoice) -> None:
     _plain_characters(font)
     app.setFont(font)
     app.setWindowIcon(QIcon(str(resource("icons", "sndr.svg"))))
-    choose(choice)
-    app.styleHints().colorSchemeChanged.connect(_on_scheme_changed)
+    wear(look)
+    app.styleHints().colorSchemeChanged.connect(_on_system_changed)
+    app.styleHints().accessibility().contrastPreferenceChanged.connect(_on_system_changed)
 
 
-def _on_scheme_changed(_scheme: Qt.ColorScheme) -> None:
-    if _state["forced"] is None:
+def _on_system_changed(_what: object) -> None:
+    if _state.look.theme in (ThemeChoice.SYSTEM, ThemeChoice.HIGH_CONTRAST):
         apply()
 
 
@@ -182,13 +204,14 @@ def _plain_characters(font: QFont) -> None:
         font.setFeature(QFont.Tag(feature), 0)
 
 
-_style_text: list[str] = []
+_style_texts: dict[str, Template] = {}
 
 
-def _style() -> Template:
-    if not _style_text:
-        _style_text.append(Path(__file__).with_name("style.qss").read_text(encoding="utf-8"))
-    return Template(_style_text[0])
+def _style(name: str) -> Template:
+    if name not in _style_texts:
+        path = Path(__file__).parent / "look" / f"{name}.qss"
+        _style_texts[name] = Template(path.read_text(encoding="utf-8"))
+    return _style_texts[name]
 
 
 def pixmap(name: str, token: str, pixels: int = 18) -> QPixmap:

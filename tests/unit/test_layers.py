@@ -36,7 +36,7 @@ MAY_IMPORT = {
     "httpx": (),
     "pyqtgraph": ("sndr_gui/views/graphs/plots.py",),
 }
-MAY_NAME_COLOURS = "sndr_gui/kit/theme.py"
+MAY_NAME_COLOURS = "sndr_gui/kit/look/colours.py"
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "manager2", "legacy", "misc", "common"}
 LONGEST_FILE = 500
 MOST_FILES = 16

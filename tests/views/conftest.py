@@ -22,7 +22,8 @@ from sndr_gui.host.session import Session
 from sndr_gui.host.state import HostState
 from sndr_gui.host.tasks import Tasks
 from sndr_gui.kit import theme
-from sndr_gui.kit.settings import SettingsFile, ThemeChoice
+from sndr_gui.kit.look.choices import Look, ThemeChoice
+from sndr_gui.kit.settings import SettingsFile
 from sndr_gui.views.window.context import PageContext
 from sndr_gui.views.window.main import Window
 from tests.views.fakes.host import FakeHost
@@ -107,7 +108,7 @@ def garbage() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def dressed(qapp: QApplication) -> QApplication:
     """The application with the program's style and fonts, which are set once at a start."""
-    theme.setup(qapp, ThemeChoice.LIGHT)
+    theme.setup(qapp, Look(ThemeChoice.LIGHT))
     qapp.setQuitOnLastWindowClosed(False)
     return qapp
 
@@ -115,8 +116,8 @@ def dressed(qapp: QApplication) -> QApplication:
 @pytest.fixture
 def loop(dressed: QApplication) -> Iterator[qasync.QEventLoop]:
     """The Qt event loop; leaked tasks, timers and unhandled errors fail the test."""
-    # Another test may have chosen another theme.
-    theme.choose(ThemeChoice.LIGHT)
+    # Another test may have chosen another look.
+    theme.wear(Look(ThemeChoice.LIGHT))
     made = qasync.QEventLoop(dressed)
     asyncio.set_event_loop(made)
     errors: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""The view-model of Settings: the host's settings with their provenance, and the window's theme."""
+"""The view-model of Settings: the host's settings with their provenance, and the window's look."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from engine_host.protocol.operations import table as ops
 from engine_host.protocol.settings import SettingsChange
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
-from sndr_gui.kit.settings import SettingsFile, ThemeChoice, WindowSettings
+from sndr_gui.kit.look.choices import ThemeChoice
+from sndr_gui.kit.settings import SettingsFile, WindowSettings
 from sndr_gui.models.settings.entries import ENTRIES, Entry
 from sndr_gui.models.settings.mending import MendingModel
 
@@ -28,13 +29,13 @@ class SettingsModel(QObject):
 
     Signals:
         changed: values or problems are new
-        theme_changed: the person chose another theme
+        look_changed: the person chose another look
         revealed: a setting is to be shown, the one in `wanted`
         chats_changed: conversations are kept from now on, or not
     """
 
     changed = Signal()
-    theme_changed = Signal(object)
+    look_changed = Signal(object)
     revealed = Signal()
     chats_changed = Signal()
 
@@ -134,9 +135,9 @@ class SettingsModel(QObject):
         self.put(name, None)
 
     @property
-    def theme(self) -> ThemeChoice:
-        """The theme chosen."""
-        return self._file.current.theme
+    def scale_in_force(self) -> int:
+        """The scale that the window was started with."""
+        return self._file.started_with
 
     @property
     def window(self) -> WindowSettings:
@@ -150,10 +151,14 @@ class SettingsModel(QObject):
 
     def set_theme(self, choice: ThemeChoice) -> None:
         """Choose a theme."""
-        if choice is self.theme:
+        self.set_look("theme", choice)
+
+    def set_look(self, name: str, value: object, *_checked: object) -> None:
+        """Change one row of `LOOK_ENTRIES`; kept, and put on at once where Qt can."""
+        if value == getattr(self._file.current, name):
             return
-        save_window_settings(self._file, self.session.notices.warning, theme=choice)
-        self.theme_changed.emit(choice)
+        save_window_settings(self._file, self.session.notices.warning, **{name: value})
+        self.look_changed.emit(self._file.current.look)
         self.changed.emit()
 
     @property

@@ -10,6 +10,7 @@ from sndr_gui.models.settings.at_login import AtLoginModel
 from sndr_gui.models.settings.entries import Entry
 from sndr_gui.models.settings.page import SettingsModel
 from sndr_gui.views.engine.installations import InstallationsCard
+from sndr_gui.views.settings.appearance import AppearanceCard
 from sndr_gui.views.settings.chats import ChatsCard
 from sndr_gui.views.settings.mending import MendingCard
 from sndr_gui.views.settings.row import SettingRow
@@ -32,10 +33,12 @@ class SettingsView(Page):
     ) -> None:
         super().__init__("Settings", scrolls=True)
         self.model = model
-        self.look = WindowCard(model, first_run, at_login)
+        self.look = AppearanceCard(model)
+        self.window_card = WindowCard(model, first_run, at_login)
         self.mending = MendingCard(model.mending)
         self.body.addWidget(self.mending)
         self.body.addWidget(self.look)
+        self.body.addWidget(self.window_card)
         self._groups = QVBoxLayout()
         self._groups.setSpacing(14)
         self.body.addLayout(self._groups)
@@ -51,7 +54,9 @@ class SettingsView(Page):
 
     def set_shown(self, shown: bool) -> None:
         if shown:
-            self.look.read()
+            # The pages of another host change the same look.
+            self.look.refresh()
+            self.window_card.read()
             self._reveal()
 
     def _reveal(self) -> None:
@@ -65,6 +70,7 @@ class SettingsView(Page):
         """Show the values of now."""
         model = self.model
         self.look.refresh()
+        self.window_card.refresh()
         entries = model.entries()
         set_text(self.subtitle, model.file or "The engine host's settings appear when it is connected.")
         if list(self._rows) != [entry.name for entry in entries]:

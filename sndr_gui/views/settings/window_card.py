@@ -1,4 +1,4 @@
-"""The settings of this window alone: its colours, the end of engines on closing, the first run."""
+"""The settings of this window alone: the end of engines on closing, the first run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QCheckBox, QLabel, QLayout, QSystemTrayIcon, QWidget
 
-from sndr_gui.kit.settings import OnClose, ThemeChoice
+from sndr_gui.kit.settings import OnClose
 from sndr_gui.models.first_run.page import FirstRunModel
 from sndr_gui.models.settings.at_login import AtLoginModel
 from sndr_gui.models.settings.page import SettingsModel
@@ -17,7 +17,6 @@ from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.labels import set_text, text
 from sndr_gui.views.widgets.layout import column, row, rule
 
-_THEMES = (("System", ThemeChoice.SYSTEM), ("Light", ThemeChoice.LIGHT), ("Dark", ThemeChoice.DARK))
 _ON_CLOSE = (("Ask", OnClose.ASK), ("Keep running", OnClose.KEEP), ("Stop", OnClose.END))
 
 
@@ -44,14 +43,12 @@ class WindowCard(Card):
         self.preset.activated.connect(self._on_login)
         self.refusal = text("", "bad", wrap=True)
         self._tray_about = text("", "muted")
-        self.themes = SegmentedControl(tuple(name for name, _ in _THEMES), "Theme")
         self.on_close = SegmentedControl(tuple(name for name, _ in _ON_CLOSE), "Engines on closing")
         self.welcome = button(
             "Show it", first_run.wanted.emit, hint="Open the first run again", command="sndr setup"
         )
         self.welcome.setAccessibleName("Show the first run")
         rows: tuple[tuple[str, str | QLabel, QWidget | QLayout], ...] = (
-            ("Theme", "System follows the desktop.", self.themes),
             ("Engines on closing", "What becomes of engines that would end with the window.", self.on_close),
             ("Icon in the tray", self._tray_about, self.tray),
             ("Start at login", "In the background, with a preset or without.", row(self.preset, self.login)),
@@ -65,15 +62,12 @@ class WindowCard(Card):
         self.body.addWidget(self.refusal)
         at_login.changed.connect(self._refresh_login)
         self._refresh_login()
-        for choice in self.themes.buttons:
-            choice.clicked.connect(self._on_theme)
         for choice in self.on_close.buttons:
             choice.clicked.connect(self._on_close)
 
     def refresh(self) -> None:
         """Show the values of now."""
         now = self._model.window
-        self.themes.buttons[[one for _, one in _THEMES].index(now.theme)].setChecked(True)
         self.on_close.buttons[[one for _, one in _ON_CLOSE].index(now.on_close)].setChecked(True)
         here = self._tray_here()
         self.tray.setChecked(now.tray)
@@ -97,9 +91,6 @@ class WindowCard(Card):
 
     def _on_login(self) -> None:
         self._at_login.switch(self.login.isChecked(), str(self.preset.currentData() or ""))
-
-    def _on_theme(self) -> None:
-        self._model.set_theme(_THEMES[self.themes.place][1])
 
     def _on_close(self) -> None:
         self._model.set_window(on_close=_ON_CLOSE[self.on_close.place][1])

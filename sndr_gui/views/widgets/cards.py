@@ -3,10 +3,15 @@
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QLayout, QVBoxLayout, QWidget
 
+from sndr_gui.kit import theme
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.labels import IconLabel, Paragraph, set_text, text
 from sndr_gui.views.widgets.layout import row
+
+# Comfortable, compact.
+_MARGINS = ((16, 14, 16, 14), (12, 8, 12, 8))
+_SPACING = (10, 6)
 
 
 class Card(QFrame):
@@ -16,11 +21,21 @@ class Card(QFrame):
         super().__init__()
         self.setObjectName("card")
         self.body = QVBoxLayout(self)
-        self.body.setContentsMargins(16, 14, 16, 14)
-        self.body.setSpacing(10)
+        self.body.setContentsMargins(*_MARGINS[theme.compact()])
+        self.body.setSpacing(_SPACING[theme.compact()])
+        theme.notifier.density_changed.connect(self._on_density)
         self.title = text(title, name="h2")
         if title:
             self.body.addLayout(row(self.title, None, *trailing))
+
+    def _on_density(self) -> None:
+        now, before = theme.compact(), not theme.compact()
+        margins = self.body.contentsMargins()
+        # A card with a layout of its own keeps that.
+        if (margins.left(), margins.top(), margins.right(), margins.bottom()) == _MARGINS[before]:
+            self.body.setContentsMargins(*_MARGINS[now])
+        if self.body.spacing() == _SPACING[before]:
+            self.body.setSpacing(_SPACING[now])
 
 
 class ValueCard(Card):

@@ -3,8 +3,12 @@
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
+from sndr_gui.kit import theme
 from sndr_gui.views.widgets.labels import ElidedLabel
 from sndr_gui.views.widgets.layout import GAP, MARGIN, column, row, scrolling
+
+# Above the title, and between the cards: comfortable, compact.
+_ABOVE, _BETWEEN = (22, 12), (GAP, 8)
 
 
 class Page(QWidget):
@@ -22,7 +26,8 @@ class Page(QWidget):
         self.subtitle = ElidedLabel("", "muted")
         self.tools = row(spacing=GAP)
         header = QHBoxLayout()
-        header.setContentsMargins(MARGIN, 22, MARGIN, 0)
+        self._header = header
+        header.setContentsMargins(MARGIN, _ABOVE[theme.compact()], MARGIN, 0)
         header.setSpacing(GAP)
         header.addLayout(column(self.title, self.subtitle, spacing=2), 1)
         header.addLayout(self.tools)
@@ -34,7 +39,8 @@ class Page(QWidget):
         self.below_header.setContentsMargins(MARGIN, 0, MARGIN, 0)
         outer.addLayout(self.below_header)
         self.body = QVBoxLayout()
-        self.body.setSpacing(GAP)
+        self.body.setSpacing(_BETWEEN[theme.compact()])
+        theme.notifier.density_changed.connect(self._on_density)
         if scrolls:
             canvas = QWidget()
             canvas.setObjectName("canvas")
@@ -46,6 +52,11 @@ class Page(QWidget):
         else:
             self.body.setContentsMargins(MARGIN, 2, MARGIN, 20)
             outer.addLayout(self.body, 1)
+
+    def _on_density(self) -> None:
+        self._header.setContentsMargins(MARGIN, _ABOVE[theme.compact()], MARGIN, 0)
+        if self.body.spacing() == _BETWEEN[not theme.compact()]:
+            self.body.setSpacing(_BETWEEN[theme.compact()])
 
     def _on_scroll_range(self, _low: int, high: int) -> None:
         # The scroll bar takes its room from the margin, so that the cards stay where they are.

@@ -13,6 +13,9 @@ from PySide6.QtWidgets import (
 from sndr_gui.kit import theme
 from sndr_gui.kit.rows import TONE_ROLE, RowsModel
 
+# The height of a row: comfortable, compact.
+_ROW = (36, 26)
+
 
 class _Delegate(QStyledItemDelegate):
     """Colours a cell's text by its tone."""
@@ -53,7 +56,8 @@ class Table(QTableView):
         self.setWordWrap(False)
         self.setSortingEnabled(False)
         self.verticalHeader().hide()
-        self.verticalHeader().setDefaultSectionSize(36)
+        self.verticalHeader().setDefaultSectionSize(_ROW[theme.compact()])
+        theme.notifier.density_changed.connect(self._on_density)
         header = self.horizontalHeader()
         header.setHighlightSections(False)
         header.setSectionsClickable(True)
@@ -71,6 +75,12 @@ class Table(QTableView):
             self.setColumnWidth(number, width)
         self.selectionModel().selectionChanged.connect(self._on_selection)
         theme.notifier.changed.connect(self.viewport().update)
+
+    def _on_density(self) -> None:
+        rows = self.verticalHeader()
+        # Rows of two lines keep their height.
+        if rows.defaultSectionSize() == _ROW[not theme.compact()]:
+            rows.setDefaultSectionSize(_ROW[theme.compact()])
 
     def stretch(self, column: int) -> None:
         """Let another column have the room that the others leave."""

@@ -7,19 +7,13 @@ from functools import partial
 
 from engine_host.protocol.engines import EngineState
 from engine_host.protocol.presets import EntryOrigin
-from sndr_gui.kit.settings import ThemeChoice
 from sndr_gui.kit.shortcuts import keys
 from sndr_gui.models.engine.choice import state_word
 from sndr_gui.models.engine.start import SERVING
 from sndr_gui.models.hosts.words import THIS_MACHINE, state_here, state_of
+from sndr_gui.models.settings.look import LOOK_ENTRIES
 from sndr_gui.models.window.palette import ACTION, Entry
 from sndr_gui.views.window.context import PageContext
-
-_THEMES = (
-    ("follow the system", ThemeChoice.SYSTEM),
-    ("light", ThemeChoice.LIGHT),
-    ("dark", ThemeChoice.DARK),
-)
 
 
 def commands(context: PageContext) -> list[Entry]:
@@ -31,7 +25,7 @@ def commands(context: PageContext) -> list[Entry]:
         *_servers(context),
         _action("Rescan models", context.launch.models.rescan, "scan look for models again"),
         *_first_run(context),
-        *_themes(context),
+        *_look(context),
         *_presets_to_start(context),
         *_models(context),
         *_presets_to_edit(context),
@@ -52,10 +46,17 @@ def _first_run(context: PageContext) -> list[Entry]:
     return [] if context.session.host else [_action("Welcome", context.first_run.wanted.emit, words)]
 
 
-def _themes(context: PageContext) -> list[Entry]:
-    choose = context.settings.set_theme
+def _look(context: PageContext) -> list[Entry]:
+    """Return each choice of the window's look but the scale, which needs a new start."""
     return [
-        _action(f"Theme: {title}", partial(choose, choice), "colours appearance") for title, choice in _THEMES
+        _action(
+            f"{entry.label}: {title.lower()}",
+            partial(context.settings.set_look, entry.name, value),
+            "colours appearance look contrast accessibility",
+        )
+        for entry in LOOK_ENTRIES
+        if entry.name != "scale"
+        for title, value in entry.choices
     ]
 
 

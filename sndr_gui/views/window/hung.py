@@ -62,7 +62,7 @@ def ask(pid: int | None, arguments: Sequence[str]) -> None:
     print(sentence(pid), "--another starts another window.", file=sys.stderr)
     app = QApplication([sys.argv[0], *arguments])
     app.setDesktopFileName("sndr")
-    theme.setup(app, SettingsFile(Folders.resolve().config / "window.json").current.theme)
+    theme.setup(app, SettingsFile(Folders.resolve().config / "window.json").current.look)
     box = question(pid)
     box.exec()
     answer = decision(box)

@@ -231,7 +231,7 @@ class Window(QMainWindow):
             context.session.state.engines_changed,
         ):
             changed.connect(self._on_link)
-        context.settings.theme_changed.connect(theme.choose)
+        context.settings.look_changed.connect(theme.wear)
         # A partial with the context would keep both: no collector sees what Qt holds of a connection.
         context.actions.consent_wanted.connect(self._on_consent)
         for listed in (

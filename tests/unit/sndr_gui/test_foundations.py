@@ -21,9 +21,10 @@ from sndr_gui.host.notices import Notice, Notices
 from sndr_gui.host.process import HostProcess, HostStartFailed
 from sndr_gui.host.tasks import Tasks
 from sndr_gui.kit import formats
+from sndr_gui.kit.look.choices import ThemeChoice
 from sndr_gui.kit.resources import resource
 from sndr_gui.kit.rows import Column, RowsModel
-from sndr_gui.kit.settings import SettingsFile, ThemeChoice, WindowSettings
+from sndr_gui.kit.settings import SettingsFile, WindowSettings
 from sndr_gui.kit.versions import refusal, refusal_here
 
 
@@ -76,7 +77,17 @@ def test_settings_survive_and_damage_is_put_aside(tmp_path: Path) -> None:
     assert SettingsFile(path).current.theme is ThemeChoice.DARK
     path.write_text(json.dumps({"theme": "dark", "from_a_newer_window": 1}))
     assert SettingsFile(path).current.theme is ThemeChoice.DARK
-    for damage in ("", "{", "[]", '{"theme": "pink"}', '{"page": 5}', '{"sidebar_folded": "yes"}'):
+    for damage in (
+        "",
+        "{",
+        "[]",
+        '{"theme": "pink"}',
+        '{"accent": 5}',
+        '{"scale": 300}',
+        '{"scale": [100]}',
+        '{"page": 5}',
+        '{"sidebar_folded": "yes"}',
+    ):
         path.write_text(damage)
         again = SettingsFile(path)
         assert again.current == WindowSettings()

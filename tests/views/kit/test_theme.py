@@ -3,7 +3,8 @@
 from PySide6.QtWidgets import QApplication
 
 from sndr_gui.kit import theme
-from sndr_gui.kit.settings import ThemeChoice
+from sndr_gui.kit.look.choices import ThemeChoice
+from sndr_gui.kit.look.colours import DARK, LIGHT
 
 
 def test_the_theme_in_force_is_not_given_again(dressed: QApplication) -> None:
@@ -15,9 +16,9 @@ def test_the_theme_in_force_is_not_given_again(dressed: QApplication) -> None:
         assert not told
         theme.choose(ThemeChoice.DARK)
         theme.choose(ThemeChoice.DARK)
-        assert told == [theme.DARK.bg]
+        assert told == [DARK.bg]
         assert dressed.palette().window().color() == theme.color("bg")
     finally:
         theme.choose(ThemeChoice.LIGHT)
         theme.notifier.changed.disconnect(connection)
-    assert dressed.palette().window().color().name().upper() == theme.LIGHT.bg.upper()
+    assert dressed.palette().window().color().name().upper() == LIGHT.bg.upper()

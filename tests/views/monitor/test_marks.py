@@ -12,7 +12,7 @@ from engine_host.protocol.events import MarkEvent
 from engine_host.protocol.logs import LogLine
 from engine_host.protocol.telemetry import Mark, MarkKind
 from sndr_gui.kit import theme
-from sndr_gui.kit.settings import ThemeChoice
+from sndr_gui.kit.look.choices import ThemeChoice
 from sndr_gui.views.graphs.plots import Graph
 from sndr_gui.views.logs.page import LogsView
 from sndr_gui.views.monitor.page import MonitorView

@@ -4,11 +4,17 @@ import asyncio
 from typing import Any
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit
 
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.events import SettingsChangedEvent
+from sndr_gui.kit import theme
+from sndr_gui.kit.look.choices import Accent, Density, Look, Motion, ThemeChoice
+from sndr_gui.kit.look.colours import STRONG_DARK, with_accent
+from sndr_gui.kit.settings import SettingsFile
+from sndr_gui.models.settings.look import look_entry
 from sndr_gui.views.settings.page import SettingsView
 from tests.views.conftest import Stage
 from tests.views.samples import host as samples
@@ -83,3 +89,29 @@ async def test_settings_follow_changes_made_elsewhere(stage: Stage) -> None:
     assert isinstance(control, QLineEdit)
     await stage.until(lambda: control.text() == "2")
     await asyncio.sleep(0.05)
+
+
+async def test_the_look_changes_at_a_click_and_is_kept(stage: Stage) -> None:
+    page = settings(stage)
+    look = page.look
+    try:
+        for name, place in (("theme", 3), ("accent", 2), ("density", 1), ("motion", 1)):
+            button = look.controls[name].buttons[place]
+            assert button.accessibleName().startswith(f"{look_entry(name).label}: ")
+            button.click()
+        assert theme.current() is with_accent(STRONG_DARK, Accent.TEAL)
+        assert theme.compact()
+        assert QGuiApplication.styleHints().cursorFlashTime() == 0
+        kept = SettingsFile(stage.file.folder / "window.json").current
+        assert kept.look == Look(ThemeChoice.HIGH_CONTRAST, Accent.TEAL, Density.COMPACT, Motion.REDUCED)
+        look.scale.setCurrentIndex(look.scale.findData(150))
+        look.scale.activated.emit(look.scale.currentIndex())
+        assert look.scale_said.text() == "100 % now; 150 % from the next start."
+        assert look.sized.font().pixelSize() == round(13 * 1.5)
+        # An edge around every control that has words or a value.
+        for control in (page.welcome, look.scale, look.controls["theme"].buttons[0]):
+            edge = control.grab().toImage().pixelColor(control.width() // 2, 0)
+            assert edge.lightness() > 150, control.accessibleName()
+    finally:
+        theme.wear(Look(ThemeChoice.LIGHT))
+    assert QGuiApplication.styleHints().cursorFlashTime() > 0

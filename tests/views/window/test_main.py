@@ -39,7 +39,8 @@ from engine_host.protocol.telemetry import Sample
 from sndr_gui.host.connection import USER_AGENT, Phase
 from sndr_gui.host.notices import Notice
 from sndr_gui.kit import theme
-from sndr_gui.kit.settings import ThemeChoice
+from sndr_gui.kit.look.choices import ThemeChoice
+from sndr_gui.kit.look.colours import DARK, LIGHT
 from sndr_gui.views.window.commands import commands
 from sndr_gui.views.window.main import Window
 from sndr_gui.views.window.pages import PAGES
@@ -222,7 +223,7 @@ async def test_tab_goes_from_the_page_to_the_status_bar_and_round(stage: Stage, 
 
 async def test_theme_changes_colours_and_is_kept(stage: Stage) -> None:
     stage.pages.settings.set_theme(ThemeChoice.DARK)
-    assert theme.current() is theme.DARK
+    assert theme.current() is DARK
     assert stage.file.current.theme is ThemeChoice.DARK
     for name in NAMES:
         stage.window.go(name)
@@ -230,7 +231,7 @@ async def test_theme_changes_colours_and_is_kept(stage: Stage) -> None:
         picture = stage.window.grab().toImage()
         assert picture.pixelColor(600, 30).lightness() < 60
     stage.pages.settings.set_theme(ThemeChoice.LIGHT)
-    assert theme.current() is theme.LIGHT
+    assert theme.current() is LIGHT
 
 
 CONTROLS = (QAbstractButton, QLineEdit, QComboBox, QPlainTextEdit, QTextEdit, QAbstractItemView)

@@ -12,7 +12,8 @@ from shiboken6 import delete
 
 from engine_host.protocol.endpoint.routes import RouteTargets
 from engine_host.protocol.engines import EngineState
-from sndr_gui.kit.settings import LONGEST_RECENT, MOST_RECENT, SettingsFile, ThemeChoice, WindowSettings
+from sndr_gui.kit.look.choices import ThemeChoice
+from sndr_gui.kit.settings import LONGEST_RECENT, MOST_RECENT, SettingsFile, WindowSettings
 from sndr_gui.models.launch.presets import LaunchPresets
 from sndr_gui.models.window import fuzzy
 from sndr_gui.models.window.palette import Entry

@@ -1,0 +1,1 @@
+"""The look of the window: its colours, and the choices that a person has."""
