@@ -18,6 +18,7 @@ from sndr_gui.views.presets.editor import PresetEditorPane, export_dialog, impor
 from sndr_gui.views.widgets.buttons import button, tip
 from sndr_gui.views.widgets.cards import EmptyState
 from sndr_gui.views.widgets.copying import CopyField, SegmentedControl
+from sndr_gui.views.widgets.flow import Flow
 from sndr_gui.views.widgets.labels import set_text, set_tone, text
 from sndr_gui.views.widgets.layout import row
 from sndr_gui.views.widgets.page import Page
@@ -93,7 +94,7 @@ class PresetsView(Page):
         lines.addLayout(row(self.origins, None, self._count))
         lines.addWidget(self.found, 1)
         lines.addWidget(self.hint)
-        lines.addLayout(row(self.edit, self.vary, self.fit, self.export, None, self.remove))
+        lines.addWidget(Flow(self.edit, self.vary, self.fit, self.export, self.remove))
         lines.addWidget(self.equivalent_command)
 
     def set_shown(self, shown: bool) -> None:

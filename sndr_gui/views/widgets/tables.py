@@ -1,7 +1,7 @@
 """A table view over a RowsModel, with tones and without grid lines."""
 
 from PySide6.QtCore import QItemSelection, QModelIndex, QPersistentModelIndex, Qt, QTimer, Signal
-from PySide6.QtGui import QBrush, QPalette
+from PySide6.QtGui import QBrush, QPalette, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -106,6 +106,21 @@ class Table(QTableView):
             if not self.isColumnHidden(column):
                 wanted = max(self.sizeHintForColumn(column), header.sectionSizeHint(column))
                 self.setColumnWidth(column, min(most, wanted))
+        # The stretched column says what a row is about: the widest of the others give way to it first.
+        others = [place for place in self._most if not self.isColumnHidden(place)]
+        lacks = self.viewport().width() // 3 - header.sectionSize(self._stretched)
+        while lacks > 0 and others:
+            widest = max(others, key=header.sectionSize)
+            spare = header.sectionSize(widest) - header.sectionSizeHint(widest)
+            others.remove(widest)
+            if spare > 0:
+                self.setColumnWidth(widest, header.sectionSize(widest) - min(lacks, spare))
+                lacks -= min(lacks, spare)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if self._most and event.size().width() != event.oldSize().width():
+            self._fitting.start()
 
     def _on_header(self, section: int) -> None:
         header = self.horizontalHeader()
