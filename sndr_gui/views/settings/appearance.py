@@ -6,7 +6,7 @@ from functools import partial
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap, QStandardItemModel
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtWidgets import QWidget
 
 from sndr_gui.kit import theme
 from sndr_gui.kit.look.choices import Accent, largest_scale
@@ -73,15 +73,9 @@ class AppearanceCard(Card):
     def _sample(self) -> QWidget:
         sample = Card()
         sample.setAccessibleName("Sample of the look")
-        # A picture of controls: nothing in it does anything.
-        parts: list[QWidget] = [QPushButton("Chosen"), QPushButton("Other")]
-        parts[0].setProperty("primary", "true")
-        for part in parts:
-            part.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-            part.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        tones = [badge(*said) for said in (("ready", "good"), ("tight", "warn"), ("failed", "bad"))]
+        words = (("chosen", "accent"), ("ready", "good"), ("tight", "warn"), ("failed", "bad"), ("quiet", ""))
         self.sized = text("Text in the next size")
-        line = row(*parts, *tones, None, self.sized)
+        line = row(*(badge(*said) for said in words), None, self.sized)
         sample.body.addLayout(line)
         return sample
 
