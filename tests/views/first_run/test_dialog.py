@@ -89,10 +89,10 @@ async def test_settings_and_the_palette_lead_back_to_it(stage: Stage) -> None:
     stage.window.go("settings")
     page = stage.window.page
     assert isinstance(page, SettingsView)
-    click(page.look.welcome)
+    click(page.window_card.welcome)
     assert opener.dialog is not None
     first = opener.dialog
-    click(page.look.welcome)
+    click(page.window_card.welcome)
     assert opener.dialog is first, "it is brought to the front"
     first.reject()
     entry = next(one for one in stage.window._entries() if one.title == "Welcome")

@@ -43,8 +43,8 @@ async def test_engines_are_kept_and_the_answer_is_remembered(stage: Stage) -> No
     stage.window.go("settings")
     page = stage.window.page
     assert isinstance(page, SettingsView)
-    assert page.look.on_close.place == 1
-    click(page.look.on_close.buttons[2])
+    assert page.window_card.on_close.place == 1
+    click(page.window_card.on_close.buttons[2])
     assert stage.file.current.on_close is OnClose.END
     stage.connection.owned = False
 

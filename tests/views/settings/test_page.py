@@ -109,7 +109,7 @@ async def test_the_look_changes_at_a_click_and_is_kept(stage: Stage) -> None:
         assert look.scale_said.text() == "100 % now; 150 % from the next start."
         assert look.sized.font().pixelSize() == round(13 * 1.5)
         # An edge around every control that has words or a value.
-        for control in (page.welcome, look.scale, look.controls["theme"].buttons[0]):
+        for control in (page.window_card.welcome, look.scale, look.controls["theme"].buttons[0]):
             edge = control.grab().toImage().pixelColor(control.width() // 2, 0)
             assert edge.lightness() > 150, control.accessibleName()
     finally:
