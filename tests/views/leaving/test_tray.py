@@ -58,7 +58,7 @@ async def test_the_window_starts_at_login_when_it_is_told_to(stage: Stage) -> No
     stage.window.go("settings")
     page = stage.window.page
     assert isinstance(page, SettingsView)
-    card = page.look
+    card = page.window_card
     assert not card.tray.isEnabled(), "there is none offscreen"
     assert not card.login.isChecked()
     assert not card.preset.isEnabled()

@@ -67,7 +67,8 @@ def lengthened(text: str) -> str:
 
 def lengthen(page: QWidget) -> None:
     """Make every caption of a page longer, as another language would; numbers stay."""
-    for part in (*page.findChildren(QLabel), *page.findChildren(QAbstractButton)):
+    parts: list[QLabel | QAbstractButton] = [*page.findChildren(QLabel), *page.findChildren(QAbstractButton)]
+    for part in parts:
         text = part.text()
         if text and text[0].isalpha() and not any(letter.isdigit() for letter in text) and part.isVisible():
             part.setText(lengthened(text))
