@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from PySide6.QtCore import QRect, Qt
-from PySide6.QtWidgets import QAbstractButton, QAbstractScrollArea, QHeaderView, QLabel, QWidget
+from PySide6.QtWidgets import QAbstractButton, QAbstractScrollArea, QHeaderView, QLabel, QPushButton, QWidget
 
 from sndr_gui.views.widgets.copying import WrapAnywhereLabel
 from sndr_gui.views.widgets.labels import ElidedLabel
@@ -66,8 +66,11 @@ def lengthened(text: str) -> str:
 
 
 def lengthen(page: QWidget) -> None:
-    """Make every caption of a page longer, as another language would; numbers stay."""
-    parts: list[QLabel | QAbstractButton] = [*page.findChildren(QLabel), *page.findChildren(QAbstractButton)]
+    """Make captions of labels and buttons longer, as another language would; numbers stay.
+
+    Not those of check boxes, which Qt cannot break: the one of Launch has no room for more.
+    """
+    parts: list[QLabel | QAbstractButton] = [*page.findChildren(QLabel), *page.findChildren(QPushButton)]
     for part in parts:
         text = part.text()
         if text and text[0].isalpha() and not any(letter.isdigit() for letter in text) and part.isVisible():
