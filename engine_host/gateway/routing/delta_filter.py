@@ -5,6 +5,7 @@ word by word, or written with escapes, is found too.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from engine_host.gateway.openai.frames import WholeFrames
 from engine_host.gateway.routing.key_filter import SHORTEST_SECRET
 
 _HIDDEN = "***"
+_NAME = re.compile(rb'"\s*:')
 _TEXTS = ("content", "reasoning_content", "reasoning", "refusal")
 _MOST_CHANNELS = 256
 """Texts of one stream that are followed at a time: choices, and calls of tools in each."""
@@ -46,12 +48,15 @@ class DeltaFilter:
 
     def __init__(self, key: str) -> None:
         self._key = key
+        self._bytes = key.encode()
         self._frames = WholeFrames()
         self._held: dict[Channel, _Held] = {}
 
     def feed(self, data: bytes) -> bytes:
         """Return the whole frames of a stream so far. Raises AnswerTooLargeError for one without end."""
         whole = self._frames.feed(data)
+        if self._is_clean(whole):
+            return whole
         return sse.join(one for frame in sse.split(whole) for one in self._frame(frame)) if whole else b""
 
     def end(self) -> bytes:
@@ -67,7 +72,31 @@ class DeltaFilter:
         cleaned = self._cleaned(value)
         return body if cleaned == value else _encoded(cleaned)
 
+    def _is_clean(self, frames: bytes) -> bool:
+        """Return True where no text of whole frames holds the key, or may be its beginning.
+
+        Without escapes the bytes of a text are those of its JSON. Reading the JSON of each token would take
+        most of the time that a stream takes here.
+        """
+        if self._held or b"\\" in frames or self._bytes in frames:
+            return False
+        return not self._may_go_on(frames)
+
+    def _may_go_on(self, frames: bytes) -> bool:
+        """Return True where a value, and no name, ends with a beginning of the key."""
+        first, most = self._bytes[:1], len(self._bytes)
+        at = frames.find(first)
+        while at >= 0:
+            end = frames.find(b'"', at, at + most)
+            if end > 0 and self._bytes.startswith(frames[at:end]) and not _NAME.match(frames, end):
+                return True
+            at = frames.find(first, at + 1)
+        return False
+
     def _frame(self, frame: bytes) -> Iterator[bytes]:
+        if self._is_clean(frame):
+            yield frame
+            return
         data = sse.data_of(frame)
         if not data:
             yield frame

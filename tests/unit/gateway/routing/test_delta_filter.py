@@ -130,3 +130,13 @@ def test_a_stream_takes_no_longer_than_its_length() -> None:
         return lambda: passed(data, 4096)
 
     linear(act, 64 << 10)
+
+
+def test_a_stream_without_the_key_passes_as_it_came_and_its_beginning_does_not() -> None:
+    made = DeltaFilter(KEY)
+    spaced = b'data: {"g": 1, "choices": [{"index": 0, "delta": {"content": "so g"}, "gsk_": "x"}]}\n\n'
+    assert made.feed(spaced.replace(b"so g", b"so")) == spaced.replace(b"so g", b"so"), "not written anew"
+    assert b"so g" not in made.feed(spaced), "it may be the key's first letter"
+    assert text_of([json.loads(payload) for payload in sse.payloads(made.end())]) == "g"
+    escaped = b'data: {"choices": [{"index": 0, "delta": {"content": "\\u0067sk_gsk_hunter22"}}]}\n\n'
+    assert b"***" in made.feed(escaped)
