@@ -41,13 +41,7 @@ from engine_host.operations.installations import InstallationOperations
 from engine_host.operations.keys import KeyOperations
 from engine_host.operations.library.services import library_services
 from engine_host.operations.measurements.alerts import AlertOperations
-from engine_host.operations.measurements.bench import BenchOperations
-from engine_host.operations.measurements.diagnosis import DiagnosisOperations
-from engine_host.operations.measurements.profiles import ProfileOperations
-from engine_host.operations.measurements.proofs import ProofOperations
-from engine_host.operations.measurements.quality import QualityOperations
-from engine_host.operations.measurements.sweeps import SweepOperations
-from engine_host.operations.measurements.verify import VerifyOperations
+from engine_host.operations.measurements.services import measurement_services
 from engine_host.operations.models import ModelOperations
 from engine_host.operations.on_demand.entries import Entries
 from engine_host.operations.on_demand.loads import OnDemandModels
@@ -264,6 +258,7 @@ async def door() -> AsyncIterator[Door]:
             DeployFit(catalogue, fits),
             consents,
         )
+        patches = EnginePatchTracker(events, built.folders.run)
         services = (
             *remote_services(remote, events, built.jobs, built.folders, {}, models, deploy),
             HostOperations(
@@ -300,64 +295,31 @@ async def door() -> AsyncIterator[Door]:
                 PatchCatalog.load, settings, settings_changed, environments, plans, catalogue, events
             ),
             bisections,
-            ProofOperations(
-                built.jobs,
-                events,
-                built.log_buffer,
-                plans,
-                KernelProofs(built.store, lambda: "kernels"),
-                NoGpus().read,
-                no_environment,
-                built.manager.alive,
-                built.folders.run,
-            ),
-            QualityOperations(
+            *measurement_services(
                 built.jobs,
                 events,
                 built.log_buffer,
                 built.store,
                 plans,
+                KernelProofs(built.store, lambda: "kernels"),
+                built.manager,
+                patches,
+                lambda _: None,
+                lambda: "off",
                 _no_model,
                 no_environment,
-                built.manager.alive,
                 lambda: "a machine",
-                lambda: built.folders.data / "text",
-                built.folders.run,
-            ),
-            BenchOperations(
-                built.jobs,
-                events,
-                built.log_buffer,
+                Gpus(None),
+                History(),
+                PrefixLens(),
                 built.folders,
-                built.manager.alive,
-                GpuReading,
-            ),
-            SweepOperations(
-                built.jobs,
-                events,
-                built.log_buffer,
-                built.folders,
-                built.manager,
-                plans,
-                GpuReading,
                 bisections.refuse_others,
-            ),
-            ProfileOperations(built.jobs, built.folders, built.manager.alive),
-            VerifyOperations(
-                built.jobs,
-                built.folders.run,
-                built.manager.alive,
-                built.manager.get,
-                EnginePatchTracker(events, built.folders.run).probe,
-                lambda: "off",
-            ),
-            DiagnosisOperations(
-                built.manager.alive, built.manager.get, History(), PrefixLens(), Gpus(None), events
+                lambda: None,
             ),
             AutopsyOperations(AutopsyShelf(built.folders.autopsies), events),
             AlertOperations(events, built.store, settings, built.folders),
             EnginePatchOperations(
-                EnginePatchTracker(events, built.folders.run),
+                patches,
                 built.manager,
                 plans,
                 bisections.refuse_others,
