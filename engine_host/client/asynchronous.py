@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 from engine_host.client import failures
 from engine_host.client.exchange import (
@@ -23,9 +23,6 @@ from engine_host.protocol.errors import Action
 from engine_host.protocol.events import Event, EventQuery
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.operations.definition import Answer, Asked, Nothing, Operation
-
-if TYPE_CHECKING:
-    pass
 
 _CONNECT = 5.0
 _ANSWER = 10.0

@@ -17,8 +17,12 @@ from engine_host.client.local_socket import open_local
 class _Stream(httpcore.AsyncNetworkStream):
     """One connection to the host."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader, self._writer = reader, writer
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, opened: set["_Stream"]
+    ) -> None:
+        """`opened` holds it until it is closed."""
+        self._reader, self._writer, self._opened = reader, writer, opened
+        opened.add(self)
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         try:
@@ -42,6 +46,7 @@ class _Stream(httpcore.AsyncNetworkStream):
             raise httpcore.WriteError(str(error)) from error
 
     async def aclose(self) -> None:
+        self._opened.discard(self)
         self._writer.close()
         with contextlib.suppress(OSError):
             await self._writer.wait_closed()
@@ -51,7 +56,14 @@ class _Stream(httpcore.AsyncNetworkStream):
 
 
 class _LocalBackend(httpcore.AsyncNetworkBackend):
-    """Connects to the local socket and to nothing else."""
+    """Connects to the local socket and to nothing else.
+
+    httpcore's pool forgets a connection that is still being made when it is closed; this closes it.
+    """
+
+    def __init__(self) -> None:
+        self._opened: set[_Stream] = set()
+        self._closed = False
 
     async def connect_unix_socket(
         self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
@@ -63,7 +75,17 @@ class _LocalBackend(httpcore.AsyncNetworkBackend):
             raise httpcore.ConnectTimeout(str(error)) from error
         except OSError as error:
             raise httpcore.ConnectError(str(error)) from error
-        return _Stream(reader, writer)
+        stream = _Stream(reader, writer, self._opened)
+        if self._closed:
+            await stream.aclose()
+            raise httpcore.ConnectError("The client was closed while it connected.")
+        return stream
+
+    async def aclose(self) -> None:
+        """Close what is open, and what is opened from now on."""
+        self._closed = True
+        for stream in tuple(self._opened):
+            await stream.aclose()
 
     async def connect_tcp(
         self,
@@ -84,6 +106,12 @@ class LocalTransport(httpx.AsyncHTTPTransport):
 
     def __init__(self, path: str) -> None:
         super().__init__(uds=path, verify=False, trust_env=False)
+        self._backend = _LocalBackend()
         self._pool = httpcore.AsyncConnectionPool(
-            uds=path, network_backend=_LocalBackend(), http1=True, keepalive_expiry=30, max_connections=32
+            uds=path, network_backend=self._backend, http1=True, keepalive_expiry=30, max_connections=32
         )
+
+    async def aclose(self) -> None:
+        """Close every connection, also those that are still being made."""
+        await super().aclose()
+        await self._backend.aclose()
