@@ -9,6 +9,8 @@ from engine_host.protocol.bench.lab import Figure, Gate, Knee, PartResult, Quant
 
 LEAST_WINDOW = 0.05
 """The share of a request in which it decodes; below it, the answer came in one lump."""
+LEAST_SEEN = 0.75
+"""The share of the engine's own time of decoding in which its text comes; less was held up on its way."""
 LEAST_ANSWER = 0.25
 """The share of the tokens that were allowed; a shorter answer says little of decoding."""
 LEAST_PROMPT = 512
@@ -192,7 +194,19 @@ def _window(sample: Sample, max_tokens: int) -> Reading:
             Gate.WINDOW_SHORT,
             "the text of an answer came within 5 % of its time, too short to tell",
         )
+    if held_up := _held_up(sample):
+        return None, Gate.WINDOW_SHORT, held_up
     return window, None, ""
+
+
+def _held_up(sample: Sample) -> str:
+    """Return why the clock of whoever asked tells nothing of decoding; empty where it does."""
+    if sample.decoding is None or sample.first is None or sample.last is None or not sample.tokens:
+        return ""
+    seen, decoded = sample.last - sample.first, sample.decoding * (1 - 1 / sample.tokens)
+    if seen >= LEAST_SEEN * decoded:
+        return ""
+    return f"the engine decoded for {decoded:.2g} s, but its text came within {seen:.2g} s: it was held up"
 
 
 def _decode(sample: Sample, max_tokens: int) -> Reading:
@@ -249,6 +263,8 @@ def _itl(samples: Sequence[Sample], seed: int, struck: tuple[Gate, str] | None) 
         if together > MOST_TOGETHER:
             why = f"{together:.1f} tokens came at a time, as with speculation; TPOT is the time of one"
             return _none(Quantity.ITL, Gate.TOKENS_TOGETHER, why)
+        if held_up := _held_up(sample):
+            return _none(Quantity.ITL, Gate.WINDOW_SHORT, held_up)
         gaps.append(_gaps(sample))
     figure = _of(Quantity.ITL, [quantile(one, 0.5) for one in gaps], seed, struck)
     every = [gap for one in gaps for gap in one]

@@ -58,6 +58,7 @@ class Answered:
     tokens: int | None = None
     drafted: int | None = None
     accepted: int | None = None
+    decoding: float | None = None
     finish: str = ""
     error: str = ""
 
@@ -287,6 +288,13 @@ def _take_usage(said: dict[str, Any], answer: Answered) -> None:
         answer.cached_tokens = _count(timings.get("cache_n"), answer.cached_tokens)
         answer.drafted = _count(timings.get("draft_n"), answer.drafted)
         answer.accepted = _count(timings.get("draft_n_accepted"), answer.accepted)
+        answer.decoding = _seconds(timings.get("predicted_ms"), answer.decoding)
+
+
+def _seconds(milliseconds: object, before: float | None) -> float | None:
+    if isinstance(milliseconds, int | float) and not isinstance(milliseconds, bool):
+        return milliseconds / 1000 if 0 < milliseconds <= _MOST_COUNT else before
+    return before
 
 
 def _count(value: object, before: int | None) -> int | None:

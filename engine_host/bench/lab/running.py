@@ -170,6 +170,7 @@ class LabRunning:
             tokens=answer.tokens,
             drafted=answer.drafted,
             accepted=answer.accepted,
+            decoding=answer.decoding,
             found=asked.fact in answer.text if asked.fact and not answer.error else None,
             finish=answer.finish,
             text=answer.text,

@@ -92,6 +92,7 @@ class Sample(Wire):
     tokens: int | None = None
     drafted: int | None = Field(None, description="draft tokens, where the server tells them of a request")
     accepted: int | None = Field(None, description="those of them that were right")
+    decoding: float | None = Field(None, description="seconds of decoding by the engine's own clock")
     found: bool | None = Field(None, description="the fact of its text stands in the answer")
     finish: str = ""
     text: str = ""

@@ -110,6 +110,7 @@ def test_a_failed_request_strikes_too_and_none_at_all_is_no_figure() -> None:
         ({"prompt_tokens": None}, Gate.NO_USAGE, {Quantity.PREFILL}),
         ({"tokens": 19, "arrivals": (0.5, 1.0, 1.5)}, Gate.TOKENS_TOGETHER, {Quantity.ITL}),
         ({"arrivals": (0.5,)}, Gate.WINDOW_SHORT, {Quantity.ITL}),
+        ({"decoding": 9.0}, Gate.WINDOW_SHORT, {Quantity.DECODE, Quantity.TPOT, Quantity.ITL}),
     ],
 )
 def test_what_cannot_be_told_has_a_reason_and_no_figure(
