@@ -1,8 +1,8 @@
 """Complete a stream of Anthropic's form, each event as it comes.
 
 llama.cpp gives a message the id of a chat, leaves out the input of a call that begins, lets blocks overlap
-where Anthropic's end one before the next begins, and has an error form of its own. What is between passes
-unread.
+where Anthropic's end one before the next begins, says that a model ended by itself where a text of
+`stop_sequences` ended it, and has an error form of its own. What is between passes unread.
 """
 
 import json
@@ -38,7 +38,7 @@ class MessageEvents(Passage):
     def convert(self, body: bytes) -> bytes:
         """Return the whole answer. Raises EndpointError(502)."""
         try:
-            return _encoded(_named(json_text.parse_object(body)))
+            return _encoded(_ended(_named(json_text.parse_object(body))))
         except ValueError as error:
             raise faults.odd_answer() from error
 
@@ -83,6 +83,9 @@ class MessageEvents(Passage):
         if index is not None and index in self._closed:
             # A signature, or an end, of a block that was ended here.
             return b""
+        if kind == "message_delta" and isinstance(event.get("delta"), dict):
+            delta = _ended(event["delta"])
+            return whole if delta is event["delta"] else _told({**event, "delta": delta})
         if kind == "content_block_stop":
             self._open = None
         self._over = kind == "message_stop"
@@ -107,6 +110,12 @@ def _named(message: dict[str, Any]) -> dict[str, Any]:
     if isinstance(name, str) and name.startswith(_ID):
         return {**message, "id": "msg_" + name.removeprefix(_ID)}
     return message
+
+
+def _ended(told: dict[str, Any]) -> dict[str, Any]:
+    """The same with the reason of its end, where one of the texts that end it was written."""
+    by_text = isinstance(told.get("stop_sequence"), str) and told.get("stop_reason") == "end_turn"
+    return {**told, "stop_reason": "stop_sequence"} if by_text else told
 
 
 def _told(event: dict[str, Any]) -> bytes:

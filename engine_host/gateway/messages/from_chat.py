@@ -51,7 +51,7 @@ class ChatAsMessage(Passage):
             self._note(answer, choice)
             message = {
                 **self._message,
-                "content": _blocks(choice["message"]),
+                "content": _blocks(choice["message"], cut=self._reason == "max_tokens"),
                 "stop_reason": self._reason,
                 "usage": self._usage,
             }
@@ -159,8 +159,11 @@ class ChatAsMessage(Passage):
         )
 
 
-def _blocks(message: dict[str, Any]) -> list[dict[str, Any]]:
-    """The blocks of a whole answer. Raises ValueError for arguments that are no object."""
+def _blocks(message: dict[str, Any], *, cut: bool) -> list[dict[str, Any]]:
+    """The blocks of a whole answer; a call whose arguments were `cut` off by its limit is none.
+
+    Raises ValueError for arguments that are no object.
+    """
     blocks: list[dict[str, Any]] = []
     if message.get("reasoning_content"):
         blocks.append({"type": "thinking", "thinking": message["reasoning_content"], "signature": ""})
@@ -168,7 +171,13 @@ def _blocks(message: dict[str, Any]) -> list[dict[str, Any]]:
         blocks.append({"type": "text", "text": message["content"]})
     for call in message.get("tool_calls") or ():
         function = call["function"]
-        given = json_text.parse_object(function.get("arguments") or "{}")
+        try:
+            given = json_text.parse_object(function.get("arguments") or "{}")
+        except ValueError:
+            if cut:
+                # Anthropic's form has whole objects alone; `stop_reason` says that there is more.
+                continue
+            raise
         blocks.append({"type": "tool_use", "id": call.get("id"), "name": function["name"], "input": given})
     return blocks
 

@@ -71,6 +71,23 @@ def test_the_figures_of_a_stream_are_those_of_its_first_and_its_last_frame() -> 
     assert (figures.prompt_tokens, figures.cached_tokens) == (11, 7)
 
 
+@pytest.mark.parametrize(
+    ("told", "reason"),
+    [
+        ({"stop_reason": "end_turn", "stop_sequence": "!"}, "stop_sequence"),
+        ({"stop_reason": "end_turn", "stop_sequence": None}, "end_turn"),
+        ({"stop_reason": "max_tokens", "stop_sequence": "!"}, "max_tokens"),
+    ],
+)
+def test_a_text_that_ended_the_message_is_its_reason(told: dict[str, Any], reason: str) -> None:
+    event = {"type": "message_delta", "delta": told, "usage": {"output_tokens": 2}}
+    frame = sse.frame_of(json.dumps(event).encode(), "message_delta")
+    (streamed,) = events(MessageEvents().feed(frame))
+    assert streamed == {**event, "delta": {**told, "stop_reason": reason}}
+    whole = json.loads(MessageEvents().convert(json.dumps({"id": "msg_1", **told}).encode()))
+    assert whole == {"id": "msg_1", **told, "stop_reason": reason}
+
+
 def test_a_whole_answer_has_an_id_of_its_own() -> None:
     whole = json.loads(MessageEvents().convert((RECORDED / "messages-whole.json").read_bytes()))
     assert whole["id"].startswith("msg_")

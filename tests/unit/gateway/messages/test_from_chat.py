@@ -87,6 +87,17 @@ def test_a_whole_answer() -> None:
     assert (told["stop_reason"], told["usage"]["input_tokens"], told["model"]) == ("max_tokens", 5, "demo")
 
 
+def test_a_call_that_its_limit_cut_off_is_none_and_no_failure() -> None:
+    calls = [{"id": "1", "function": {"name": "f", "arguments": text}} for text in ('{"x":1}', '{"x":"lon')]
+    answer = {"choices": [{"message": {"tool_calls": calls}, "finish_reason": "length"}], "usage": USAGE}
+    told = json.loads(ChatAsMessage("msg_1", "demo").convert(json.dumps(answer).encode()))
+    assert [block["input"] for block in told["content"]] == [{"x": 1}]
+    assert told["stop_reason"] == "max_tokens"
+    answer["choices"][0]["finish_reason"] = "tool_calls"  # type: ignore[index]
+    with pytest.raises(EndpointError):
+        ChatAsMessage("msg_1", "demo").convert(json.dumps(answer).encode())
+
+
 def test_an_error_has_anthropics_form_and_nothing_follows() -> None:
     passage = ChatAsMessage("msg_1", "demo")
     (told,) = events(passage.feed(b'data: {"error":{"message":"broken"}}\n\n' + STREAM) + passage.end())
