@@ -9,6 +9,7 @@ from engine_host.core import sse
 from engine_host.core.outside import json_text
 from engine_host.engines.llamacpp.command import MAX_EMBEDDING_BATCH
 from engine_host.gateway import error_answers as faults
+from engine_host.gateway import modalities
 from engine_host.gateway.directory import Target
 from engine_host.gateway.routing.failures import provider_refusal
 from engine_host.gateway.upstream import UpstreamLostError, fetch
@@ -30,11 +31,15 @@ async def refusal(
     llama.cpp answers 500 to a wrong tool or schema as to a failure of its own, and clients send a request
     that met a 500 again: it becomes 400 where `reader`, a path of the engine that reads the same request and
     computes nothing, fails too. vLLM's messages in Anthropic's form do not say what was too long, and its
-    500 does not say whether it lives on.
+    500 does not say whether it lives on. Of a picture that its model does not take each says something else.
     """
     if target.provider is not None:
         return provider_refusal(target, status, answer)
     fault = faults.engine_fault(status, answer)
+    was_read = status not in _UNREAD or (status == 500 and target.usage_on_request)
+    other = None if was_read else modalities.why_refused(target, body)
+    if other is not None and fault.code != "context_length_exceeded":
+        return other
     if status == 500 and reader is not None:
         read, _ = await _ask(target, "POST", reader, body)
         return faults.unreadable(fault) if read in _UNREAD else fault

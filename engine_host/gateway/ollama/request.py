@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from engine_host.gateway.directory import Target
-from engine_host.gateway.error_answers import EndpointError, invalid
+from engine_host.gateway.error_answers import invalid
 from engine_host.gateway.llamacpp.request import is_number
-from engine_host.protocol.errors import Reason
+from engine_host.gateway.modalities import unsupported
 
 # Name there, name here; None is for llama.cpp and vLLM under different names.
 _OPTIONS = {
@@ -175,13 +175,7 @@ def _content(message: Mapping[str, Any], target: Target) -> Any:
     if not images:
         return text
     if not target.images:
-        raise EndpointError(
-            400,
-            "modality_unsupported",
-            f"{target.name} takes no pictures; it was started for text alone.",
-            Reason.UNSUPPORTED,
-            "images",
-        )
+        raise unsupported(target, "pictures", "images")
     parts: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
     return parts + [{"type": "image_url", "image_url": {"url": _picture(one)}} for one in images]
 

@@ -11,8 +11,10 @@ from engine_host.gateway import reranking
 from engine_host.gateway.call import Call
 from engine_host.gateway.chat.forced_call import CallsOfText, as_format, has_to_call
 from engine_host.gateway.chat.request import repaired
+from engine_host.gateway.chat.structured import in_words_of
 from engine_host.gateway.chat.tool_or_format import ToolOrAgain, both
 from engine_host.gateway.directory import Target
+from engine_host.gateway.modalities import check_written
 from engine_host.gateway.openai import progress
 from engine_host.gateway.openai.completion_logprobs import CompletionLogprobs
 from engine_host.gateway.openai.dimensions import Shortened, wanted_dimensions
@@ -73,7 +75,11 @@ def chat(asked: Asked, told: Passage | None = None) -> Call:
     `told` translates the answer for a client that reads another form.
     """
     check_writes(asked)
-    body = repaired(asked.body, for_llamacpp=asked.target.native_infill)
+    llamacpp, elsewhere = asked.target.native_infill, asked.target.provider is not None
+    body = repaired(asked.body, for_llamacpp=llamacpp, for_provider=elsewhere)
+    if not elsewhere:
+        check_written(body, asked.target)
+        body = in_words_of(body, for_llamacpp=llamacpp)
     raw = asked.raw if body is asked.body else json.dumps(body, ensure_ascii=False).encode()
     call = _plain(asked.path, raw, body, asked.target)
     if told is not None:
@@ -120,9 +126,11 @@ def as_calls(chat: dict[str, Any], target: Target, told: Passage | None = None) 
 def completion(asked: Asked) -> Call:
     """Pass a completion on, with a suffix as the engine takes one; raises EndpointError where it cannot."""
     check_writes(asked)
-    path, body, target = asked.path, asked.body, asked.target
+    path, target = asked.path, asked.target
+    body = asked.body if target.provider else in_words_of(asked.body, for_llamacpp=target.native_infill)
     if "suffix" not in body:
-        return _plain(path, asked.raw, body, target)
+        raw = asked.raw if body is asked.body else json.dumps(body, ensure_ascii=False).encode()
+        return _plain(path, raw, body, target)
     if not wants_infill(body):
         rest = {name: value for name, value in body.items() if name != "suffix"}
         return _plain(path, json.dumps(rest).encode(), rest, target)

@@ -255,7 +255,7 @@ WRONG_SCHEMA = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"messages": [{"role": "user", "content": [PICTURE]}]}, "image input is not supported"),
+        ({"messages": [{"role": "user", "content": [PICTURE]}]}, "random takes no pictures"),
         ({"tools": [{"type": "nonsense"}]}, "Unsupported tool type"),
         ({"tools": [{"type": "function"}]}, "Missing tool function"),
         ({"response_format": WRONG_SCHEMA}, "unrecognized type"),

@@ -74,6 +74,62 @@ def test_too_long_a_prompt_has_its_code_in_anthropics_form_too(
     asyncio.run(go())
 
 
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}
+SOURCE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA"}}
+ANSWER = {"type": "tool_result", "tool_use_id": "1", "content": [SOURCE]}
+
+
+@pytest.mark.parametrize("status", [400, 500])
+@pytest.mark.parametrize(
+    ("path", "field", "content", "what"),
+    [
+        (CHAT, "messages", [{"type": "text", "text": "a"}, IMAGE], "pictures"),
+        (CHAT, "messages", [{"type": "input_audio", "input_audio": {"data": "AA"}}], "audio"),
+        (CHAT, "messages", [{"type": "file", "file": {"file_data": "AA"}}], "files"),
+        (MESSAGES, "messages", [SOURCE], "pictures"),
+        (MESSAGES, "messages", [ANSWER], "pictures"),
+        ("/v1/responses", "input", [{"type": "input_image", "image_url": "data:"}], "pictures"),
+    ],
+)
+def test_what_a_model_cannot_take_is_refused_in_the_same_words(
+    world: Any, scripts: Any, path: str, field: str, content: Any, what: str, status: int
+) -> None:
+    told = {
+        "error": {"message": "you may need to provide the mmproj", "type": "server_error", "code": status}
+    }
+
+    async def go() -> None:
+        async with (
+            world(scripts.answers(status, json.dumps(told).encode())) as served,
+            httpx.AsyncClient(base_url=served.url) as client,
+        ):
+            body = {"model": "m", "max_tokens": 9, field: [{"role": "user", "content": content}]}
+            answer = await client.post(path, json=body)
+            error = answer.json()["error"]
+            assert (answer.status_code, error["code"], error["src"]) == (400, "modality_unsupported", "sndr")
+            assert error["message"] == f"m takes no {what}; it was started for text alone."
+            served.running[:] = [replace(served.running[0], images=True)]
+            seeing = (await client.post(path, json=body)).json()["error"]
+            assert seeing["code"] != "modality_unsupported"
+
+    asyncio.run(go())
+
+
+def test_an_answer_that_is_to_be_spoken_is_refused(world: Any) -> None:
+    async def go() -> None:
+        async with world() as served, httpx.AsyncClient(base_url=served.url) as client:
+            body = {
+                "model": "m",
+                "messages": [{"role": "user", "content": "a"}],
+                "modalities": ["text", "audio"],
+            }
+            error = (await client.post(CHAT, json=body)).json()["error"]
+            assert (error["code"], error["param"]) == ("modality_unsupported", "modalities")
+            assert not served.engine.received
+
+    asyncio.run(go())
+
+
 @pytest.mark.parametrize("length", [None, 0])
 def test_a_message_needs_a_length(world: Any, length: int | None) -> None:
     async def go() -> None:

@@ -58,8 +58,36 @@ def test_a_named_tool_is_the_only_one(choice: Any, names: list[str], mode: str) 
     assert body["tool_choice"] == mode
     assert body.get("parallel_tool_calls") is (False if choice.get("type") == "function" else None)
     assert BODY["tools"] == [tool("a"), tool("b")]
-    kept = {**BODY, "tool_choice": choice}
-    assert repaired(kept, for_llamacpp=False) is kept
+    asked = {**BODY, "tool_choice": choice}
+    assert repaired(asked, for_llamacpp=False, for_provider=True) is asked
+    of_vllm = repaired(asked, for_llamacpp=False)
+    if choice["type"] == "function":
+        assert of_vllm is asked
+    else:
+        assert (of_vllm["tools"], of_vllm["tool_choice"]) == (body["tools"], mode)
+
+
+@pytest.mark.parametrize("for_llamacpp", [True, False])
+@pytest.mark.parametrize("asked", [{**BODY, "tool_choice": "none"}, {"messages": MESSAGES, "tools": []}])
+def test_what_calls_nothing_has_no_tools(asked: dict[str, Any], for_llamacpp: bool) -> None:
+    asked = {**asked, "parallel_tool_calls": False}
+    assert repaired(asked, for_llamacpp=for_llamacpp) == {"messages": MESSAGES}
+
+
+@pytest.mark.parametrize("for_llamacpp", [True, False])
+@pytest.mark.parametrize(
+    ("asked", "param"),
+    [
+        ({"tool_choice": "required"}, "tool_choice"),
+        ({"tool_choice": "required", "tools": []}, "tool_choice"),
+        ({"functions": [{"name": "f"}]}, "functions"),
+        ({"function_call": {"name": "f"}}, "function_call"),
+    ],
+)
+def test_a_choice_that_nobody_keeps_is_refused(asked: dict[str, Any], param: str, for_llamacpp: bool) -> None:
+    with pytest.raises(EndpointError) as refused:
+        repaired({"messages": MESSAGES, **asked}, for_llamacpp=for_llamacpp)
+    assert (refused.value.status, refused.value.param) == (400, param)
 
 
 @pytest.mark.parametrize("tools", [[tool("a")], None, [], [7, {"function": {"name": ["a"]}}], "x"])

@@ -1,0 +1,113 @@
+"""Say the form of an answer in the words of the engine: each has its own beside `response_format`.
+
+llama.cpp reads `json_schema` and `grammar`, and of a completion no `response_format`; vLLM reads
+`structured_outputs` and, in old versions, `guided_json` and others. Each leaves out the other's without a word,
+and a client believes that the form was kept.
+"""
+
+import json
+from typing import Any
+
+from engine_host.gateway import error_answers as faults
+from engine_host.protocol.errors import Reason
+
+_OF_VLLM = "structured_outputs"
+_OLD = {
+    "guided_json": "json",
+    "guided_regex": "regex",
+    "guided_choice": "choice",
+    "guided_grammar": "grammar",
+}
+_OF_LLAMACPP = {"json_schema": "json", "grammar": "grammar"}
+
+
+def in_words_of(body: dict[str, Any], *, for_llamacpp: bool) -> dict[str, Any]:
+    """Return a chat or completion that asks for its form as its engine does, the same where it does already.
+
+    Raises EndpointError 400 for a form that the engine does not have, and for what is none.
+    """
+    given = body.get(_OF_VLLM)
+    if given is not None and not isinstance(given, dict):
+        raise faults.invalid(f"{_OF_VLLM} must be an object.", param=_OF_VLLM, code="invalid_type")
+    others = _OLD if for_llamacpp else {**_OLD, **_OF_LLAMACPP}
+    if for_llamacpp and "messages" not in body:
+        body = _of_completion(body)
+    wanted = {new: body[old] for old, new in others.items() if body.get(old) is not None}
+    if not wanted and (given is None or not for_llamacpp):
+        return body
+    wanted |= {name: value for name, value in (given or {}).items() if value is not None}
+    rest = {name: value for name, value in body.items() if name not in others and name != _OF_VLLM}
+    if not for_llamacpp:
+        return {**rest, _OF_VLLM: wanted}
+    return {**rest, **_of_llamacpp(wanted, is_chat="messages" in body)}
+
+
+def _of_completion(body: dict[str, Any]) -> dict[str, Any]:
+    """Return a completion of llama.cpp whose `response_format` is its own field for a schema."""
+    asked = body.get("response_format")
+    kind = asked.get("type") if isinstance(asked, dict) else None
+    if not isinstance(asked, dict) or kind not in ("json_object", "json_schema"):
+        return body
+    named = asked.get("json_schema")
+    schema = named.get("schema") if isinstance(named, dict) else None
+    rest = {name: value for name, value in body.items() if name != "response_format"}
+    return {"json_schema": schema if isinstance(schema, dict) else {"type": "object"}, **rest}
+
+
+def _of_llamacpp(wanted: dict[str, Any], *, is_chat: bool) -> dict[str, Any]:
+    """Return the fields of llama.cpp for a form in vLLM's words."""
+    schema, choice, grammar = wanted.get("json"), wanted.get("choice"), wanted.get("grammar")
+    if schema is None and wanted.get("json_object"):
+        schema = {"type": "object"}
+    if schema is not None:
+        schema = _parsed(schema)
+        named = {"name": "answer", "schema": schema}
+        # A chat's form has to be seen by what tells tools and a form apart.
+        told = {"response_format": {"type": "json_schema", "json_schema": named}}
+        return told if is_chat else {"json_schema": schema}
+    if choice is not None:
+        return {"grammar": _one_of(choice)}
+    if grammar is not None:
+        return {"grammar": grammar}
+    for name in ("regex", "structural_tag"):
+        if wanted.get(name) is not None:
+            raise faults.EndpointError(
+                400,
+                "unsupported",
+                f"llama.cpp holds no answer to a {name}; vLLM does. It has a JSON schema, "
+                "one of several texts (choice), and a grammar.",
+                Reason.UNSUPPORTED,
+                _OF_VLLM,
+            )
+    # What says how to keep a form is vLLM's own.
+    return {}
+
+
+def _parsed(schema: Any) -> Any:
+    """Return a JSON schema, which vLLM takes as a text too. Raises EndpointError 400."""
+    if not isinstance(schema, str):
+        return schema
+    try:
+        return json.loads(schema)
+    except ValueError as error:
+        raise faults.invalid("The JSON schema of the answer is no JSON.", param=_OF_VLLM) from error
+
+
+def _one_of(choice: Any) -> str:
+    """Return the grammar of one of several texts. Raises EndpointError 400."""
+    if not isinstance(choice, list) or not choice or not all(isinstance(one, str) for one in choice):
+        raise faults.invalid("choice must be a list of texts.", param=_OF_VLLM, code="invalid_type")
+    return "root ::= " + " | ".join(_literal(one) for one in choice)
+
+
+def _literal(text: str) -> str:
+    """Return a text as GBNF writes one: letters outside printable ASCII as escapes."""
+    return '"' + "".join(map(_escaped, text)) + '"'
+
+
+def _escaped(letter: str) -> str:
+    if letter in '"\\':
+        return "\\" + letter
+    if " " <= letter <= "~":
+        return letter
+    return f"\\U{ord(letter):08X}"

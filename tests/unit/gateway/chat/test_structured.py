@@ -1,0 +1,90 @@
+"""The form of an answer, in the words of both engines."""
+
+from typing import Any
+
+import pytest
+
+from engine_host.gateway.chat.structured import in_words_of
+from engine_host.gateway.error_answers import EndpointError
+
+CHAT: dict[str, Any] = {"messages": []}
+TEXT: dict[str, Any] = {"prompt": "a"}
+SCHEMA = {"type": "boolean"}
+FORMAT = {"type": "json_schema", "json_schema": {"name": "answer", "schema": SCHEMA}}
+
+
+@pytest.mark.parametrize("body", [CHAT, TEXT])
+@pytest.mark.parametrize(
+    "own",
+    [{}, {"json_schema": SCHEMA}, {"grammar": "root ::= [0-9]"}, {"guided_json": None}],
+)
+def test_what_llamacpp_reads_is_the_clients_own(body: dict[str, Any], own: dict[str, Any]) -> None:
+    asked = {**body, **own}
+    assert in_words_of(asked, for_llamacpp=True) is asked
+
+
+@pytest.mark.parametrize(
+    "own", [{}, {"structured_outputs": {"regex": "a+"}}, {"response_format": FORMAT}, {"grammar": None}]
+)
+def test_what_vllm_reads_is_the_clients_own(own: dict[str, Any]) -> None:
+    asked = {**CHAT, **own}
+    assert in_words_of(asked, for_llamacpp=False) is asked
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"guided_json": SCHEMA}, {"response_format": FORMAT}),
+        ({"structured_outputs": {"json": '{"type": "boolean"}'}}, {"response_format": FORMAT}),
+        ({"guided_choice": ["yes", 'n"o\\']}, {"grammar": r'root ::= "yes" | "n\"o\\"'}),
+        ({"structured_outputs": {"choice": ["\u00e9\n"]}}, {"grammar": r'root ::= "\U000000E9\U0000000A"'}),
+        ({"guided_grammar": "root ::= [0-9]"}, {"grammar": "root ::= [0-9]"}),
+        ({"structured_outputs": {"disable_any_whitespace": True}}, {}),
+    ],
+)
+def test_vllms_words_become_those_of_llamacpp(asked: dict[str, Any], told: dict[str, Any]) -> None:
+    assert in_words_of({**CHAT, **asked}, for_llamacpp=True) == {**CHAT, **told}
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"guided_json": SCHEMA}, SCHEMA),
+        ({"response_format": FORMAT}, SCHEMA),
+        ({"response_format": {"type": "json_object"}}, {"type": "object"}),
+        ({"structured_outputs": {"json_object": True}}, {"type": "object"}),
+    ],
+)
+def test_a_completion_of_llamacpp_has_a_field_of_its_own(asked: dict[str, Any], told: Any) -> None:
+    assert in_words_of({**TEXT, **asked}, for_llamacpp=True) == {**TEXT, "json_schema": told}
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"grammar": "root ::= [0-9]"}, {"grammar": "root ::= [0-9]"}),
+        ({"json_schema": SCHEMA}, {"json": SCHEMA}),
+        ({"guided_regex": "a+"}, {"regex": "a+"}),
+        ({"guided_choice": ["a"], "structured_outputs": {"choice": ["b"]}}, {"choice": ["b"]}),
+    ],
+)
+def test_llamacpps_and_old_words_become_those_of_vllm(asked: dict[str, Any], told: dict[str, Any]) -> None:
+    assert in_words_of({**CHAT, **asked}, for_llamacpp=False) == {**CHAT, "structured_outputs": told}
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [
+        ({"guided_regex": "a+"}, "unsupported"),
+        ({"structured_outputs": {"structural_tag": "{}"}}, "unsupported"),
+        ({"structured_outputs": "regex"}, "invalid_type"),
+        ({"structured_outputs": {"choice": []}}, "invalid_type"),
+        ({"guided_choice": [7]}, "invalid_type"),
+        ({"guided_json": "{"}, "invalid_value"),
+    ],
+)
+def test_a_form_that_cannot_be_kept_is_refused(asked: dict[str, Any], code: str) -> None:
+    with pytest.raises(EndpointError) as refused:
+        in_words_of({**CHAT, **asked}, for_llamacpp=True)
+    assert (refused.value.status, refused.value.code) == (400, code)
+    assert refused.value.param == "structured_outputs"
