@@ -1,8 +1,8 @@
 """Say the form of an answer in the words of the engine: each has its own beside `response_format`.
 
 llama.cpp reads `json_schema` and `grammar`, and of a completion no `response_format`; vLLM reads
-`structured_outputs` and, in old versions, `guided_json` and others. Each leaves out the other's without a word,
-and a client believes that the form was kept.
+`structured_outputs` and, in old versions, `guided_json` and others. Each leaves out the other's words
+silently, and a client believes that the form was kept.
 """
 
 import json

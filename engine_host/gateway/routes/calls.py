@@ -26,6 +26,7 @@ from engine_host.gateway.openai.infill import (
     prompt_with_tokens,
     wants_infill,
 )
+from engine_host.gateway.openai.several import SeveralAnswers
 from engine_host.gateway.openai.usage import UsageFilter, asks_for_usage, with_usage
 from engine_host.gateway.openai.vllm_answer import VllmAnswer
 from engine_host.gateway.passage import Passage, Two
@@ -201,6 +202,14 @@ def _is_token_numbers(prompt: object) -> bool:
 
 def _plain(path: str, raw: bytes, body: dict[str, Any], target: Target) -> Call:
     """Return a chat or completion as the client wrote it, with usage figures requested where needed."""
+    call = _of_one(path, raw, body, target)
+    if not call.stream or not target.native_infill or _is_one(body):
+        return call
+    one_prompt = not _has_several_prompts(body)
+    return translated(call, SeveralAnswers(shows_usage=asks_for_usage(body), one_prompt=one_prompt))
+
+
+def _of_one(path: str, raw: bytes, body: dict[str, Any], target: Target) -> Call:
     stream = bool(body.get("stream"))
     if path == "/v1/completions" and target.native_infill:
         return _completion(raw, body, target)
@@ -219,9 +228,12 @@ def _plain(path: str, raw: bytes, body: dict[str, Any], target: Target) -> Call:
 
 def _is_one(body: dict[str, Any]) -> bool:
     """Return True for a request of one answer to one prompt."""
+    return body.get("n") in (None, 1) and not _has_several_prompts(body)
+
+
+def _has_several_prompts(body: dict[str, Any]) -> bool:
     prompt = body.get("prompt")
-    several = isinstance(prompt, list) and any(isinstance(one, str | list) for one in prompt[1:])
-    return body.get("n") in (None, 1) and not several
+    return isinstance(prompt, list) and any(isinstance(one, str | list) for one in prompt[1:])
 
 
 def _completion(raw: bytes, body: dict[str, Any], target: Target) -> Call:
