@@ -38,6 +38,10 @@ _STREAM_HEADERS = ((b"content-type", b"text/event-stream"), (b"cache-control", b
 _LINE_HEADERS = ((b"content-type", b"application/x-ndjson"), (b"cache-control", b"no-cache"))
 _PING = b": ping" + FRAME_END
 _PLAIN = " !#$&()*+,/:;=?@[]"
+_MOVE_INTERVAL = 1.0
+"""Seconds between two words to a stream about its place in the queue, but for that it is next.
+
+Where many wait, each end of an answer moves all of them."""
 _LONGEST_COALESCE = 0.010
 _COALESCE_SHARE = 0.02
 """A stream faster than anybody reads is passed on in lumps: a lump may take 10 ms, and never more than this
@@ -209,11 +213,14 @@ class Exchange:
     async def _wait_for_slot(self) -> None:
         """Return with a slot; a waiting stream is told how many are ahead; raises EndpointError."""
         ticket = self._ticket
+        clock = asyncio.get_running_loop().time
+        told, told_at = -1, -_MOVE_INTERVAL
         while not ticket.granted:
             ahead = self._admission.ahead(ticket)
             self._entry.placed(ahead + 1)
-            if self._call.stream and not self._lines:
-                engine = ticket.engine
+            is_next = ahead == 0 and told != 0
+            if self._call.stream and not self._lines and (is_next or clock() - told_at >= _MOVE_INTERVAL):
+                told, told_at, engine = ahead, clock(), ticket.engine
                 await self._begin((b"x-sndr-waiting", str(ahead + 1).encode()))
                 busy = f"{self._admission.active(engine)} of {self._admission.slots(engine)} busy"
                 await self._send_piece(f": waiting for a free slot, {ahead} ahead, {busy}\n\n".encode())

@@ -1,8 +1,8 @@
 """One end for a stream of several answers, from an engine that writes one for each of them.
 
-llama.cpp ends each answer of a request with `n`, or of several prompts, with the figures of that one alone, so
-that clients count too little; and it begins a completion of several prompts with a frame that holds `null`,
-which OpenAI's library cannot read.
+llama.cpp ends each answer of a request with `n`, or of several prompts, with the figures of that one alone,
+so that clients count too little; and it begins a completion of several prompts with a frame that holds
+`null`, which OpenAI's library cannot read.
 """
 
 import json

@@ -122,6 +122,8 @@ def test_who_waits_is_told_and_served_in_order(world: Any) -> None:
             assert texts[2].startswith("2|: waiting for a free slot, 1 ahead, 1 of 1 busy\n\n")
             assert ": waiting for a free slot, 0 ahead" in texts[2]
             assert all(text.endswith("data: [DONE]\n\n") for text in texts)
+            # Each end of an answer moves all that wait; who comes next is told, the others once a second.
+            assert texts[2].count(": waiting for a free slot") == 2
             waits = [request.waited for request in served.gateway.request_log.requests()]
             assert waits[0] > 0
             assert waits[-1] < waits[0]
