@@ -218,6 +218,8 @@ class RunningEngine:
                 self._woken.clear()
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._woken.wait(), _READ_IDLE)
+                    # The request may be over before the next look, whose figures the one after confirms.
+                    quiet = 0
             if self.process.running:
                 # Not at once: the request that ends the silence is answered first.
                 await asyncio.sleep(_READ_BUSY)

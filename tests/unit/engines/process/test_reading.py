@@ -1,0 +1,54 @@
+"""How often a running engine is looked at; the engine and its process are FAKE."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from engine_host.engines.process import running
+from engine_host.engines.process.running import RunningEngine
+from engine_host.protocol.engines import Readings
+from tests.unit.asynchronous import run
+
+
+class Adapter:
+    """Counts the looks."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+
+    async def read(self, client: Any) -> Readings:
+        self.looks += 1
+        return Readings(at=float(self.looks))
+
+
+def test_a_request_that_ends_before_the_next_look_is_confirmed_by_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(running, "_READ_BUSY", 0.01)
+    process: Any = SimpleNamespace(running=True, memory=lambda: None)
+    engine: Any = SimpleNamespace(plan=None, stages=(), buffers={})
+
+    async def settled(adapter: Adapter) -> int:
+        """The looks, once there have been no more for a while."""
+        looks = -1
+        while looks != adapter.looks:
+            looks = adapter.looks
+            await asyncio.sleep(0.2)
+        return looks
+
+    async def go() -> None:
+        adapter: Any = Adapter()
+        one = RunningEngine("e1", process, adapter, SimpleNamespace(), engine)  # type: ignore[arg-type]
+        polled = asyncio.create_task(one._poll())
+        try:
+            before = await settled(adapter)
+            one.set_busy(True)
+            one.set_busy(False)
+            assert await settled(adapter) >= before + 2
+        finally:
+            polled.cancel()
+            await asyncio.gather(polled, return_exceptions=True)
+
+    run(go())
