@@ -17,6 +17,7 @@ _SHELLS: dict[str, dict[str, Any]] = {
     "Bash": {"command": COMMAND, "description": "Write the file"},
     "bash": {"command": COMMAND, "description": "Write the file"},
     "exec_command": {"cmd": COMMAND},
+    "run_commands": {"commands": [COMMAND]},
     "shell_command": {"command": COMMAND},
     "shell": {"command": ["sh", "-c", COMMAND]},
 }

@@ -1,9 +1,9 @@
 """Agents, set up by `sndr connect`, finish a small task.
 
-They are no part of this program, and each is tried where it is installed.
-Claude Code, Codex and opencode: `npm install --prefix FOLDER @anthropic-ai/claude-code @openai/codex
-opencode-ai`, and FOLDER/node_modules/.bin in PATH. aider: `pip install aider-chat` in an environment of its
-own, and the folder of its program in PATH. The engine is scripted; all else is real.
+They are no part of this program, and each is tried where it is installed: `npm install --prefix FOLDER
+@anthropic-ai/claude-code @openai/codex opencode-ai @continuedev/cli @github/copilot cline`, and
+FOLDER/node_modules/.bin in PATH. aider: `pip install aider-chat` in an environment of its own, and the folder of
+its program in PATH. The engine is scripted; all else is real.
 """
 
 import asyncio
@@ -116,12 +116,17 @@ def finished(
     variables: dict[str, str],
     files: dict[str, str],
     said: str = DONE,
+    *,
+    program: str = "",
+    first: list[str] | None = None,
+    by_hand: bool = False,
 ) -> str:
     """Let an agent do the task; return what it printed.
 
-    It has called its shell, read what that said, and been told the end.
+    It has called its shell, read what that said, and been told the end. `{url}` in its words and variables is the
+    endpoint's; `first` are the words of a command that sets it up, where `by_hand` nothing is written for it.
     """
-    program = installed(name)
+    program = installed(program or name)
     folder = home / name
     (folder / "work").mkdir(parents=True)
 
@@ -131,8 +136,12 @@ def finished(
             for path, text in files.items():
                 (folder / path).parent.mkdir(parents=True, exist_ok=True)
                 (folder / path).write_text(text)
-            set_up(name, folder, url)
-            out = await carried_out([program, *arguments], folder, variables)
+            if not by_hand:
+                set_up(name, folder, url)
+            known = {key: value.format(url=url) for key, value in variables.items()}
+            if first is not None:
+                await carried_out([program, *(word.format(url=url) for word in first)], folder, known)
+            out = await carried_out([program, *arguments], folder, known)
             assert (folder / "work" / "proof.txt").read_text() == "done\n", out[-2000:]
             assert DONE in out
             assert engine.received
@@ -166,6 +175,32 @@ def test_codex(home: Path) -> None:
 def test_opencode(home: Path) -> None:
     variables = {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
     finished("opencode", ["run", TASK], home, variables, {"home/.config/opencode/opencode.json": OPENCODE})
+
+
+@pytest.mark.timeout(PATIENCE + 60)
+def test_continue(home: Path) -> None:
+    config = "name: theirs\nversion: 1.0.0\nschema: v1\nmodels: []\n"
+    variables = {"CONTINUE_TELEMETRY_ENABLED": "0", "CI": "1"}
+    files = {"home/.continue/config.yaml": config}
+    finished("continue", ["-p", TASK, "--auto"], home, variables, files, program="cn")
+
+
+@pytest.mark.timeout(PATIENCE + 60)
+def test_copilot(home: Path) -> None:
+    # The command line; the one in VS Code has its own settings for an endpoint.
+    variables = {
+        "COPILOT_PROVIDER_BASE_URL": "{url}/v1", "COPILOT_MODEL": "scripted", "COPILOT_PROVIDER_API_KEY": "any",
+        "COPILOT_OFFLINE": "true", "COPILOT_AUTO_UPDATE": "false",
+    }  # fmt: skip
+    finished("copilot", ["-p", TASK, "--allow-all-tools"], home, variables, {}, by_hand=True)
+
+
+@pytest.mark.timeout(PATIENCE + 60)
+def test_cline(home: Path) -> None:
+    first = ["auth", "-p", "openai-compatible", "-k", "any", "-m", "scripted", "-b", "{url}/v1"]
+    # Else it leaves a server of its own behind.
+    variables = {"CLINE_TELEMETRY_DISABLED": "1", "CLINE_SESSION_BACKEND_MODE": "local"}
+    finished("cline", ["--json", TASK], home, variables, {}, first=first, by_hand=True)
 
 
 @pytest.mark.timeout(PATIENCE + 60)

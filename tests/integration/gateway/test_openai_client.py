@@ -103,7 +103,12 @@ def test_a_completion_with_suffix(real: Any, stream: bool) -> None:
 def test_a_long_completion_with_suffix_is_read_whole_and_has_its_log_probabilities(real: Any) -> None:
     async def go() -> None:
         async with real(slots=1, context=8192) as served, client(served.url) as ai:
-            asked: Any = {"model": "random", "suffix": "\n    return total\n", "max_tokens": 3}
+            asked: Any = {
+                "model": "random",
+                "suffix": "\n    return total\n",
+                "max_tokens": 3,
+                "temperature": 0,
+            }
             long = await ai.completions.create(prompt="def add(a, b):\n" * 250, extra_body=ENDLESS, **asked)
             assert long.usage is not None
             assert long.usage.prompt_tokens > 2048
