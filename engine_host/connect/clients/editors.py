@@ -45,7 +45,7 @@ def _vscode_notes(facts: Facts) -> tuple[str, ...]:
     notes = [
         "VS Code 1.122 or newer; restart it when the model does not show up in the list of models.",
         "It completes no lines by a model of your own, only chats and edits.",
-        "VS Code itself was not tried here: these are fields of its published schema.",
+        "VS Code's window was not tried here; its published code reads this endpoint and takes these fields.",
     ]
     if facts.key_needed:
         notes.append("Give it the key in Chat: Manage Language Models; VS Code keeps it among its secrets.")

@@ -2,8 +2,8 @@
 
 They are no part of this program, and each is tried where it is installed: `npm install --prefix FOLDER
 @anthropic-ai/claude-code @openai/codex opencode-ai @continuedev/cli @github/copilot cline`, and
-FOLDER/node_modules/.bin in PATH. aider: `pip install aider-chat` in an environment of its own, and the folder of
-its program in PATH. The engine is scripted; all else is real.
+FOLDER/node_modules/.bin in PATH. aider: `pip install aider-chat` in an environment of its own, and the folder
+of its program in PATH. The engine is scripted; all else is real.
 """
 
 import asyncio
@@ -123,8 +123,8 @@ def finished(
 ) -> str:
     """Let an agent do the task; return what it printed.
 
-    It has called its shell, read what that said, and been told the end. `{url}` in its words and variables is the
-    endpoint's; `first` are the words of a command that sets it up, where `by_hand` nothing is written for it.
+    It has called its shell, read what that said, and been told the end. `{url}` in its words and variables is
+    the endpoint's; `first` are the words of a command that sets it up; `by_hand` writes nothing for it.
     """
     program = installed(program or name)
     folder = home / name
@@ -189,8 +189,8 @@ def test_continue(home: Path) -> None:
 def test_copilot(home: Path) -> None:
     # The command line; the one in VS Code has its own settings for an endpoint.
     variables = {
-        "COPILOT_PROVIDER_BASE_URL": "{url}/v1", "COPILOT_MODEL": "scripted", "COPILOT_PROVIDER_API_KEY": "any",
-        "COPILOT_OFFLINE": "true", "COPILOT_AUTO_UPDATE": "false",
+        "COPILOT_PROVIDER_BASE_URL": "{url}/v1", "COPILOT_PROVIDER_API_KEY": "any",
+        "COPILOT_MODEL": "scripted", "COPILOT_OFFLINE": "true", "COPILOT_AUTO_UPDATE": "false",
     }  # fmt: skip
     finished("copilot", ["-p", TASK, "--allow-all-tools"], home, variables, {}, by_hand=True)
 
