@@ -2,7 +2,8 @@
 
 llama.cpp gives a message the id of a chat, leaves out the input of a call that begins, lets blocks overlap
 where Anthropic's end one before the next begins, says that a model ended by itself where a text of
-`stop_sequences` ended it, and has an error form of its own. What is between passes unread.
+`stop_sequences` ended it, and has an error form of its own; vLLM has the ids of chats too. What is between
+passes unread.
 """
 
 import json

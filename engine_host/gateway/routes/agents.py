@@ -89,7 +89,7 @@ def messages(asked: Asked) -> Call:
     if asked.target.provider is not None:
         return _as_chat(asked)
     if not asked.target.native_infill:
-        return Call(asked.path, raw, asked.stream)
+        return Call(asked.path, raw, asked.stream, passage=MessageEvents())
     wanted = wanted_format(body)
     # Of a chat it is not told which of several words ended it.
     long = progress.is_long(raw, body) and not body.get("stop_sequences")
