@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import anthropic
@@ -16,81 +15,18 @@ import pytest
 from engine_host.protocol.endpoint.requests import RequestQuery
 from engine_host.protocol.endpoint.routes import SetRoute
 from engine_host.protocol.engine_settings.table import Overrides
-from engine_host.protocol.engines import EngineState, RequestPage, RequestState, StopEngine
+from engine_host.protocol.engines import EngineState, RequestState, StopEngine
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.launch.fit import Measured
-from engine_host.protocol.launch.plans import EngineKind, LaunchRequest
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
-from tests.integration.host.conftest import RunningHost, alive, files_below, home_left_empty, wait_for
+from tests.integration.host.conftest import alive, files_below, home_left_empty, wait_for
+from tests.integration.host.served_vllm import START, Served
 from tests.integration.host.test_demo_model import WEATHER
 from tests.integration.privacy.canary import WORD, ask_everything, found_below
-from tests.vllm_environment import vllm_venv
 
-# Three processes import torch one after the other, on two cores that others use too.
-START = 400.0
 pytestmark = pytest.mark.timeout(START + 80)
 ADD = "Write a function that adds two numbers"
-
-
-class Served:
-    """A host in folders of its own, with vLLM started through its control API."""
-
-    def __init__(self, home: Path) -> None:
-        self.home = home
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("SNDR_HOME", str(home))
-            self.host = RunningHost().connect()
-        self.client = openai.OpenAI(
-            base_url=f"http://127.0.0.1:{self.host.port}/v1", api_key="any", max_retries=0, timeout=120
-        )
-        self.engine = self.host.launch(self.request(), START)
-        self.plan = self.engine.plan
-        assert self.engine.pid is not None
-        leader = psutil.Process(self.engine.pid)
-        self.pids = [leader.pid, *(child.pid for child in leader.children(recursive=True))]
-        self.shared_memory = shared_memory_of(self.pids)
-
-    @staticmethod
-    def request(name: str | None = None, kv_cache_gib: float = 1) -> LaunchRequest:
-        """The bundled model by its name, in vLLM."""
-        return LaunchRequest(
-            model="sndr-demo",
-            name=name,
-            engine=EngineKind.VLLM,
-            installation=str(vllm_venv()),
-            overrides=Overrides(context=2048, streams=2, kv_cache_gib=kv_cache_gib),
-        )
-
-    def requests(self) -> RequestPage:
-        """The requests so far, newest first."""
-        return self.host.client.call(endpoint_ops.REQUESTS, RequestQuery(engine=self.engine.id))
-
-    def metric(self, name: str, plan: str = "") -> float:
-        """The sum of one of vLLM's own counters, of the engine of another plan where one is named."""
-        socket = self.host.folders.run / f"{plan or self.plan.id}.sock"
-        transport = httpx.HTTPTransport(uds=str(socket))
-        with httpx.Client(transport=transport, base_url="http://engine") as client:
-            lines = client.get("/metrics").text.splitlines()
-        return sum(
-            float(line.rpartition(" ")[2]) for line in lines if line.startswith((name + "{", name + " "))
-        )
-
-    def end(self) -> None:
-        """End host and engine."""
-        self.client.close()
-        self.host.end()
-
-
-def shared_memory_of(pids: list[int]) -> set[Path]:
-    """The shared memory that these processes have mapped."""
-    found = set()
-    for pid in pids:
-        for line in Path(f"/proc/{pid}/maps").read_text(encoding="utf-8").splitlines():
-            path = line.rpartition(" ")[2]
-            if path.startswith("/dev/shm/"):
-                found.add(Path(path))
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -141,6 +77,46 @@ def test_a_chat_and_a_tool_call(served: Served) -> None:
     assert call is not None
     assert call.type == "function"
     assert json.loads(call.function.arguments) == {"city": "Oslo"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "allowed"),
+    [
+        ({"grammar": 'root ::= "yes" | "no"'}, ("yes", "no")),
+        ({"json_schema": {"type": "boolean"}}, ("true", "false")),
+        ({"guided_choice": ["red", "blue"]}, ("red", "blue")),
+        ({"structured_outputs": {"regex": "[a]{3}"}}, ("aaa",)),
+    ],
+)
+def test_a_form_holds_in_whosever_words(served: Served, asked: Any, allowed: tuple[str, ...]) -> None:
+    answer = served.client.chat.completions.create(
+        model="sndr-demo", messages=[{"role": "user", "content": "hi"}], max_tokens=12, extra_body=asked
+    )
+    assert answer.choices[0].message.content in allowed
+
+
+def test_choices_of_tools_that_vllm_itself_does_not_keep(served: Served) -> None:
+    asked: Any = {
+        "model": "sndr-demo",
+        "messages": [{"role": "user", "content": "What is the weather in Oslo?"}],
+        "max_tokens": 60,
+        "temperature": 0,
+    }
+    tools: Any = [WEATHER]
+    none = served.client.chat.completions.create(**asked, tools=tools, tool_choice="none")
+    assert none.choices[0].message.content
+    assert served.client.chat.completions.create(**asked, tools=[]).choices[0].message.content
+    allowed: Any = {"mode": "required", "tools": [{"type": "function", "function": {"name": "get_weather"}}]}
+    called = served.client.chat.completions.create(
+        **asked, tools=tools, tool_choice={"type": "allowed_tools", "allowed_tools": allowed}
+    )
+    assert called.choices[0].message.tool_calls
+    picture: Any = [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}]
+    with pytest.raises(openai.BadRequestError, match="takes no pictures") as refused:
+        served.client.chat.completions.create(
+            model="sndr-demo", messages=[{"role": "user", "content": picture}]
+        )
+    assert refused.value.code == "modality_unsupported"
 
 
 def test_clients_of_ollama_and_llamacpp(served: Served) -> None:
