@@ -103,7 +103,12 @@ def _chosen(body: dict[str, Any], *, for_llamacpp: bool) -> dict[str, Any]:
                 "tool_choice",
             )
         body = {**body, "tools": only(body.get("tools"), names, _name), "tool_choice": mode}
-    if mode == "required" and body.get("tools") and for_llamacpp:
+    if mode == "required" and not body.get("tools"):
+        raise faults.invalid("tool_choice is required, and the request has no tools.", param="tool_choice")
+    if mode == "none":
+        # llama.cpp lets a call be written as text, and vLLM answers with nothing.
+        return {name: value for name, value in body.items() if name not in ("tools", "tool_choice")}
+    if mode == "required" and for_llamacpp:
         # The engine would write the format and call nothing.
         body = {name: value for name, value in body.items() if name != "response_format"}
     return body

@@ -75,6 +75,7 @@ def test_notes_of_openais_servers_say_nothing_here() -> None:
         ({"input": [USER, {"type": "item_reference", "id": "msg_1"}]}, "input[1]"),
         ({"input": "x", "tool_choice": {"type": "function", "name": "f"}}, "tool_choice"),
         ({"input": "x", "tool_choice": {"type": "web_search_preview"}}, "tool_choice"),
+        ({"input": "x", "tool_choice": "required"}, "tool_choice"),
     ],
 )
 def test_what_cannot_be_carried_is_refused(body: dict[str, Any], param: str) -> None:
@@ -103,6 +104,11 @@ def test_a_named_tool_is_the_only_one() -> None:
     allowed = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "f"}]}
     body = sent(input="x", tools=tools, tool_choice=allowed)
     assert (body["tools"], body["tool_choice"]) == ([tools[0]], "auto")
+
+
+def test_what_calls_nothing_has_no_tools() -> None:
+    body = sent(input="x", tools=[{"type": "function", "name": "f"}], tool_choice="none")
+    assert body == {"model": "m", "input": "x"}
 
 
 def test_fields_that_are_null_are_left_out() -> None:
