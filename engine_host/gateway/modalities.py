@@ -1,4 +1,4 @@
-"""What a request holds beside text: each engine refuses it in words of its own, about its own options."""
+"""Refusals of what is not text: each engine has words of its own for them, about its own options."""
 
 import json
 from typing import Any
