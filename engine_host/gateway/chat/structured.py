@@ -26,6 +26,7 @@ def in_words_of(body: dict[str, Any], *, for_llamacpp: bool) -> dict[str, Any]:
 
     Raises EndpointError 400 for a form that the engine does not have, and for what is none.
     """
+    _check(body)
     given = body.get(_OF_VLLM)
     if given is not None and not isinstance(given, dict):
         raise faults.invalid(f"{_OF_VLLM} must be an object.", param=_OF_VLLM, code="invalid_type")
@@ -42,16 +43,33 @@ def in_words_of(body: dict[str, Any], *, for_llamacpp: bool) -> dict[str, Any]:
     return {**rest, **_of_llamacpp(wanted, is_chat="messages" in body)}
 
 
+def _check(body: dict[str, Any]) -> None:
+    """Refuse a form of another type, which llama.cpp leaves out without a word. Raises EndpointError 400."""
+    for name, kind, words in (("json_schema", dict, "an object"), ("grammar", str, "a text")):
+        if body.get(name) is not None and not isinstance(body[name], kind):
+            raise faults.invalid(f"{name} must be {words}.", param=name, code="invalid_type")
+    asked = body.get("response_format")
+    if isinstance(asked, dict) and asked.get("type") == "json_schema" and _schema_of(asked) is None:
+        raise faults.invalid(
+            "response_format is a json_schema without a schema: it is an object at json_schema.schema.",
+            param="response_format",
+        )
+
+
+def _schema_of(asked: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the schema of a `response_format`: where OpenAI has it, or llama.cpp."""
+    named = asked.get("json_schema")
+    schema = named.get("schema") if isinstance(named, dict) else asked.get("schema")
+    return schema if isinstance(schema, dict) else None
+
+
 def _of_completion(body: dict[str, Any]) -> dict[str, Any]:
     """Return a completion of llama.cpp whose `response_format` is its own field for a schema."""
     asked = body.get("response_format")
-    kind = asked.get("type") if isinstance(asked, dict) else None
-    if not isinstance(asked, dict) or kind not in ("json_object", "json_schema"):
+    if not isinstance(asked, dict) or asked.get("type") not in ("json_object", "json_schema"):
         return body
-    named = asked.get("json_schema")
-    schema = named.get("schema") if isinstance(named, dict) else None
     rest = {name: value for name, value in body.items() if name != "response_format"}
-    return {"json_schema": schema if isinstance(schema, dict) else {"type": "object"}, **rest}
+    return {"json_schema": _schema_of(asked) or {"type": "object"}, **rest}
 
 
 def _of_llamacpp(wanted: dict[str, Any], *, is_chat: bool) -> dict[str, Any]:
@@ -68,6 +86,8 @@ def _of_llamacpp(wanted: dict[str, Any], *, is_chat: bool) -> dict[str, Any]:
     if choice is not None:
         return {"grammar": _one_of(choice)}
     if grammar is not None:
+        if not isinstance(grammar, str):
+            raise faults.invalid("A grammar must be a text.", param=_OF_VLLM, code="invalid_type")
         return {"grammar": grammar}
     for name in ("regex", "structural_tag"):
         if wanted.get(name) is not None:
@@ -83,14 +103,15 @@ def _of_llamacpp(wanted: dict[str, Any], *, is_chat: bool) -> dict[str, Any]:
     return {}
 
 
-def _parsed(schema: Any) -> Any:
+def _parsed(schema: Any) -> dict[str, Any]:
     """Return a JSON schema, which vLLM takes as a text too. Raises EndpointError 400."""
-    if not isinstance(schema, str):
-        return schema
     try:
-        return json.loads(schema)
-    except ValueError as error:
+        parsed = json.loads(schema) if isinstance(schema, str) else schema
+    except (ValueError, RecursionError) as error:
         raise faults.invalid("The JSON schema of the answer is no JSON.", param=_OF_VLLM) from error
+    if not isinstance(parsed, dict):
+        raise faults.invalid("A JSON schema must be an object.", param=_OF_VLLM, code="invalid_type")
+    return parsed
 
 
 def _one_of(choice: Any) -> str:

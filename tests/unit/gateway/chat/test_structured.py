@@ -52,6 +52,7 @@ def test_vllms_words_become_those_of_llamacpp(asked: dict[str, Any], told: dict[
         ({"guided_json": SCHEMA}, SCHEMA),
         ({"response_format": FORMAT}, SCHEMA),
         ({"response_format": {"type": "json_object"}}, {"type": "object"}),
+        ({"response_format": {"type": "json_object", "schema": SCHEMA}}, SCHEMA),
         ({"structured_outputs": {"json_object": True}}, {"type": "object"}),
     ],
 )
@@ -81,6 +82,8 @@ def test_llamacpps_and_old_words_become_those_of_vllm(asked: dict[str, Any], tol
         ({"structured_outputs": {"choice": []}}, "invalid_type"),
         ({"guided_choice": [7]}, "invalid_type"),
         ({"guided_json": "{"}, "invalid_value"),
+        ({"guided_json": [1]}, "invalid_type"),
+        ({"structured_outputs": {"grammar": 5}}, "invalid_type"),
     ],
 )
 def test_a_form_that_cannot_be_kept_is_refused(asked: dict[str, Any], code: str) -> None:
@@ -88,3 +91,23 @@ def test_a_form_that_cannot_be_kept_is_refused(asked: dict[str, Any], code: str)
         in_words_of({**CHAT, **asked}, for_llamacpp=True)
     assert (refused.value.status, refused.value.code) == (400, code)
     assert refused.value.param == "structured_outputs"
+
+
+@pytest.mark.parametrize("for_llamacpp", [True, False])
+@pytest.mark.parametrize("body", [CHAT, TEXT])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"json_schema": 5},
+        {"grammar": ["root"]},
+        {"response_format": {"type": "json_schema"}},
+        {"response_format": {"type": "json_schema", "json_schema": 7}},
+        {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": "y"}}},
+    ],
+)
+def test_a_form_that_is_none_is_not_left_out(
+    wrong: dict[str, Any], body: dict[str, Any], for_llamacpp: bool
+) -> None:
+    with pytest.raises(EndpointError) as refused:
+        in_words_of({**body, **wrong}, for_llamacpp=for_llamacpp)
+    assert (refused.value.status, refused.value.param) == (400, next(iter(wrong)))
