@@ -10,6 +10,7 @@ import pytest
 
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.remote.hosts import RemoteHostState
 from engine_host.remote.upload import upload
 from tests.integration.remote.conftest import Fleet
 from tests.integration.remote.machines import Machines, fill, small_disk
@@ -71,6 +72,8 @@ def test_what_was_sent_before_the_connection_was_lost_is_not_sent_again(
             assert lost.value.reason is Reason.SSH_LOST
             assert "broke while it was at work" in str(lost.value)
             assert not exists(machines.far / "a" / "model.gguf")
+            # Its end is heard of a moment later.
+            await found.reach("gpu", RemoteHostState.RECONNECTING)
             machines.target.start()
             found.hosts.connect("gpu")
             await found.reach("gpu")
