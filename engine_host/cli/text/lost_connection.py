@@ -82,7 +82,7 @@ def _ended_with_its_host(host: str, job: Job) -> HostError:
 
 
 def _kept(host: str) -> RemoteHost | None:
-    """How this machine's host sees the other one; None where none keeps a connection."""
+    """Return what this machine's host knows of the other one; None where none keeps a connection."""
     try:
         with connected() as here:
             return here.call(host_ops.REMOTE_HOST, name=host)
