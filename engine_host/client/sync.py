@@ -155,9 +155,8 @@ class ControlClient:
             for message in sse.messages(answer.iter_bytes()):
                 if message.data:
                     yield message.data
-        raise HostError(
-            Reason.HOST_GONE, f"The engine host{f' on {self.host}' if self.host else ''} has ended."
-        )
+        cause = "Or the connection to it was lost." if self.host else ""
+        raise failures.gone("The engine host has ended.", cause, self.host)
 
     def events(self, after: int | None = None, run_id: str | None = None) -> Iterator[Event]:
         """The events themselves; a kind that this version does not know is left out."""

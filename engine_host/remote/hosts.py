@@ -285,6 +285,8 @@ class RemoteHosts:
         outcome = await run_over(argv, self.ssh.sharing_environment(), feed, seconds, most, take)
         if outcome.exit == _SSH_ITSELF and not await connection.stands():
             raise broke(name)
+        if take is None:
+            outcome.need_start(name, script)
         return outcome
 
     async def probe(self, name: str) -> RemoteFacts:

@@ -12,6 +12,7 @@ from engine_host.protocol.remote.hosts import RemoteEngine, RemoteFacts, RemoteH
 
 # A root disk with less than both is nearly full.
 _LEAST_SHARE, _LEAST_BYTES = 0.1, 20 * 2**30
+_MOST_SECONDS_OFF = 30.0
 # What has to be there to compile kernels: any of these, and the package that brings one.
 _COMPILERS = ((("cc", "gcc", "clang"), "C compiler", "build-essential"), (("ninja",), "ninja", "ninja-build"))
 # The options by which engines are given the id that they serve.
@@ -22,7 +23,8 @@ _EVERYWHERE = frozenset({"", "*", "0.0.0.0", "::"})
 
 def lints(host: RemoteHost, facts: RemoteFacts, profile: Sequence[RemoteEngine] = ()) -> tuple[Finding, ...]:
     """Return what a person should know; `profile` is what was kept as the engines' command lines."""
-    found = [*_of_address(host), *_of_disks(host, facts), *_of_compilers(host, facts)]
+    found = [*_of_address(host), *_of_disks(host, facts), *_of_clock(host, facts)]
+    found += _of_compilers(host, facts)
     for engine in facts.engines:
         found += _of_listening(host, engine)
         found += _of_ids(engine)
@@ -97,6 +99,13 @@ def _of_disks(host: RemoteHost, facts: RemoteFacts) -> Iterator[Finding]:
         )
     if root.free < _LEAST_BYTES and root.free < _LEAST_SHARE * root.total:
         yield finding("host.root-full", host=host.name, device=root.device, free=root.free, total=root.total)
+
+
+def _of_clock(host: RemoteHost, facts: RemoteFacts) -> Iterator[Finding]:
+    ahead = facts.clock_ahead
+    if ahead is not None and abs(ahead) > _MOST_SECONDS_OFF:
+        off = "ahead of" if ahead > 0 else "behind"
+        yield finding("host.clock", host=host.name, seconds=round(abs(ahead)), off=off)
 
 
 def _of_compilers(host: RemoteHost, facts: RemoteFacts) -> Iterator[Finding]:

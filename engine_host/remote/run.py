@@ -14,17 +14,26 @@ from pathlib import Path
 from typing import Protocol
 
 from engine_host.core.errors import HostError
-from engine_host.protocol.errors import Reason
+from engine_host.protocol.errors import Fix, Reason
 from engine_host.remote.ssh.command_lines import end_group
 
 _MOST_ERRORS = 16 << 10
+_NOT_STARTED = (126, 127)
+"""The exit codes of a shell that cannot start a program."""
 
 
 class Interpreter(Enum):
     """The words that start a program there."""
 
-    SHELL = 'exec sh -c \'read -r n && s=$(dd bs=1 count="$n" 2>/dev/null) && eval "$s"\''
-    PYTHON = "exec python3 -I -c 'import sys; b = sys.stdin.buffer; exec(b.read(int(b.readline())))'"
+    # A login without a terminal may have a PATH without the places where a system has its programs.
+    SHELL = (
+        "exec /bin/sh -c 'PATH=$PATH:/usr/local/bin:/usr/bin:/bin; "
+        'read -r n && s=$(dd bs=1 count="$n" 2>/dev/null) && eval "$s"\''
+    )
+    PYTHON = (
+        "exec /bin/sh -c 'PATH=$PATH:/usr/local/bin:/usr/bin:/bin; "
+        'exec python3 -I -c "import sys; b = sys.stdin.buffer; exec(b.read(int(b.readline())))"\''
+    )
 
 
 @dataclass(frozen=True)
@@ -72,17 +81,49 @@ class RemoteOutcome:
         """Return what it printed. Raises HostError(ssh_failed) where it did not end well."""
         if self.exit == 0:
             return self.stdout
-        last = self.stderr.strip().splitlines()[-1:]
+        last = self.last_words
         raise HostError(
             Reason.SSH_FAILED,
             f"{doing} did not work.",
-            cause=last[0][:300]
-            if last
-            else "It took too long."
-            if self.timed_out
-            else f"Exit code {self.exit}.",
+            cause=last or ("It took too long." if self.timed_out else f"Exit code {self.exit}."),
             evidence={"exit": self.exit, "stderr": self.stderr[-2000:]},
         )
+
+    @property
+    def last_words(self) -> str:
+        """The last line of its standard error."""
+        return "".join(self.stderr.strip().splitlines()[-1:])[:300]
+
+    def need_start(self, name: str, script: RemoteScript) -> None:
+        """Raise HostError where what ended on a machine is not our program: it was never started.
+
+        Those of ours say on standard error why they fail; a login that runs nothing says something else or
+        nothing.
+        """
+        if self.exit in _NOT_STARTED and script.interpreter is Interpreter.PYTHON:
+            raise HostError(
+                Reason.SSH_FAILED,
+                f"There is no Python on {name} that can be started.",
+                cause=f"It says: {self.last_words}" if self.last_words else "No python3 is on its PATH.",
+                fix=Fix(
+                    text="Have it installed there; the engine host needs Python 3.11, 3.12 or 3.13.",
+                    command="sudo apt-get install -y python3 python3-venv",
+                ),
+                evidence={"exit": self.exit, "stderr": self.stderr[-2000:]},
+            )
+        if self.exit is not None and 0 < self.exit < _NOT_STARTED[0] and not self.last_words:
+            printed = self.stdout.decode("utf-8", "replace").strip().splitlines()[-1:]
+            said = f"It says: {printed[0][:300]} " if printed else ""
+            raise HostError(
+                Reason.SSH_FAILED,
+                f"The login on {name} ends without running anything.",
+                cause=f"{said}It has no shell, or its key is for one fixed command (exit code {self.exit}).",
+                fix=Fix(
+                    text="Connect as a user with a login shell, or have that user given one.",
+                    command=f"sndr host change {name} USER@HOST",
+                ),
+                evidence={"exit": self.exit, "stdout": "".join(printed)[:2000]},
+            )
 
 
 Feed = Callable[[asyncio.StreamWriter], Awaitable[None]]

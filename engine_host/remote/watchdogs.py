@@ -1,6 +1,7 @@
 """Understands what the watchdogs of a machine wrote down; nothing of it is taken on trust."""
 
 import contextlib
+import time
 from collections.abc import Awaitable, Callable, Iterator
 
 from pydantic import ValidationError
@@ -20,21 +21,27 @@ async def read_watchdogs(run: Run, host: str) -> tuple[WatchdogState, ...]:
     """Return what each watchdog there saw last. Raises what `run` raises, and HostError(ssh_failed)."""
     outcome = await run(READ)
     printed = outcome.need_success(f"Reading the watchdogs of {host}").decode("utf-8", "replace")
-    return tuple(understood(printed))
+    return tuple(understood(printed, time.time()))
 
 
-def understood(printed: str) -> Iterator[WatchdogState]:
-    """Each service that has a watchdog; one that has not looked yet has no time."""
+def understood(printed: str, now: float) -> Iterator[WatchdogState]:
+    """Each service that has a watchdog, its times by the clock of this machine, which says `now`.
+
+    One that has not looked yet has no time.
+    """
     for line in printed.splitlines():
         with contextlib.suppress(ValueError):
             told = json_text.parse_object(line)
-            yield _service(told)
+            there = _time(told.get("now"))
+            # A clock there that is behind would make a watchdog that looks seem to sleep, and one ahead the
+            # other way round.
+            yield _service(told, 0.0 if there is None else now - there)
 
 
-def _service(told: dict[str, object]) -> WatchdogState:
+def _service(told: dict[str, object], later: float) -> WatchdogState:
     service = _text(told.get("service"))
     lines = told.get("events")
-    events = [one for line in lines if (one := _event(line))] if isinstance(lines, list) else []
+    events = [one for line in lines if (one := _event(line, later))] if isinstance(lines, list) else []
     try:
         state = json_text.parse_object(str(told.get("state") or ""))
     except ValueError:
@@ -44,8 +51,8 @@ def _service(told: dict[str, object]) -> WatchdogState:
         service=service,
         state=_text(state.get("state")) or "unknown",
         why=_text(state.get("why")),
-        at=_time(state.get("at")),
-        changed_at=_time(state.get("changed_at")),
+        at=_time(state.get("at"), later),
+        changed_at=_time(state.get("changed_at"), later),
         failures=_count(state.get("failures")),
         restarts=len(restarts) if isinstance(restarts := state.get("restarts"), list) else 0,
         checks=tuple(
@@ -62,11 +69,11 @@ def _service(told: dict[str, object]) -> WatchdogState:
     )
 
 
-def _event(line: object) -> WatchdogEvent | None:
+def _event(line: object, later: float) -> WatchdogEvent | None:
     try:
         told = json_text.parse_object(str(line))
         return WatchdogEvent(
-            at=_time(told.get("at")) or 0.0, state=_text(told.get("state")), why=_text(told.get("why"))
+            at=_time(told.get("at"), later) or 0.0, state=_text(told.get("state")), why=_text(told.get("why"))
         )
     except (ValueError, ValidationError):
         return None
@@ -76,8 +83,8 @@ def _text(value: object) -> str:
     return visible(value[:_LONGEST]) if isinstance(value, str) else ""
 
 
-def _time(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and 0 < value < 1e11 else None
+def _time(value: object, later: float = 0.0) -> float | None:
+    return float(value) + later if isinstance(value, int | float) and 0 < value < 1e11 else None
 
 
 def _count(value: object) -> int:

@@ -24,6 +24,7 @@ from engine_host.bench.lab.chosen import chosen
 from engine_host.bench.lab.comparing import compared
 from engine_host.bench.lab.load import client_of
 from engine_host.bench.lab.running import LabRunning, carry_out, new_seed
+from engine_host.bench.lab.workloads import workload_hash
 from engine_host.core.errors import HostError
 from engine_host.core.keys.in_header import key_in_header
 from engine_host.core.visible import visible
@@ -81,7 +82,11 @@ async def _run(asked: LabAsk) -> list[LabRun]:
     if asked.against is not None:
         subjects.append((asked.against, asked.against_socket))
     workload = chosen(asked, asked.engine.context)
-    seed = new_seed() if asked.seed is None else asked.seed
+    before = None
+    if asked.resume is not None:
+        folder = store.folder_of(asked.folder)
+        before = store.find_cut(folder, asked.resume, asked.engine, workload_hash(workload))
+    seed = before.seed if before is not None else new_seed() if asked.seed is None else asked.seed
     async with AsyncExitStack() as clients:
         sides = [
             LabRunning(
@@ -90,6 +95,7 @@ async def _run(asked: LabAsk) -> list[LabRun]:
                 workload,
                 await clients.enter_async_context(client_of(engine.address, socket=socket, key=key)),
                 seed,
+                before,
             )
             for engine, socket in subjects
         ]

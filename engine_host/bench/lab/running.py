@@ -6,6 +6,7 @@ Two engines are asked in turns, A B B A A B …, so that a machine that drifts d
 import asyncio
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 import httpx
@@ -30,14 +31,22 @@ class LabRunning:
     """One run; `run` is what is known of it at any moment."""
 
     def __init__(
-        self, asked: LabAsk, engine: LabEngine, workload: Workload, client: httpx.AsyncClient, seed: int
+        self,
+        asked: LabAsk,
+        engine: LabEngine,
+        workload: Workload,
+        client: httpx.AsyncClient,
+        seed: int,
+        before: LabRun | None = None,
     ) -> None:
+        """`before` is a run that was cut short: its whole rounds count, and the others are asked."""
         self.workload = workload
         self._client = client
         self._folder = store.folder_of(asked.folder)
         self._began = time.perf_counter()
         self._samples: list[Sample] = []
         self._failed = 0
+        self._before: frozenset[tuple[str, int]] = frozenset()
         self._asking: Asking | None = None
         self._memory: list[MemoryReading] = []
         self._watch = MemoryWatch(engine.pid if workload.watched else None)
@@ -52,6 +61,27 @@ class LabRunning:
             sampling=workload.sampling,
             workload_hash=workload_hash(workload),
         )
+        if before is not None:
+            self._go_on_with(before, now)
+
+    def _go_on_with(self, before: LabRun, now: float) -> None:
+        # Its clock goes on too, so that samples stay in their order.
+        self._began -= now - before.started_at
+        self.run = before.model_copy(update={"resumed_at": (*before.resumed_at, now), "checks": ()})
+        answered = [sample for sample in before.samples if not sample.error]
+        rounds = Counter((sample.part, sample.round) for sample in answered)
+        whole = {
+            (part.name, turn)
+            for part in self.workload.parts
+            for turn in range(part.rounds)
+            if rounds[part.name, turn] == len(part.requests(turn))
+        }
+        self._samples = [sample for sample in answered if (sample.part, sample.round) in whole]
+        self._before = frozenset(whole)
+
+    def has(self, part: Part, turn: int) -> bool:
+        """Tell whether a round was measured before the run was cut short."""
+        return (part.name, turn) in self._before
 
     def keep(self, parts: Sequence[Part], *, complete: bool = False, ended_by: str = "") -> None:
         """Save what was measured so far. Raises HostError(disk_full), HostError(not_writable)."""
@@ -202,6 +232,8 @@ async def carry_out(
                 done.append(part)
             # The order turns each time: neither side is always the one after the other.
             for place, side in enumerate(sides if turn % 2 == 0 else reversed(sides), 1):
+                if side.has(part, turn):
+                    continue
                 words = await side.round(part, turn)
                 which = _which(part, turn)
                 if len(sides) > 1:

@@ -9,7 +9,7 @@ from pathlib import Path
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
 from engine_host.core.outside import files
-from engine_host.protocol.bench.lab import LabKept, LabPage, LabRun
+from engine_host.protocol.bench.lab import LabEngine, LabKept, LabPage, LabRun
 from engine_host.protocol.errors import Fix, Reason
 
 NEWEST = "latest"
@@ -69,6 +69,32 @@ def find(folder: Path, wanted: str) -> LabRun:
             fix=Fix(text="Remove it, and measure again.", command=f"sndr bench remove {name}"),
             evidence={"error": str(error)[:400]},
         ) from error
+
+
+def find_cut(folder: Path, wanted: str, engine: LabEngine, asked_hash: str) -> LabRun:
+    """Return a run that was cut short, to go on with it by the same questions to the same model.
+
+    Raises what `find` raises, and HostError(bad_request) for one that cannot be gone on with.
+    """
+    run = find(folder, wanted)
+    why = ""
+    if run.complete:
+        why = "It is complete."
+    elif run.memory or run.turns_with:
+        why = "A soak, and two in turns, are measured in one go."
+    elif run.workload_hash != asked_hash:
+        why = "It asked something else: name the same workload and the same parts."
+    elif (run.engine.model, run.engine.address) != (engine.model, engine.address):
+        why = f"It was of {run.engine.model} at {run.engine.address}."
+    if why:
+        raise HostError(
+            Reason.BAD_REQUEST,
+            f"The run {run.id} cannot be gone on with.",
+            cause=why,
+            fix=Fix(text="See what it was.", command=f"sndr bench report {run.id}"),
+            evidence={"run": run.id},
+        )
+    return run
 
 
 def of_file(path: Path) -> LabRun:

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import shlex
 import subprocess
 from collections.abc import Callable, Sequence
 from typing import IO, Any, TypeVar
@@ -54,6 +55,7 @@ FILE = ".json"
 @click.option(
     "--part", "parts", multiple=True, metavar="PART", help="Of several parts only this; repeatable."
 )
+@click.option("--resume", metavar="RUN", help="With --url: go on with a run that was cut short.")
 @command
 def lab_run(
     out: Output,
@@ -64,6 +66,7 @@ def lab_run(
     rounds: int | None,
     seed: int | None,
     parts: tuple[str, ...],
+    resume: str | None,
 ) -> Exit | None:
     """Measure the speed of an engine, with a check of what it says.
 
@@ -80,7 +83,8 @@ def lab_run(
     Every prompt begins with words of its own, so that no prefix cache flatters. A figure of incoherent
     answers is struck (exit code 1), and what cannot be told is n/a with its reason. An engine is measured by
     a job of its host, which goes on where this command is lost (`sndr jobs`). Ctrl+C keeps what was
-    measured, marked as partial. A key for --url, where one is needed, is read from SNDR_API_KEY.
+    measured, marked as partial; --resume asks what is missing of it. A key for --url, where one is needed,
+    is read from SNDR_API_KEY.
     """
     # Read by the measurement itself; one that it would refuse starts nothing.
     key_from(os.environ)
@@ -88,13 +92,21 @@ def lab_run(
         raise click.UsageError("--url and --model go together.")
     if url is not None and engine is not None:
         raise click.UsageError("Give --engine or --url, not both.")
+    if resume is not None and (url is None or seed is not None):
+        raise click.UsageError("--resume goes with --url, and has the seed of its run.")
     asked = RunBench(
         workload=WorkloadName(workload), engine=engine, rounds=rounds, seed=seed, only=tuple(parts)
     )
     with signals():
         if url is not None and model is not None:
-            found, interrupted = carried_out(at_address(out, asked, url, model))
+            at = at_address(out, asked, url, model).model_copy(update={"resume": resume})
+            found, interrupted = carried_out(at)
             run = LabRun.model_validate(found["run"])
+            if not run.complete and run.samples:
+                words = ["sndr", "bench", "run", workload, "--url", url, "--model", model]
+                words += [word for name in parts for word in ("--part", name)]
+                words += [] if rounds is None else ["--rounds", str(rounds)]
+                out.note(f"what is missing of it: {shlex.join([*words, '--resume', run.id])}")
         else:
             with connected() as client:
                 names, interrupted = measured_by_host(out, client, asked)

@@ -3,6 +3,8 @@
 import click
 
 from engine_host.cli.output import Output, echo, writes_to_terminal
+from engine_host.cli.text.lost_connection import found_again, goes_on, is_lost
+from engine_host.client import failures
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.core.visible import visible
@@ -15,17 +17,15 @@ from engine_host.protocol.operations import table as ops
 def follow(client: ControlClient, job: Job, out: Output) -> Job:
     """Wait for the end of a job and say its steps; Ctrl+C cancels it.
 
+    One of another machine goes on there when the connection is lost, and is found again.
     Raises HostError with the job's own error, or HostError(cancelled).
     """
     steps = _Steps(out)
     try:
-        ended = job if job.ended else _wait(client, job, steps)
+        ended = job if job.ended else _wait_steadily(client, job, steps)
     except KeyboardInterrupt:
         steps.finish()
-        with client.again() as fresh:
-            ended = fresh.call(ops.CANCEL_JOB, id=job.id)
-            if not ended.ended:
-                ended = _wait(fresh, ended, steps)
+        ended = _cancelled(client, job, steps)
     steps.finish()
     if ended.error is not None:
         raise HostError.from_problem(ended.error)
@@ -33,6 +33,33 @@ def follow(client: ControlClient, job: Job, out: Output) -> Job:
         parts = [f"{ended.title} was cancelled.", ended.undone, ended.left]
         raise HostError(Reason.CANCELLED, " ".join(part for part in parts if part))
     return ended
+
+
+def _wait_steadily(client: ControlClient, job: Job, steps: "_Steps") -> Job:
+    """Wait for its end, on other connections where the one to another machine is lost."""
+    try:
+        return _wait(client, job, steps)
+    except HostError as error:
+        lost = error
+    while is_lost(client, lost):
+        steps.finish()
+        with found_again(client, job, steps.say) as fresh:
+            try:
+                return _wait(fresh, job, steps)
+            except HostError as error:
+                lost = error
+    raise lost
+
+
+def _cancelled(client: ControlClient, job: Job, steps: "_Steps") -> Job:
+    try:
+        with client.again() as fresh:
+            ended = fresh.call(ops.CANCEL_JOB, id=job.id)
+            return ended if ended.ended else _wait(fresh, ended, steps)
+    except HostError as error:
+        if is_lost(client, error):
+            raise goes_on(client, job) from error
+        raise
 
 
 def _wait(client: ControlClient, job: Job, steps: "_Steps") -> Job:
@@ -57,7 +84,7 @@ def _wait(client: ControlClient, job: Job, steps: "_Steps") -> Job:
             now = client.call(ops.JOB, id=job.id)
             if now.ended:
                 return now
-    raise HostError(Reason.HOST_GONE, "The engine host has ended.")
+    raise failures.gone("The engine host has ended.", host=client.host)
 
 
 class _Steps:
@@ -91,6 +118,13 @@ class _Steps:
         elif (step.number, tenth) != (self._number, self._tenth):
             echo(text[:160], err=True)
         self._number, self._tenth = step.number, tenth
+
+    def say(self, text: str) -> None:
+        """Say something of the job's connection."""
+        self.finish()
+        if self._out.as_json:
+            self._out.record({"note": text}, err=True)
+        self._out.note(text)
 
     def finish(self) -> None:
         """Leave the line of the last step."""

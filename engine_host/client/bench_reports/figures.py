@@ -116,6 +116,9 @@ def about(run: LabRun) -> list[str]:
         lines.append(f"output check: {check.title}: {check.outcome.value}{why}")
     if run.turns_with:
         lines.append(f"measured in turns with {run.turns_with}")
+    for resumed in run.resumed_at:
+        at = time.strftime("%Y-%m-%d %H:%M", time.localtime(resumed))
+        lines.append(f"it was cut short, and gone on with at {at}")
     if not run.complete:
         lines.append(f"PARTIAL: {run.ended_by or 'it did not come to its end'}")
     return lines

@@ -29,6 +29,13 @@ HOSTS = {
         "The models of {host} ({folder}) lie on its root disk ({device}), of which {free:gib} GiB are free.",
         fix="Keep models and caches on a disk of their own, and name its folder as the model root.",
     ),
+    "host.clock": Text(
+        WARNING,
+        "The clock of {host} is {seconds} seconds {off} this machine's: times of its engines, logs and "
+        "watchdogs do not agree with those here, and certificates may not be valid there.",
+        fix="Let it be set from the network there.",
+        command="sudo timedatectl set-ntp true",
+    ),
     "host.root-full": Text(
         WARNING,
         "The root disk of {host} ({device}) has {free:gib} of {total:gib} GiB left.",

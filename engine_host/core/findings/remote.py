@@ -43,8 +43,9 @@ REMOTE = {
         ERROR,
         "{host} has no Python that the host runs on; found: {found}.",
         reason=Reason.INSTALL_FAILED,
-        fix="Have Python 3.11, 3.12 or 3.13 installed there.",
-        command="sudo apt-get install -y python3.12 python3.12-venv",
+        fix="Have Python 3.11, 3.12 or 3.13 installed there; one of uv, conda or pyenv in that user's home "
+        "is found too.",
+        command="uv python install 3.12",
     ),
     "remote.other-host": Text(
         ERROR,

@@ -50,7 +50,8 @@ def command_of(program: OwnProgram) -> tuple[str, ...]:
         return sys.executable, f"{_FIRST_WORD}{program}"
     if program in ALONE:
         return sys.executable, "-I", "-S", str(_PACKAGES / f"{program.replace('.', '/')}.py")
-    return sys.executable, "-m", str(program)
+    # Without -P, a file of the folder that a person stands in would take the place of a module.
+    return sys.executable, "-P", "-m", str(program)
 
 
 def run_asked(words: Sequence[str]) -> bool:

@@ -235,6 +235,7 @@ class LabRun(Wire):
     seed: int
     complete: bool = False
     ended_by: str = ""
+    resumed_at: tuple[Seconds, ...] = Field((), description="when it was gone on with after it was cut short")
     engine: LabEngine
     machine: LabMachine
     sampling: dict[str, float] = Field(default_factory=dict)
@@ -279,6 +280,7 @@ class LabAsk(Command):
     rounds: int | None = Field(None, ge=1, le=1000, description="measured ones, instead of the workload's")
     streams: Streams = ()
     only: tuple[str, ...] = ()
+    resume: str | None = Field(None, description="a run that was cut short, which is gone on with")
     quiet: bool = False
     steps: bool = Field(False, description="for a program: a `LabStep` a line, a `LabKept` at the end")
 

@@ -205,13 +205,15 @@ class SshQuestion(Wire):
     """A question of ssh that waits for a person; `text` is ssh's own, and may hold what a server sent.
 
     `secret`: what is typed is not shown. `again`: the same was asked and answered before, so the answer was
-    wrong. `fingerprint` and `key_type` are of the key that a server shows.
+    wrong. `fingerprint` and `key_type` are of the key that a server shows. `notice`: nothing is to be
+    answered, as ssh waits for something else, such as a touch of a security key.
     """
 
     id: str
     host: str
     kind: SshQuestionKind
     text: str
+    notice: bool = False
     fingerprint: str | None = None
     key_type: str | None = None
     secret: bool = True
@@ -283,7 +285,8 @@ class RemoteFacts(Wire):
     """The facts of a host. `read_at` says for each part when it was read, `problems` why one was not.
 
     Bytes; None is "not known". `tools` are the programs of building and running that are there, with their
-    paths. `containers` and `units` are lines as their programs print them.
+    paths. `containers` and `units` are lines as their programs print them. `clock_ahead` are the seconds that
+    its clock was ahead of this machine's.
     """
 
     host: str
@@ -297,6 +300,7 @@ class RemoteFacts(Wire):
     home: str | None = None
     cpu: str | None = None
     cpus: int | None = None
+    clock_ahead: float | None = None
     memory_total: int | None = None
     memory_free: int | None = None
     disks: tuple[RemoteDisk, ...] = ()

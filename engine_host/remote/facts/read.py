@@ -52,6 +52,9 @@ def understood(parts: Parts, mark: str, old: RemoteFacts, now: float) -> RemoteF
         elif parts[there[0]].problem is None:
             changes |= understand(parts, mark)
             read_at[name] = now
+    told = _number(_first(parts, "clock") or "")
+    if told is not None and told > 0:
+        changes["clock_ahead"] = float(round(told - now))
     return old.model_copy(update={**changes, "read_at": read_at, "problems": problems})
 
 

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from engine_host.core.errors import HostError
 from engine_host.core.outside import json_text
-from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.errors import Reason
 from engine_host.protocol.remote.hosts import THIS_MACHINE
 from engine_host.remote.install.answers import MachineAnswer
 from engine_host.remote.install.there.carrying import MARK
@@ -26,6 +26,12 @@ _SCRIPT = RemoteScript(
     Interpreter.PYTHON,
     """
 import json, sys, types
+if sys.version_info < (3, 8):
+    found = "python3 there is %d.%d." % sys.version_info[:2]
+    why = "Steps need 3.8, and the host 3.11: let python3 on the PATH of that user lead to a newer one."
+    told = {"failed": "install_failed", "message": found, "evidence": {"error": why}}
+    print("\\nsndr-answer " + json.dumps(told))
+    sys.exit()
 stream = sys.stdin.buffer
 for name, text in json.loads(stream.read(int(stream.readline()))):
     module = sys.modules[name] = types.ModuleType(name)
@@ -35,7 +41,6 @@ sys.exit(module.main())
     held=True,
 )
 _ROOT = Path(__file__).parents[3]
-_NO_PYTHON = 127
 _LONGEST_ANSWER = 4 << 20
 _USUAL = 120.0
 Answer = TypeVar("Answer", bound=MachineAnswer)
@@ -97,14 +102,6 @@ async def do_step(
     """Do one of these steps there; its answer. Raises HostError, also for an answer of another kind."""
     data = steps.sent + _sized(json.dumps({**asked, "step": step}).encode())
     said = await machine.runner.run(machine.name, _SCRIPT, data, seconds=steps.seconds.get(step, _USUAL))
-    if said.exit == _NO_PYTHON and MARK.encode() not in said.stdout:
-        raise HostError(
-            Reason.INSTALL_FAILED,
-            f"There is no Python on {machine.name}.",
-            cause="The engine host needs Python 3.11, 3.12 or 3.13, and no python3 is on the PATH there.",
-            fix=Fix(text="Have it installed there.", command="sudo apt-get install -y python3 python3-venv"),
-            evidence={"stderr": said.stderr},
-        )
     answer = _answer(machine.name, step, said)
     if "done" not in answer:
         raise _failed(machine.name, steps, answer)
@@ -130,10 +127,11 @@ def _answer(name: str, step: str, said: RemoteOutcome) -> dict[str, Any]:
             raise ValueError("no answer")
         return json_text.parse_object(marked[-1][len(MARK) :])
     except ValueError as error:
+        ended = f"What was run there ended in the middle. {said.last_words}".strip()
         raise HostError(
             Reason.INSTALL_FAILED,
             f"{name} gave no answer to the step “{step}”.",
-            cause="It took too long." if said.timed_out else "What was run there ended in the middle.",
+            cause="It took too long." if said.timed_out else ended,
             fix="Run the same command again: it goes on from what is there.",
             evidence={"exit": said.exit, "stderr": said.stderr, "stdout": _text(said.stdout)},
         ) from error

@@ -209,6 +209,6 @@ def _service(said: Probed) -> Iterator[PlannedChange]:
 def _process(root: str) -> Iterator[PlannedChange]:
     yield PlannedChange(
         kind=RemoteChange.RUN,
-        what=f"{root}/current/bin/python -m engine_host serve",
+        what=f"{root}/current/bin/python -P -m engine_host serve",
         note="in the background",
     )

@@ -24,7 +24,7 @@ def unit_of(root: str, environment: Mapping[str, str]) -> str:
                 [
                     ("Type", "exec"),
                     *(("Environment", one) for one in lines),
-                    ("ExecStart", command_line([program, "-m", "engine_host", "serve"])),
+                    ("ExecStart", command_line([program, "-P", "-m", "engine_host", "serve"])),
                     ("Restart", "on-failure"),
                     ("RestartSec", "5"),
                     # Engines that are kept outlive a host; the others are ended by it, or by its reaper.

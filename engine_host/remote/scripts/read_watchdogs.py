@@ -6,6 +6,7 @@ Standard library only, for any Python from 3.6 on; it changes nothing.
 import json
 import os
 import sys
+import time
 
 _LARGEST = 64 << 10
 _EVENTS = 50
@@ -34,7 +35,7 @@ def main() -> None:
             continue
         state = text_of(os.path.join(folder, "watchdog.json"), _LARGEST)
         events = text_of(os.path.join(folder, "watchdog-events.jsonl"), _LARGEST).splitlines()
-        print(json.dumps({"service": name, "state": state, "events": events[-_EVENTS:]}))
+        print(json.dumps({"service": name, "state": state, "events": events[-_EVENTS:], "now": time.time()}))
 
 
 if __name__ == "__main__":

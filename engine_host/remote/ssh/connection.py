@@ -333,9 +333,8 @@ class Connection:
         if attempt.waiting and self.wanted:
             last = attempt.asked[-1]
             what = last.kind.value.replace("_", " ")
-            self._tell(
-                RemoteHostState.ASKING, f"ssh asks for an answer: {what}.", problem=self.status.problem
-            )
+            told = f"ssh waits: {last.text.strip()}" if last.notice else f"ssh asks for an answer: {what}."
+            self._tell(RemoteHostState.ASKING, told[:300], problem=self.status.problem)
         elif self.status.state is RemoteHostState.ASKING:
             self._tell(RemoteHostState.CONNECTING, self._trying)
 

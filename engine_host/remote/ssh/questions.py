@@ -29,6 +29,8 @@ _HOST_KEY = re.compile(
 )
 _FINGERPRINT = re.compile(r"^(\S+) key fingerprint is ([A-Za-z0-9]+:[A-Za-z0-9+/=:]+)\.?$", re.MULTILINE)
 _PASSPHRASE = re.compile(r"^(Enter passphrase for |Enter PIN for )")
+_NOTICE = "none"
+"""The hint of what is shown and not asked: a security key is to be touched."""
 _PASSWORD = re.compile(r"password: ?$", re.IGNORECASE)
 # Started by ssh, which takes a program and no arguments; what differs by attempt is in the environment.
 _PROGRAM = '#!/bin/sh\nexec {} "$1"\n'
@@ -161,7 +163,8 @@ class QuestionDesk:
             self._publish(question, False)
             attempt.on_change()
         if not answer.accept:
-            attempt.refused.add(question.kind)
+            if not question.notice:
+                attempt.refused.add(question.kind)
         elif question.kind is SshQuestionKind.HOST_KEY:
             # ssh compares it with the key: what was shown is what is accepted.
             return AnswerSshQuestion(accept=True, answer=question.fingerprint or "yes")
@@ -181,7 +184,7 @@ def question_of(attempt: Attempt, prompt: str, hint: str) -> SshQuestion:
     shown = _FINGERPRINT.search(prompt)
     if _HOST_KEY.search(prompt):
         kind = SshQuestionKind.HOST_KEY
-    elif hint in ("confirm", "none"):
+    elif hint in ("confirm", _NOTICE):
         kind = SshQuestionKind.CONFIRM
     elif _PASSPHRASE.search(prompt):
         kind = SshQuestionKind.PASSPHRASE
@@ -190,14 +193,16 @@ def question_of(attempt: Attempt, prompt: str, hint: str) -> SshQuestion:
     else:
         kind = SshQuestionKind.OTHER
     text = cut_text(prompt, _LONGEST_TEXT)
+    notice = kind is SshQuestionKind.CONFIRM and hint == _NOTICE
     return SshQuestion(
         id=secrets.token_hex(8),
         host=attempt.host,
         kind=kind,
         text=text,
+        notice=notice,
         key_type=shown[1] if shown else None,
         fingerprint=shown[2] if shown else None,
         secret=kind not in (SshQuestionKind.HOST_KEY, SshQuestionKind.CONFIRM),
-        again=any(one.text == text for one in attempt.asked),
+        again=not notice and any(one.text == text for one in attempt.asked),
         asked_at=time.time(),
     )

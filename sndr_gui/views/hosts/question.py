@@ -25,6 +25,8 @@ _NEW_KEY = (
     "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub typed there. ssh keeps the key once you accept it."
 )
 _TYPED = "It goes to ssh, and is kept nowhere."
+_NOTICE = "{host} waits for your security key"
+_NOTHING = "Touch it. Nothing is to be typed, and this goes away by itself."
 _YES_OR_NO = frozenset({SshQuestionKind.HOST_KEY, SshQuestionKind.CONFIRM})
 
 
@@ -32,7 +34,8 @@ class QuestionDialog(Dialog):
     """Asks what ssh asks; closing it is a no, and so is Enter on a key that nobody has looked at."""
 
     def __init__(self, parent: QWidget, model: QuestionsModel, question: SshQuestion) -> None:
-        super().__init__(parent, _TITLES[question.kind].format(host=question.host))
+        titled = _NOTICE if question.notice else _TITLES[question.kind]
+        super().__init__(parent, titled.format(host=question.host))
         self.setMinimumWidth(520)
         self._model, self.question = model, question
         self._told = False
@@ -60,8 +63,8 @@ class QuestionDialog(Dialog):
         asks = question.kind not in _YES_OR_NO
         self.edit.setVisible(asks)
         lines.addWidget(self.edit)
-        self.note = text(_TYPED, "muted", wrap=True)
-        self.note.setVisible(asks)
+        self.note = text(_NOTHING if question.notice else _TYPED, "muted", wrap=True)
+        self.note.setVisible(asks or question.notice)
         lines.addWidget(self.note)
         command = f"sndr host connect {question.host}"
         self.refuse = button("Refuse", self.reject, hint="Answer no; nothing is connected", command=command)
@@ -72,6 +75,10 @@ class QuestionDialog(Dialog):
             hint="Keep this key and go on" if is_key else "Answer ssh",
             command=command,
         )
+        if question.notice:
+            self.accept_it.hide()
+            self.refuse.setText("Close")
+            self.refuse.setToolTip("ssh goes on waiting")
         lines.addLayout(row(None, self.refuse, self.accept_it))
         self.finished.connect(self._on_closed)
         model.changed.connect(self._on_changed)

@@ -167,7 +167,9 @@ class _Connection(asyncio.Protocol):
         tokens, text = int(how.get("tokens", 8)), "x" * int(how.get("size", 4))
         pause, breaks = float(how.get("pause", 0)), how.get("breaks")
         part = {"delta": {"content": text}} if "chat" in path else {"text": text}
-        frame = _frame({"id": "fake", "choices": [{"index": 0, "finish_reason": None, **part}]})
+        # As llama.cpp's: what names the model costs whoever renames it.
+        named = {"created": 1, "id": "fake", "model": self._name, "object": "fake"}
+        frame = _frame({"choices": [{"index": 0, "finish_reason": None, **part}], **named})
         self._transport.write(
             b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
         )

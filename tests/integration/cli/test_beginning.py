@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine_host.cli import main
+from engine_host.core.processes.own_programs import OwnProgram, command_of
 
 SNDR = [sys.executable, "-m", "engine_host"]
 
@@ -28,6 +29,18 @@ def test_a_reader_that_is_gone_is_exit_code_141(home: Path, arguments: tuple[str
     finally:
         os.close(writing)
     assert (ended.returncode, ended.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize("program", [OwnProgram.SNDR, OwnProgram.BENCH_LAB])
+def test_files_of_the_folder_that_a_person_stands_in_are_no_part_of_it(
+    home: Path, tmp_path: Path, program: OwnProgram
+) -> None:
+    for name in ("engine_host", "httpx", "json"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('theirs')\n", encoding="utf-8")
+    ended = subprocess.run(
+        [*command_of(program), "--help"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
 
 
 def test_an_interrupt_while_the_commands_load_is_no_traceback(

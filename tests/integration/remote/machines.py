@@ -6,7 +6,6 @@ there too: an engine host that is started over ssh keeps to it.
 
 import contextlib
 import os
-import resource
 import shutil
 import signal
 import socket
@@ -20,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
+import pytest
 
 from engine_host.client.sync import wait_for_host
 from engine_host.core.paths import Folders
@@ -40,7 +40,8 @@ def free_port() -> int:
 class Sshd:
     """One sshd; it may be stopped, frozen and started again on the same port.
 
-    What is `over` a file of the system is there for this sshd alone, in a mount namespace of its own.
+    What is `over` a file of the system is there for this sshd alone, in a mount namespace of its own. Its
+    home is `far` unless `own_home` is False: then it is that of the user.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Sshd:
     address: str = "127.0.0.1"
     variables: tuple[str, ...] = ()
     over: Mapping[Path, Path] = field(default_factory=dict)
+    own_home: bool = True
     _process: "subprocess.Popen[bytes] | None" = None
 
     @property
@@ -63,12 +65,13 @@ class Sshd:
         """The file that sshd writes to."""
         return self.folder / f"{self.name}.log"
 
-    def start(self, *, file_limit: int | None = None) -> None:
-        """Start it, with a key of its own; no file there grows beyond `file_limit` bytes."""
+    def start(self) -> None:
+        """Start it, with a key of its own."""
         if not self.host_key.exists():
             make_key(self.host_key)
         config = self.folder / f"{self.name}_config"
-        own = (f"HOME={self.far}", f"SNDR_HOME={self.far}", f"SNDR_CACHE={SHARED_CACHE}")
+        homes = (f"HOME={self.far}", f"SNDR_HOME={self.far}") if self.own_home else ()
+        own = (*homes, f"SNDR_CACHE={SHARED_CACHE}")
         lines = [
             f"Port {self.port}",
             f"ListenAddress {self.address}",
@@ -95,7 +98,6 @@ class Sshd:
                 stderr=log,
                 env={**kept, _MARK: str(self.folder)},
                 start_new_session=True,
-                preexec_fn=None if file_limit is None else lambda: _limit(file_limit),
             )
         end = time.monotonic() + 10
         while True:
@@ -271,8 +273,29 @@ class Machines:
         )
 
 
-def _limit(size: int) -> None:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+@contextmanager
+def small_disk(folder: Path, megabytes: int = 60) -> Iterator[Path]:
+    """A disk of so many MB at a folder, which goes again."""
+    folder.mkdir(parents=True, exist_ok=True)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", folder], check=False
+    )
+    if mounted.returncode:
+        pytest.skip("this user may mount no disk")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
+
+
+def fill(folder: Path, *, leaving: int) -> Path:
+    """Fill the disk of a folder up to `leaving` bytes; the file that does."""
+    about = os.statvfs(folder)
+    path = folder / "somebody else's"
+    with path.open("wb") as file:
+        for _ in range((about.f_bavail * about.f_frsize - leaving) >> 20):
+            file.write(bytes(1 << 20))
+    return path
 
 
 def make_key(path: Path, passphrase: str = "") -> None:

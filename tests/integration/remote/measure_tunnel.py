@@ -7,6 +7,7 @@ as fast as it is read, or a token every PAUSE seconds a stream; `llama` is the d
 
 import asyncio
 import json
+import math
 import os
 import statistics
 import sys
@@ -14,7 +15,10 @@ import tempfile
 import time
 from pathlib import Path
 
+import psutil
+
 from engine_host.client.sync import ControlClient
+from engine_host.core.paths import Folders
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.launch.plans import LaunchRequest, ServerChoice, StartRequest
 from engine_host.protocol.operations import table as ops
@@ -50,11 +54,15 @@ def measure(machines: Machines, kind: str, pause: float, rounds: int) -> None:
         ports = [client.call(ops.HOST).endpoint.port or 0 for client in (far, here)]
         ids = [name, "bench"]
         rates: tuple[list[float], list[float]] = ([], [])
+        spent: tuple[list[dict[str, float]], list[dict[str, float]]] = ([], [])
         for number in range(-1, rounds):
             for which in (0, 1) if number % 2 else (1, 0):
-                rate = asyncio.run(asked(ports[which], ids[which], kind, pause))
+                before = processor_seconds(machines, here)
+                tokens, seconds = asyncio.run(asked(ports[which], ids[which], kind, pause))
+                after = processor_seconds(machines, here)
                 if number >= 0:
-                    rates[which].append(rate)
+                    rates[which].append(tokens / seconds)
+                    spent[which].append({who: (after[who] - before[who]) / tokens * 1e6 for who in after})
         far.close()
     for label, found in zip(("there", "over the route"), rates, strict=True):
         low, middle, high = statistics.quantiles(found, n=4)
@@ -62,6 +70,33 @@ def measure(machines: Machines, kind: str, pause: float, rounds: int) -> None:
     ratios = sorted(b / a for a, b in zip(*rates, strict=True))
     low, middle, high = statistics.quantiles(ratios, n=4)
     print(f"{'ratio':15} {middle:9.3f}          (quartiles {low:.3f} to {high:.3f})")
+    low, high = interval(ratios)
+    print(f"{'':15} {'':9}          (of the median, 95 %: {low:.3f} to {high:.3f})")
+    print("microseconds of processor a token, medians:")
+    for label, rounds_of in zip(("there", "over the route"), spent, strict=True):
+        of = {who: statistics.median(one[who] for one in rounds_of) for who in rounds_of[0]}
+        print(f"{label:15} " + ", ".join(f"{who} {of[who]:.1f}" for who in of))
+
+
+def interval(ordered: list[float]) -> tuple[float, float]:
+    """The closest ordered values between which the median lies with 95 %, however they are spread."""
+    count = len(ordered)
+    for place in range(count // 2, 0, -1):
+        outside = 2 * sum(math.comb(count, below) for below in range(place)) / 2**count
+        if outside <= 0.05:
+            return ordered[place - 1], ordered[count - place]
+    return ordered[0], ordered[-1]
+
+
+def processor_seconds(machines: Machines, here: ControlClient) -> dict[str, float]:
+    """The seconds of processor that each part has used so far."""
+    owners = machines.far_folders.read_lock_owner(), Folders.resolve().read_lock_owner()
+    far, own = (psutil.Process(owner.pid) for owner in owners if owner is not None)
+    engines = [one for one in far.children(recursive=True) if "alias" in " ".join(one.cmdline())]
+    ssh = [one for one in own.children(recursive=True) if one.name() == "ssh"]
+    sshd = [one for one in machines.target.processes() if one.name() == "sshd"]
+    parts = {"engine": engines, "host there": [far], "sshd": sshd, "ssh": ssh, "host here": [own]}
+    return {who: sum(sum(one.cpu_times()[:2]) for one in found) for who, found in parts.items()}
 
 
 def start(far: ControlClient, kind: str, folder: Path) -> None:
@@ -79,8 +114,8 @@ def start(far: ControlClient, kind: str, folder: Path) -> None:
     assert until(lambda: far.call(ops.ENGINE, id=engine.id).state.value in ("ready", "busy"), 120)
 
 
-async def asked(port: int, model: str, kind: str, pause: float) -> float:
-    """Return the tokens a second of all streams together."""
+async def asked(port: int, model: str, kind: str, pause: float) -> tuple[int, float]:
+    """Return the tokens of all streams together, and the seconds that they took."""
     body: dict[str, object] = {
         "model": model, "stream": True, "max_tokens": 256,
         "messages": [{"role": "user", "content": "Write a long story."}],
@@ -89,7 +124,7 @@ async def asked(port: int, model: str, kind: str, pause: float) -> float:
         body["fake"] = {"tokens": int(SECONDS / pause) if pause else TOKENS, "pause": pause}
     began = time.perf_counter()
     counts = await asyncio.gather(*(stream(port, json.dumps(body).encode()) for _ in range(STREAMS)))
-    return sum(counts) / (time.perf_counter() - began)
+    return sum(counts), time.perf_counter() - began
 
 
 async def stream(port: int, body: bytes) -> int:

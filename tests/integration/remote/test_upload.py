@@ -10,9 +10,10 @@ import pytest
 
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.remote.hosts import RemoteHostState
 from engine_host.remote.upload import upload
 from tests.integration.remote.conftest import Fleet
-from tests.integration.remote.machines import Machines
+from tests.integration.remote.machines import Machines, fill, small_disk
 from tests.unit.asynchronous import run
 
 Open = Callable[..., AbstractAsyncContextManager[Fleet]]
@@ -71,6 +72,8 @@ def test_what_was_sent_before_the_connection_was_lost_is_not_sent_again(
             assert lost.value.reason is Reason.SSH_LOST
             assert "broke while it was at work" in str(lost.value)
             assert not exists(machines.far / "a" / "model.gguf")
+            # Its end is heard of a moment later.
+            await found.reach("gpu", RemoteHostState.RECONNECTING)
             machines.target.start()
             found.hosts.connect("gpu")
             await found.reach("gpu")
@@ -95,9 +98,15 @@ def test_a_part_of_another_file_is_not_gone_on_with(fleet: Open, machines: Machi
     run(work())
 
 
-def test_a_full_disk_is_told_and_nothing_is_left(fleet: Open, machines: Machines, source: Path) -> None:
-    machines.target.stop()
-    machines.target.start(file_limit=1_000_000)
+def test_a_disk_that_fills_up_on_the_way_is_told_and_nothing_is_left(
+    fleet: Open, machines: Machines, source: Path
+) -> None:
+    source.write_bytes(os.urandom(SIZE * 10))
+    theirs: list[Path] = []
+
+    def fills_up(_done: int, _all: int) -> None:
+        if not theirs:
+            theirs.append(fill(machines.far / "new", leaving=SIZE))
 
     async def work() -> None:
         async with fleet() as found:
@@ -105,11 +114,16 @@ def test_a_full_disk_is_told_and_nothing_is_left(fleet: Open, machines: Machines
             found.hosts.connect("gpu")
             await found.reach("gpu")
             with pytest.raises(HostError) as refused:
+                await upload(found.hosts, "gpu", source, "new/model.gguf", progress=fills_up)
+            assert refused.value.reason is Reason.DISK_FULL
+            with pytest.raises(HostError) as refused:
                 await upload(found.hosts, "gpu", source, "new/model.gguf")
             assert refused.value.reason is Reason.DISK_FULL
+            assert "are needed there" in refused.value.problem.cause
 
-    run(work())
-    assert not [path for path in machines.far.rglob("*") if path.is_file()]
+    with small_disk(machines.far / "new") as disk:
+        run(work())
+        assert [path for path in disk.rglob("*") if path.is_file()] == theirs
 
 
 def test_a_folder_that_is_none_and_one_of_others_are_told(

@@ -86,6 +86,14 @@ def test_models_and_room_on_the_root_disk() -> None:
     assert "1.0 of 100.0 GiB" in one.message
 
 
+@pytest.mark.parametrize(("ahead", "off"), [(3600.0, "3600 seconds ahead of"), (-90.0, "90 seconds behind")])
+def test_a_clock_that_is_off(ahead: float, off: str) -> None:
+    (one,) = lints(HOST, facts(clock_ahead=ahead))
+    assert one.id == "host.clock"
+    assert off in one.message
+    assert found(facts(clock_ahead=5.0)) == []
+
+
 def test_compilers_are_missed_where_gpus_are_and_tools_were_looked_for() -> None:
     gpu = RemoteGpu(index=0, uuid="GPU-1", name="A card")
     (one,) = lints(HOST, facts(gpus=(gpu,), tools={"gcc": "/usr/bin/gcc"}))

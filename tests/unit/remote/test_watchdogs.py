@@ -23,14 +23,14 @@ def test_what_a_watchdog_saw() -> None:
         "restarts": [1, 2],
         "checks": [{"name": "token", "ok": False, "detail": "HTTP 500"}, {"name": "gpus", "ok": None}],
     }
-    (one,) = understood(line(state, {"at": 900, "state": "healthy", "why": ""}))
+    (one,) = understood(line(state, {"at": 900, "state": "healthy", "why": ""}), 0.0)
     assert (one.service, one.state, one.failures, one.restarts) == ("sndr-a", "failing", 2, 2)
     assert [(check.name, check.ok) for check in one.checks] == [("token", False), ("gpus", None)]
     assert [event.state for event in one.events] == ["healthy"]
 
 
 def test_one_that_has_not_looked_yet() -> None:
-    (one,) = understood(line(""))
+    (one,) = understood(line(""), 0.0)
     assert (one.state, one.at) == ("unknown", None)
 
 
@@ -45,11 +45,21 @@ def test_one_that_has_not_looked_yet() -> None:
     ],
 )
 def test_hostile_states_are_harmless(state: object) -> None:
-    (one,) = understood(line(state, "no event", {"at": -1}, {"at": "x", "state": 1}))
+    (one,) = understood(line(state, "no event", {"at": -1}, {"at": "x", "state": 1}), 0.0)
     assert "\x1b" not in one.model_dump_json()
     assert len(one.why) <= 500
     assert all(check.ok is not True for check in one.checks)
 
 
 def test_lines_that_are_none_are_left_out() -> None:
-    assert [one.service for one in understood("motd\n{}x\n[1]\n" + line({}, service="sndr-b"))] == ["sndr-b"]
+    printed = "motd\n{}x\n[1]\n" + line({}, service="sndr-b")
+    assert [one.service for one in understood(printed, 0.0)] == ["sndr-b"]
+
+
+@pytest.mark.parametrize("ahead", [-3600.0, 0.0, 3600.0])
+def test_times_are_by_the_clock_of_this_machine(ahead: float) -> None:
+    told = json.loads(
+        line({"at": 91000 + ahead, "changed_at": 90500 + ahead}, {"at": 90400 + ahead, "state": "a"})
+    )
+    (one,) = understood(json.dumps({**told, "now": 91030 + ahead}), 91030.0)
+    assert (one.at, one.changed_at, one.events[0].at) == (91000.0, 90500.0, 90400.0)

@@ -23,6 +23,16 @@ PASSPHRASE = SshQuestion(
     id="q2", host="gpu", kind=SshQuestionKind.PASSPHRASE, text="Enter passphrase for key:", asked_at=2.0
 )
 
+TOUCH = SshQuestion(
+    id="q3",
+    host="gpu",
+    kind=SshQuestionKind.CONFIRM,
+    text="Confirm user presence for key ED25519-SK SHA256:abc",
+    secret=False,
+    notice=True,
+    asked_at=3.0,
+)
+
 
 def shown(stage: Stage) -> QuestionDialog | None:
     return next((one for one in stage.window.findChildren(QuestionDialog) if one.isVisible()), None)
@@ -68,6 +78,18 @@ async def test_a_passphrase_is_typed_without_echo_and_left_nowhere(stage: Stage)
     assert edit.text() == ""
     await stage.until(lambda: answers(stage, PASSPHRASE))
     assert answers(stage, PASSPHRASE) == [{"accept": True, "answer": "a secret"}]
+
+
+async def test_a_touch_of_a_key_has_nothing_to_answer(stage: Stage) -> None:
+    dialog = await asked(stage, TOUCH)
+    assert not dialog.accept_it.isVisible()
+    assert not dialog.edit.isVisible()
+    assert dialog.refuse.text() == "Close"
+    assert "goes away by itself" in dialog.note.text()
+    stage.host.questions.pop(TOUCH.id)
+    stage.host.publish(SshQuestionEvent(question=TOUCH, open=False))
+    await stage.until(lambda: shown(stage) is None)
+    assert answers(stage, TOUCH) == []
 
 
 async def test_escape_is_a_no(stage: Stage) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import platform
@@ -24,6 +25,18 @@ from engine_host.remote.install.there.service import engines, has_services, ling
 from engine_host.remote.install.there.staying import services, staying
 
 _MOST_MODELS = 200
+_MOST_PYTHONS = 16
+# Where people and tools put Pythons that no PATH of a login without a terminal leads to.
+_PYTHONS = (
+    "~/.local/bin/python3.1[1-3]",
+    "~/.local/share/uv/python/cpython-3.1[1-3]*/bin/python3",
+    "~/.pyenv/versions/3.1[1-3].*/bin/python3",
+    "~/*conda*/bin/python3",
+    "~/m*forge*/bin/python3",
+    "/opt/*conda*/bin/python3",
+    "/opt/m*forge*/bin/python3",
+    "/opt/python/3.1[1-3]*/bin/python3",
+)
 _ASK_PYTHON = (
     "import importlib.util as u, json, sys; print(json.dumps([list(sys.version_info[:3]), sys.executable, "
     "u.find_spec('ensurepip') is not None, u.find_spec('pip') is not None, u.find_spec('venv') is not None]))"
@@ -77,10 +90,9 @@ def _models(folder: str) -> list[dict[str, Any]]:
 
 def _interpreters(names: list[str]) -> list[dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
-    for name in names:
-        path = shutil.which(name)
-        if path is None:
-            continue
+    on_path = [path for path in map(shutil.which, names) if path is not None]
+    elsewhere = [path for place in _PYTHONS for path in sorted(glob.glob(os.path.expanduser(place)))]
+    for path in [*on_path, *elsewhere[:_MOST_PYTHONS]]:
         said = attempt([path, "-I", "-c", _ASK_PYTHON], QUICK)
         if said is None or said.returncode != 0:
             continue

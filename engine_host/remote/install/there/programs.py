@@ -26,7 +26,9 @@ def sndr(
     release: str, words: list[str], seconds: float = 60.0, reason: str = "verification_failed"
 ) -> dict[str, Any]:
     """The last value that our own program there prints with --json."""
-    printed = run([os.path.join(release, "bin", "python"), "-m", "engine_host", *words], seconds, reason)
+    printed = run(
+        [os.path.join(release, "bin", "python"), "-P", "-m", "engine_host", *words], seconds, reason
+    )
     lines = printed.strip().splitlines()
     try:
         value = json.loads(lines[-1])

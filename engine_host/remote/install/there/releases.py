@@ -29,6 +29,9 @@ from engine_host.remote.install.there.places import (
 from engine_host.remote.install.there.programs import LONG, NO_PROGRAMS, QUICK, check_caller, pip, run, sndr
 from engine_host.remote.install.there.service import answering, launch, refuse_other, start, stop
 
+_LEAST_FREE = 4 << 20
+"""Bytes without which a host does not start: its database, its log, its notes."""
+
 
 def begin(asked: dict[str, Any]) -> dict[str, Any]:
     """Make the folders, remember what was not there before, and clear what an install that broke off left."""
@@ -84,7 +87,7 @@ def environment(asked: dict[str, Any]) -> dict[str, Any]:
             archive.extractall(packages.strip())
         program = os.path.join(target, "bin", "sndr")
         with open(program, "w", encoding="utf-8") as file:
-            file.write('#!/bin/sh\nexec "$(dirname "$(readlink -f "$0")")/python" -m engine_host "$@"\n')
+            file.write('#!/bin/sh\nexec "$(dirname "$(readlink -f "$0")")/python" -P -m engine_host "$@"\n')
         os.chmod(program, 0o755)
         said = sndr(target, ["version", "--json"])
         write(os.path.join(target, COMPLETE), {"at": time.time(), "version": said, "python": asked["python"]})
@@ -116,6 +119,9 @@ def switch(asked: dict[str, Any]) -> dict[str, Any]:
     except Exception as error:
         failure = failure_of(error)
         stop(places, record)
+        if failure.reason == "verification_failed" and shutil.disk_usage(places.root).free < _LEAST_FREE:
+            # Its host can neither write its files nor say so in its log.
+            failure = Failed("disk_full", "The new host cannot start: the disk is full.", **failure.evidence)
         failure.evidence["log"] = tail(os.path.join(places.root, "host.log"))
         failure.evidence["back_on"] = None
         if link_back is not None:

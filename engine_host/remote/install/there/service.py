@@ -144,7 +144,7 @@ def end_engines(places: Places) -> None:
     if not _living(places):
         return
     python = os.path.join(places.current, "bin", "python")
-    run([python, "-m", "engine_host", "stop", "--all", "--now"], _ENGINES, "conflict")
+    run([python, "-P", "-m", "engine_host", "stop", "--all", "--now"], _ENGINES, "conflict")
     if left := _living(places):
         raise Failed("conflict", "Engines there do not end.", engines=[one["name"] for one in left])
 
@@ -204,7 +204,7 @@ def launch(places: Places, service: str) -> int | None:
         log = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
     try:
         started = subprocess.Popen(
-            [os.path.join(places.current, "bin", "python"), "-m", "engine_host", "serve"],
+            [os.path.join(places.current, "bin", "python"), "-P", "-m", "engine_host", "serve"],
             cwd=places.home,
             env=_environment_that_stays(),
             stdin=subprocess.DEVNULL,

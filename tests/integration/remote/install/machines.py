@@ -21,15 +21,14 @@ _OURS = ("SNDR_", "XDG_", "PYTHON", "VIRTUAL_ENV", "PIP_")
 class SecondHome:
     """FAKE: a machine that is this one, for another home; `breaks` gets what a step is asked.
 
-    After `lose_after` bytes of a file the connection is lost, none may be larger than `largest_file`, and
-    `sent` holds the bytes that were sent of each file."""
+    After `lose_after` bytes of a file the connection is lost; `sent` holds the bytes that were sent of each
+    file."""
 
     home: Path
     name: str = "gpu"
     variables: dict[str, str] = field(default_factory=dict)
     breaks: Callable[[dict[str, Any]], None] = lambda _asked: None
     lose_after: int | None = None
-    largest_file: int | None = None
     sent: list[int] = field(default_factory=list)
 
     @property
@@ -78,15 +77,7 @@ class SecondHome:
 
     async def _run(self, script: RemoteScript, feed: Feed, seconds: float | None, most: int) -> RemoteOutcome:
         """Run it as sshd does: by the login shell, in the home."""
-        limit = "unlimited" if self.largest_file is None else str(self.largest_file // 512)
-        argv = (
-            "/bin/sh",
-            "-c",
-            'ulimit -f "$1"; exec /bin/sh -c "$2"',
-            "sh",
-            limit,
-            script.interpreter.value,
-        )
+        argv = ("/bin/sh", "-c", script.interpreter.value)
         return await run_over(argv, self.environment, feed, seconds, most)
 
 

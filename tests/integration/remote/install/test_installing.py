@@ -27,6 +27,7 @@ from engine_host.remote.install.own_wheel import file_of
 from tests.installed_program import wheel
 from tests.integration.host_process import alive
 from tests.integration.remote.install.machines import SecondHome, pids_in, tree
+from tests.integration.remote.machines import fill, small_disk
 
 __all__ = ["wheel"]
 
@@ -160,15 +161,26 @@ def test_a_lost_connection_leaves_what_the_next_try_goes_on_from(
     assert tree(there.home) == before
 
 
-def test_a_full_disk_leaves_nothing(there: SecondHome, workplace: Workplace) -> None:
-    before = tree(there.home)
-    # The kernel's own limit of a file takes the place of the full disk.
-    there.largest_file = 5 << 20
-    with pytest.raises(HostError) as failed:
-        asyncio.run(install(there.machine, InstallOnHost(offline=True), workplace, steps([])))
-    assert failed.value.reason is Reason.DISK_FULL
-    assert "Free some space there" in str(failed.value.problem.fix)
-    assert tree(there.home) == before
+@pytest.mark.parametrize("step", ["begin", "environment", "switch"])
+def test_a_disk_that_fills_up_on_the_way_leaves_nothing(
+    there: SecondHome, workplace: Workplace, step: str
+) -> None:
+    share = there.home / ".local" / "share"
+    theirs: list[Path] = []
+
+    def fills_up(asked: dict[str, Any]) -> None:
+        if asked["step"] == step and not theirs:
+            theirs.append(fill(share, leaving=0 if step == "switch" else 40 << 20))
+
+    with small_disk(share, 900):
+        before = tree(there.home)
+        there.breaks = fills_up
+        with pytest.raises(HostError) as failed:
+            asyncio.run(install(there.machine, InstallOnHost(offline=True), workplace, steps([])))
+        assert failed.value.reason is Reason.DISK_FULL
+        assert "Free some space there" in str(failed.value.problem.fix)
+        theirs[0].unlink()
+        assert tree(there.home) == before
 
 
 def test_packages_come_from_the_index_there_by_their_hashes(

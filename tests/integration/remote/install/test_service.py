@@ -74,7 +74,7 @@ PROGRAM = """#!{python}
 import fcntl, json, os, pathlib, platform, signal, sys, time
 here = pathlib.Path(sys.argv[0])
 data = pathlib.Path(os.environ["HOME"]) / ".local/share/sndr"
-words = sys.argv[3:]
+words = [word for word in sys.argv[1:] if word not in ("-P", "-m", "engine_host", "bin/sndr", "-x")]
 if words[0] == "version":
     print(json.dumps({{"program": "0.2.0", "protocol": "1.0"}}))
 elif words[0] == "serve":

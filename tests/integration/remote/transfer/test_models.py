@@ -4,9 +4,8 @@ import asyncio
 import json
 import os
 import signal
-import subprocess
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -25,7 +24,7 @@ from engine_host.protocol.jobs import Job, JobState
 from engine_host.protocol.remote.hosts import RemoteMode
 from engine_host.protocol.remote.transfers import FetchModel, FileStanding, ModelTransferred, SendModel
 from tests.integration.remote.conftest import Fleet
-from tests.integration.remote.machines import Machines
+from tests.integration.remote.machines import Machines, small_disk
 from tests.unit.asynchronous import run, until
 
 Open = Callable[..., AbstractAsyncContextManager[Fleet]]
@@ -221,19 +220,6 @@ def test_a_connection_that_freezes_is_noticed_and_nobody_waits_for_one_that_is_n
 def parts_in(folder: Path) -> list[Path]:
     """Return the files that are not whole."""
     return list(folder.rglob("*.sndr-part"))
-
-
-@contextmanager
-def small_disk(folder: Path) -> Iterator[Path]:
-    """A disk of 60 MB at a folder, which goes again."""
-    folder.mkdir(parents=True)
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=60m", "tmpfs", folder], check=False)
-    if mounted.returncode:
-        pytest.skip("this user may mount no disk")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "-l", folder], check=True)
 
 
 @pytest.mark.parametrize("way", ["send", "fetch"])

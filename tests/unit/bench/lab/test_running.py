@@ -63,7 +63,12 @@ def raw(content: bytes) -> Answer:
 
 
 async def measured(
-    answer: Answer, folder: Path, *, workload: Workload = SMALL, cut: asyncio.Event | None = None
+    answer: Answer,
+    folder: Path,
+    *,
+    workload: Workload = SMALL,
+    cut: asyncio.Event | None = None,
+    before: LabRun | None = None,
 ) -> tuple[LabRun, list[dict[str, object]], int]:
     """Run a workload against a server; the run, what was asked, and the connections left open."""
     asked: list[dict[str, object]] = []
@@ -97,7 +102,7 @@ async def measured(
         machine=LabMachine(program="1", python="3", system="s"),
     )
     async with server, load.client_of(ask.engine.address) as client:
-        work = asyncio.create_task(carry_out([LabRunning(ask, ask.engine, workload, client, 7)]))
+        work = asyncio.create_task(carry_out([LabRunning(ask, ask.engine, workload, client, 7, before)]))
         if cut is not None:
             await cut.wait()
             work.cancel()
@@ -243,6 +248,52 @@ def test_a_server_that_stops_to_answer_ends_the_run(tmp_path: Path) -> None:
     found, asked, _ = run(measured(answer, tmp_path, workload=single))
     assert (found.complete, len(asked)) == (False, 4)
     assert "3 rounds without an answer" in found.ended_by
+
+
+def test_a_run_that_was_cut_short_is_gone_on_with_by_what_is_missing(tmp_path: Path) -> None:
+    count = 0
+
+    async def breaks(body: dict[str, object], writer: asyncio.StreamWriter) -> None:
+        nonlocal count
+        count += 1
+        # The second of a round's two is lost with the connection, and then both.
+        if count < 6 and count != 4:
+            await well(body, writer)
+
+    longer = replace(SMALL, parts=(replace(SMALL.parts[0], measured=6),))
+    cut, _, _ = run(measured(breaks, tmp_path, workload=longer))
+    assert (cut.complete, cut.resumed_at) == (False, ())
+    assert "rounds without an answer" in cut.ended_by
+    whole, second, _ = run(measured(well, tmp_path, workload=longer, before=cut))
+    assert (whole.complete, whole.ended_by, whole.id, len(whole.resumed_at)) == (True, "", cut.id, 1)
+    assert whole.parts[0].done == 12
+    assert sorted((one.round, one.number) for one in whole.samples) == [(n // 2, n) for n in range(14)]
+    assert not [one for one in whole.samples if one.error]
+    assert len(second) == 14 - 2, "one round was whole before: that is not asked again"
+    started = [one.started for one in whole.samples]
+    assert started == sorted(started)
+    assert store.find(store.folder_of(tmp_path), cut.id) == whole
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"complete": True}, "complete"),
+        ({"workload_hash": "another"}, "something else"),
+        ({"turns_with": "x"}, "in one go"),
+        ({"engine": LabEngine(address="http://other/v1/", model="m")}, "http://other"),
+    ],
+)
+def test_only_the_same_that_was_cut_short_is_gone_on_with(
+    tmp_path: Path, changes: dict[str, object], why: str
+) -> None:
+    found, _, _ = run(measured(well, tmp_path))
+    folder = store.folder_of(tmp_path)
+    kept = found.model_copy(update={"complete": False, **changes})
+    store.save(folder, kept)
+    with pytest.raises(HostError, match="cannot be gone on with") as refused:
+        store.find_cut(folder, kept.id, found.engine, found.workload_hash)
+    assert why in refused.value.problem.cause
 
 
 @pytest.mark.parametrize(

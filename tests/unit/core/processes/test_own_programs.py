@@ -46,7 +46,7 @@ def test_each_program_is_a_module_that_can_be_run(program: OwnProgram) -> None:
         assert words[1:] == ["-I", "-S"]
         assert {name.split(".")[0] for name in imported(path)} <= set(sys.stdlib_module_names)
     else:
-        assert (words[1:], last) == (["-m"], program)
+        assert (words[1:], last) == (["-P", "-m"], program)
 
 
 def test_nobody_else_starts_this_program_by_python() -> None:

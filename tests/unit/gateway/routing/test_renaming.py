@@ -3,6 +3,9 @@
 import json
 from typing import Any
 
+import pytest
+
+from engine_host.core.outside import json_text
 from engine_host.gateway.directory import Target
 from engine_host.gateway.routing.renaming import Renaming, for_engine
 
@@ -37,6 +40,55 @@ def test_each_form_of_a_stream() -> None:
     assert told[1]["response"]["model"] == told[2]["message"]["model"] == "coder"
     assert told[3] == values[3]
     assert got.endswith(b": ping\n\ndata: [DONE]\n\n")
+
+
+CHUNK = b'{"delta":{"content":"%s"},"index":0}'
+QUICK = [
+    b'{"id":"c","created":1,"model":"qwen","choices":[' + CHUNK % b"a" + b"]}",
+    b'{"choices":[' + CHUNK % b'a { \\" } ]' + b'],"id":"c","model": "qwen","object":"o"}',
+    b'{"choices":[' + CHUNK % b'\\"model\\":\\"qwen\\"' + b'],"model":"qwen"}',
+    b'{"model":"qwen"}',
+]
+LEFT = [
+    # What is deeper, or no name of the answer, or not to be told from one, keeps what it says.
+    b'{"choices":[{"model":"qwen"}]}',
+    b'{"tool":{"model":"qwen"},"id":"c"}',
+    b'{"id":"c","tool":{"model":"qwen"}}',
+    b'{"a\\"model":"qwen","b":1}',
+    b'{"a":"model","b":"qwen"}',
+]
+
+
+@pytest.mark.parametrize("data", QUICK)
+def test_a_token_is_renamed_without_reading_its_json(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(_raw: bytes) -> dict[str, Any]:
+        raise AssertionError("it was read")
+
+    monkeypatch.setattr(json_text, "parse_object", read)
+    got = Renaming('co"der').feed(b"data: " + data + b"\n\n")
+    assert json.loads(got[6:]) == {**json.loads(data), "model": 'co"der'}
+
+
+@pytest.mark.parametrize("kind", QUICK[:2])
+@pytest.mark.parametrize("piece", [1, 50, 333, 9999])
+def test_a_stream_is_renamed_whatever_comes_between_its_tokens(kind: bytes, piece: int) -> None:
+    between = [
+        b'{"choices":[{"delta":{"content":"%d"}}],"model":"qwen","usage":{"n":[1]}}' % n for n in range(3)
+    ]
+    all_data = [kind, kind, *LEFT, kind, between[0], kind, kind, *between[1:], b'{"model":"another"}', kind]
+    stream = b"".join(b"data: " + one + b"\n\n" for one in all_data) + b": ping\n\ndata: [DONE]\n\n"
+    made = Renaming("coder")
+    got = b"".join(made.feed(stream[at : at + piece]) for at in range(0, len(stream), piece)) + made.end()
+    told = [json.loads(line[6:]) for line in got.split(b"\n\n") if line.startswith(b"data: {")]
+    for value, one in zip(map(json.loads, all_data), told, strict=True):
+        assert one == ({**value, "model": "coder"} if "model" in value else value)
+    assert got.endswith(b": ping\n\ndata: [DONE]\n\n")
+
+
+@pytest.mark.parametrize("data", LEFT)
+def test_what_is_no_name_of_the_answer_stays(data: bytes) -> None:
+    whole = b"data: " + data + b"\n\n"
+    assert json.loads(Renaming("coder").feed(whole)[6:]) == json.loads(data)
 
 
 def test_a_whole_answer_and_what_is_none() -> None:

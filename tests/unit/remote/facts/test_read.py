@@ -78,6 +78,11 @@ def test_what_cannot_be_read_keeps_its_old_value_and_time() -> None:
     assert new.problems["disks"] == "df: /mnt: Stale file handle"
 
 
+def test_a_clock_that_is_off() -> None:
+    assert read(clock=("3700", 0)).clock_ahead == 3600.0
+    assert read(clock=("date: no", 1)).clock_ahead is None
+
+
 def test_a_machine_without_gpus_and_containers_has_none() -> None:
     facts = read(os=('PRETTY_NAME="Debian 12"', 0))
     assert not facts.gpus

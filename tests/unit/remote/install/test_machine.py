@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+import sys
 from typing import Any
 
 import pytest
 
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
+from engine_host.remote.install import machine
 from engine_host.remote.install.answers import Removed
 from engine_host.remote.install.machine import Machine, do
 from engine_host.remote.run import Feed, RemoteOutcome, RemoteScript, Take
@@ -78,13 +80,11 @@ def test_an_answer_of_another_form_is_an_error_of_that_machine(printed: bytes) -
     assert len(failed.value.problem.message) < 1000
 
 
-@pytest.mark.parametrize(
-    ("code", "told"), [(127, "There is no Python on gpu."), (None, "gave no answer"), (1, "gave no answer")]
-)
-def test_an_end_without_an_answer_is_told_by_its_code(code: int | None, told: str) -> None:
+@pytest.mark.parametrize("code", [None, 1])
+def test_an_end_without_an_answer_is_told(code: int | None) -> None:
     with pytest.raises(HostError) as failed:
         asked(b"", code)
-    assert told in failed.value.problem.message
+    assert "gave no answer" in failed.value.problem.message
 
 
 def test_a_failure_there_keeps_its_reason_and_its_last_line() -> None:
@@ -93,3 +93,15 @@ def test_a_failure_there_keeps_its_reason_and_its_last_line() -> None:
         asked(printed)
     problem = failed.value.problem
     assert (problem.reason, problem.cause) == (Reason.DISK_FULL, "full")
+
+
+def test_a_python_that_is_too_old_says_so_itself(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "version_info", (3, 6, 8, "final", 0))
+    with pytest.raises(SystemExit):
+        exec(machine._SCRIPT.text, {})
+    with pytest.raises(HostError, match=r"python3 there is 3\.6\.") as failed:
+        asked(capsys.readouterr().out.encode())
+    assert failed.value.reason is Reason.INSTALL_FAILED
+    assert "lead to a newer one" in failed.value.problem.cause
