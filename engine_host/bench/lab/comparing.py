@@ -13,7 +13,7 @@ from engine_host.protocol.bench.comparison import (
     Doubt,
     LabComparison,
 )
-from engine_host.protocol.bench.lab import Figure, LabRun, PartResult, Standing
+from engine_host.protocol.bench.lab import Figure, LabEngine, LabRun, PartResult, Standing
 from engine_host.protocol.errors import Fix, Reason
 
 _TOKENS_APART = 0.1
@@ -101,7 +101,7 @@ def verdict_of(found: Comparison) -> dict[str, Any]:
 
 def _doubts(a: LabRun, b: LabRun, *, in_turns: bool) -> list[Doubt]:
     found: list[tuple[Caution, str]] = []
-    if (a.engine.model_path or a.engine.model) != (b.engine.model_path or b.engine.model):
+    if weights_of(a.engine) != weights_of(b.engine):
         found.append((Caution.OTHER_MODEL, f"other models: {a.engine.model} and {b.engine.model}"))
     if (a.machine.gpus, a.machine.processor) != (b.machine.gpus, b.machine.processor):
         found.append((Caution.OTHER_MACHINE, f"other machines: {_hardware(a)} and {_hardware(b)}"))
@@ -126,6 +126,11 @@ def _doubts(a: LabRun, b: LabRun, *, in_turns: bool) -> list[Doubt]:
         text = "measured one after the other: what changed on the machine in between counts as a difference"
         found.append((Caution.ONE_AFTER_THE_OTHER, text))
     return [Doubt(caution=caution, text=text) for caution, text in found]
+
+
+def weights_of(engine: LabEngine) -> str:
+    """Return what the weights are called: the end of their path, which two machines may have elsewhere."""
+    return engine.model_path.rstrip("/").rpartition("/")[2] or engine.model
 
 
 def _tokens(run: LabRun, part: str) -> float:

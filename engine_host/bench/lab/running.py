@@ -15,6 +15,7 @@ from engine_host.bench.checks.subject import Subject
 from engine_host.bench.lab import gates, load, store
 from engine_host.bench.lab.asking import Asking, Prepared
 from engine_host.bench.lab.figures import knee, part_result
+from engine_host.bench.lab.gpu_watch import GpuWatch
 from engine_host.bench.lab.ladder import ended_ladder, rungs_of
 from engine_host.bench.lab.soak import MemoryWatch, drifts_of
 from engine_host.bench.lab.workloads import Part, Workload, workload_hash
@@ -41,6 +42,7 @@ class LabRunning:
         self._asking: Asking | None = None
         self._memory: list[MemoryReading] = []
         self._watch = MemoryWatch(engine.pid if workload.watched else None)
+        self._gpus = GpuWatch(engine.pid)
         now = time.time()
         self.run = LabRun(
             id=store.new_id(workload.name, now),
@@ -56,7 +58,11 @@ class LabRunning:
     def keep(self, parts: Sequence[Part], *, complete: bool = False, ended_by: str = "") -> None:
         """Save what was measured so far. Raises HostError(disk_full), HostError(not_writable)."""
         failed = failure(self.run.checks)
-        results = tuple(part_result(part, self._samples, self.run.seed, failed=failed) for part in parts)
+        rounds = self._gpus.rounds
+        results = tuple(
+            part_result(part, self._samples, self.run.seed, failed=failed, gpu_rounds=rounds)
+            for part in parts
+        )
         self.run = self.run.model_copy(
             update={
                 "seconds": time.perf_counter() - self._began,
@@ -66,6 +72,7 @@ class LabRunning:
                 "knee": knee(results) if self.workload.sweep else None,
                 "rungs": rungs_of(parts, self._samples),
                 "memory": tuple(self._memory),
+                "gpu_rounds": tuple(rounds),
                 "drifts": drifts_of(self._samples, self._memory) if self.workload.watched else (),
                 "samples": tuple(self._samples),
             }
@@ -76,6 +83,7 @@ class LabRunning:
     def close(self) -> None:
         """Let go of what was watched."""
         self._watch.close()
+        self._gpus.close()
 
     async def check(self) -> str:
         """Check what the engine answers besides, where the workload asks for it; the outcome in words."""
@@ -111,7 +119,7 @@ class LabRunning:
             await asking.prepare(part, one, first + number, turn, place)
             for number, one in enumerate(requests)
         ]
-        async with asyncio.TaskGroup() as group:
+        async with self._gpus.during(part.name, turn), asyncio.TaskGroup() as group:
             tasks = [
                 group.create_task(self._one(part, each, one.at, first + number, turn))
                 for number, (each, one) in enumerate(zip(prepared, requests, strict=True))
