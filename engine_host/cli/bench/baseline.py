@@ -5,6 +5,7 @@ import click
 from engine_host.cli.bench.lab import FILE, compare_kept, kept, read
 from engine_host.cli.bench.lab_text import list_lines
 from engine_host.cli.output import Exit, Output, command
+from engine_host.client.bench_reports.for_others import comparison_for_others
 from engine_host.client.bench_reports.regression import ALLOWED, baseline_of, judged, regression_lines
 from engine_host.core.errors import HostError
 from engine_host.protocol.bench.lab import LabPage, LabRun, MarkBaseline
@@ -65,6 +66,8 @@ def lab_check(out: Output, run: str, against: str | None, slower: float) -> Exit
         run, against = asked.id, found.id
     elif against.endswith(FILE) and run == "latest":
         raise click.UsageError("Name the run that is held to a file.")
-    judgement = judged(compare_kept(against, run), slower)
+    compared = compare_kept(against, run)
+    # The log of a CI run is read by others.
+    judgement = judged(comparison_for_others(compared) if out.as_json else compared, slower)
     out.result(judgement, regression_lines(judgement))
     return None if judgement.passed else Exit.FAILED
