@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from itertools import groupby, pairwise
 
-from engine_host.bench.lab.gpu_watch import throttled
+from engine_host.bench.conditions.gpu_watch import throttled
 from engine_host.bench.lab.spread import quantile, spread
 from engine_host.bench.lab.workloads import Part
 from engine_host.protocol.bench.lab import (
@@ -341,7 +341,10 @@ def _aggregate(streams: int, samples: Sequence[Sample], seed: int, struck: tuple
     """Return the tokens a second of all streams of a round: from the first request sent to the last end."""
     if any(sample.tokens is None for sample in samples):
         return _none(Quantity.AGGREGATE, Gate.NO_USAGE, "the server does not say how many tokens it made")
-    return _of(Quantity.AGGREGATE, list(_rates(streams, samples).values()), seed, struck)
+    rates = list(_rates(streams, samples).values())
+    if samples and not rates:
+        return _none(Quantity.AGGREGATE, Gate.REQUESTS_FAILED, "no round was answered whole")
+    return _of(Quantity.AGGREGATE, rates, seed, struck)
 
 
 def _rates(streams: int, samples: Sequence[Sample]) -> dict[int, float]:

@@ -12,10 +12,10 @@ import httpx
 
 from engine_host.bench.checks.for_runs import failure, gate_of, parity_of
 from engine_host.bench.checks.subject import Subject
+from engine_host.bench.conditions.gpu_watch import GpuWatch
 from engine_host.bench.lab import gates, load, store
 from engine_host.bench.lab.asking import Asking, Prepared
 from engine_host.bench.lab.figures import knee, part_result
-from engine_host.bench.lab.gpu_watch import GpuWatch
 from engine_host.bench.lab.ladder import ended_ladder, rungs_of
 from engine_host.bench.lab.soak import MemoryWatch, drifts_of
 from engine_host.bench.lab.workloads import Part, Workload, workload_hash

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine_host.bench.lab.pins import Pins, with_staleness
+from engine_host.bench.conditions.pins import Pins, with_staleness
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
 from engine_host.core.outside import files

@@ -173,7 +173,7 @@ class MemoryReading(Wire):
 
 
 class GpuRound(Wire):
-    """What the GPUs of an engine did in a round; None is not measured.
+    """The GPUs of an engine in a round; None is not measured.
 
     `energy` is in joules, of all of them together; `slowed` is the share of readings in which one was slowed
     down by heat or its board, not by its power limit; `clock` the median of its clock in MHz.
@@ -357,7 +357,7 @@ class RunBench(Command):
 
 
 class MarkBaseline(Command):
-    """Whether a run is the one to which later ones of its workload and model are held."""
+    """Makes a run the one to which later ones of its workload and model are held, or takes that back."""
 
     on: bool = True
 

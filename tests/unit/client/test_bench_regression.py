@@ -9,8 +9,8 @@ from engine_host.bench.lab.figures import part_result
 from engine_host.bench.lab.workloads import Part
 from engine_host.client.bench_reports.regression import Regression, baseline_of, judged, regression_lines
 from engine_host.protocol.bench.lab import LabPage, LabRun
+from tests.unit.bench.conditions.test_pins import a_run
 from tests.unit.bench.lab.test_figures import sample
-from tests.unit.bench.lab.test_pins import a_run
 
 PART = Part("essay", "Write.", max_tokens=20, warm=1, measured=8)
 

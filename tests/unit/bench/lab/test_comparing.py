@@ -165,11 +165,11 @@ def test_a_file_of_countless_rounds_is_compared_by_those_that_can_be_asked() -> 
 
 
 def test_the_same_weights_elsewhere_are_the_same_model() -> None:
-    home = LabEngine(address="s", id="e", model="m", model_path="/home/a/m-q8.gguf")
+    home = LabEngine(address="s", id="e", model="m", model_path="/opt/a/m-q8.gguf")
     runs = [
         made(name, SLOW, engine=home.model_copy(update={"model_path": path}))
         for name, path in (
-            ("a", "/home/a/m-q8.gguf"),
+            ("a", "/opt/a/m-q8.gguf"),
             ("b", "/srv/models/m-q8.gguf"),
             ("c", "/srv/models/m-q4.gguf"),
         )

@@ -1,4 +1,4 @@
-"""What the GPUs of an engine did during each round: energy, clocks, and whether they were slowed down."""
+"""The GPUs of an engine during each round: energy, clocks, and whether they were slowed down."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ from engine_host.telemetry.gpus import Gpus
 EVERY = 1.0
 """Seconds between two readings of a round."""
 HOT = SLOWED_BY - {ThrottleReason.POWER_CAP}
-"""What makes a speed another one than that of the GPU; a power limit is a setting, and is told as one."""
+"""Reasons for a speed that is not that of the GPU; a power limit is a setting."""
 MOST_SLOWED = 0.1
 """The share of the readings of a part from which on its speed is that of a GPU which was slowed down."""
 

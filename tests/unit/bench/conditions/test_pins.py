@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from engine_host.bench.conditions.pins import with_staleness
 from engine_host.bench.lab import store
-from engine_host.bench.lab.pins import with_staleness
 from engine_host.core.errors import HostError
 from engine_host.protocol.bench.lab import (
     Figure,

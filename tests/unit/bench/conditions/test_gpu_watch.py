@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from engine_host.bench.conditions.gpu_watch import GpuWatch, round_of, throttled
 from engine_host.bench.lab.figures import part_result
-from engine_host.bench.lab.gpu_watch import GpuWatch, round_of, throttled
 from engine_host.protocol.bench.lab import Gate, GpuRound, Standing
 from engine_host.protocol.host import Gpu, ThrottleReason
 from tests.unit.bench.lab.test_figures import PART, five
