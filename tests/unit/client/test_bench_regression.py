@@ -58,7 +58,7 @@ def test_what_was_not_judged_passes_nothing() -> None:
 
 def test_a_baseline_is_that_of_the_workload_and_model() -> None:
     now = a_run(9)
-    marked = {"baseline": True}
+    marked: dict[str, Any] = {"baseline": True}
     page = LabPage(runs=(now, a_run(3, asked="other", **marked), a_run(2, model="n", **marked), a_run(1)))
     assert baseline_of(page, now) is None
     held = a_run(1, **marked)
