@@ -17,7 +17,14 @@ def run_for_others(run: LabRun) -> LabRun:
     mask = Mask.of_this_machine()
     bare = _masked(run.model_copy(update={"samples": ()}), mask)
     samples = [
-        sample.model_copy(update={"text": mask.text(sample.text), "error": mask.text(sample.error)})
+        sample.model_copy(
+            update={
+                # As the name of its part is shown, by which it is found.
+                "part": mask.text(sample.part, "name"),
+                "text": mask.text(sample.text),
+                "error": mask.text(sample.error),
+            }
+        )
         for sample in run.samples
     ]
     return bare.model_copy(update={"id": run.id, "samples": tuple(samples), "engine": _engine(bare)})
