@@ -64,6 +64,8 @@ _COMMANDS: dict[str, tuple[str, ...]] = {
         "bench.lab:lab_list",
         "bench.lab:lab_report",
         "bench.lab:lab_compare",
+        "bench.baseline:lab_baseline",
+        "bench.baseline:lab_check",
         "bench.verify:lab_verify",
         "bench.lab:lab_remove",
     ),

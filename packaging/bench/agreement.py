@@ -32,6 +32,7 @@ from engine_host.bench.lab.load import client_of
 from engine_host.bench.lab.running import LabRunning, carry_out
 from engine_host.bench.lab.texts import Texts
 from engine_host.bench.lab.workloads import Part, Workload, salt
+from engine_host.core.paths import Folders
 from engine_host.core.processes.own_programs import OwnProgram, command_of
 from engine_host.protocol.bench.lab import (
     Figure,
@@ -222,23 +223,21 @@ def theirs(
     return None
 
 
-def value_of(run: LabRun, load: Load, quantity: Quantity) -> float:
-    """Return our median; of throughput one at a time, the tokens over the seconds of all answers."""
+def value_of(run: LabRun, load: Load, quantity: Quantity) -> float | None:
+    """Return our median, None where it is n/a; one at a time all tokens over the seconds of all answers."""
     figures: dict[Quantity, Figure] = {one.quantity: one for one in run.parts[0].figures}
     if quantity is Quantity.AGGREGATE and load.at_once == 1:
         asked = [sample for sample in run.samples if not sample.warm]
         return sum(sample.tokens or 0 for sample in asked) / sum(sample.total for sample in asked)
-    value = figures[quantity].value
-    if value is None:
-        sys.exit(f"{quantity} could not be told: {figures[quantity].why}")
-    return value
+    if figures[quantity].value is None:
+        print(f"{quantity} could not be told: {figures[quantity].why}", file=sys.stderr)
+    return figures[quantity].value
 
 
 def main() -> int:
     """Measure both in turns and print both columns; 1 where they are further apart than 3 %."""
     parser = argparse.ArgumentParser(description=__doc__)
-    cached = Path(os.environ.get("SNDR_CACHE") or Path.home() / ".cache") / "sndr" / "vllm-environments"
-    known = sorted(cached.glob("*/bin/vllm"))
+    known = sorted((Folders.resolve().cache / "vllm-environments").glob("*/bin/vllm"))
     parser.add_argument("--vllm", default=str(known[-1]) if known else shutil.which("vllm"))
     parser.add_argument("--url")
     parser.add_argument("--model", default="sndr-demo")
@@ -262,7 +261,7 @@ def main() -> int:
 
 def compared(asked: argparse.Namespace, url: str, load: Load, folder: Path) -> bool:
     """Measure one load in turns and print it; True where the tools are further apart than they may be."""
-    found: dict[str, list[dict[Quantity, float]]] = {"ours": [], "theirs": []}
+    found: dict[str, list[dict[Quantity, float | None]]] = {"ours": [], "theirs": []}
     for turn in range(asked.turns):
         for side in ("ours", "theirs") if turn % 2 == 0 else ("theirs", "ours"):
             seed = secrets.randbits(32)
@@ -282,7 +281,13 @@ def compared(asked: argparse.Namespace, url: str, load: Load, folder: Path) -> b
     print(f"{'':18}{'ours':>10}{'vllm':>10}{'apart':>9}   turns of ours, turns of vllm")
     apart = False
     for quantity, _, scale, name in _QUANTITIES:
-        columns = [[values[quantity] * scale for values in found[side]] for side in ("ours", "theirs")]
+        columns = [
+            [told * scale for values in found[side] if (told := values[quantity]) is not None]
+            for side in ("ours", "theirs")
+        ]
+        if not all(columns):
+            print(f"{name:18}{'n/a':>10}{statistics.median(columns[1]):10.2f}   not told by ours")
+            continue
         first, second = (statistics.median(column) for column in columns)
         share = first / second - 1
         spread = ", ".join(f"{min(column):.2f} to {max(column):.2f}" for column in columns)

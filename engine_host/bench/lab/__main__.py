@@ -34,7 +34,7 @@ from engine_host.protocol.bench.lab import LabAsk, LabRun, LabStep
 def main(words: Sequence[str]) -> int:
     """Carry out a word with the folder, and the run or the two, that it is about; 0, or 1 with an error."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("word", choices=["run", "list", "show", "read", "trace", "compare", "remove"])
+    parser.add_argument("word", choices=["run", "list", "show", "read", "trace", "compare", "remove", "mark"])
     parser.add_argument("folder", nargs="?", default="", help="the data folder")
     parser.add_argument("run", nargs="?", default=store.NEWEST)
     parser.add_argument("other", nargs="?", default=store.NEWEST, help="what it is compared with")
@@ -49,6 +49,9 @@ def main(words: Sequence[str]) -> int:
             _print("trace", summary(Path(asked.folder), int(asked.run)))
         elif asked.word == "read":
             _print("run", store.of_file(Path(asked.run)))
+        elif asked.word == "mark":
+            store.mark(folder, asked.run, on=asked.other == "on")
+            _print("page", store.page(folder))
         elif asked.word == "remove":
             store.remove(folder, asked.run)
             _print("page", store.page(folder))

@@ -1,6 +1,7 @@
 """Two runs side by side: which figures differ, what else does, and what speaks against comparing them."""
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 from engine_host.bench.comparison import Comparison, compare, compare_apart
@@ -13,9 +14,11 @@ from engine_host.protocol.bench.comparison import (
     Doubt,
     LabComparison,
 )
-from engine_host.protocol.bench.lab import Figure, LabRun, PartResult, Standing
+from engine_host.protocol.bench.lab import Figure, LabEngine, LabRun, PartResult, Standing
 from engine_host.protocol.errors import Fix, Reason
 
+MOST_ROUNDS = 1_000
+"""The rounds of each side that are compared, which is the most that a run may be asked for."""
 _TOKENS_APART = 0.1
 """The share by which answers may differ in length before that is said."""
 
@@ -77,8 +80,8 @@ def _figure(one: _Side, other: _Side, *, in_turns: bool) -> ComparedFigure:
         if figure.standing is not Standing.PUBLISHED:
             state = "struck" if figure.standing is Standing.STRUCK else "n/a"
             return bare.model_copy(update={"words": f"not judged: {state} in {name}: {figure.why}"})
-    before = speeds(quantity, part, a.samples)
-    after = speeds(quantity, other_part, b.samples)
+    before = _first_rounds(speeds(quantity, part, a.samples))
+    after = _first_rounds(speeds(quantity, other_part, b.samples))
     if in_turns:
         both = [turn for turn in before if turn in after]
         found = compare([before[turn] for turn in both], [after[turn] for turn in both])
@@ -86,6 +89,11 @@ def _figure(one: _Side, other: _Side, *, in_turns: bool) -> ComparedFigure:
         found = compare_apart(list(before.values()), list(after.values()))
     more = {"rounds": found.rounds, "more_rounds": found.more_rounds}
     return bare.model_copy(update={**verdict_of(found), **more})
+
+
+def _first_rounds(found: dict[int, float]) -> dict[int, float]:
+    """Return the rounds that are judged: no more than can be asked, as a file of somebody else may hold."""
+    return dict(islice(found.items(), MOST_ROUNDS))
 
 
 def verdict_of(found: Comparison) -> dict[str, Any]:
@@ -101,7 +109,7 @@ def verdict_of(found: Comparison) -> dict[str, Any]:
 
 def _doubts(a: LabRun, b: LabRun, *, in_turns: bool) -> list[Doubt]:
     found: list[tuple[Caution, str]] = []
-    if (a.engine.model_path or a.engine.model) != (b.engine.model_path or b.engine.model):
+    if weights_of(a.engine) != weights_of(b.engine):
         found.append((Caution.OTHER_MODEL, f"other models: {a.engine.model} and {b.engine.model}"))
     if (a.machine.gpus, a.machine.processor) != (b.machine.gpus, b.machine.processor):
         found.append((Caution.OTHER_MACHINE, f"other machines: {_hardware(a)} and {_hardware(b)}"))
@@ -126,6 +134,11 @@ def _doubts(a: LabRun, b: LabRun, *, in_turns: bool) -> list[Doubt]:
         text = "measured one after the other: what changed on the machine in between counts as a difference"
         found.append((Caution.ONE_AFTER_THE_OTHER, text))
     return [Doubt(caution=caution, text=text) for caution, text in found]
+
+
+def weights_of(engine: LabEngine) -> str:
+    """Return what the weights are called: the end of their path, which two machines may have elsewhere."""
+    return engine.model_path.rstrip("/").rpartition("/")[2] or engine.model
 
 
 def _tokens(run: LabRun, part: str) -> float:

@@ -3,9 +3,19 @@
 from collections.abc import Callable, Sequence
 from itertools import groupby, pairwise
 
+from engine_host.bench.conditions.gpu_watch import throttled
 from engine_host.bench.lab.spread import quantile, spread
 from engine_host.bench.lab.workloads import Part
-from engine_host.protocol.bench.lab import Figure, Gate, Knee, PartResult, Quantity, Sample, Standing
+from engine_host.protocol.bench.lab import (
+    Figure,
+    Gate,
+    GpuRound,
+    Knee,
+    PartResult,
+    Quantity,
+    Sample,
+    Standing,
+)
 
 LEAST_WINDOW = 0.05
 """The share of a request in which it decodes; below it, the answer came in one lump."""
@@ -19,6 +29,8 @@ MOST_CACHED = 0.1
 """The share of a prompt out of a cache from which on it flatters: a template's head is always there."""
 MOST_TOGETHER = 1.25
 """Tokens of one arrival, on average, up to which the gaps between arrivals are those between tokens."""
+APART = 0.1
+"""The share of the time of a token from which on two arrivals are apart: closer ones are of one moment."""
 LEAST_TOLD = 3
 """Samples that tell a quantity, and half of all: with fewer there is no figure of it."""
 PAYS = 0.10
@@ -31,13 +43,27 @@ _FOR_P99 = 100
 Reading = tuple[float | None, Gate | None, str]
 
 
-def part_result(part: Part, samples: Sequence[Sample], seed: int = 0, *, failed: str = "") -> PartResult:
-    """Return the figures of one part; its warm samples are left out. A check that `failed` strikes them."""
+def part_result(
+    part: Part,
+    samples: Sequence[Sample],
+    seed: int = 0,
+    *,
+    failed: str = "",
+    gpu_rounds: Sequence[GpuRound] = (),
+) -> PartResult:
+    """Return the figures of one part; its warm samples are left out. A check that `failed` strikes them.
+
+    Where its GPUs were slowed down there are none.
+    """
     own = [sample for sample in samples if sample.part == part.name and not sample.warm]
     answered = [sample for sample in own if not sample.error]
     struck = _struck(own, answered) or ((Gate.CHECK_FAILED, failed) if failed else None)
+    gpus = [one for one in gpu_rounds if one.part == part.name and one.round >= part.warm]
+    slowed = throttled(gpus, part.name)
     figures = [
-        _aggregate(part.streams, answered, seed, struck)
+        _none(quantity, Gate.THROTTLED, slowed)
+        if slowed and struck is None
+        else _aggregate(part.streams, answered, seed, struck)
         if quantity is Quantity.AGGREGATE
         else _itl(answered, seed, struck)
         if quantity is Quantity.ITL
@@ -52,8 +78,21 @@ def part_result(part: Part, samples: Sequence[Sample], seed: int = 0, *, failed:
         max_tokens=part.max_tokens,
         done=len(answered),
         shared=part.shared,
+        energy=_energy(part.streams, gpus, answered),
         figures=tuple(figures),
     )
+
+
+def _energy(streams: int, gpus: Sequence[GpuRound], answered: Sequence[Sample]) -> float | None:
+    """Return joules for 1,000 tokens, over the whole rounds that tell both."""
+    joules, tokens = 0.0, 0
+    for one in gpus:
+        own = [sample.tokens for sample in answered if sample.round == one.round]
+        if one.energy is None or len(own) != streams or None in own:
+            continue
+        joules += one.energy
+        tokens += sum(count or 0 for count in own)
+    return 1000 * joules / tokens if tokens else None
 
 
 def by_round(quantity: Quantity, part: PartResult, samples: Sequence[Sample]) -> dict[int, float]:
@@ -266,6 +305,9 @@ def _itl(samples: Sequence[Sample], seed: int, struck: tuple[Gate, str] | None) 
         if held_up := _held_up(sample):
             return _none(Quantity.ITL, Gate.WINDOW_SHORT, held_up)
         gaps.append(_gaps(sample))
+    if (bunch := _bunch(samples)) > MOST_TOGETHER:
+        why = f"{bunch:.1f} tokens came at a time, at once after a pause; TPOT is the time of one"
+        return _none(Quantity.ITL, Gate.TOKENS_TOGETHER, why)
     figure = _of(Quantity.ITL, [quantile(one, 0.5) for one in gaps], seed, struck)
     every = [gap for one in gaps for gap in one]
     return figure.model_copy(
@@ -274,6 +316,17 @@ def _itl(samples: Sequence[Sample], seed: int, struck: tuple[Gate, str] | None) 
             "p99": quantile(every, 0.99) if len(every) >= _FOR_P99 else None,
         }
     )
+
+
+def _bunch(samples: Sequence[Sample]) -> float:
+    """Return the tokens of one moment: those that a busy machine hands over together are not apart."""
+    tokens = moments = 0
+    for sample in samples:
+        gaps = _gaps(sample)
+        pace = sum(gaps) / len(gaps)
+        tokens += len(sample.arrivals)
+        moments += 1 + sum(gap > APART * pace for gap in gaps)
+    return tokens / moments if moments else 0.0
 
 
 def _gaps(sample: Sample) -> list[float]:
@@ -288,7 +341,10 @@ def _aggregate(streams: int, samples: Sequence[Sample], seed: int, struck: tuple
     """Return the tokens a second of all streams of a round: from the first request sent to the last end."""
     if any(sample.tokens is None for sample in samples):
         return _none(Quantity.AGGREGATE, Gate.NO_USAGE, "the server does not say how many tokens it made")
-    return _of(Quantity.AGGREGATE, list(_rates(streams, samples).values()), seed, struck)
+    rates = list(_rates(streams, samples).values())
+    if samples and not rates:
+        return _none(Quantity.AGGREGATE, Gate.REQUESTS_FAILED, "no round was answered whole")
+    return _of(Quantity.AGGREGATE, rates, seed, struck)
 
 
 def _rates(streams: int, samples: Sequence[Sample]) -> dict[int, float]:

@@ -13,6 +13,7 @@ import httpx
 
 from engine_host.bench.checks.for_runs import failure, gate_of, parity_of
 from engine_host.bench.checks.subject import Subject
+from engine_host.bench.conditions.gpu_watch import GpuWatch
 from engine_host.bench.lab import gates, load, store
 from engine_host.bench.lab.asking import Asking, Prepared
 from engine_host.bench.lab.figures import knee, part_result
@@ -50,6 +51,7 @@ class LabRunning:
         self._asking: Asking | None = None
         self._memory: list[MemoryReading] = []
         self._watch = MemoryWatch(engine.pid if workload.watched else None)
+        self._gpus = GpuWatch(engine.pid)
         now = time.time()
         self.run = LabRun(
             id=store.new_id(workload.name, now),
@@ -86,7 +88,11 @@ class LabRunning:
     def keep(self, parts: Sequence[Part], *, complete: bool = False, ended_by: str = "") -> None:
         """Save what was measured so far. Raises HostError(disk_full), HostError(not_writable)."""
         failed = failure(self.run.checks)
-        results = tuple(part_result(part, self._samples, self.run.seed, failed=failed) for part in parts)
+        rounds = self._gpus.rounds
+        results = tuple(
+            part_result(part, self._samples, self.run.seed, failed=failed, gpu_rounds=rounds)
+            for part in parts
+        )
         self.run = self.run.model_copy(
             update={
                 "seconds": time.perf_counter() - self._began,
@@ -96,6 +102,7 @@ class LabRunning:
                 "knee": knee(results) if self.workload.sweep else None,
                 "rungs": rungs_of(parts, self._samples),
                 "memory": tuple(self._memory),
+                "gpu_rounds": tuple(rounds),
                 "drifts": drifts_of(self._samples, self._memory) if self.workload.watched else (),
                 "samples": tuple(self._samples),
             }
@@ -106,6 +113,7 @@ class LabRunning:
     def close(self) -> None:
         """Let go of what was watched."""
         self._watch.close()
+        self._gpus.close()
 
     async def check(self) -> str:
         """Check what the engine answers besides, where the workload asks for it; the outcome in words."""
@@ -141,7 +149,7 @@ class LabRunning:
             await asking.prepare(part, one, first + number, turn, place)
             for number, one in enumerate(requests)
         ]
-        async with asyncio.TaskGroup() as group:
+        async with self._gpus.during(part.name, turn), asyncio.TaskGroup() as group:
             tasks = [
                 group.create_task(self._one(part, each, one.at, first + number, turn))
                 for number, (each, one) in enumerate(zip(prepared, requests, strict=True))

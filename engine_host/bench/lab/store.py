@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from engine_host.bench.conditions.pins import Pins, with_staleness
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
 from engine_host.core.outside import files
@@ -42,15 +43,43 @@ def kept(runs: Sequence[LabRun]) -> LabKept:
     )
 
 
-def page(folder: Path) -> LabPage:
-    """Return all runs without their samples, newest first; a file that cannot be read is named."""
+def page(folder: Path, now: Sequence[Pins] = ()) -> LabPage:
+    """Return all runs without their samples, newest first; a file that cannot be read is named.
+
+    Each has what moved since it was measured: towards what runs `now`, else towards the newest run.
+    """
     runs, unreadable = [], []
     for name in _ids(folder):
         try:
             runs.append(_read(folder, name).model_copy(update={"samples": ()}))
         except (OSError, ValueError):
             unreadable.append(f"{name}.json")
-    return LabPage(runs=tuple(runs), unreadable=tuple(unreadable))
+    return LabPage(runs=with_staleness(runs, now), unreadable=tuple(unreadable))
+
+
+def mark(folder: Path, wanted: str, *, on: bool) -> None:
+    """Make a run the baseline of its workload and model, instead of another, or no baseline any more.
+
+    Raises HostError(not_found), HostError(bad_request), HostError(not_writable), and HostError(conflict) for
+    a run that is partial or struck: nothing is held to that.
+    """
+    run = find(folder, wanted)
+    if on and (run.struck or not run.complete):
+        state = "struck" if run.struck else "partial"
+        raise HostError(
+            Reason.CONFLICT,
+            f"{run.id} is {state}, so no run can be held to it.",
+            fix=Fix(text="Measure again.", command=f"sndr bench run {run.workload}"),
+        )
+    for other in page(folder).runs:
+        if on and other.baseline and other.id != run.id and same_subject(other, run):
+            save(folder, find(folder, other.id).model_copy(update={"baseline": False}))
+    save(folder, run.model_copy(update={"baseline": on}))
+
+
+def same_subject(one: LabRun, other: LabRun) -> bool:
+    """Return True for runs that asked the same of the same model."""
+    return (one.workload_hash, one.engine.model) == (other.workload_hash, other.engine.model)
 
 
 def find(folder: Path, wanted: str) -> LabRun:

@@ -17,6 +17,7 @@ from engine_host.cli.start.follow import signals
 from engine_host.cli.start.host import connected, may_do_without
 from engine_host.cli.text.chosen_host import chosen_host
 from engine_host.cli.text.job_progress import follow
+from engine_host.client.bench_reports.for_others import comparison_for_others, run_for_others
 from engine_host.client.bench_reports.html import comparison_html, run_html
 from engine_host.client.bench_reports.markdown import comparison_markdown, run_markdown
 from engine_host.client.sync import ControlClient
@@ -119,7 +120,7 @@ def lab_run(
 @command
 def lab_list(out: Output) -> Exit | None:
     """Show the runs that were measured on this machine, newest first."""
-    page = _kept(
+    page = kept(
         lambda client: client.call(ops.BENCH_RUNS),
         lambda folder: LabPage.model_validate(read(["list", folder])["page"]),
     )
@@ -138,12 +139,12 @@ def lab_report(out: Output, run: str, md: bool, html: bool) -> Exit | None:
     RUN is a name of `sndr bench list`, or a beginning or an end of one.
     """
     _refuse_two_forms(out, md, html)
-    found = _kept(
+    found = kept(
         lambda client: client.call(ops.BENCH_RUN, id=run),
         lambda folder: LabRun.model_validate(read(["show", "--", folder, run])["run"]),
     )
     told = run_html if html else run_markdown if md else report_lines
-    out.result(found, told(found))
+    out.result(run_for_others(found) if out.as_json else found, told(found))
     return None
 
 
@@ -194,7 +195,7 @@ def lab_compare(
         asked = RunBench(workload=name, engine=a, against=b, rounds=repeat, seed=seed)
         found, interrupted = _in_turns(out, asked, a, b, url)
     told = comparison_html if html else comparison_markdown if md else comparison_lines
-    out.result(found, told(found))
+    out.result(comparison_for_others(found) if out.as_json else found, told(found))
     return Exit.INTERRUPTED if interrupted else None if repeat is None else exit_of([found.a, found.b])
 
 
@@ -203,7 +204,7 @@ def lab_compare(
 @command
 def lab_remove(out: Output, run: str) -> Exit | None:
     """Remove RUN, which is a name of `sndr bench list`, or a beginning or an end of one."""
-    page = _kept(
+    page = kept(
         lambda client: client.call(ops.REMOVE_BENCH_RUN, id=run),
         lambda folder: LabPage.model_validate(read(["remove", "--", folder, run])["page"]),
     )
@@ -219,7 +220,7 @@ def compare_kept(a: str, b: str) -> LabComparison:
         return LabComparison.model_validate(read(["compare", "--", folder, a, b])["comparison"])
 
     if not in_files:
-        return _kept(lambda client: client.call(ops.COMPARE_RUNS, CompareRuns(a=a, b=b)), of_folder)
+        return kept(lambda client: client.call(ops.COMPARE_RUNS, CompareRuns(a=a, b=b)), of_folder)
     if host := chosen_host():
         raise click.UsageError(f"A file is compared on this machine, without --host {host}.")
     return of_folder(str(Folders.resolve().data))
@@ -246,8 +247,8 @@ def _in_turns(out: Output, asked: RunBench, a: str, b: str, url: str | None) -> 
             return client.call(ops.COMPARE_RUNS, CompareRuns(a=names[0], b=names[1])), interrupted
 
 
-def _kept(of_host: Callable[[ControlClient], T], of_folder: Callable[[str], T]) -> T:
-    """Ask the host that this command is about; where none runs here, read what is on the disk."""
+def kept(of_host: Callable[[ControlClient], T], of_folder: Callable[[str], T]) -> T:
+    """Ask the host that this command is about; where none runs here, read the disk. Raises HostError."""
     try:
         client = connected()
     except HostError as error:

@@ -85,9 +85,10 @@ def state_text(run: LabRun) -> str:
     """Return the worth of a run in a word or two."""
     if not run.complete:
         return f"partial ({run.ended_by})" if run.ended_by else "partial"
-    if run.drifted:
-        return "drifted"
-    return "struck" if run.struck else "complete"
+    state = "drifted" if run.drifted else "struck" if run.struck else "complete"
+    if run.baseline:
+        state += ", baseline"
+    return f"{state}, stale: {run.stale}" if run.stale else state
 
 
 def title(run: LabRun) -> str:
@@ -98,7 +99,9 @@ def title(run: LabRun) -> str:
 def server_text(run: LabRun) -> str:
     """Return the engine with its version, or the address where that is all that is known."""
     one = run.engine
-    return f"{one.engine} {one.version}".strip() or one.address
+    # vLLM's own name stands in its version.
+    named = one.version.lower().startswith(one.engine.lower())
+    return (one.version if named else f"{one.engine} {one.version}".strip()) or one.address
 
 
 def about(run: LabRun) -> list[str]:
@@ -128,10 +131,11 @@ def heading(part: PartResult) -> str:
     """Return what a part asked."""
     each = f"{part.streams} at once"
     streams = f"{each}, " if part.streams > 1 and part.name != each else ""
+    energy = "" if part.energy is None else f", {part.energy:.0f} J for 1,000 tokens"
     warm = f"{part.warm} warm-up{'' if part.warm == 1 else 's'}"
     return (
         f"{part.name}: {streams}{part.done} of {part.measured} measured after {warm}, "
-        f"at most {part.max_tokens} tokens each"
+        f"at most {part.max_tokens} tokens each{energy}"
     )
 
 

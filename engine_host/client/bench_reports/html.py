@@ -17,6 +17,11 @@ from engine_host.client.bench_reports.figures import (
     rung_rows,
     title,
 )
+from engine_host.client.bench_reports.for_others import (
+    comparison_for_others,
+    run_for_others,
+    sweep_for_others,
+)
 from engine_host.client.bench_reports.plots import comparison_plots, run_plots, sweep_plots
 from engine_host.client.bench_reports.svg import STYLE, svg
 from engine_host.protocol.bench.comparison import LabComparison
@@ -39,7 +44,8 @@ th,td{text-align:left;vertical-align:top;padding:.25em .9em .25em 0;border-botto
 
 
 def run_html(run: LabRun) -> list[str]:
-    """Return a run with its conditions and all figures."""
+    """Return a run with its conditions and all figures, to be shared."""
+    run = run_for_others(run)
     lines = [f"<ul>{''.join(f'<li>{_text(line)}</li>' for line in about(run))}</ul>"]
     lines += [line for plot in run_plots(run) for line in svg(plot)]
     for part in run.parts:
@@ -55,7 +61,8 @@ def run_html(run: LabRun) -> list[str]:
 
 
 def comparison_html(found: LabComparison) -> list[str]:
-    """Return a comparison with its doubts, what differs, and a table for each part."""
+    """Return a comparison with its doubts, what differs, and a table for each part, to be shared."""
+    found = comparison_for_others(found)
     lines = [f"<ul>{''.join(f'<li>{_text(line)}</li>' for line in words.sides(found))}</ul>"]
     lines += [f"<p><strong>{_text(line)}</strong></p>" for line in words.doubts(found)]
     lines += [line for plot in comparison_plots(found) for line in svg(plot)]
@@ -71,6 +78,7 @@ def comparison_html(found: LabComparison) -> list[str]:
 
 def sweep_html(report: SweepReport) -> list[str]:
     """Return a sweep with its plots, a row for each start, and each value against the first."""
+    report = sweep_for_others(report)
     sweep = report.sweep
     lines = [f"<ul><li>{_text(sweep.command)}</li><li>{_text(swept.restored_text(sweep))}</li></ul>"]
     lines += [line for plot in sweep_plots(report) for line in svg(plot)]

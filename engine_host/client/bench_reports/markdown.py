@@ -15,12 +15,14 @@ from engine_host.client.bench_reports.figures import (
     rung_rows,
     title,
 )
+from engine_host.client.bench_reports.for_others import comparison_for_others, run_for_others
 from engine_host.protocol.bench.comparison import LabComparison
 from engine_host.protocol.bench.lab import LabRun
 
 
 def run_markdown(run: LabRun) -> list[str]:
-    """Return a run with its conditions and all figures."""
+    """Return a run with its conditions and all figures, to be shared."""
+    run = run_for_others(run)
     lines = [f"## {_plain(title(run))}", "", *(f"* {_plain(line)}" for line in about(run))]
     for part in run.parts:
         lines += ["", f"### {_plain(heading(part))}", ""]
@@ -33,7 +35,8 @@ def run_markdown(run: LabRun) -> list[str]:
 
 
 def comparison_markdown(found: LabComparison) -> list[str]:
-    """Return a comparison with its doubts, what differs, and a table for each part."""
+    """Return a comparison with its doubts, what differs, and a table for each part, to be shared."""
+    found = comparison_for_others(found)
     lines = [f"## {_plain(words.headline(found))}", "", *(f"* {_plain(line)}" for line in words.sides(found))]
     lines += [f"* **{_plain(line)}**" for line in words.doubts(found)]
     lines += ["", f"### {words.DIFFERING}", ""]

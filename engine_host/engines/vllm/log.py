@@ -43,6 +43,7 @@ _ERROR = re.compile(r"(?P<type>[A-Z]\w*(?:Error|Exception|Interrupt))\b: (?P<sai
 _DEAD = re.compile(
     r"Worker proc (?P<worker>\S+) died unexpectedly \(exit code: (?P<code>-?\d+)|EngineDeadError: EngineCore"
 )
+_FRAME = re.compile(r'\s*File "(?P<path>[^"]{1,400})", line (?P<line>\d{1,7}), in (?P<name>\S{1,100})$')
 # "(Worker pid=7400) ERROR 11-21 03:42:36 [multiproc_executor.py:1063] TypeError: …"
 _PREFIX = re.compile(r"^(?:\(\w[^)]*\) )?(?:[A-Z]+ \d\d-\d\d [\d:]+ \[[^]]*\] ?)?")
 
@@ -93,12 +94,16 @@ def explain_exit(code: int | None, lines: Sequence[str], model: str, version: st
             fix=Fix(text="Choose a smaller context, fewer streams, a smaller KV cache or a smaller model."),
             evidence={**evidence, "signal": name},
         )
-    if own_message is None and (lost := _lost_process(lines)) is not None:
+    lost = None if own_message is not None else _lost_process(lines, said=bool(own_messages))
+    if lost is not None:
         return lost.model_copy(update={"evidence": {**evidence, **lost.evidence}})
     if own_message is not None:
         evidence["line"] = own_message
     elif own_messages:
         own_message = f"{own_messages[0].partition(':')[0]} (its text may hold a request and was not kept)"
+        if place := _place_of(candidates):
+            own_message += f" {place}"
+            evidence["place"] = place
     return Problem(
         reason=Reason.ENGINE_CRASHED,
         message=f"vLLM ended{'' if code is None else f' with code {code}'}."
@@ -108,10 +113,26 @@ def explain_exit(code: int | None, lines: Sequence[str], model: str, version: st
     )
 
 
-def _lost_process(lines: Sequence[str]) -> Problem | None:
-    """The end of one of vLLM's own processes that said nothing: the API server then ends in order."""
+def _place_of(lines: Sequence[str]) -> str:
+    """Return where the first error was raised, by the traceback before it; empty where none is told."""
+    place = ""
+    for line in lines:
+        text = _PREFIX.sub("", line)
+        if (frame := _FRAME.match(text)) is not None:
+            file = frame["path"].rpartition("/")[2]
+            place = f"in {frame['name']} ({file[:80]}, line {frame['line']})"
+        elif _own_error(line):
+            break
+    return place
+
+
+def _lost_process(lines: Sequence[str], *, said: bool) -> Problem | None:
+    """The end of one of vLLM's own processes that said nothing: the API server then ends in order.
+
+    With `said` one of them has told an error, so only a process that was killed counts as one without a word.
+    """
     found = next((dead for line in lines if (dead := _DEAD.search(line))), None)
-    if found is None:
+    if found is None or (said and not found["worker"]):
         return None
     worker, code = found["worker"], found["code"]
     killed = code in (None, str(-signal.SIGKILL))

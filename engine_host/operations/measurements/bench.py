@@ -26,6 +26,7 @@ from engine_host.protocol.bench.lab import (
     LabPage,
     LabRun,
     LabStep,
+    MarkBaseline,
     RunBench,
 )
 from engine_host.protocol.engines import Engine
@@ -59,7 +60,9 @@ class BenchOperations:
     @performs(ops.BENCH_RUNS)
     async def page(self) -> LabPage:
         """Return the runs of this machine."""
-        page = await asyncio.to_thread(store.page, store.folder_of(self._data))
+        machine = machine_of(await asyncio.to_thread(self._gpus))
+        now = [(facts(engine, self._sockets), machine) for engine in self._alive()]
+        page = await asyncio.to_thread(store.page, store.folder_of(self._data), now)
         return page.model_copy(update={"seq": self._events.seq})
 
     @performs(ops.BENCH_RUN)
@@ -71,6 +74,13 @@ class BenchOperations:
     async def compare(self, asked: CompareRuns) -> LabComparison:
         """Compare two runs. Raises HostError: not_found, bad_request, conflict for other workloads."""
         return await asyncio.to_thread(self._compared, asked)
+
+    @performs(ops.MARK_BASELINE)
+    async def mark(self, run_id: str, asked: MarkBaseline) -> LabPage:
+        """Mark a baseline, or take that back. Raises HostError: not_found, bad_request, conflict."""
+        await asyncio.to_thread(store.mark, store.folder_of(self._data), run_id, on=asked.on)
+        self._events.publish(BenchChangedEvent())
+        return await self.page()
 
     @performs(ops.REMOVE_BENCH_RUN)
     async def remove(self, run_id: str) -> LabPage:

@@ -15,7 +15,7 @@ from engine_host.core.processes.own_programs import OwnProgram, command_of
 from engine_host.protocol.bench.lab import LabAsk, LabKept, LabStep
 from engine_host.protocol.errors import Fix, Problem, Reason
 
-_SAVING = 10.0
+_SAVING = 30.0
 # Its lines are short: of what it kept it only says the names.
 _LONGEST_LINE = 1 << 20
 _OF_ADDRESSES = "SNDR_API_KEY"
@@ -51,7 +51,13 @@ async def measured(ask: LabAsk, log_buffer: LogBuffer, tell: Callable[[LabStep],
         cancelled = True
     finally:
         said = await asyncio.shield(_ended(process, reading))
-    kept = _kept(said, process.returncode)
+    try:
+        kept = _kept(said, process.returncode)
+    except HostError as error:
+        if not cancelled:
+            raise
+        # On a busy machine it may be ended while it saves: it was cancelled all the same.
+        raise CutShortError(LabKept(ids=(), complete=False), cancelled=True) from error
     if cancelled or not kept.complete:
         raise CutShortError(kept, cancelled=cancelled)
     return kept

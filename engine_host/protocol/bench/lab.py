@@ -54,6 +54,7 @@ class Gate(StrEnum):
     PROMPT_SHORT = "prompt_short"
     TOKENS_TOGETHER = "tokens_together"
     CHECK_FAILED = "check_failed"
+    THROTTLED = "throttled"
 
 
 class Quantity(StrEnum):
@@ -132,6 +133,7 @@ class PartResult(Wire):
     max_tokens: int
     done: int = Field(description="measured requests that were answered")
     shared: bool = Field(False, description="its prompts begin alike, so a cache is no cheat")
+    energy: float | None = Field(None, description="joules of the engine's GPUs for 1,000 generated tokens")
     figures: tuple[Figure, ...]
 
     @property
@@ -168,6 +170,23 @@ class MemoryReading(Wire):
     session: int
     resident: int
     gpu: int | None = None
+
+
+class GpuRound(Wire):
+    """The GPUs of an engine in a round; None is not measured.
+
+    `energy` is in joules, of all of them together; `slowed` is the share of readings in which one was slowed
+    down by heat or its board, not by its power limit; `clock` the median of its clock in MHz.
+    """
+
+    part: str
+    round: int
+    seconds: float
+    gpus: tuple[int, ...]
+    energy: float | None = None
+    slowed: Share = 0.0
+    slowed_by: tuple[str, ...] = ()
+    clock: float | None = None
 
 
 class DriftKind(StrEnum):
@@ -243,9 +262,12 @@ class LabRun(Wire):
     turns_with: str = Field("", description="the run that was measured in turns with this one")
     parts: tuple[PartResult, ...] = ()
     checks: tuple[Check, ...] = Field((), description="of its answers; one that failed strikes every figure")
+    baseline: bool = Field(False, description="later runs of the same workload and model are held to it")
+    stale: str = Field("", description="what moved since, where runs are listed; empty while it holds")
     knee: Knee | None = None
     rungs: tuple[Rung, ...] = Field((), description="of a context ladder")
     memory: tuple[MemoryReading, ...] = Field((), description="of a soak")
+    gpu_rounds: tuple[GpuRound, ...] = Field((), description="where the engine has GPUs of this machine")
     drifts: tuple[Drift, ...] = Field((), description="of a soak")
     samples: tuple[Sample, ...] = ()
 
@@ -334,6 +356,12 @@ class RunBench(Command):
             return shlex.join(["sndr", "bench", *start, *named, *rounds, *seed, *only])
         rounds = ["--repeat", str(self.rounds or PAIRED_ROUNDS), "--workload", self.workload.value]
         return shlex.join(["sndr", "bench", "compare", self.engine or "", self.against, *rounds, *seed])
+
+
+class MarkBaseline(Command):
+    """Makes a run the one to which later ones of its workload and model are held, or takes that back."""
+
+    on: bool = True
 
 
 class LabPage(Wire):

@@ -4,7 +4,7 @@ from typing import Any
 
 from engine_host.protocol.bench.checks import VerifyEngine
 from engine_host.protocol.bench.comparison import CompareRuns, LabComparison
-from engine_host.protocol.bench.lab import LabPage, LabRun, RunBench
+from engine_host.protocol.bench.lab import LabPage, LabRun, MarkBaseline, RunBench
 from engine_host.protocol.bench.profiles import ProfileEngine
 from engine_host.protocol.bench.sweeps import RunSweep, SweepPage, SweepReport
 from engine_host.protocol.errors import Reason
@@ -58,6 +58,11 @@ VERIFY_ENGINE = Operation(
     "a report, also of a job that was cancelled (`evidence` of its error). Failed checks are no failed job.",
     status=202, reasons=(Reason.NOT_FOUND, Reason.NO_ENGINE_RUNS, Reason.ENGINE_NOT_READY, Reason.CONFLICT),
     job=JobKind.BENCH_VERIFY, command="bench verify")
+MARK_BASELINE = Operation(
+    "bench.baseline", "PUT", "/v1/bench/runs/{id}/baseline", MarkBaseline, LabPage,
+    "Hold later runs of its workload and model to this one, instead of another; or to none any more.",
+    reasons=(Reason.NOT_FOUND, Reason.BAD_REQUEST, Reason.CONFLICT, Reason.NOT_WRITABLE),
+    command="bench baseline", seconds=60.0)
 REMOVE_BENCH_RUN = Operation(
     "bench.remove", "DELETE", "/v1/bench/runs/{id}", Nothing, LabPage,
     "Remove one, also one that cannot be read; the answer is what is left.",

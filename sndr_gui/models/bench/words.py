@@ -76,7 +76,7 @@ WORKLOADS = {
         "once each",
     ),
 }
-_TONES = {"complete": "good", "struck": "bad"}
+_TONES = {"complete": "good", "complete, baseline": "good", "struck": "bad"}
 
 
 def columns() -> tuple[Column[LabRun], ...]:
@@ -87,7 +87,9 @@ def columns() -> tuple[Column[LabRun], ...]:
         Column("Model", lambda run: run.engine.model, tip=lambda run: run.engine.model_path),
         Column("Engine", server_text),
         Column("Decode, one stream", decode_text, _decode_key),
-        Column("State", state_text, tone=lambda run: _TONES.get(state_text(run), "warn")),
+        Column(
+            "State", state_text, tone=lambda run: "warn" if run.stale else _TONES.get(state_text(run), "warn")
+        ),
     )
 
 

@@ -155,3 +155,24 @@ def test_what_a_server_says_of_itself_is_no_markup_of_a_comparison() -> None:
     assert "<b>" not in text
     assert "<i>" not in text
     assert "![x]" not in text
+
+
+def test_a_file_of_countless_rounds_is_compared_by_those_that_can_be_asked() -> None:
+    found = compared(made("a", SLOW), made("b", SLOW * 400))
+    assert of(found, Quantity.TPOT).rounds == 6
+    turns = compared(made("a", SLOW * 400, turns_with="b"), made("b", FAST * 400, turns_with="a"))
+    assert of(turns, Quantity.TPOT).rounds == 1000
+
+
+def test_the_same_weights_elsewhere_are_the_same_model() -> None:
+    home = LabEngine(address="s", id="e", model="m", model_path="/opt/a/m-q8.gguf")
+    runs = [
+        made(name, SLOW, engine=home.model_copy(update={"model_path": path}))
+        for name, path in (
+            ("a", "/opt/a/m-q8.gguf"),
+            ("b", "/srv/models/m-q8.gguf"),
+            ("c", "/srv/models/m-q4.gguf"),
+        )
+    ]
+    cautions = [{one.caution for one in compared(runs[0], other).doubts} for other in runs[1:]]
+    assert [Caution.OTHER_MODEL in one for one in cautions] == [False, True]

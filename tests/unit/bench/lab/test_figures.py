@@ -172,3 +172,24 @@ def test_no_knee_is_found_behind_a_struck_step() -> None:
     found = knee(swept(n1=100.0, n2=190.0, n4=0.0, n8=250.0, n16=251.0))
     assert found == Knee(streams=None, why="cannot be told: the figure of 4 at once is struck")
     assert knee(swept(n1=100.0, n2=101.0, n4=0.0)).streams == 1
+
+
+def test_tokens_that_come_at_once_after_a_pause_have_no_time_between_them() -> None:
+    # As vLLM's came on a busy machine: four within a tenth of a millisecond, then a pause. Median: 0.02 ms.
+    arrivals = tuple(0.5 + 0.04 * (n // 4) + 0.00002 * (n % 4) for n in range(40))
+    burst = five(arrivals=arrivals, first=arrivals[0], last=arrivals[-1], tokens=40)
+    part = Part("essay", "Write.", max_tokens=40, warm=1, measured=5)
+    found = figure(part_result(part, burst), Quantity.ITL)
+    assert (found.standing, found.gate) == (Standing.NOT_MEASURED, Gate.TOKENS_TOGETHER)
+    assert found.why == "4.0 tokens came at a time, at once after a pause; TPOT is the time of one"
+    assert figure(part_result(part, burst), Quantity.TPOT).standing is Standing.PUBLISHED
+
+
+def test_tokens_of_an_uneven_pace_are_still_apart() -> None:
+    # One in ten comes at once with the one before it: the others tell the time between two.
+    arrivals = tuple(0.5 + 0.01 * (n - (n % 10 == 9)) for n in range(40))
+    even = five(arrivals=arrivals, first=arrivals[0], last=arrivals[-1], tokens=40)
+    part = Part("essay", "Write.", max_tokens=40, warm=1, measured=5)
+    found = figure(part_result(part, even), Quantity.ITL)
+    assert found.standing is Standing.PUBLISHED
+    assert found.value == pytest.approx(0.01)

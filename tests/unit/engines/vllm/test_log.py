@@ -205,6 +205,31 @@ def test_an_error_whose_text_was_withheld_does_not_hide_what_is_known() -> None:
     assert "RuntimeError (its text may hold a request" in alone.message
 
 
+def test_an_engine_core_that_told_its_error_is_not_said_to_have_ended_without_a_word() -> None:
+    # As vLLM 0.32 wrote it: the worker's traceback, that of the engine core, then those of every request.
+    head = "(Worker pid=5913) ERROR 11-27 00:49:42 [multiproc_executor.py:1063] "
+    lines = [
+        f"{head}Traceback (most recent call last):",
+        f'{head}  File "/opt/vllm/v1/worker/gpu_worker.py", line 1298, in sample_tokens',
+        f"{head}[withheld: 59 bytes]",
+        f'{head}  File "/opt/vllm/v1/worker/gpu_model_runner.py", line 3502, in _bookkeeping_sync',
+        f"{head}[withheld: 41 bytes]",
+        f"{head}RuntimeError: [withheld: 34 bytes]",
+        '(EngineCore pid=5359) ERROR 11-27 00:49:42 [core.py:1512]   File "core.py", line 1, in step',
+        "(EngineCore pid=5359) ERROR 11-27 00:49:42 [core.py:1512] RuntimeError: [withheld: 115 bytes]",
+        "(APIServer pid=4248) ERROR 11-27 00:49:42 [serving.py:929] vllm.v1.engine.exceptions.EngineDeadError: "
+        "EngineCore encountered an issue. See stack trace (above) for the root cause.",
+    ]
+    problem = explain_exit(0, lines, "m", "0.32")
+    assert problem.reason is Reason.ENGINE_CRASHED
+    assert problem.message == (
+        "vLLM ended with code 0. It said: RuntimeError (its text may hold a request and was not kept) "
+        "in _bookkeeping_sync (gpu_model_runner.py, line 3502)"
+    )
+    assert problem.fix is not None
+    assert "memory" not in problem.fix.text
+
+
 @pytest.mark.parametrize("number", ["1..2", "9" * 400, "1.2.3", "²"])
 def test_a_size_that_is_none_ends_nothing(number: str) -> None:
     reader = VllmStageReader()

@@ -1,0 +1,1 @@
+"""The conditions of a run: GPUs during it, and the pins that may move after it."""

@@ -1,0 +1,100 @@
+"""Is a run slower than its baseline: for a person, and for CI by an exit code."""
+
+from pydantic import Field
+
+from engine_host.client.bench_reports.figures import NAMES
+from engine_host.protocol.base import Wire
+from engine_host.protocol.bench.comparison import Caution, ComparedFigure, LabComparison, Verdict
+from engine_host.protocol.bench.lab import LabPage, LabRun, Standing
+
+ALLOWED = 3.0
+"""Per cent by which a run may be slower for certain, where nobody names another number."""
+_OTHER = {Caution.OTHER_MODEL, Caution.OTHER_MACHINE}
+
+
+class Regression(Wire):
+    """A run against its baseline (A): what is slower for certain by more than is allowed."""
+
+    comparison: LabComparison
+    allowed: float = Field(description="per cent")
+    slower: tuple[ComparedFigure, ...]
+    judged: int = Field(description="figures that stand in both and have an interval")
+    refused: str = Field("", description="why nothing can be held to this baseline; empty where it can")
+
+    @property
+    def passed(self) -> bool:
+        """True where it was judged, and nothing is slower."""
+        return not self.refused and not self.slower and self.judged > 0
+
+
+def baseline_of(page: LabPage, run: LabRun) -> LabRun | None:
+    """Return the run to which this one is held; None without one."""
+    return next(
+        (
+            one
+            for one in page.runs
+            if one.baseline
+            and one.id != run.id
+            and (one.workload_hash, one.engine.model) == (run.workload_hash, run.engine.model)
+        ),
+        None,
+    )
+
+
+def judged(found: LabComparison, allowed: float = ALLOWED) -> Regression:
+    """Judge a comparison with a baseline as A: its whole interval has to be beyond what is allowed."""
+    told = [one for one in found.figures if one.verdict is not None and one.low is not None]
+    slower = [
+        one
+        for one in told
+        if one.verdict is Verdict.SLOWER and one.high is not None and one.high < -allowed / 100
+    ]
+    return Regression(
+        comparison=found,
+        allowed=allowed,
+        slower=tuple(slower),
+        judged=len(told),
+        refused=_refused(found),
+    )
+
+
+def regression_lines(found: Regression) -> list[str]:
+    """Return the judgement for a terminal."""
+    a, b = found.comparison.a, found.comparison.b
+    lines = [f"{b.id} against the baseline {a.id}"]
+    lines += [f"Mind: {doubt.text}" for doubt in found.comparison.doubts]
+    lines += [
+        f"differs: {one.name}: {one.a or '(none)'} / {one.b or '(none)'}"
+        for one in found.comparison.differing
+    ]
+    if found.refused:
+        return [*lines, f"NOT JUDGED: {found.refused}"]
+    if not found.judged:
+        return [
+            *lines,
+            "NOT JUDGED: no figure stands in both with enough rounds.",
+        ]
+    for one in found.slower:
+        lines.append(f"SLOWER: {one.part}, {NAMES[one.quantity]}: {one.words}")
+    untold = sum(
+        one.verdict is Verdict.CANNOT_TELL for one in found.comparison.figures if one.low is not None
+    )
+    what = (
+        "slower for certain" if not found.allowed else f"slower for certain by more than {found.allowed:g} %"
+    )
+    lines.append(
+        f"{len(found.slower)} of {found.judged} figures {'is' if len(found.slower) == 1 else 'are'} {what}"
+        + (f"; of {untold} nothing can be told." if untold else ".")
+    )
+    return lines
+
+
+def _refused(found: LabComparison) -> str:
+    for doubt in found.doubts:
+        if doubt.caution in _OTHER:
+            return doubt.text
+    for name, run in (("the baseline", found.a), ("the run", found.b)):
+        if not run.complete:
+            return f"{name} is partial: {run.ended_by or 'it did not end'}"
+    struck = next((one for one in found.figures if one.b.standing is Standing.STRUCK), None)
+    return f"its figures are struck: {struck.b.why}" if struck is not None else ""

@@ -1,0 +1,64 @@
+"""What leaves the machine as a report says nothing of its person, machine and keys."""
+
+import getpass
+import json
+from pathlib import Path
+
+import pytest
+
+from engine_host.bench.lab.comparing import compared
+from engine_host.client.bench_reports.for_others import run_for_others
+from engine_host.client.bench_reports.html import comparison_html, run_html
+from engine_host.client.bench_reports.markdown import comparison_markdown, run_markdown
+from engine_host.protocol.bench.lab import LabEngine, LabRun
+from tests.unit.client.test_bench_regression import measured
+
+HOME = "/home" + "/ottilie"
+KEY = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> LabRun:
+    monkeypatch.setenv("HOME", HOME)
+    monkeypatch.setattr(Path, "home", lambda: Path(HOME))
+    monkeypatch.setattr(getpass, "getuser", lambda: "ottilie")
+    engine = LabEngine(
+        address="/run/user/1000/sndr/plan-1.sock",
+        model="m",
+        id="e",
+        engine="llama.cpp",
+        version="b1",
+        pid=7,
+        model_path=f"{HOME}/models/m.gguf",
+        command=f"sndr run m --env HF_TOKEN={KEY} --set extra_arguments='--api-key {KEY}'",
+        argv=("llama-server", "--api-key", KEY, "--host", "192.168.7.9"),
+        settings={"api_key": KEY, "context": "8192"},
+    )
+    return measured(1, 0.1, engine=engine)
+
+
+def test_reports_have_no_keys_names_and_addresses(run: LabRun) -> None:
+    other = run.model_copy(update={"id": "20260202-000000-quick-bbbb"})
+    pair = compared(run, other)
+    shown = [
+        run_for_others(run).model_dump_json(),
+        *("\n".join(told(run)) for told in (run_markdown, run_html)),
+        *("\n".join(told(pair)) for told in (comparison_markdown, comparison_html)),
+    ]
+    for text in shown:
+        assert not [secret for secret in (KEY, "ottilie", "192.168.7.9", "plan-1.sock") if secret in text]
+        assert run.id in text
+
+
+def test_what_is_needed_to_repeat_and_compare_it_stays(run: LabRun) -> None:
+    shown = run_for_others(run)
+    assert shown.samples == run.samples
+    assert shown.parts == run.parts
+    assert (shown.seed, shown.workload_hash, shown.started_at) == (
+        run.seed,
+        run.workload_hash,
+        run.started_at,
+    )
+    assert shown.engine.model_path == "~/models/m.gguf"
+    assert shown.engine.settings["context"] == "8192"
+    assert LabRun.model_validate(json.loads(shown.model_dump_json())) == shown
