@@ -1,0 +1,1 @@
+"""What is shown where a page of the window failed."""
