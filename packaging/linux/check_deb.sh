@@ -7,7 +7,7 @@
 set -euo pipefail
 
 deb=$(readlink -f "${1:?usage: packaging/linux/check_deb.sh DEB [RELEASE] [MIRROR]}")
-readonly deb release=${2:-bookworm} mirror=${3:-http://deb.debian.org/debian} user=person
+readonly deb release=${2:-bookworm} mirror=${3:-http://deb.debian.org/debian} user=person other=neighbour
 readonly home=/usr/lib/sndr-control-center
 readonly most=120000000
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -60,8 +60,10 @@ fi
 echo "removed: nothing of it is left but what the user made"
 archive=$(find "$(dirname "$deb")" -maxdepth 1 -name 'sndr-control-center-*-linux-*.tar.gz' | sort | tail -n 1)
 if [ -n "$archive" ]; then
-    tar -xzf "$archive" -C "$root/home/$user"
-    chroot "$root" chown -R "$user:" "/home/$user"
-    .venv/bin/python packaging/smoke_test.py "/home/$user/$(basename "$archive" .tar.gz)" --root "$root" --user "$user"
+    # Somebody else, for whom it is a first start.
+    inside useradd --create-home "$other"
+    tar -xzf "$archive" -C "$root/home/$other"
+    inside chown -R "$other:" "/home/$other"
+    .venv/bin/python packaging/smoke_test.py "/home/$other/$(basename "$archive" .tar.gz)" --root "$root" --user "$other"
     echo "unpacked anywhere: $(basename "$archive")"
 fi
