@@ -9,6 +9,7 @@ from typing import Any
 
 from engine_host.client import read_text
 from sndr_gui.kit.atomic_file import write_atomically
+from sndr_gui.kit.level import Level
 from sndr_gui.kit.look.choices import SCALES, Accent, Density, Look, Motion, ThemeChoice
 
 _LARGEST = 16 << 20
@@ -25,13 +26,6 @@ class OnClose(StrEnum):
     ASK = "ask"
     KEEP = "keep"
     END = "end"
-
-
-class Level(StrEnum):
-    """How much the pages offer: the same pages, fewer rows."""
-
-    SIMPLE = "simple"
-    EXPERT = "expert"
 
 
 @dataclass(frozen=True)

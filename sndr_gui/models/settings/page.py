@@ -18,8 +18,10 @@ from engine_host.protocol.operations import table as ops
 from engine_host.protocol.settings import SettingsChange
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
+from sndr_gui.kit.level import Level
+from sndr_gui.kit.level import choose as choose_level
 from sndr_gui.kit.look.choices import ThemeChoice
-from sndr_gui.kit.settings import Level, SettingsFile, WindowSettings
+from sndr_gui.kit.settings import SettingsFile, WindowSettings
 from sndr_gui.models.settings.entries import ENTRIES, EXPERT, Entry
 from sndr_gui.models.settings.mending import MendingModel
 
@@ -156,6 +158,11 @@ class SettingsModel(QObject):
         """Change settings of the window."""
         save_window_settings(self._file, self.session.notices.warning, **values)
         self.changed.emit()
+
+    def set_level(self, level: Level) -> None:
+        """Choose how much the pages offer."""
+        choose_level(level)
+        self.set_window(level=level)
 
     def set_theme(self, choice: ThemeChoice) -> None:
         """Choose a theme."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QLabel, QLineEdit, QVBoxLayout, QWidget
 
-from sndr_gui.kit.settings import Level
+from sndr_gui.kit.level import Level
 from sndr_gui.kit.shortcuts import keys
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.installations import InstallationsModel
@@ -85,7 +85,7 @@ class SettingsView(Page):
         self.filter.selectAll()
 
     def _on_level(self) -> None:
-        self.model.set_window(level=_LEVELS[self.level.place][1])
+        self.model.set_level(_LEVELS[self.level.place][1])
 
     def _sift(self) -> None:
         """Show what holds the words, or what the level has."""

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from sndr_gui.host.notices import Notices
-from sndr_gui.kit import theme
+from sndr_gui.kit import level, theme
 from sndr_gui.kit.settings import SettingsFile
 from sndr_gui.kit.shortcuts import choose, each, keys
 from sndr_gui.kit.single_window import Handover
@@ -73,6 +73,7 @@ class Window(QMainWindow):
         super().__init__()
         self.setWindowTitle("SNDR Control Center")
         choose(file.current.keys)
+        level.choose(file.current.level)
         self._file = file
         self._notices = notices
         self._close_confirmation: CloseConfirmation | None = None

@@ -11,11 +11,14 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.events import SettingsChangedEvent
 from sndr_gui.kit import theme
+from sndr_gui.kit.level import Level
 from sndr_gui.kit.look.choices import Accent, Density, Look, Motion, ThemeChoice
 from sndr_gui.kit.look.colours import STRONG_DARK, with_accent
-from sndr_gui.kit.settings import Level, SettingsFile
+from sndr_gui.kit.settings import SettingsFile
 from sndr_gui.models.settings.entries import ENTRIES, EXPERT
 from sndr_gui.models.settings.look import look_entry
+from sndr_gui.views.home.page import HomeView
+from sndr_gui.views.launch.page import LaunchView
 from sndr_gui.views.settings.page import SettingsView
 from tests.views.conftest import Stage
 from tests.views.samples import host as samples
@@ -141,9 +144,20 @@ async def test_settings_are_searched_and_the_simple_level_has_fewer(stage: Stage
     stage.pages.show_setting("endpoint.port")
     assert page.filter.text() == ""
     assert shown() == every
+    stage.window.go("launch")
+    launch = stage.window.page
+    assert isinstance(launch, LaunchView)
+    stage.window.go("home")
+    home = stage.window.page
+    assert isinstance(home, HomeView)
+    assert not launch.form.isHidden()
+    assert not home.servers.isHidden()
+    stage.window.go("settings")
     page.level.buttons[0].click()
     assert stage.file.current.level is Level.SIMPLE
     assert shown() == every - EXPERT
+    assert launch.form.isHidden()
+    assert home.servers.isHidden()
     page.filter.setText("own llama-server")
     assert shown() == {"engine.own_server"} & every
     page.filter.clear()
