@@ -1,9 +1,8 @@
-"""How much the pages offer: what few people need is left out at the simple level."""
+"""The level of the pages: what few people need is left out at the simple one."""
 
 from enum import StrEnum
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QWidget
 
 
 class Level(StrEnum):
@@ -40,18 +39,3 @@ def choose(level: Level) -> None:
 def is_simple() -> bool:
     """Tell whether rows that few people need are left out."""
     return chosen.level is Level.SIMPLE
-
-
-class ForExperts(QObject):
-    """Hides a part of a page at the simple level; nobody else hides or shows that part."""
-
-    def __init__(self, part: QWidget) -> None:
-        super().__init__(part)
-        self._part = part
-        chosen.changed.connect(self._follow)
-        # Shown before it stands in its page it would be a window of its own.
-        if is_simple():
-            part.hide()
-
-    def _follow(self) -> None:
-        self._part.setVisible(not is_simple())

@@ -1,1 +1,1 @@
-"""What is shown where a page of the window failed."""
+"""The page that stands where another one of the window failed."""

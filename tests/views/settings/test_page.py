@@ -147,10 +147,10 @@ async def test_settings_are_searched_and_the_simple_level_has_fewer(stage: Stage
     stage.window.go("launch")
     launch = stage.window.page
     assert isinstance(launch, LaunchView)
+    await stage.until(lambda: launch.model.subject is not None and not launch.form.isHidden())
     stage.window.go("home")
     home = stage.window.page
     assert isinstance(home, HomeView)
-    assert not launch.form.isHidden()
     assert not home.servers.isHidden()
     stage.window.go("settings")
     page.level.buttons[0].click()
