@@ -103,6 +103,8 @@ def test_a_window_that_was_killed_finds_its_engine_when_it_is_started_again(
         gui.process.kill()
         gui.process.wait(5)
     with window(screen, home, picture) as again:
+        # It tells of the crash first; nothing waits for that.
+        again.click("Close", 30)
         again.wait_for("Stop", 30)
         with host_client() as client:
             found = running_engine(client)

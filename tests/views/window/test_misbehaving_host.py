@@ -29,7 +29,11 @@ from tests.views.samples import host as samples
 from tests.views.window.test_main import NAMES
 
 # Of menus and dialogs, offscreen.
-pytestmark = pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
+pytestmark = [
+    pytest.mark.qt_log_ignore("This plugin does not support", extend=True),
+    # The FAKE host's own end of a connection that its client has dropped.
+    pytest.mark.filterwarnings("ignore:Exception ignored in.*(_SelectorTransport|socket.socket)"),
+]
 # Fills the clipboard of whoever runs the tests.
 LEFT_OUT = {"Copy"}
 
