@@ -54,9 +54,10 @@ package: ## Build into dist/: the wheel, and with a Python inside a .tar.gz and 
 	@packaging/package.sh
 	@packaging/frozen/build.sh
 
-package-check: ## Start what `make package` froze under a display of its own: window, answer, clean end
+package-check: ## Start what `make package` made: window, answer, clean end; as root with debootstrap also in clean Debians
 	@packaging/setup.sh test
 	@$(PYTHON) packaging/smoke_test.py build/frozen/sndr-control-center
+	@packaging/linux/check_clean.sh
 
 gpu-check: ## Check the whole product on GPUs with a vLLM that is there: VLLM=PYTHON [GPUS=2] [ARGS="start restart equal prove quality"]
 	@packaging/gpu/check.sh "$(VLLM)" $(if $(GPUS),--gpus $(GPUS)) $(ARGS)

@@ -1,7 +1,8 @@
 """Takes a picture of every page in both themes: `python packaging/shots.py [FOLDER]` (or docs/images).
 
-Uses the engine host that runs, or starts one for itself; without an engine it starts the demo model and asks
-it something, so that every picture shows what was really measured.
+`--size 2560x1440` and `--themes high-contrast` take others, `QT_QPA_PLATFORM=xcb` those of a display. It uses
+the engine host that runs, or starts one for itself; without an engine it starts the demo model and asks it
+something, so that every picture shows what was really measured.
 """
 
 import argparse
@@ -34,6 +35,7 @@ from sndr_gui.views.window.context import PageContext
 from sndr_gui.views.window.main import Window
 from sndr_gui.views.window.pages import PAGES
 
+USUAL = (1280, 820)
 QUESTIONS = (
     "Write a list with three short tips for a quiet computer.",
     "What is a list comprehension?",
@@ -46,21 +48,25 @@ async def settle(seconds: float) -> None:
     await asyncio.sleep(seconds)
 
 
-async def shoot(window: Window, folder: Path, names: list[str]) -> list[Path]:
-    """A picture of each of these pages in both themes."""
+async def shoot(window: Window, folder: Path, names: list[str], themes: list[ThemeChoice]) -> list[Path]:
+    """A picture of each of these pages in each of these themes; other sizes than usual stand in the name."""
     taken = []
-    for choice in (ThemeChoice.LIGHT, ThemeChoice.DARK):
-        theme.choose(choice)
+    size = (window.width(), window.height())
+    suffix = "" if size == USUAL else f"-{size[0]}x{size[1]}"
+    for choice in themes:
+        theme.wear(Look(choice))
         for name in names:
             window.go(name)
             await settle(1.2)
-            path = folder / f"{name}-{choice.value}.png"
+            path = folder / f"{name}-{choice.value}{suffix}.png"
             window.grab().save(str(path))
             taken.append(path)
     return taken
 
 
-async def run(folder: Path, names: list[str], fill: bool) -> None:
+async def run(
+    folder: Path, names: list[str], fill: bool, themes: list[ThemeChoice], size: tuple[int, int]
+) -> None:
     """Connect, fill the pages, take the pictures."""
     notices = Notices()
     tasks = Tasks(lambda error: print(f"failed: {error!r}", file=sys.stderr))
@@ -71,7 +77,7 @@ async def run(folder: Path, names: list[str], fill: bool) -> None:
         file = SettingsFile(Path(scratch) / "window.json")
         window = Window(file, notices)
         pages = PageContext(session, file, window.go)
-        window.resize(1280, 820)
+        window.resize(*size)
         window.show()
         window.attach(pages)
         running = tasks.start(connection.run(), "connection")
@@ -81,7 +87,7 @@ async def run(folder: Path, names: list[str], fill: bool) -> None:
             await settle(0.1)
         if fill:
             await fill_pages(window, pages)
-        for path in await shoot(window, folder, names):
+        for path in await shoot(window, folder, names, themes):
             print(path)
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
@@ -120,7 +126,11 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path, default=Path("docs/images"))
     parser.add_argument("--pages", default=",".join(page.name for page in PAGES))
     parser.add_argument("--as-it-is", action="store_true", help="start no engine and ask nothing")
+    parser.add_argument("--themes", default=f"{ThemeChoice.LIGHT},{ThemeChoice.DARK}")
+    parser.add_argument("--size", default="x".join(map(str, USUAL)))
     arguments = parser.parse_args()
+    themes = [ThemeChoice(name) for name in arguments.themes.split(",")]
+    wide, high = map(int, arguments.size.split("x"))
     arguments.folder.mkdir(parents=True, exist_ok=True)
     app = QApplication(sys.argv[:1])
     app.setQuitOnLastWindowClosed(False)
@@ -128,7 +138,8 @@ def main() -> None:
     loop = qasync.QEventLoop(app)
     asyncio.set_event_loop(loop)
     with loop:
-        work = run(arguments.folder, arguments.pages.split(","), not arguments.as_it_is)
+        pages = arguments.pages.split(",")
+        work = run(arguments.folder, pages, not arguments.as_it_is, themes, (wide, high))
         loop.run_until_complete(work)
 
 

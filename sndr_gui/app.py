@@ -12,6 +12,8 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
 
 os.environ.setdefault("QT_API", "pyside6")
 
@@ -29,6 +31,9 @@ from sndr_gui.kit.look.choices import SCALE_VARIABLE, scale_factor
 from sndr_gui.kit.settings import SettingsFile
 from sndr_gui.kit.single_window import AT_LOGIN, Claim, Handover, links_of
 from sndr_gui.views.window.main import Window
+
+if TYPE_CHECKING:
+    from sndr_gui.host.connection import HostConnection
 
 
 class _QuitFilter(QObject):
@@ -89,7 +94,10 @@ async def _run(
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, done.set)
     notices = Notices()
-    tasks = Tasks(_Report(notices, mark))
+    report = _Report(notices, mark)
+    tasks = Tasks(report)
+    # What fails in an answer to a click, or in drawing, ends there: Qt goes on, and so does the window.
+    sys.excepthook = report.hook(sys.excepthook)
     window = Window(file, notices)
     painted = asyncio.Event()
     window.painted.connect(painted.set)
@@ -113,7 +121,7 @@ async def _run(
     early = tasks.start(_start_early(process), "start the engine host")
     await painted.wait()
     if "--say-ready" in arguments:
-        _say_painted()
+        _say("painted")
     if file.damaged is not None:
         notices.warning(
             "damaged settings",
@@ -148,6 +156,8 @@ async def _run(
         from sndr_gui.views.window.crash_report import CrashDialog
 
         CrashDialog(window, session, crashes).show()
+    if "--say-ready" in arguments:
+        _say_useful(window, connection)
     running = tasks.start(connection.run(), "connection")
     await done.wait()
     if claim is not None:
@@ -191,11 +201,36 @@ class _Report:
         traceback.print_exception(error)
         if self._mark is not None:
             self._mark.note(error)
-        self._notices.error("defect", f"Something in the window failed: {error or type(error).__name__}.")
+        self._say(error)
+
+    def _say(self, error: BaseException) -> None:
+        what = str(error)[:200].rstrip(".") or type(error).__name__
+        said = f"Something in the window failed: {what}. The rest works as before; Logs saves diagnostics."
+        self._notices.error("defect", said)
+
+    def hook(self, before: Callable[..., object]) -> Callable[..., None]:
+        """Return what follows another hook of Python, which prints and keeps the error."""
+
+        def told(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+            before(kind, error, trace)
+            if isinstance(error, Exception):
+                self._say(error)
+
+        return told
 
 
-def _say_painted() -> None:
-    print(json.dumps({"event": "painted", "seconds": round(_process_age(), 3)}), flush=True)
+def _say_useful(window: Window, connection: HostConnection) -> None:
+    def look() -> None:
+        if connection.connected:
+            connection.changed.disconnect(look)
+            window.repaint()
+            _say("useful")
+
+    connection.changed.connect(look)
+
+
+def _say(event: str) -> None:
+    print(json.dumps({"event": event, "seconds": round(_process_age(), 3)}), flush=True)
 
 
 def _process_age() -> float:

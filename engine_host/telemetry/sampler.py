@@ -21,8 +21,11 @@ _log = logging.getLogger(__name__)
 
 _STALE = 5.0
 """Seconds after which the readings of an engine at work no longer count as measured now."""
-_SAVED_BUSY, _SAVED_IDLE = 60.0, 600.0
-"""Seconds between two writes of what was measured: with an engine, and without, so that a disk can sleep."""
+_SAVED_BUSY, _SAVED_IDLE = 10.0, 600.0
+"""Seconds between two writes of what was measured: with an engine, and without, so that a disk can sleep.
+
+A host that is killed loses no more of its graphs than that.
+"""
 _RATES = {"decode_rate": "generated_tokens_total", "prefill_rate": "prompt_tokens_total"}
 """The rates, each with the counter that says whether the engine counts such tokens at all."""
 _LATENCIES = {"TTFT": "ttft", "ITL": "itl", "queue": "queued"}

@@ -1,14 +1,19 @@
 #!/usr/bin/env bash
-# The .deb in a clean Debian without Python: packaging/linux/check_deb.sh DEB [RELEASE] [MIRROR], as root.
+# The packages in a clean Debian without Python: packaging/linux/check_deb.sh DEB [RELEASE] [MIRROR], as root.
 #
-# Installs it, runs the smoke test as an ordinary user, removes it, and looks at what is left. It needs debootstrap, and
-# what `make package-check` needs. SNDR_ROOT names a root that debootstrap made before; it is copied.
+# Installs the .deb, runs the smoke test as an ordinary user, removes it, and looks at what is left; then the .tar.gz
+# that lies beside it, unpacked in that user's home, with the libraries of the system that the .deb brought. It needs
+# debootstrap, and what `make package-check` needs. SNDR_ROOT names a root that debootstrap made before; it is copied.
 set -euo pipefail
 
 deb=$(readlink -f "${1:?usage: packaging/linux/check_deb.sh DEB [RELEASE] [MIRROR]}")
-readonly deb release=${2:-bookworm} mirror=${3:-http://deb.debian.org/debian} user=person
+readonly deb release=${2:-bookworm} mirror=${3:-http://deb.debian.org/debian} user=person other=neighbour
 readonly home=/usr/lib/sndr-control-center
+readonly most=120000000
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+size=$(stat -c %s "$deb")
+echo "$(basename "$deb"): $((size / 1000000)) MB"
+[ "$size" -le "$most" ] || { echo "It is larger than $((most / 1000000)) MB." >&2; exit 1; }
 root=$(mktemp -d "${TMPDIR:-/tmp}/sndr-root.XXXXXX")
 readonly root
 
@@ -53,3 +58,12 @@ if [ -n "$left" ]; then
     exit 1
 fi
 echo "removed: nothing of it is left but what the user made"
+archive=$(find "$(dirname "$deb")" -maxdepth 1 -name 'sndr-control-center-*-linux-*.tar.gz' | sort | tail -n 1)
+if [ -n "$archive" ]; then
+    # Somebody else, for whom it is a first start.
+    inside useradd --create-home "$other"
+    tar -xzf "$archive" -C "$root/home/$other"
+    inside chown -R "$other:" "/home/$other"
+    .venv/bin/python packaging/smoke_test.py "/home/$other/$(basename "$archive" .tar.gz)" --root "$root" --user "$other"
+    echo "unpacked anywhere: $(basename "$archive")"
+fi

@@ -12,12 +12,12 @@ class Tasks:
 
     def __init__(self, report: Callable[[BaseException], None]) -> None:
         self._live: set[asyncio.Task[Any]] = set()
-        self._report = report
+        self.report = report
         self._never: asyncio.Future[Any] | None = None
 
     def apart(self) -> Tasks:
         """Return an owner of other tasks with the same error report: they end by themselves."""
-        return Tasks(self._report)
+        return Tasks(self.report)
 
     def start(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Future[Any]:
         """Run a coroutine in the background; its exception goes to the one error report.
@@ -36,7 +36,7 @@ class Tasks:
     def _done(self, task: asyncio.Task[Any]) -> None:
         self._live.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._report(error)
+            self.report(error)
 
     async def close(self) -> None:
         """Cancel everything and wait for it to end."""

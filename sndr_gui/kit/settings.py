@@ -9,6 +9,7 @@ from typing import Any
 
 from engine_host.client import read_text
 from sndr_gui.kit.atomic_file import write_atomically
+from sndr_gui.kit.level import Level
 from sndr_gui.kit.look.choices import SCALES, Accent, Density, Look, Motion, ThemeChoice
 
 _LARGEST = 16 << 20
@@ -43,8 +44,10 @@ class WindowSettings:
     sidebar_folded: bool = False
     recent_commands: tuple[str, ...] = ()
     on_close: OnClose = OnClose.ASK
+    level: Level = Level.EXPERT
     tray: bool = False
     chat: dict[str, Any] = field(default_factory=dict)
+    keys: dict[str, str] = field(default_factory=dict)
 
     @property
     def look(self) -> Look:
@@ -76,11 +79,15 @@ class WindowSettings:
                 raise ValueError(f"{name} is neither true nor false")
         if not isinstance(values.get("chat", {}), dict):
             raise ValueError("chat is not an object")
+        own = values.get("keys", {})
+        if not isinstance(own, dict) or not all(isinstance(pressed, str) for pressed in own.values()):
+            raise ValueError("keys are not texts by name")
         recent = values.get("recent_commands", [])
         if not isinstance(recent, list) or not all(isinstance(key, str) for key in recent):
             raise ValueError("recent_commands are not texts")
         values["recent_commands"] = tuple(key[:LONGEST_RECENT] for key in recent[:MOST_RECENT])
         values["on_close"] = OnClose(values.get("on_close", "ask"))
+        values["level"] = Level(values.get("level", "expert"))
         for name, choices in _LOOK.items():
             if name in values:
                 values[name] = choices(values[name])

@@ -1,6 +1,9 @@
 """The table of what keys do besides opening pages; controls take their keys from it, the sheet shows it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from PySide6.QtGui import QKeySequence
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,62 @@ SHORTCUTS = {
 """In the order of the sheet; a control asks for its keys by the name."""
 
 
+PAGE = "page "
+"""Before the name of a page: the action that opens it."""
+
+# Read and answered by single controls, and the ways of every text field: nobody chooses them.
+_OF_CONTROLS = ("Left", "Return", "Delete", "Down", "Up", "Esc", "Shift+Return")
+_OF_TEXT = ("Ctrl+A", "Ctrl+C", "Ctrl+V", "Ctrl+X", "Ctrl+Z", "Ctrl+Y")
+
+_own: dict[str, str] = {}
+
+
+def choose(own: Mapping[str, str]) -> None:
+    """Take the keys that the person chose, by the names of the actions, for what asks from now on.
+
+    What is no key leaves the usual ones; a file of settings may hold anything.
+    """
+    _own.clear()
+    for name, pressed in own.items():
+        plain = QKeySequence(pressed).toString(QKeySequence.SequenceFormat.PortableText)
+        if plain and not is_fixed(name) and plain not in _own.values():
+            _own[name] = plain
+
+
 def keys(name: str) -> str:
     """Return the keys of an action of the table."""
-    return SHORTCUTS[name].keys
+    return _own.get(name) or SHORTCUTS[name].keys
+
+
+def page_keys(name: str, usual: str) -> str:
+    """Return the keys that open a page."""
+    return _own.get(PAGE + name) or usual
+
+
+def each(name: str) -> tuple[str, ...]:
+    """Return all keys of an action of the table, those that the person chose first."""
+    return (keys(name), *SHORTCUTS[name].each[1:])
+
+
+def is_fixed(name: str) -> bool:
+    """Tell whether an action has keys that nobody can choose, for a single control reads them."""
+    return name in SHORTCUTS and SHORTCUTS[name].keys in _OF_CONTROLS
+
+
+def refusal(name: str, pressed: str, usual: Mapping[str, tuple[str, tuple[str, ...]]]) -> str:
+    """Return why an action cannot have these keys, in a sentence; empty where it can.
+
+    `pressed` is as Qt writes it without the words of a language. `usual` has of each other action its words
+    and all of its keys, for those that are in force where this one is.
+    """
+    if not pressed:
+        return "Press a key together with Ctrl, Alt or Shift, or a function key."
+    last = pressed.rpartition("+")[2] or "+"
+    if not pressed.startswith(("Ctrl+", "Alt+", "Meta+")) and not (last[0] == "F" and last[1:].isdigit()):
+        return "It has to have Ctrl or Alt with it, or be a function key: the others are for typing."
+    if pressed in _OF_TEXT:
+        return f"{pressed} belongs to every text field."
+    for other, (does, all_of_them) in usual.items():
+        if other != name and pressed in all_of_them:
+            return f"{pressed} does something already: {does}."
+    return ""

@@ -94,7 +94,7 @@ class Gui:
         """Every widget that is shown now."""
         self._seen.unlink(missing_ok=True)
         self.process.send_signal(signal.SIGUSR1)
-        assert wait_until(self._seen.exists, 10), "the window does not answer"
+        assert wait_until(self._seen.exists, 20), "the window does not answer"
         found = json.loads(self._seen.read_text(encoding="utf-8"))
         assert isinstance(found, list)
         return found
@@ -145,6 +145,15 @@ class Gui:
         """Press keys, such as ctrl+3."""
         self.desktop.do("xdotool", "key", "--clearmodifiers", *keys)
 
+    def tab_to(self, name: str, most: int = 90) -> None:
+        """Go to a control with the Tab key alone."""
+        for _ in range(most):
+            focused = next((one["name"] for one in self.look() if one["focus"]), "")
+            if focused == name:
+                return
+            self.press("Tab")
+        raise AssertionError(f"{name!r} is not reached by Tab; {self._summary()}")
+
     def open(self, page: str) -> None:
         """Go to a page with its keys."""
         self.press(next(entry.shortcut.lower() for entry in PAGES if entry.title == page))
@@ -169,12 +178,16 @@ class Gui:
 
 @contextmanager
 def window(
-    desktop: Desktop, home: Path, picture: Path, program: Sequence[str] = (sys.executable, "-m", "sndr_gui")
+    desktop: Desktop,
+    home: Path,
+    picture: Path,
+    program: Sequence[str] = (sys.executable, "-m", "sndr_gui"),
+    first_run: bool = False,
 ) -> Iterator[Gui]:
     """The window, with a host of its own; a picture of the screen is kept when the test fails."""
     # The first run comes by itself only where there are no settings of a window.
     settings = home / "config" / "window.json"
-    if not settings.exists():
+    if not first_run and not settings.exists():
         settings.parent.mkdir(parents=True, exist_ok=True)
         settings.write_text('{"on_close": "end"}', encoding="utf-8")
     output = home / "window.out"
@@ -191,7 +204,7 @@ def window(
     gui = Gui(process, desktop, seen)
     try:
         # It answers signals from its first painting on.
-        assert wait_until(lambda: b"painted" in output.read_bytes() or process.poll() is not None, 20)
+        assert wait_until(lambda: b"painted" in output.read_bytes() or process.poll() is not None, 60)
         assert process.poll() is None, output.read_text(encoding="utf-8", errors="replace")
         yield gui
         said = output.read_text(encoding="utf-8", errors="replace")

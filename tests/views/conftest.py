@@ -28,7 +28,7 @@ from sndr_gui.views.window.context import PageContext
 from sndr_gui.views.window.main import Window
 from tests.views.fakes.host import FakeHost
 
-LIMIT = 25.0
+LIMIT = 60.0
 
 
 class Stage:

@@ -166,6 +166,8 @@ class FirstRunModel(QObject):
             return f"{engine.name} is starting: {stage}."
         if self.actions.problem is not None:
             return self.actions.problem.sentence()
+        if self.waiting:
+            return "One model ships with the program; it can start as soon as the engine host is there."
         if model is None:
             return "The model that ships with the program is not there. Launch starts one of yours."
         return (

@@ -199,3 +199,26 @@ ENTRIES = (
         "path",
     ),
 )
+
+EXPERT = frozenset(
+    {
+        "endpoint.host",
+        "endpoint.allowed_hosts",
+        "endpoint.queue_limit",
+        "endpoint.load_wait",
+        "endpoint.path",
+        "endpoint.tls_certificate",
+        "endpoint.tls_key",
+        "engine.own_server",
+        "engine.vllm_before",
+        "engine.streams",
+        "engine.threads",
+        "engine.verify",
+        "patches.off",
+        "patches.on",
+        "alerts.gpu_ecc",
+        "host.log_level",
+        "host.gpu_trace",
+    }
+)
+"""Left out at the simple level, unless somebody set them."""

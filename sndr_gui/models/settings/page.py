@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,9 +18,11 @@ from engine_host.protocol.operations import table as ops
 from engine_host.protocol.settings import SettingsChange
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
+from sndr_gui.kit.level import Level
+from sndr_gui.kit.level import choose as choose_level
 from sndr_gui.kit.look.choices import ThemeChoice
 from sndr_gui.kit.settings import SettingsFile, WindowSettings
-from sndr_gui.models.settings.entries import ENTRIES, Entry
+from sndr_gui.models.settings.entries import ENTRIES, EXPERT, Entry
 from sndr_gui.models.settings.mending import MendingModel
 
 
@@ -59,6 +61,14 @@ class SettingsModel(QObject):
         listed = {entry.name for entry in known}
         more = [Entry(name, "More", name, "", "text") for name in names if name not in listed]
         return (*known, *more)
+
+    def offers(self, entry: Entry, words: Sequence[str]) -> bool:
+        """Tell whether a setting is shown: one of this level, or one that holds all of the words."""
+        if words:
+            said = f"{entry.name} {entry.group} {entry.label} {entry.help} {self.provenance(entry.name)}"
+            return all(word in said.casefold() for word in words)
+        simple = self.window.level is Level.SIMPLE
+        return not (simple and entry.name in EXPERT and self.is_default(entry.name))
 
     def reveal(self, name: str) -> None:
         """Show a setting among the others, as soon as it is there."""
@@ -148,6 +158,11 @@ class SettingsModel(QObject):
         """Change settings of the window."""
         save_window_settings(self._file, self.session.notices.warning, **values)
         self.changed.emit()
+
+    def set_level(self, level: Level) -> None:
+        """Choose how much the pages offer."""
+        choose_level(level)
+        self.set_window(level=level)
 
     def set_theme(self, choice: ThemeChoice) -> None:
         """Choose a theme."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from engine_host.protocol.errors import Problem
+from sndr_gui.kit.level import chosen, is_simple
 from sndr_gui.kit.shortcuts import keys
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.trends import TREND_SECONDS
@@ -92,6 +93,7 @@ class HomeView(Page):
         self.body.addWidget(self._trend_card, 1)
         self.body.addStretch(0)
         model.changed.connect(self.refresh)
+        chosen.changed.connect(self.refresh)
         self.refresh()
 
     def set_shown(self, shown: bool) -> None:
@@ -113,8 +115,8 @@ class HomeView(Page):
         for told in (self.failure, self.record):
             told.setVisible(mode == "failed")
         self._cards_row.setVisible(mode in ("running", "stopping", "starting", "failed"))
-        for part in (self.endpoint, self.servers):
-            part.setVisible(mode not in ("connecting", "lost"))
+        self.endpoint.setVisible(mode not in ("connecting", "lost"))
+        self.servers.setVisible(mode not in ("connecting", "lost") and not is_simple())
         trend = mode in ("running", "stopping")
         self._trend_card.setVisible(trend)
         if trend:

@@ -17,6 +17,7 @@ from engine_host.protocol.engine_settings.table import SETTINGS
 from engine_host.protocol.launch.plans import ServerChoice
 from engine_host.protocol.models import ModelOrigin
 from sndr_gui.kit import formats
+from sndr_gui.kit.level import is_simple
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.launch.form import refusal, words_of
 from sndr_gui.models.launch.page import LaunchModel
@@ -215,7 +216,7 @@ class FormCard(Card):
         subject, offers = model.subject, model.offers
         usable = subject is not None and subject.problem is None
         self.setEnabled(usable)
-        self.setVisible(usable)
+        self.setVisible(usable and not is_simple())
         self._filling = True
         for entry in model.fields():
             if entry.name in self.inputs:

@@ -125,7 +125,8 @@ class MemoryCard(Card):
         # What is below must not jump up, and down again with the answer.
         if not fit.waiting:
             self.setMinimumHeight(0)
-        elif self.isVisible() and not self.minimumHeight():
+        elif self.isVisible() and not self.minimumHeight() and report is not None:
+            # Only with an answer: before the first one its parts are not laid out, and would be squeezed.
             self.setMinimumHeight(self.height())
         self.setVisible(model.subject is not None and (model.subject.problem is None or report is not None))
         word, tone = VERDICTS[report.verdict] if report is not None else ("", "")

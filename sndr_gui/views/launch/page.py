@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
 )
 
 from engine_host.protocol.launch.fit import Verdict
+from sndr_gui.kit.level import chosen
 from sndr_gui.models.home.machine import MachineModel
 from sndr_gui.models.launch.fixes import LaunchFixes
 from sndr_gui.models.launch.page import LaunchModel, ListKind
@@ -94,6 +95,7 @@ class LaunchView(Page):
         self.advice = AdviceCard()
         self.speed = SpeedCard()
         self.form = FormCard(model)
+        chosen.changed.connect(self.form.refresh)
         self.facts = PresetFacts(model)
         self.plan = PlanCard(model, fixes)
         self.panel = scrolling(self._canvas())

@@ -7,6 +7,7 @@ from functools import partial
 
 from engine_host.protocol.engines import EngineState
 from engine_host.protocol.presets import EntryOrigin
+from sndr_gui.kit.level import Level, is_simple
 from sndr_gui.kit.shortcuts import keys
 from sndr_gui.models.engine.choice import state_word
 from sndr_gui.models.engine.start import SERVING
@@ -26,6 +27,7 @@ def commands(context: PageContext) -> list[Entry]:
         _action("Rescan models", context.launch.models.rescan, "scan look for models again"),
         *_first_run(context),
         *_look(context),
+        *_level(context),
         *_presets_to_start(context),
         *_models(context),
         *_presets_to_edit(context),
@@ -58,6 +60,13 @@ def _look(context: PageContext) -> list[Entry]:
         if entry.name != "scale"
         for title, value in entry.choices
     ]
+
+
+def _level(context: PageContext) -> list[Entry]:
+    """Return the level that is not in force."""
+    other = Level.EXPERT if is_simple() else Level.SIMPLE
+    set_it = partial(context.settings.set_level, other)
+    return [_action(f"{other.value.capitalize()} level", set_it, "fewer rows all settings beginner advanced")]
 
 
 def _engines(context: PageContext) -> list[Entry]:

@@ -7,8 +7,8 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray, QEvent, QObject, QSize, Qt, Signal
-from PySide6.QtGui import QCloseEvent, QGuiApplication, QKeySequence, QMouseEvent, QShortcut, QShowEvent
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtGui import QCloseEvent, QKeySequence, QMouseEvent, QShortcut, QShowEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QMainWindow,
@@ -18,14 +18,15 @@ from PySide6.QtWidgets import (
 )
 
 from sndr_gui.host.notices import Notices
-from sndr_gui.kit import theme
+from sndr_gui.kit import level, theme
 from sndr_gui.kit.settings import SettingsFile
-from sndr_gui.kit.shortcuts import SHORTCUTS, keys
+from sndr_gui.kit.shortcuts import choose, each, keys
 from sndr_gui.kit.single_window import Handover
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.kit.typed_commands import mark_host
 from sndr_gui.models.window.history import History, Place
 from sndr_gui.models.window.palette import ACTION, PAGE, Entry, with_recent
+from sndr_gui.views.faults.page import made, tell_shown
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.labels import Dot, ElidedLabel, set_text
 from sndr_gui.views.widgets.layout import row
@@ -33,6 +34,7 @@ from sndr_gui.views.widgets.page import Page
 from sndr_gui.views.window.focus import FocusKeeper
 from sndr_gui.views.window.pages import GROUPS, PAGES, page_entry
 from sndr_gui.views.window.palette import Palette
+from sndr_gui.views.window.placing import place as place_window
 from sndr_gui.views.window.sidebar import Sidebar
 from sndr_gui.views.window.toasts import Toasts
 
@@ -54,14 +56,6 @@ _TONES = {
 
 
 _PRESSES = (QEvent.Type.MouseButtonPress, QEvent.Type.MouseButtonDblClick)
-_SIZE, _LEAST = QSize(1280, 820), QSize(900, 600)
-# What a window manager draws around the window; it says so only once the window is shown.
-_FRAME = QSize(8, 40)
-
-
-def _room_for(available: QSize) -> QSize:
-    """Return the largest window that is on the screen as a whole, title bar and status bar included."""
-    return available - _FRAME
 
 
 class Window(QMainWindow):
@@ -78,9 +72,8 @@ class Window(QMainWindow):
     def __init__(self, file: SettingsFile, notices: Notices) -> None:
         super().__init__()
         self.setWindowTitle("SNDR Control Center")
-        room = _room_for(self.screen().availableGeometry().size())
-        self.resize(_SIZE.boundedTo(room))
-        self.setMinimumSize(_LEAST.boundedTo(room))
+        choose(file.current.keys)
+        level.choose(file.current.level)
         self._file = file
         self._notices = notices
         self._close_confirmation: CloseConfirmation | None = None
@@ -123,7 +116,7 @@ class Window(QMainWindow):
             self._shortcut(entry.shortcut, self.sidebar.buttons[entry.name].click)
         self._shortcut(keys("fold"), self._on_fold)
         self._shortcut(keys("palette"), self._on_commands)
-        for pressed in SHORTCUTS["sheet"].each:
+        for pressed in each("sheet"):
             self._shortcut(pressed, self._on_sheet)
         self._shortcut(keys("back"), self.go_back)
         self._shortcut(keys("forward"), self.go_forward)
@@ -131,12 +124,7 @@ class Window(QMainWindow):
         self._shortcut(keys("close"), self.close)
         page = file.current.page if file.current.page in self.sidebar.buttons else "home"
         self._show_placeholder(page)
-        if file.current.geometry:
-            self.restoreGeometry(QByteArray(base64.b64decode(file.current.geometry)))
-            if not self.isMaximized() and not self.isFullScreen():
-                # It may come from a larger screen than the one that is here now.
-                screen = QGuiApplication.screenAt(self.geometry().center()) or self.screen()
-                self.resize(self.size().boundedTo(_room_for(screen.availableGeometry().size())))
+        place_window(self, file.current.geometry)
 
     def _make_status(self) -> QWidget:
         bar = QWidget()
@@ -269,12 +257,19 @@ class Window(QMainWindow):
     def _on_forgotten(self, name: str) -> None:
         """Take away the pages of a host that was removed."""
         for key in [key for key in self._built if key[0] == name]:
-            page = self._built.pop(key)
-            page.set_shown(False)
-            self._stack.removeWidget(page)
-            page.deleteLater()
+            self._drop(key)
         self._contexts.pop(name, None)
         self._history.forget(name)
+
+    def _drop(self, key: tuple[str, str]) -> None:
+        page = self._built.pop(key)
+        tell_shown(page, False, self._report)
+        self._stack.removeWidget(page)
+        page.deleteLater()
+
+    def _make_anew(self, key: tuple[str, str]) -> None:
+        self._drop(key)
+        self.go(key[1])
 
     def _add_engine_choice(self, context: PageContext) -> None:
         from sndr_gui.views.engine.choice import EngineChoice
@@ -316,7 +311,12 @@ class Window(QMainWindow):
         context = self._contexts[""] if entry.here else self._context
         key = (context.session.host, name)
         if key not in self._built:
-            page = entry.build(context)
+            page = made(
+                entry.title,
+                lambda: entry.build(context),
+                lambda: self._make_anew(key),
+                self._report,
+            )
             mark_host(page, context.session.host)
             self._built[key] = page
             self._stack.addWidget(page)
@@ -327,11 +327,11 @@ class Window(QMainWindow):
             if focused is not None and before.isAncestorOf(focused):
                 # Otherwise Qt would mark whatever control comes next.
                 self._center.setFocus()
-            before.set_shown(False)
+            tell_shown(before, False, self._report)
         self._stack.setCurrentWidget(page)
-        page.set_shown(True)
         self.sidebar.mark(name)
         self._history.visit(Place(self._context.session.host, name))
+        tell_shown(page, True, self._report)
 
     def go_back(self) -> None:
         """Leave what is open on the page, or show the page before."""
@@ -370,7 +370,7 @@ class Window(QMainWindow):
     def _on_sheet(self) -> None:
         from sndr_gui.views.window.shortcut_sheet import ShortcutSheet
 
-        ShortcutSheet(self, self._current).open()
+        ShortcutSheet(self, self._current, self._file, self._notices).open()
 
     def _on_find(self) -> None:
         if self._context is not None:
@@ -435,6 +435,10 @@ class Window(QMainWindow):
         self._status.setToolTip(plain_tooltip(self._status.text()))
 
     # Lifetime.
+
+    def _report(self, error: Exception) -> None:
+        if self._context is not None:
+            self._context.session.tasks.report(error)
 
     def focusNextPrevChild(self, forward: bool) -> bool:
         # Pages are built later than the status bar, and go on growing: it stays behind all of them.

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sndr_gui.kit.shortcuts import page_keys
+
 # Views are imported when they are first shown, and models after the first paint.
 if TYPE_CHECKING:
     from sndr_gui.views.widgets.page import Page
@@ -133,9 +135,14 @@ class PageEntry:
     name: str
     title: str
     icon: str
-    shortcut: str
+    usual_keys: str
     build: Callable[[PageContext], Page]
     here: bool = False
+
+    @property
+    def shortcut(self) -> str:
+        """The keys that open it: the person's own, or the usual ones."""
+        return page_keys(self.name, self.usual_keys)
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,16 @@
 """The sheet of shortcuts: of the page in front, of everywhere, then by the groups of the sidebar."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
+from sndr_gui.host.notices import Notices
 from sndr_gui.kit.rows import Column, RowsModel
-from sndr_gui.kit.shortcuts import SHORTCUTS, Shortcut
+from sndr_gui.kit.settings import SettingsFile
+from sndr_gui.kit.shortcuts import PAGE, SHORTCUTS, each
+from sndr_gui.views.shortcuts.editor import KeysEditor
+from sndr_gui.views.shortcuts.rebinding import native
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.dialog import Dialog
 from sndr_gui.views.widgets.labels import text
@@ -22,12 +25,13 @@ EVERYWHERE = "Everywhere"
 class SheetRow:
     """One line of the sheet: keys in the words of this machine's keyboard, what they do, and where.
 
-    The line above a group has its title in place of keys, and nothing else.
+    The line above a group has its title in place of keys, and nothing else. `name` is that of the action.
     """
 
     keys: str
     does: str = ""
     where: str = ""
+    name: str = field(default="", compare=False)
 
     @property
     def is_title(self) -> bool:
@@ -42,16 +46,21 @@ class SheetRow:
 
 def sheet_rows(page: str, typed: str = "") -> list[SheetRow]:
     """Return the shortcuts that hold what was typed, each once, below the titles of their groups."""
-    here = [one for one in SHORTCUTS.values() if page in one.pages]
-    everywhere = [one for one in SHORTCUTS.values() if not one.pages]
+    here = [name for name, one in SHORTCUTS.items() if page in one.pages]
+    everywhere = [name for name, one in SHORTCUTS.items() if not one.pages]
     groups = [(f"On this page: {page_entry(page).title}", _lines(here)), (EVERYWHERE, _lines(everywhere))]
     for group in GROUPS:
         ways = [
-            SheetRow(_native(entry.shortcut), f"Go to {entry.title}", EVERYWHERE) for entry in group.pages
+            SheetRow(native(entry.shortcut), f"Go to {entry.title}", EVERYWHERE, PAGE + entry.name)
+            for entry in group.pages
         ]
         names = {entry.name for entry in group.pages}
         # Of a shortcut of several pages the first one's group has it.
-        mine = [one for one in SHORTCUTS.values() if one.pages and one.pages[0] in names and one not in here]
+        mine = [
+            name
+            for name, one in SHORTCUTS.items()
+            if one.pages and one.pages[0] in names and name not in here
+        ]
         groups.append((group.title, [*ways, *_lines(mine)]))
     words = typed.casefold().split()
     found: list[SheetRow] = []
@@ -61,25 +70,22 @@ def sheet_rows(page: str, typed: str = "") -> list[SheetRow]:
     return found
 
 
-def _lines(shortcuts: Iterable[Shortcut]) -> list[SheetRow]:
+def _lines(names: Iterable[str]) -> list[SheetRow]:
     return [
         SheetRow(
-            " or ".join(map(_native, one.each)),
-            one.does,
-            ", ".join(page_entry(name).title for name in one.pages) or EVERYWHERE,
+            " or ".join(map(native, each(name))),
+            SHORTCUTS[name].does,
+            ", ".join(page_entry(page).title for page in SHORTCUTS[name].pages) or EVERYWHERE,
+            name,
         )
-        for one in shortcuts
+        for name in names
     ]
 
 
-def _native(pressed: str) -> str:
-    return QKeySequence(pressed).toString(QKeySequence.SequenceFormat.NativeText)
-
-
 class ShortcutSheet(Dialog):
-    """Shows the table, filtered by what is typed; Esc closes it."""
+    """Shows the table, filtered by what is typed, and changes the keys of its rows; Esc closes it."""
 
-    def __init__(self, parent: QWidget, page: str) -> None:
+    def __init__(self, parent: QWidget, page: str, file: SettingsFile, notices: Notices) -> None:
         super().__init__(parent, "Keyboard shortcuts")
         self.resize(660, 620)
         self._page = page
@@ -96,6 +102,12 @@ class ShortcutSheet(Dialog):
         self.none = text("No shortcut matches: the palette finds every command by its name.", "muted")
         self.filter.textChanged.connect(self._on_filter)
         self.close_button = button("Close", self.accept)
+        usual = {
+            PAGE + one.name: (f"Go to {one.title}", one.usual_keys) for group in GROUPS for one in group.pages
+        }
+        self.editor = KeysEditor(parent, file, notices, usual)
+        self.editor.changed.connect(self._on_changed)
+        self.table.row_chosen.connect(self._on_chosen)
         lines = QVBoxLayout(self)
         lines.setContentsMargins(20, 18, 20, 18)
         lines.setSpacing(12)
@@ -103,9 +115,19 @@ class ShortcutSheet(Dialog):
         lines.addWidget(self.filter)
         lines.addWidget(self.none)
         lines.addWidget(self.table, 1)
+        lines.addWidget(self.editor)
         lines.addLayout(row(None, self.close_button))
         self._on_filter("")
         self.filter.setFocus()
+
+    def _on_chosen(self, place: int) -> None:
+        line = self.rows.row_at(place)
+        self.editor.show_action(line.name if line is not None else "", line.does if line is not None else "")
+
+    def _on_changed(self) -> None:
+        place = self.table.currentIndex()
+        self._on_filter(self.filter.text())
+        self.table.setCurrentIndex(self.rows.index(place.row(), 0))
 
     def _on_filter(self, typed: str) -> None:
         shown = sheet_rows(self._page, typed)

@@ -76,7 +76,7 @@ class Sidebar(QWidget):
         self.buttons: dict[str, QPushButton] = {}
         self._nav: dict[str, _NavButton] = {}
         self._icons: dict[str, str] = {}
-        self._tips: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {}
+        self._tips: dict[str, tuple[PageEntry, tuple[str, str]]] = {}
         self._host_choice: HostChoice | None = None
         lines = self._lines = QVBoxLayout(self)
         lines.setContentsMargins(8, 10, 8, 4)
@@ -114,7 +114,7 @@ class Sidebar(QWidget):
         made.setAccessibleName(page.title)
         made.setAccessibleDescription(group)
         # Folded, the group is told with the name: nothing else says what stands together.
-        self._tips[page.name] = ((page.title, page.shortcut), (f"{group}: {page.title}", page.shortcut))
+        self._tips[page.name] = (page, (page.title, f"{group}: {page.title}"))
         made.setProperty("page", page.name)
         made.clicked.connect(self._on_clicked)
         self._nav[page.name] = self.buttons[page.name] = made
@@ -146,8 +146,8 @@ class Sidebar(QWidget):
         self._brand.setContentsMargins(3 if folded else 12, 0, 0 if folded else 12, 4)
         for made in (*self._nav.values(), self.fold):
             made.set_folded(folded)
-        for name, tips in self._tips.items():
-            self._nav[name].setToolTip(tip(*tips[folded]))
+        for name, (page, titles) in self._tips.items():
+            self._nav[name].setToolTip(tip(titles[folded], page.shortcut))
         if self._host_choice is not None:
             self._host_choice.set_folded(folded)
         said = "Unfold the sidebar" if folded else "Fold the sidebar"

@@ -183,7 +183,7 @@ class FakeHost(FakeBench, FakeEndpoint, FakeLibrary, FakeRemoteHosts, FakeRemote
         listener.listen()
         self._closed = False
         config = uvicorn.Config(
-            self._front(self._app()), lifespan="off", log_config=None, timeout_graceful_shutdown=1
+            self._front(self.app()), lifespan="off", log_config=None, timeout_graceful_shutdown=1
         )
         self._server = _Server(config)
         self._task = asyncio.create_task(self._server.serve(sockets=[listener]), name="fake host")
@@ -216,7 +216,8 @@ class FakeHost(FakeBench, FakeEndpoint, FakeLibrary, FakeRemoteHosts, FakeRemote
 
     # What it answers: a function for each operation, as a host has them.
 
-    def _app(self) -> Starlette:
+    def app(self) -> Starlette:
+        """Return what performs the operations and sends the events."""
         performed = functions((self,))
         return Starlette(
             routes=[

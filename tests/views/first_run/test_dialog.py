@@ -1,5 +1,6 @@
 """The first run in the window: it tells, starts one thing, measures it, and never stands in the way."""
 
+from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Qt
@@ -15,6 +16,7 @@ from sndr_gui.views.first_run.opener import FirstRunOpener
 from sndr_gui.views.settings.page import SettingsView
 from tests.unit.bench.lab.test_comparing import FAST, made
 from tests.views.conftest import Stage
+from tests.views.conftest import opened as stage_opened
 from tests.views.samples import host as samples
 
 HOSTILE = "<b>Bold</b>\u202e<img src=x>"
@@ -101,3 +103,12 @@ async def test_settings_and_the_palette_lead_back_to_it(stage: Stage) -> None:
     assert again is not first, "a closed one is made anew"
     assert again.isVisible()
     again.reject()
+
+
+async def test_before_the_host_is_there_nothing_is_said_to_be_missing(loop: object, tmp_path: Path) -> None:
+    async with stage_opened(tmp_path, connect=False) as stage:
+        dialog = opened(stage)
+        assert "as soon as the engine host is there" in words(dialog)
+        assert "is not there" not in words(dialog)
+        assert not dialog.start.isEnabled()
+        dialog.skip.click()

@@ -81,3 +81,21 @@ async def test_a_start_that_runs_makes_room_again_when_it_ends(stage: Stage) -> 
     stage.host.set_engine(samples.engine(EngineState.READY))
     await stage.until(lambda: len(stage.host.sent("POST", VERDICTS)) > before)
     assert view.model.presets.verdicts is not None
+
+
+async def test_the_card_is_as_high_as_its_parts_while_the_first_answer_is_waited_for(stage: Stage) -> None:
+    stage.host.fit_seconds = 0.4
+    stage.window.go("launch")
+    view = stage.window.page
+    assert isinstance(view, LaunchView)
+    card = view.sizes
+    while view.model.fit.waiting or view.model.fit.report is None:
+        # What is waited for has no height yet that could be kept.
+        assert card.minimumHeight() == 0
+        await asyncio.sleep(0.02)
+    await stage.until(lambda: card.minimumHeight() == 0 and card.isVisible())
+    height = card.height()
+    view.model.fit.refresh()
+    await stage.until(lambda: view.model.fit.waiting)
+    assert card.minimumHeight() >= height
+    await stage.until(lambda: not view.model.fit.waiting)

@@ -4,17 +4,21 @@ import asyncio
 from typing import Any
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QKeySequence
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit
 
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.events import SettingsChangedEvent
 from sndr_gui.kit import theme
+from sndr_gui.kit.level import Level
 from sndr_gui.kit.look.choices import Accent, Density, Look, Motion, ThemeChoice
 from sndr_gui.kit.look.colours import STRONG_DARK, with_accent
 from sndr_gui.kit.settings import SettingsFile
+from sndr_gui.models.settings.entries import ENTRIES, EXPERT
 from sndr_gui.models.settings.look import look_entry
+from sndr_gui.views.home.page import HomeView
+from sndr_gui.views.launch.page import LaunchView
 from sndr_gui.views.settings.page import SettingsView
 from tests.views.conftest import Stage
 from tests.views.samples import host as samples
@@ -115,3 +119,53 @@ async def test_the_look_changes_at_a_click_and_is_kept(stage: Stage) -> None:
     finally:
         theme.wear(Look(ThemeChoice.LIGHT))
     assert QGuiApplication.styleHints().cursorFlashTime() > 0
+
+
+async def test_settings_are_searched_and_the_simple_level_has_fewer(stage: Stage) -> None:
+    page = settings(stage)
+    await stage.until(lambda: page._rows)
+
+    def shown() -> set[str]:
+        return {name for name, line in page._rows.items() if not line.isHidden()}
+
+    every = set(page._rows)
+    assert shown() == every
+    QTest.keySequence(stage.window, QKeySequence("Ctrl+F"))
+    assert page.filter.hasFocus()
+    QTest.keyClicks(page.filter, "port endpoint")
+    assert "endpoint.port" in shown()
+    assert shown() < every
+    assert page.look.isHidden()
+    assert not page.none.isVisible()
+    page.filter.setText("nothing has these words")
+    assert not shown()
+    assert page.none.isVisible()
+    # What the palette leads to is shown whatever is searched.
+    stage.pages.show_setting("endpoint.port")
+    assert page.filter.text() == ""
+    assert shown() == every
+    stage.window.go("launch")
+    launch = stage.window.page
+    assert isinstance(launch, LaunchView)
+    await stage.until(lambda: launch.model.subject is not None and not launch.form.isHidden())
+    stage.window.go("home")
+    home = stage.window.page
+    assert isinstance(home, HomeView)
+    assert not home.servers.isHidden()
+    stage.window.go("settings")
+    page.level.buttons[0].click()
+    assert stage.file.current.level is Level.SIMPLE
+    assert shown() == every - EXPERT
+    assert launch.form.isHidden()
+    assert home.servers.isHidden()
+    page.filter.setText("own llama-server")
+    assert shown() == {"engine.own_server"} & every
+    page.filter.clear()
+    stage.pages.show_setting("endpoint.host")
+    assert "endpoint.host" in shown()
+    page.level.buttons[1].click()
+    assert shown() == every
+
+
+def test_what_the_simple_level_leaves_out_is_there() -> None:
+    assert {entry.name for entry in ENTRIES} > EXPERT

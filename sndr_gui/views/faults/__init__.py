@@ -1,0 +1,1 @@
+"""The page that stands where another one of the window failed."""

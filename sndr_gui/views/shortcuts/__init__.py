@@ -1,0 +1,1 @@
+"""The editor of the keys, below the sheet of shortcuts."""
