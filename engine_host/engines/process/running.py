@@ -224,6 +224,8 @@ class RunningEngine:
                 self._woken.clear()
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._woken.wait(), _READ_IDLE)
+                    # The end of a short request is seen too, and not half a minute later.
+                    quiet = 0
             if self.process.running:
                 # Not at once: the request that ends the silence is answered first.
                 await asyncio.sleep(_READ_BUSY)

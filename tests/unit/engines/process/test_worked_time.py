@@ -120,9 +120,10 @@ def test_an_answer_after_a_pause_is_told_at_its_own_speed(monkeypatch: pytest.Mo
             adapter.generated += 42
             running.set_busy(False)
             took = time.monotonic() - began
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(1.2)
             for task in running._tasks:
                 task.cancel()
+        assert rates[-1] == 0.0, "nor is its speed told for the silence after it"
         highest = max(rate for rate in rates[before:] if rate is not None)
         assert highest >= 42 / took * 0.99, "no pause is in it"
 
