@@ -1,4 +1,4 @@
-"""How fast prompts were read between two readings of an engine."""
+"""The rate at which prompts were read between two readings of an engine."""
 
 from engine_host.protocol.engines import Readings
 

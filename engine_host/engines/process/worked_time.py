@@ -1,4 +1,4 @@
-"""How long an engine worked, and how fast it wrote in that time."""
+"""The time that an engine worked, and how fast it wrote in that time."""
 
 from engine_host.protocol.engines import Readings
 
