@@ -32,6 +32,10 @@ _ANSWER = 30.0
 _SILENCE = 35.0
 
 
+def _quietly(_asked: str) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
 class ControlClient:
     """One connection to a host: this user's here, or one on another machine."""
 
@@ -40,7 +44,7 @@ class ControlClient:
         self.address = address
         self._http: httpx.Client | None = None
         self.version: Version | None = None
-        self.waiting: Callable[[str], AbstractContextManager[None]] = nullcontext
+        self.waiting: Callable[[str], AbstractContextManager[None]] = _quietly
         """Entered with a sentence on what is asked while an answer is waited for."""
 
     def __enter__(self) -> Self:
