@@ -135,7 +135,7 @@ async def run(
     rows = []
     for count in streams:
         each = max(min(tokens, _LEAST_TOKENS), min(tokens, tokens * 8 // count))
-        tell(f"{count} streams at once, {each} tokens each, {repeats} rounds of each side")
+        tell(f"{_streams(count)} at once, {each} tokens each, {repeats} rounds of each side")
         for side in sides.both:
             await _round(side, count, min(each, _LEAST_TOKENS), salt=f"warm {count}")
         rounds: tuple[list[_Round], list[_Round]] = ([], [])
@@ -267,7 +267,7 @@ def told(report: OverheadReport) -> list[str]:
         bare, through = row.bare, row.endpoint
         spent = "" if row.cpu_per_token is None else f"{row.cpu_per_token * 1e6:.0f} us of the host a token, "
         lines.append(
-            f"{row.streams} streams of {row.tokens} tokens: engine {bare.rate:.1f} tokens/s "
+            f"{_streams(row.streams)} of {row.tokens} tokens: engine {bare.rate:.1f} tokens/s "
             f"({bare.low:.1f} to {bare.high:.1f}), "
             f"endpoint {through.rate:.1f} ({through.low:.1f} to {through.high:.1f}), "
             f"ratio {row.ratio:.3f} ({row.ratio_low:.3f} to {row.ratio_high:.3f}), "
@@ -276,6 +276,10 @@ def told(report: OverheadReport) -> list[str]:
         if row.comparison.low is not None:
             lines.append(f"  the endpoint is {row.comparison.sentence}")
     return lines
+
+
+def _streams(count: int) -> str:
+    return f"{count} stream" if count == 1 else f"{count} streams"
 
 
 def _verdict(reached: bool) -> str:

@@ -107,7 +107,7 @@ async def measure(
         rates: list[float] = []
         waits: list[float] = []
         for number in range(repeats):
-            say(f"{count} streams, {number + 1} of {repeats}")
+            say(f"{count} {'stream' if count == 1 else 'streams'}, {number + 1} of {repeats}")
             first = salt + 10_000 * count + 100 * number
             runs = await asyncio.gather(
                 *(_run(client, model, _prompt(first + one, 16), decode_tokens) for one in range(count))

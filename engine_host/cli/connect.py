@@ -168,6 +168,11 @@ def _environment(out: Output, facts: Facts, shell: str | None) -> None:
     chosen = Shell.named(shell) if shell else _own_shell()
     found_here = variables(facts)
     out.result({"shell": chosen.value, "variables": found_here}, lines(found_here, chosen))
+    if facts.key_needed and not os.environ.get(KEY_VARIABLE):
+        out.note(
+            f"The endpoint asks for a key, and {KEY_VARIABLE} is empty here: requests get 401 until one is "
+            f"in it: `{lines({KEY_VARIABLE: 'KEY'}, chosen)[0]}`. `sndr keys create NAME` makes a key."
+        )
 
 
 def _own_shell() -> Shell:
@@ -231,7 +236,8 @@ def _undo(out: Output, client: Client, records: Records, yes: bool) -> Exit | No
             return Exit.INTERRUPTED
         done = change.undo(client, records, anyway=True)
     paths = [
-        f"Put back: {file.path}" + (f"; what stood there is in {file.backup}" if file.backup else "")
+        (f"Removed: {file.path}, which was not there before" if file.removed else f"Put back: {file.path}")
+        + (f"; what stood there is in {file.backup}" if file.backup else "")
         for file in done.files
     ]
     out.result(done, paths or [f"{done.title}: its files were as before already."])

@@ -10,6 +10,7 @@ from engine_host.cli.output import Exit, Output, command, table
 from engine_host.cli.start.host import connected, may_do_without
 from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.client.sync import ControlClient
+from engine_host.connect.facts import KEY_VARIABLE
 from engine_host.core.addresses import is_loopback
 from engine_host.core.errors import HostError
 from engine_host.core.keys.file import KeyFile
@@ -46,6 +47,14 @@ def create(out: Output, name: str, permissions: tuple[str, ...]) -> Exit | None:
     )
     out.result(made, made.key)
     out.note("Keep it now: it is not shown again. Clients send it as Authorization: Bearer KEY or x-api-key.")
+    kept = _asked(lambda client: client.call(endpoint_ops.KEYS), KeyFile.page).keys
+    if [one.id for one in kept] == [made.entry.id]:
+        out.note(
+            "It is the first key: from now on the endpoint refuses every request without one, those of this "
+            "machine too (curl, editors and agents that are set up already). `sndr connect CLIENT` says "
+            f"where a client takes it from, a shell has it after `export {KEY_VARIABLE}=KEY`. The window and "
+            f"`sndr chat` need none. `sndr keys revoke {made.entry.id}` takes it back."
+        )
     return None
 
 

@@ -40,16 +40,17 @@ class Exit(IntEnum):
 
 
 MEANINGS = {
-    Exit.OK: "done",
+    Exit.OK: "done; also what goes on until Ctrl+C ends it (run, serve, top, telemetry record)",
     Exit.FAILED: "it failed; the message says why",
-    Exit.USAGE: "wrong options, or a value that is not allowed",
+    Exit.USAGE: "wrong options, an unknown setting, a value that is not allowed, "
+    "or what cannot be done with this engine or machine",
     Exit.NO_HOST: "no engine host runs, it stopped answering, or it refused this program",
     Exit.NOT_FOUND: "there is no such model, engine, job or file",
     Exit.ENGINE: "the engine could not be built, started or used with this model, or it does not fit",
     Exit.CONFLICT: "something is in the way: another host or engine, no free port, a full queue, no consent",
     Exit.SYSTEM: "the machine refuses: disk full, not writable, unsafe permissions",
     Exit.NO_DISPLAY: "the window has no display to be shown on (sndr-gui)",
-    Exit.INTERRUPTED: "interrupted before it was done",
+    Exit.INTERRUPTED: "interrupted before it was done, or while it followed (`-f`)",
     Exit.PIPE_CLOSED: "the reader of the output closed it",
 }
 

@@ -12,6 +12,7 @@ from engine_host.cli.output import MEANINGS, Exit, Output, command
 from engine_host.cli.text.chosen_host import choose_host
 from engine_host.cli.text.loaded_on_use import LoadedOnUse
 from engine_host.cli.text.whole_help import WholeHelp
+from engine_host.core.did_you_mean import is_near
 from engine_host.protocol.base import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from engine_host.protocol.errors import Fix, Problem, Reason
 
@@ -189,7 +190,12 @@ def carry_out(words: Sequence[str]) -> int:
 
 
 def _explained(error: click.ClickException, words: Sequence[str]) -> click.ClickException:
-    """Return the error as it is, or of a --host that stands too late, with the place where it belongs."""
+    """Return the error with only what is near a mistyped name; of a --host too late, where it belongs."""
+    if isinstance(error, click.NoSuchOption | click.NoSuchCommand) and error.possibilities:
+        typed = error.option_name if isinstance(error, click.NoSuchOption) else error.command_name
+        error.possibilities[:] = [
+            one for one in error.possibilities if is_near(typed.lstrip("-"), one.lstrip("-"))
+        ]
     if not isinstance(error, click.NoSuchOption) or error.option_name != "--host":
         return error
     if (why := _HERE.get(words[0] if words else "")) is not None:

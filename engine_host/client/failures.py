@@ -1,5 +1,6 @@
 """The HostError for each way in which a host does not answer."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -29,17 +30,37 @@ def not_running(socket: str, *, was_there: bool = False, host: str = "") -> Host
             fix=Fix(text="Connect it; that says why it fails.", command=f"sndr host connect {host}"),
             evidence={"socket": socket, "host": host},
         )
+    cause = ""
+    if was_there and (pid := _holder(socket)) is not None:
+        return HostError(
+            Reason.HOST_UNREACHABLE,
+            "The engine host does not answer now.",
+            cause=f"It is ending, or just starting: its process {pid} still runs.",
+            fix="Try again in a second.",
+            evidence={"socket": socket, "pid": pid},
+        )
+    if was_there and Path(socket).exists():
+        cause = "Its socket is there, but nobody answers: it did not end in an orderly way."
     return HostError(
         Reason.HOST_UNREACHABLE,
         "No engine host runs.",
-        cause="Its socket is there, but nobody answers: it did not end in an orderly way."
-        if was_there
-        else "",
+        cause=cause,
         fix=Fix(
             text="Start a model with `sndr run`, or the host alone with `sndr serve`.", command="sndr serve"
         ),
         evidence={"socket": socket},
     )
+
+
+def _holder(socket: str) -> int | None:
+    """The process of the host that holds the run folder of a socket; None where it has ended."""
+    import psutil  # A tenth of a second, for this sentence alone.
+
+    try:
+        written = (Path(socket).parent / "host.lock").read_bytes()[:20].decode("ascii", "replace").strip()
+    except OSError:
+        return None
+    return int(written) if written.isdecimal() and psutil.pid_exists(int(written)) else None
 
 
 def gone(

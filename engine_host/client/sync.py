@@ -5,7 +5,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, overload
 
@@ -32,6 +32,10 @@ _ANSWER = 30.0
 _SILENCE = 35.0
 
 
+def _quietly(_asked: str) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
 class ControlClient:
     """One connection to a host: this user's here, or one on another machine."""
 
@@ -40,6 +44,8 @@ class ControlClient:
         self.address = address
         self._http: httpx.Client | None = None
         self.version: Version | None = None
+        self.waiting: Callable[[str], AbstractContextManager[None]] = _quietly
+        """Entered with a sentence on what is asked while an answer is waited for."""
 
     def __enter__(self) -> Self:
         return self
@@ -143,7 +149,8 @@ class ControlClient:
         self, operation: Operation[Any, Answer], asked: Command | Query = NOTHING, /, **path: str
     ) -> Answer:
         """Carry an operation out; `path` fills in the names of its path. Raises HostError."""
-        return answer_of(operation, self._send(request_of(operation, asked, path)))
+        with self.waiting(operation.text):
+            return answer_of(operation, self._send(request_of(operation, asked, path)))
 
     def event_lines(self, after: int | None = None, run_id: str | None = None) -> Iterator[str]:
         """The JSON of each event numbered above `after` (None: from now on), as it comes.

@@ -166,6 +166,7 @@ def undo(client: Client, records: Records, *, anyway: bool = False) -> ClientCha
                 FileDifference(
                     path=entry.path,
                     is_new=False,
+                    removed=before is None,
                     difference=difference(path, now.content or b"", before or b""),
                     backup=str(copy) if copy is not None else None,
                 )

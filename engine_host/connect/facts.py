@@ -24,7 +24,7 @@ class Facts:
 
     `output` is the part of the context that an answer may take: a quarter, and at most 32,000. `provider` is
     the host elsewhere that answers, where it is no engine of this program. `on_demand`: the next request
-    loads it.
+    loads it. `context_trained`: the longest context of the model itself, None where it is not known.
     """
 
     url: str
@@ -35,6 +35,7 @@ class Facts:
     images: bool = False
     provider: str | None = None
     on_demand: bool = False
+    context_trained: int | None = None
 
     @property
     def root(self) -> str:
@@ -94,6 +95,7 @@ def facts_of(
         images=chosen.images,
         provider=chosen.provider,
         on_demand=chosen.on_demand,
+        context_trained=chosen.context_trained,
     )
 
 

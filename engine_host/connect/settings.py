@@ -88,8 +88,16 @@ def _warnings(client: Client, facts: Facts) -> list[str]:
         found.append(
             f"{facts.model} has a context of {facts.context:,} tokens. The first request of {client.title} "
             f"alone had {need:,} with the bundled model (with a larger vocabulary fewer): it {outcome}. "
-            "Start the model with a longer --context."
+            f"{_longer(facts, _ROOM * need)}"
         )
     if not facts.tools and client.first_request is not None:
         found.append(f"{facts.model} calls no tools, without which {client.title} can do nothing but talk.")
     return found
+
+
+def _longer(facts: Facts, wanted: int) -> str:
+    """Return what to do about a context that is too short for `wanted` tokens."""
+    most = facts.context_trained
+    if most is None or most >= wanted:
+        return f"Start the model with a longer --context ({wanted:,} or more)."
+    return f"Choose another model: this one was trained for {most:,} tokens, and cannot have more."

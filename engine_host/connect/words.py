@@ -26,5 +26,5 @@ def outcome_of(report: ProbeReport) -> str:
     if report.whole:
         return "All of it works."
     doubts = [step.name for step in report.steps if step.outcome is not ProbeOutcome.PASSED]
-    left = f", but for what is unclear or was not tried ({', '.join(doubts)})" if doubts else ""
-    return f"What was tried works{left}" + ("; mind the warning above." if report.warnings else ".")
+    left = f" Unclear or not tried: {', '.join(doubts)}." if doubts else ""
+    return "Nothing failed." + left + (" Mind the warning above." if report.warnings else "")

@@ -4,7 +4,7 @@ import secrets
 import time
 
 from engine_host.protocol.engines import Engine, EngineState
-from engine_host.protocol.errors import Reason
+from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.launch.plans import LaunchPlan, LaunchRequest, Layer, Setting
 
 
@@ -27,6 +27,18 @@ def is_refusal(engine: Engine, name: str, reason: Reason) -> bool:
     """Return True for an engine of this name that was refused for this reason before it had a process."""
     refused = engine.state is EngineState.FAILED and not engine.stages and engine.problem is not None
     return refused and engine.name == name and engine.problem is not None and engine.problem.reason is reason
+
+
+def names_nothing(request: LaunchRequest, problem: Problem) -> bool:
+    """Return True where a start was refused because no model and no preset is called so.
+
+    That is a mistake in a name, and nothing that failed. A model that is here and cannot start, and a file
+    that is not where somebody says it is, are starts that failed.
+    """
+    if problem.reason in {Reason.NOT_FOUND, Reason.BAD_REQUEST}:
+        return True
+    unknown = problem.reason is Reason.MODEL_FILE_MISSING and "wanted" in problem.evidence
+    return unknown and request.preset is None
 
 
 def unplanned(request: LaunchRequest, command: str) -> LaunchPlan:
@@ -59,3 +71,8 @@ def unplanned(request: LaunchRequest, command: str) -> LaunchPlan:
         findings=(),
         command=command,
     )
+
+
+def is_unplanned(plan: LaunchPlan) -> bool:
+    """Return True for a plan that only holds what was asked for."""
+    return not plan.argv and not plan.fingerprint

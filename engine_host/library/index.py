@@ -64,6 +64,7 @@ class ModelIndex:
                 Reason.MODEL_FILE_MISSING,
                 f"{name[:80]!r} is no name and no path of a model.",
                 fix="Give an id that `sndr models` lists, or a path.",
+                evidence={"wanted": name[:80]},
             )
         if name.startswith(("/", "~")) or name.endswith(".gguf"):
             return await asyncio.to_thread(self._at, files.expanded(name))

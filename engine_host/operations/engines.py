@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
-from engine_host.engines.beginnings import unplanned
+from engine_host.engines.beginnings import is_unplanned, names_nothing, unplanned
 from engine_host.engines.manager import EngineManager
 from engine_host.engines.unstartable import refuse_unstartable
 from engine_host.launch.equivalent_command import equivalent_command
@@ -71,12 +71,15 @@ class EngineOperations:
     async def refused(self, asked: LaunchRequest) -> Engine:
         """Remember a start that somebody asked for and whose plan is refused, as one that failed.
 
-        It is planned once more here, so that what is remembered is what is so. Raises HostError(conflict)
-        for one that can start, or that another engine is in the way of.
+        It is planned once more here, so that what is remembered is what is so. Raises HostError: conflict
+        for one that can start, or that another engine is in the way of, and what planning raises where
+        nothing is called so: a mistake in a name is no engine that failed.
         """
         try:
             plan = await self._plans.plan(asked)
         except HostError as error:
+            if names_nothing(asked, error.problem):
+                raise
             return self._engines.refused(unplanned(asked, equivalent_command(asked)), error.problem)
         try:
             refuse_unstartable(plan.model_copy(update={"consent": None}))
@@ -116,13 +119,7 @@ class EngineOperations:
         try:
             request = self._plans.request(engine.plan.id)
         except HostError as error:
-            raise HostError(
-                Reason.NOT_FOUND,
-                f"How {engine.name} was started is not known any more.",
-                cause="The engine host was started anew since then.",
-                fix=Fix(text="Start it with its own command.", command=engine.plan.command),
-                evidence={"engine": engine.id, "plan": engine.plan.id},
-            ) from error
+            raise _not_again(engine) from error
         running = any(one.id == engine.id for one in self._engines.alive())
         # Under its own name, also where the model's would be another one by now.
         update = {"instead_of": (engine.id,) if running else (), "name": engine.name}
@@ -132,3 +129,22 @@ class EngineOperations:
     def stop(self, engine_id: str, asked: StopEngine) -> Engine:
         """Drain and stop an engine, or end it at once. Raises HostError(not_found)."""
         return self._engines.stop(engine_id, now=asked.now)
+
+
+def _not_again(engine: Engine) -> HostError:
+    """Return why an engine's start cannot be planned once more: it was refused, or is not known any more."""
+    if is_unplanned(engine.plan) and engine.problem is not None:
+        return HostError(
+            Reason.ENGINE_UNUSABLE,
+            f"{engine.name} never started, so it cannot be started again: {engine.problem.message}",
+            cause=engine.problem.cause,
+            fix=engine.problem.fix or Fix(text="Try that start once more.", command=engine.plan.command),
+            evidence={"engine": engine.id, "refused": engine.problem.reason.value},
+        )
+    return HostError(
+        Reason.NOT_FOUND,
+        f"How {engine.name} was started is not known any more.",
+        cause="The engine host was started anew since then." if engine.adopted else "",
+        fix=Fix(text="Start it with its own command.", command=engine.plan.command),
+        evidence={"engine": engine.id, "plan": engine.plan.id},
+    )

@@ -17,6 +17,7 @@ from engine_host.core.store import Store
 from engine_host.engines.llamacpp.build.builder import BuildRequest, build, installed
 from engine_host.engines.llamacpp.choice import LlamaCppServers
 from engine_host.engines.llamacpp.command import LlamaCppStart
+from engine_host.engines.llamacpp.servers import ServerCapabilities
 from engine_host.engines.llamacpp.temporary_server import temporary_server
 from engine_host.operations.performs import performs
 from engine_host.protocol.engines import Backend, ServerBuild, ServerPage, SpeedComparison, SpeedRow
@@ -136,20 +137,25 @@ class ServerOperations:
         if model is None:
             raise HostError(Reason.NOT_FOUND, "The bundled model is missing; there is nothing to measure.")
         rows: list[SpeedRow] = []
-        for number, choice in enumerate((ServerChoice.PREBUILT, ServerChoice.BUILT), start=1):
+        # Both are there before one is measured; the one that may be missing is looked for first.
+        built = await self._servers.find(ServerChoice.BUILT)
+        sides = (
+            (ServerChoice.PREBUILT, await self._servers.find(ServerChoice.PREBUILT)),
+            (ServerChoice.BUILT, built),
+        )
+        for number, (choice, server) in enumerate(sides, start=1):
             name = f"Measure the {choice.value} server"
             control.step(number, 2, name, "starting")
-            rows += await self._measure(choice, model, partial(control.step, number, 2, name))
+            rows += await self._measure(choice, server, model, partial(control.step, number, 2, name))
         comparison = SpeedComparison(model=model.stem, at=time.time(), repeats=REPEATS, rows=tuple(rows))
         self._store.put("comparison", "llama.cpp", comparison.at, comparison.model_dump_json())
         self._events.publish(ServersChangedEvent())
         return comparison.model_dump(mode="json")
 
     async def _measure(
-        self, choice: ServerChoice, model: Path, say: Callable[[str], None]
+        self, choice: ServerChoice, server: ServerCapabilities, model: Path, say: Callable[[str], None]
     ) -> tuple[SpeedRow, ...]:
         """Decode speed of one server, started for this alone; raises HostError when it does not work."""
-        server = await self._servers.find(choice)
         start = LlamaCppStart(str(model), "bench", {"context": _CONTEXT, "streams": max(_STREAMS)})
         async with temporary_server(server, start) as running:
             result = await measure(running.client, "bench", streams=_STREAMS, say=say)

@@ -77,7 +77,9 @@ class Readings(Wire):
     prefill_rate: float | None = Field(
         None, description="as the engine timed the prompts since the last reading"
     )
-    decode_rate: float | None = Field(None, description="of all streams, since the last reading")
+    decode_rate: float | None = Field(
+        None, description="of all streams, over the time they worked since the last reading"
+    )
     draft_tokens_total: int | None = None
     draft_accepted_total: int | None = None
     acceptance_length: float | None = None

@@ -3,11 +3,14 @@
 import click
 
 from engine_host.cli.output import Exit, Output, command
+from engine_host.cli.param_types import PresetId
+from engine_host.cli.start.host import find_or_start
 from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.client.at_login.host_unit import HostUnit, read_unit, remove_unit, write_unit
 from engine_host.client.at_login.window_entry import WindowEntry, read_entry, remove_entry, write_entry
 from engine_host.client.sync import connected
 from engine_host.core.errors import HostError
+from engine_host.protocol.operations import table as ops
 
 
 @click.group(cls=WholeHelp)
@@ -26,14 +29,18 @@ def show(out: Output) -> Exit | None:
 
 
 @autostart.command("window")
-@click.option("--preset", metavar="ID", default="", help="Start this preset with it.")
+@click.option("--preset", type=PresetId(), metavar="ID", help="Start this preset with it.")
 @click.option("--off", is_flag=True, help="No more.")
 @command
-def window(out: Output, preset: str, off: bool) -> Exit | None:
+def window(out: Output, preset: str | None, off: bool) -> Exit | None:
     """Have the desktop start the window at login (XDG autostart), in the background."""
     if off and preset:
         raise click.UsageError("Give either --preset or --off.")
-    now = remove_entry() if off else write_entry(preset)
+    if preset:
+        # One that is misspelt would be seen to fail only at the next login.
+        with find_or_start() as hold:
+            preset = hold.client.call(ops.PRESET, id=preset).item.preset.id
+    now = remove_entry() if off else write_entry(preset or "")
     out.result(_window(now), f"The window at login: {_window_text(now)}.")
     return None
 

@@ -71,7 +71,7 @@ def endpoint(
 
     The engine that runs, or MODEL (an id or a path), which is started for it; without either a model of 0.6 B
     random weights, which is as fast as a trained one. Says what the endpoint adds to the time to first token,
-    and its share of the engine's speed; 5 when a goal is missed. A key of the endpoint, where it needs one,
+    and its share of the engine's speed; 1 when a goal is missed. A key of the endpoint, where it needs one,
     is read from the variable SNDR_API_KEY.
 
     With --against, both sides are addresses: `sndr bench endpoint coder --against http://gpu:8020
@@ -128,7 +128,7 @@ def _measured(out: Output, hold: HostHold, name: str, words: list[str]) -> Exit 
             fix="`sndr status` says how engine and endpoint are; with keys, set SNDR_API_KEY.",
         )
     echo(done.stdout.rstrip("\n"))
-    return None if done.returncode == 0 else Exit.ENGINE
+    return None if done.returncode == 0 else Exit.FAILED
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 import hashlib
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -280,8 +281,7 @@ def save(out: Output, file: Path, replace: bool, accept: str | None) -> Exit | N
         checked = hold.client.call(ops.LINT_PRESET, LintPreset(text=text))
         if checked.preset is None:
             faults = [fault.model_copy(update={"file": str(file)}) for fault in checked.faults]
-            out.result({"faults": [fault.model_dump(mode="json") for fault in faults]}, fault_lines(faults))
-            return Exit.USAGE
+            return refused(out, faults)
         preset = checked.preset.id
         again = ["sndr", "presets", "save", str(file), *(["--replace"] if replace else [])]
         with_consent(out, accept, again, lambda consent: _check_demands(checked, text, file, consent))
@@ -400,7 +400,16 @@ def _conflict(by: SetBy, message: str) -> CatalogFault:
     return CatalogFault(severity=Severity.ERROR, file=by.file, line=by.line, key=by.key, message=message)
 
 
-def fault_lines(faults: list[CatalogFault] | tuple[CatalogFault, ...]) -> list[str]:
+def refused(out: Output, faults: Sequence[CatalogFault]) -> Exit:
+    """Say why a preset is not kept; as an error, and so not where results go."""
+    if out.as_json:
+        out.record({"faults": [fault.model_dump(mode="json") for fault in faults]})
+    else:
+        out.note("\n".join(fault_lines(faults)))
+    return Exit.USAGE
+
+
+def fault_lines(faults: Sequence[CatalogFault]) -> list[str]:
     """Format faults, each with its place and its fix."""
     lines = []
     for fault in faults:

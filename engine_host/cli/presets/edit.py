@@ -7,7 +7,7 @@ import click
 
 from engine_host.cli.output import Exit, Output, command
 from engine_host.cli.param_types import PresetId
-from engine_host.cli.presets.commands import fault_lines
+from engine_host.cli.presets.commands import fault_lines, refused
 from engine_host.cli.start.host import find_or_start
 from engine_host.client.sync import ControlClient
 from engine_host.core.did_you_mean import near_names
@@ -119,9 +119,7 @@ def _apply(
     changed = client.call(ops.EDIT_PRESET, request).text
     checked = client.call(ops.LINT_PRESET, LintPreset(text=changed, id=preset))
     if checked.preset is None:
-        faults = [fault.model_dump(mode="json") for fault in checked.faults]
-        out.result({"faults": faults}, fault_lines(checked.faults))
-        return Exit.USAGE
+        return refused(out, checked.faults)
     if dry_run:
         lines = [*checked.diff.splitlines(), *fault_lines(checked.faults)]
         out.result(checked, lines or ["Nothing would change."])

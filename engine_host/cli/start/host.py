@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from engine_host.cli.output import output_here
 from engine_host.cli.start.remote import remote_client
 from engine_host.cli.text.chosen_host import chosen_host
+from engine_host.cli.text.waiting import told_when_long, waiting_for_host
 from engine_host.client.sync import ControlClient, wait_for_host
 from engine_host.client.sync import connected as connected_here
 from engine_host.core.errors import HostError
@@ -112,7 +113,13 @@ def connected(folders: Folders | None = None) -> ControlClient:
     Raises HostError(host_unreachable), HostError(run_folder_unsafe), HostError(protocol_mismatch).
     """
     name = chosen_host()
-    return remote_client(name) if name else connected_here(folders)
+    return _saying(remote_client(name) if name else connected_here(folders))
+
+
+def _saying(client: ControlClient) -> ControlClient:
+    """Have a client say what it waits for."""
+    client.waiting = waiting_for_host
+    return client
 
 
 def may_do_without(error: HostError) -> bool:
@@ -127,7 +134,7 @@ def find_or_start(folders: Folders | None = None, *, daemon: bool = False) -> Ho
     it does not come up.
     """
     if name := chosen_host():
-        return HostHold(remote_client(name))
+        return HostHold(_saying(remote_client(name)))
     folders = folders or Folders.resolve()
     for _ in range(_ROUNDS):
         try:
@@ -141,7 +148,7 @@ def find_or_start(folders: Folders | None = None, *, daemon: bool = False) -> Ho
 
 def _find_or_start(folders: Folders, daemon: bool) -> HostHold:
     try:
-        return HostHold(connected_here(folders))
+        return HostHold(_saying(connected_here(folders)))
     except HostError as error:
         # One that ends just now lets nobody in any more; the new one waits for its end.
         if error.reason not in {Reason.HOST_UNREACHABLE, Reason.HOST_GONE, Reason.UNAUTHORIZED}:
@@ -160,7 +167,9 @@ def _find_or_start(folders: Folders, daemon: bool) -> HostHold:
             start_new_session=True,
         )
         try:
-            client, pid = _wait(folders, process, answer)
+            with told_when_long("Starting the engine host …"):
+                client, pid = _wait(folders, process, answer)
+            _saying(client)
             if pid != process.pid:
                 # Somebody else's host was quicker; ours may still wait for its turn.
                 if process.stdin is not None:

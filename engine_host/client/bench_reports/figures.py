@@ -143,7 +143,11 @@ def knee_text(run: LabRun) -> str:
     """Return where more streams stop to pay; empty for a run that is no sweep."""
     if run.knee is None:
         return ""
-    where = "none" if run.knee.streams is None else f"at {run.knee.streams} streams"
+    where = (
+        "none"
+        if run.knee.streams is None
+        else f"at {run.knee.streams} {'stream' if run.knee.streams == 1 else 'streams'}"
+    )
     return f"Knee: {where}; {run.knee.why}"
 
 

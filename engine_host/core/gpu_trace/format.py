@@ -146,10 +146,17 @@ class Trace:
     """
 
     def __init__(self, path: Path) -> None:
-        """Open it and read its head. Raises HostError(setting_invalid)."""
+        """Open it and read its head. Raises HostError(not_found), HostError(setting_invalid)."""
         self.path = path
         try:
             self._file: BinaryIO = files.open_regular(path)
+        except FileNotFoundError as error:
+            raise HostError(
+                Reason.NOT_FOUND,
+                f"There is no trace {path}.",
+                fix="Record one with `sndr telemetry record FILE` on a machine with a GPU.",
+                evidence={"file": str(path)},
+            ) from error
         except OSError as error:
             raise refusal(path, f"cannot be opened: {error.strerror or error}") from error
         try:

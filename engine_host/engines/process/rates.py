@@ -1,34 +1,20 @@
-"""Token rates between two readings of an engine."""
+"""The rate at which prompts were read between two readings of an engine."""
 
 from engine_host.protocol.engines import Readings
 
-# Below this many seconds a difference of counters says more about the clock than about the engine.
-_SHORTEST = 0.05
 # Tokens a second; a time that says more is none.
 _FASTEST = 1e12
 
 
-def with_rates(before: Readings | None, now: Readings) -> Readings:
-    """`now` with the prefill and decode rates (tokens/s) since `before`; None where one was not measured.
+def prefill_rate(before: Readings | None, now: Readings) -> float | None:
+    """Prompt tokens a second since `before`; None where it was not measured.
 
-    Decode is what was generated over the time between the readings. Prefill is the engine's own timing of
-    the prompts that it counted in between: an engine counts a prompt when it was read (vLLM its time when the
-    answer ends), so the interval says nothing of how long that took. While a prompt may be under way and
-    none was counted, the rate is not known. A counter that went back (the engine restarted, a slot was
-    released between two reads) gives no rate.
+    It is the engine's own timing of the prompts that it counted in between: an engine counts a prompt when
+    it was read (vLLM its time when the answer ends), so the interval says nothing of how long that took.
+    While a prompt may be under way and none was counted, the rate is not known.
     """
     if before is None:
-        return now.model_copy(update={"decode_rate": None, "prefill_rate": None})
-    return now.model_copy(update={"decode_rate": _decode(before, now), "prefill_rate": _prefill(before, now)})
-
-
-def _decode(before: Readings, now: Readings) -> float | None:
-    seconds = now.at - before.at
-    tokens = _gained(before.generated_tokens_total, now.generated_tokens_total)
-    return None if tokens is None or seconds < _SHORTEST else tokens / seconds
-
-
-def _prefill(before: Readings, now: Readings) -> float | None:
+        return None
     if now.prefill_rate is not None:
         return now.prefill_rate
     tokens = _gained(before.timed_prompt_tokens, now.timed_prompt_tokens)

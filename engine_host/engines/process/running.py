@@ -13,8 +13,9 @@ from engine_host.core.bounds.cut_text import cut_text
 from engine_host.core.bounds.newest import Newest
 from engine_host.core.errors import HostError
 from engine_host.engines.adapter import Adapter
-from engine_host.engines.process.rates import with_rates
+from engine_host.engines.process.rates import prefill_rate
 from engine_host.engines.process.spawn import EngineProcess
+from engine_host.engines.process.worked_time import WorkedTime
 from engine_host.protocol.engines import Engine, Readings, StageTime, Verification
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.launch.plans import LaunchPlan
@@ -80,7 +81,7 @@ class RunningEngine:
         self._following: asyncio.Task[None] | None = None
         self._started = time.time()
         self._began = time.monotonic()
-        self._busy = False
+        self._worked = WorkedTime()
         self._woken = asyncio.Event()
         self.log: Callable[[list[str]], object] = _ignore
         self.changed: _Changed = _ignore
@@ -99,10 +100,10 @@ class RunningEngine:
         self._tasks.append(asyncio.create_task(self._poll(), name=f"poll-{self.id}"))
 
     def set_busy(self, busy: bool) -> None:
-        """Told when requests begin and end, so that a graph does not start two seconds late."""
-        if busy and not self._busy:
+        """Told when requests begin and end: a graph begins with them, and rates are of the time worked."""
+        if busy and not self._worked.working:
             self._woken.set()
-        self._busy = busy
+        self._worked.set(busy, time.monotonic())
 
     async def wait_until_healthy(self, seconds: float | None) -> None:
         """Wait until the engine says that it can answer.
@@ -200,6 +201,7 @@ class RunningEngine:
     async def _poll(self) -> None:
         quiet = 0
         while self.process.running:
+            asked = self._worked.working
             try:
                 async with asyncio.timeout(5.0):
                     now = await self._adapter.read(self.client)
@@ -207,18 +209,22 @@ class RunningEngine:
                 # During a long prefill the engine may answer late; the graph shows the gap.
                 _log.debug("%s gave no readings: %r", self.id, error)
             else:
+                others = bool(now.slots_busy) and not (asked or self._worked.working)
+                rates = {
+                    "decode_rate": self._worked.rate(now, time.monotonic(), others=others),
+                    "prefill_rate": prefill_rate(self._readings, now),
+                }
                 memory = await asyncio.to_thread(self.process.memory)
-                rated = with_rates(self._readings, now)
                 held = {"memory": memory.resident, "memory_of_files": memory.of_files} if memory else {}
-                self._readings = rated.model_copy(update=held)
+                self._readings = now.model_copy(update={**rates, **held})
                 self.changed(readings=self._readings)
-            busy = self._busy or bool(self._readings and self._readings.slots_busy)
+            busy = self._worked.working or bool(self._readings and self._readings.slots_busy)
             quiet = 0 if busy else quiet + 1
             if quiet >= _SETTLED:
                 self._woken.clear()
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._woken.wait(), _READ_IDLE)
-                    # The request may be over before the next look, whose figures the one after confirms.
+                    # The end of a short request is seen too, and not half a minute later.
                     quiet = 0
             if self.process.running:
                 # Not at once: the request that ends the silence is answered first.

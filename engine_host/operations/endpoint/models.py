@@ -35,6 +35,7 @@ class EndpointModelOperations:
             EndpointModel(
                 id=target.name,
                 context=target.context,
+                context_trained=target.context_trained,
                 chat=not (target.embeddings or target.reranking or target.tokens_only),
                 tools=target.tools,
                 images=target.images,

@@ -10,11 +10,13 @@ class EndpointModel(Wire):
     """A model that the endpoint answers for; `context` is what one request may use, in tokens.
 
     `tools` is None where the host does not know it; `provider` is the host that answers instead of an engine.
-    `on_demand`: it does not run, and the next request loads it.
+    `on_demand`: it does not run, and the next request loads it. `context_trained` is the longest context of
+    the model itself, None where it is not known.
     """
 
     id: str
     context: int
+    context_trained: int | None = None
     chat: bool
     tools: bool | None = None
     images: bool = False
@@ -112,10 +114,14 @@ class ClientSettings(Wire):
 
 
 class FileDifference(Wire):
-    """One file of a client as it would change; `backup` is the copy of what was there, if anything was."""
+    """One file of a client as it would change; `backup` is the copy of what was there, if anything was.
+
+    `removed`: undoing took it away, as there was none before.
+    """
 
     path: str
     is_new: bool
+    removed: bool = False
     difference: str
     backup: str | None = None
 

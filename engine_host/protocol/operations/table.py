@@ -359,7 +359,7 @@ START = Operation(
 REFUSED = Operation(
     "engines.refused", "POST", "/v1/engines/refused", LaunchRequest, Engine,
     "Remember a start that somebody asked for and whose plan is refused, as one that failed.",
-    reasons=(Reason.CONFLICT,), command="run")
+    reasons=(Reason.CONFLICT, Reason.NOT_FOUND, Reason.MODEL_FILE_MISSING), command="run")
 ENGINE = Operation(
     "engines.show", "GET", "/v1/engines/{id}", Nothing, Engine,
     "One engine by id or public name.",

@@ -123,7 +123,8 @@ class ClientDetail(QWidget):
             return ["It was as before already." if self.model.undone else "It is set up already."]
         if self.model.undone:
             return [
-                f"Put back: {file.path}" + (f" (what stood there: {file.backup})" if file.backup else "")
+                f"{'Removed' if file.removed else 'Put back'}: {file.path}"
+                + (f" (what stood there: {file.backup})" if file.backup else "")
                 for file in done.files
             ]
         return [

@@ -18,7 +18,7 @@ from sndr_gui.views.widgets.labels import set_text, set_tone, text
 from sndr_gui.views.widgets.layout import GAP, HeightForWidthLayout, clear, row, scrolling
 
 COMMAND = "sndr setup"
-_LATER = "Nothing waits for this. It is in the palette and in Settings whenever you want it again."
+_LATER = "You can do this at any time. It is in the palette and in Settings whenever you want it again."
 
 
 class FirstRunDialog(Dialog):

@@ -20,7 +20,7 @@ from engine_host.engines.llamacpp.log import LlamaCppStageReader
 from engine_host.engines.llamacpp.servers import ServerCapabilities
 from engine_host.engines.llamacpp.status import read_status, verify_ready
 from engine_host.engines.llamacpp.temporary_server import TemporaryServer, temporary_server
-from engine_host.engines.process.rates import with_rates
+from engine_host.engines.process.rates import prefill_rate
 from engine_host.protocol.engines import Readings
 from engine_host.protocol.errors import Reason
 
@@ -122,7 +122,7 @@ def test_streaming_counts_tokens_while_they_come(server: ServerCapabilities, mod
 def test_prefill_is_as_fast_as_the_server_says(server: ServerCapabilities, models: Models) -> None:
     async def test(running: TemporaryServer) -> None:
         body = {"model": ALIAS, "prompt": "a" * 3_500, "max_tokens": 4, "cache_prompt": False}
-        now = with_rates(await read_status(running.client), await read_status(running.client))
+        now = await read_status(running.client)
         asked = asyncio.create_task(running.client.post("/v1/completions", json=body, timeout=60))
         told: list[Readings] = []
         ended = False
@@ -130,8 +130,8 @@ def test_prefill_is_as_fast_as_the_server_says(server: ServerCapabilities, model
             await asyncio.sleep(0.02)
             # One more reading after the end: the prompt may have been counted since the last.
             ended = asked.done()
-            now = with_rates(now, await read_status(running.client))
-            told.append(now)
+            before, now = now, await read_status(running.client)
+            told.append(now.model_copy(update={"prefill_rate": prefill_rate(before, now)}))
         timed = [one.prefill_rate for one in told if one.prefill_rate]
         assert timed == [pytest.approx(asked.result().json()["timings"]["prompt_per_second"], rel=0.1)]
         # What is between it and the idle server is not known, and not zero.

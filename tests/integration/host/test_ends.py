@@ -167,3 +167,18 @@ def test_every_place_tells_the_same_story(name: str, host: RunningHost, tmp_path
     assert problem.message.rstrip(".") in without.out
     assert problem.message.rstrip(".") in sndr("autopsy", engine.id).out
     assert problem.message.rstrip(".") in sndr("status").err
+
+
+def test_a_name_that_nothing_has_is_an_error_and_no_engine(host: RunningHost) -> None:
+    """Nothing ever started, so no place tells of an engine of that name."""
+    for words in (("run", "nosuch", "--detach"), ("launch", "nosuch", "--detach")):
+        ended = sndr(*words)
+        assert ended.code == 4, ended.err
+        assert "nosuch" in ended.err
+    assert host.client.call(ops.ENGINES).engines == ()
+    assert "nosuch" not in sndr("status", "--all").out
+    assert "nosuch" not in sndr("autopsy").out
+    for command in ("doctor", "logs", "restart", "stop"):
+        ended = sndr(command, "nosuch", "--json")
+        assert ended.code == 4, (command, ended.out, ended.err)
+        assert ended.problem()["reason"] == Reason.NOT_FOUND, command

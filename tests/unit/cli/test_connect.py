@@ -62,6 +62,10 @@ def test_write_and_undo(sndr: Sndr, person: Path) -> None:
     assert (folder / "opencode.jsonc").read_text() == '{\n  // mine\n  "theme": "x"\n}\n'
     assert [path.name for path in folder.iterdir()] == ["opencode.jsonc"]
     assert sndr("connect", "opencode", "--undo")[0] == 4
+    (folder / "opencode.jsonc").unlink()
+    assert sndr("connect", "opencode", "--write", "--yes")[0] == 0
+    code, out, _ = sndr("connect", "opencode", "--undo")
+    assert (code, "Removed: " in out, "Put back" in out) == (0, True, False), "there was none before"
 
 
 def test_settings_go_to_the_output_and_the_rest_beside_it(sndr: Sndr, person: Path) -> None:
@@ -72,6 +76,21 @@ def test_settings_go_to_the_output_and_the_rest_beside_it(sndr: Sndr, person: Pa
     code, out, _ = sndr("connect", "env", "--shell", "fish")
     assert (code, out.splitlines()[0]) == (0, "set -gx OPENAI_BASE_URL 'http://127.0.0.1:8020/v1'")
     assert list(person.iterdir()) == []
+
+
+def test_an_empty_key_is_told_where_one_is_needed(
+    sndr: Sndr, host: FakeHost, person: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SNDR_API_KEY", raising=False)
+    assert "401" not in sndr("connect", "env")[2]
+    host.answers["GET /v1/host"] = (200, {**HOST, "endpoint": {**ENDPOINT, "key_required": True}})
+    code, out, err = sndr("connect", "env", "--shell", "fish")
+    assert code == 0
+    assert "401" in err
+    assert "set -gx SNDR_API_KEY 'KEY'" in err, "in the words of the shell"
+    assert "401" not in out, "which the shell reads"
+    monkeypatch.setenv("SNDR_API_KEY", "sndr-x")
+    assert "401" not in sndr("connect", "env")[2]
 
 
 def test_a_key_that_no_header_carries_is_refused_and_not_shown(
@@ -171,7 +190,7 @@ def test_a_probe_claims_no_more_than_was_seen() -> None:
     assert outcome_of(report(passed, passed)) == "All of it works."
     assert outcome_of(report(passed, failed)) == "Not all of it works."
     assert "step unclear" in outcome_of(report(passed, unclear))
-    assert outcome_of(report(passed, warnings=("short",))) == "What was tried works; mind the warning above."
+    assert outcome_of(report(passed, warnings=("short",))) == "Nothing failed. Mind the warning above."
 
 
 def test_help_cuts_no_sentence(sndr: Sndr) -> None:

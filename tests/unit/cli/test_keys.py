@@ -20,6 +20,11 @@ def test_a_host_makes_lists_and_revokes(host: FakeHost, sndr: Sndr) -> None:
     code, out, err = sndr("keys", "create", "laptop")
     assert (code, out) == (0, "sndr-secret\n"), "the output is the key alone, for a script"
     assert "not shown again" in err
+    assert "from now on" in err, "it locks out what is set up here, and that is said"
+    assert "SNDR_API_KEY" in err
+    assert "sndr keys revoke 0a1b2c3d" in err
+    host.answers["GET /v1/keys"] = (200, {**page, "keys": [KEY, {**KEY, "id": "2", "name": "robot"}]})
+    assert "from now on" not in sndr("keys", "create", "laptop")[2], "a key was needed before"
     code, out, _ = sndr("keys", "list")
     assert code == 0
     assert "laptop" in out

@@ -21,6 +21,17 @@ def test_what_is_like_nothing_has_no_neighbours() -> None:
     assert near_names("x", ()) == []
 
 
+def test_short_words_are_near_only_by_a_slip() -> None:
+    commands = ("logs", "run", "status", "telemetry", "autostart", "bench", "stop", "top")
+    assert near_names("bogus", commands, 3) == []
+    assert near_names("nosuch", commands, 3) == []
+    for typed, meant in (
+        ("lgos", "logs"), ("rnu", "run"), ("stats", "status"), ("telemtry", "telemetry"), ("bnech", "bench"),
+        ("atuosart", "autostart"),
+    ):  # fmt: skip
+        assert near_names(typed, commands)[:1] == [meant], typed
+
+
 def test_another_number_is_another_thing() -> None:
     assert not same_numbers("rtx-3080", "rtx-5080")
     assert same_numbers("rtx3090", "rtx-3090")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine_host.engines.beginnings import is_refusal, new_engine, unplanned
+from engine_host.engines.beginnings import is_refusal, names_nothing, new_engine, unplanned
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import EngineState
 from engine_host.protocol.errors import Problem, Reason
@@ -38,3 +38,21 @@ def test_a_refusal_is_told_from_a_death() -> None:
     assert not is_refusal(failed, "other", Reason.NOT_GGUF)
     died = failed.model_copy(update={"stages": ({"name": "Start process", "started_at": 1.0},)})
     assert not is_refusal(died, "m", Reason.NOT_GGUF)
+
+
+@pytest.mark.parametrize(
+    ("request_", "reason", "evidence", "mistake"),
+    [
+        (LaunchRequest(model="nosuch"), Reason.MODEL_FILE_MISSING, {"wanted": "nosuch"}, True),
+        (LaunchRequest(preset="nosuch"), Reason.NOT_FOUND, {}, True),
+        (LaunchRequest(model="/was/here.gguf"), Reason.MODEL_FILE_MISSING, {"path": "/was/here.gguf"}, False),
+        (LaunchRequest(preset="coder"), Reason.MODEL_FILE_MISSING, {"wanted": "weights"}, False),
+        (LaunchRequest(model="damaged"), Reason.GGUF_TRUNCATED, {}, False),
+        (LaunchRequest(model="large"), Reason.OUT_OF_MEMORY, {}, False),
+    ],
+)
+def test_a_mistake_in_a_name_is_told_from_a_start_that_failed(
+    request_: LaunchRequest, reason: Reason, evidence: dict[str, str], mistake: bool
+) -> None:
+    problem = Problem(reason=reason, message="It is refused.", evidence=evidence)
+    assert names_nothing(request_, problem) is mistake

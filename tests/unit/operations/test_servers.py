@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from engine_host.engines.llamacpp.build.builder import BuildRequest, BuildResult
 from engine_host.engines.llamacpp.choice import LlamaCppServers
 from engine_host.operations.servers import ServerOperations
 from engine_host.protocol.engines import Backend, ServerBuild, SpeedComparison
+from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.jobs import Job, JobState, JobStep
 from engine_host.protocol.launch.plans import ServerChoice
@@ -26,6 +28,10 @@ GPU = Gpu(
 )
 _UNDER_WAY = {JobState.QUEUED, JobState.RUNNING}
 MEASURED = SpeedComparison(model="demo", at=1.0, repeats=3, rows=())
+
+
+def _build(backend: Backend, jobs: ServerOperations) -> Job:
+    return jobs.build(ServerBuild(backend=backend))
 
 
 class Desk:
@@ -46,9 +52,15 @@ class Desk:
         (folder / "build.json").write_text(json.dumps({"built_at": self.builds}))
         return BuildResult("key", request.backend, (), folder, folder, "1", True, {}, folder)
 
+    def compare(self) -> Job:
+        """Measure the prebuilt server against the built one."""
+        return self._work(lambda jobs: jobs.compare())[0]
+
     def work(self, *backends: Backend) -> list[Job]:
         """Build for these, one after the other."""
+        return self._work(*(partial(_build, backend) for backend in backends))
 
+    def _work(self, *begin: Callable[[ServerOperations], Job]) -> list[Job]:
         async def work() -> list[Job]:
             events = EventLog()
             runner = JobRunner(events.publish, self.store)
@@ -59,13 +71,13 @@ class Desk:
                 events,
                 LogBuffer(events.publish),
                 LlamaCppServers(self.folders.data, lambda: None),
-                lambda: None,
+                lambda: Path("demo.gguf"),
                 lambda: ServerChoice.AUTO,
                 lambda: (GPU,),
             )
             ended = []
-            for backend in backends:
-                job = jobs.build(ServerBuild(backend=backend))
+            for one in begin:
+                job = one(jobs)
                 async with asyncio.timeout(10):
                     while (job := runner.get(job.id)).state in _UNDER_WAY:  # noqa: ASYNC110 - jobs have no event to wait for
                         await asyncio.sleep(0.01)
@@ -94,6 +106,15 @@ def test_a_build_is_for_the_gpus_that_are_here(desk: Desk) -> None:
     assert job.command == "sndr engine build llama.cpp --backend vulkan"
     assert (desk.asked[0].backend, desk.asked[0].architectures) == (Backend.VULKAN, ("8.6",))
     assert desk.work(Backend.AUTO)[0].command == "sndr engine build llama.cpp"
+
+
+def test_a_comparison_without_a_build_measures_nothing_first(desk: Desk) -> None:
+    """Here no process may start, and the prebuilt server is looked at by starting it."""
+    job = desk.compare()
+    assert job.state is JobState.FAILED
+    assert job.error is not None
+    assert job.error.reason is Reason.NOT_FOUND, job.error
+    assert "has not been built" in job.error.message
 
 
 def test_what_was_measured_of_another_build_is_forgotten(desk: Desk) -> None:

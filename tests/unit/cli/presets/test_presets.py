@@ -163,8 +163,8 @@ def test_saves_what_is_right(host: FakeHost, sndr: Sndr, own: OwnPresetOperation
     file = tmp_path / "any-name.yaml"
     file.write_text(MINE.replace("context", "contxt"))
     host.answers["POST /v1/presets/lint"] = said(own.lint(LintPreset(text=file.read_text())))
-    code, out, _ = sndr("presets", "save", str(file))
-    assert (code, out.startswith(f"error {file}:6: settings.contxt")) == (2, True)
+    code, out, err = sndr("presets", "save", str(file))
+    assert (code, out, err.startswith(f"error {file}:6: settings.contxt")) == (2, "", True)
     file.write_text(MINE)
     host.answers["POST /v1/presets/lint"] = said(own.lint(LintPreset(text=MINE)))
     host.answers["PUT /v1/presets/mine"] = said(own.save("mine", SavePreset(text=MINE)))

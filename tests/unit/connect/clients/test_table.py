@@ -174,6 +174,18 @@ def test_a_context_that_is_too_small_is_said() -> None:
     assert told("zed", small).warnings == ()
 
 
+@pytest.mark.parametrize("trained", [None, 8192, 32_768, 262_144])
+def test_a_longer_context_is_advised_only_of_a_model_that_can_have_one(trained: int | None) -> None:
+    small = Facts(URL, "demo", 8192, key_needed=False, context_trained=trained)
+    warning = told("claude", small).warnings[0]
+    if trained is None or trained > 100_000:
+        assert "Start the model with a longer --context" in warning
+        assert "another model" not in warning
+    else:
+        assert f"Choose another model: this one was trained for {trained:,} tokens" in warning
+        assert "--context" not in warning
+
+
 def test_cursor_is_told_the_truth_and_unknown_ones_the_nearest_name() -> None:
     with pytest.raises(HostError) as caught:
         told("cursor")

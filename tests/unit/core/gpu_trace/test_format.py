@@ -98,7 +98,10 @@ def test_what_is_no_trace_is_refused_with_a_sentence(tmp_path: Path, name: str) 
 
 
 def test_what_is_no_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for path in (tmp_path, tmp_path / "none", Path("/dev/zero")):
+    with pytest.raises(HostError, match="There is no trace") as caught:
+        check(tmp_path / "none")
+    assert caught.value.reason is Reason.NOT_FOUND
+    for path in (tmp_path, Path("/dev/zero")):
         with pytest.raises(HostError, match="cannot be opened"):
             check(path)
     path = written(tmp_path / "t", (0.0, CARD))
