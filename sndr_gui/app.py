@@ -13,6 +13,8 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
+from engine_host.client.language import tr
+
 os.environ.setdefault("QT_API", "pyside6")
 
 from PySide6.QtCore import QEvent, QObject
@@ -117,7 +119,10 @@ async def _run(
     if file.damaged is not None:
         notices.warning(
             "damaged settings",
-            f"The window's settings could not be read and were put aside as {file.damaged.name}.",
+            tr(
+                "The window's settings could not be read and were put aside as {name}.",
+                name=file.damaged.name,
+            ),
         )
     # 0.4 s of imports that the first picture does not need.
     await asyncio.to_thread(importlib.import_module, "sndr_gui.views.window.context")
@@ -191,7 +196,9 @@ class _Report:
         traceback.print_exception(error)
         if self._mark is not None:
             self._mark.note(error)
-        self._notices.error("defect", f"Something in the window failed: {error or type(error).__name__}.")
+        self._notices.error(
+            "defect", tr("Something in the window failed: {error}.", error=error or type(error).__name__)
+        )
 
 
 def _say_painted() -> None:

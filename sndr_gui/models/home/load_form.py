@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from engine_host.client.language import tr
 from engine_host.protocol.endpoint.on_demand import LoadSetting
 from engine_host.protocol.engine_settings.table import Overrides
 
@@ -65,12 +66,16 @@ def hint_of(setting: LoadSetting) -> str:
     if setting.step is None:
         return setting.help
     least, most = setting.minimum, setting.maximum
-    bounds = f"{_number(least)} to {_number(most)}" if least is not None and most is not None else ""
+    bounds = (
+        tr("{number} to {number_2}", number=_number(least), number_2=_number(most))
+        if least is not None and most is not None
+        else ""
+    )
     if not bounds and least is not None:
-        bounds = f"at least {_number(least)}"
+        bounds = tr("at least {number}", number=_number(least))
     elif not bounds and most is not None:
-        bounds = f"at most {_number(most)}"
-    whole = "" if setting.kind == "whole" else f"in steps of {_number(setting.step)}"
+        bounds = tr("at most {number}", number=_number(most))
+    whole = "" if setting.kind == "whole" else tr("in steps of {number}", number=_number(setting.step))
     told = " ".join(part for part in (bounds, setting.unit, whole) if part)
     return f"{setting.help} ({told})" if told else setting.help
 
@@ -79,7 +84,7 @@ def shown_value(setting: LoadSetting) -> str:
     """Return the value that holds without another one."""
     value = setting.value
     if value is None:
-        return "as the engine has it"
+        return tr("as the engine has it")
     if isinstance(value, bool):
         return "yes" if value else "no"
     shown = shlex.join(map(str, value)) if isinstance(value, list | tuple) else str(value)
@@ -100,7 +105,7 @@ def read_value(setting: LoadSetting, typed: Any) -> Any:
     except ValueError:
         value = math.nan
     if not math.isfinite(value) or (setting.kind == "whole" and not value.is_integer()):
-        kind = "a whole number" if setting.kind == "whole" else "a number"
+        kind = tr("a whole number") if setting.kind == "whole" else tr("a number")
         raise ValueError(f"{setting.caption} is {kind}.")
     least, most = setting.minimum, setting.maximum
     if (least is not None and value < least) or (most is not None and value > most):

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from engine_host.client.language import tr
 from engine_host.protocol.launch.plans import LaunchPlan
 from engine_host.protocol.presets import ResolvedPreset
+
+NOT_SET, NO_VALUES = tr("not set"), tr("none")
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ def resolved_rows(resolved: ResolvedPreset) -> tuple[SettingRow, ...]:
         by = setting.by
         file = PurePath(by.file).name
         where = f"{file}:{by.line}" if by.line is not None else file
-        over = f", over {setting.over[0].layer.value}" if setting.over else ""
+        over = tr(", over {layer}", layer=setting.over[0].layer.value) if setting.over else ""
         name = setting.name.replace("_", " ")
         rows.append(SettingRow(name, shown_value(setting.value), by.layer.value, where + over))
     return tuple(rows)
@@ -56,9 +59,9 @@ def planned(plan: LaunchPlan | None, name: str) -> str:
 def shown_value(value: object) -> str:
     """A setting's value as a person reads it."""
     if value is None:
-        return "not set"
+        return NOT_SET
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return tr("yes") if value else tr("no")
     if isinstance(value, list | tuple):
-        return ", ".join(map(str, value)) or "none"
+        return ", ".join(map(str, value)) or NO_VALUES
     return str(value)

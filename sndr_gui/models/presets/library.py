@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from engine_host.client.language import tr
 from sndr_gui.kit.rows import Column
 from sndr_gui.models.presets.rows import STATUS_TONES
 
@@ -37,24 +38,26 @@ class LibraryRow:
     @property
     def kind(self) -> str:
         """Return the words for its origin."""
-        words = {SHIPPED: "shipped", OWN: "own"}.get(self.origin, "draft")
-        return f"{words}, draft" if self.draft and words != "draft" else words
+        words = {SHIPPED: tr("shipped"), OWN: tr("own")}.get(self.origin)
+        if words is None:
+            return tr("draft")
+        return tr("{words}, draft", words=words) if self.draft else words
 
 
 def library_columns() -> tuple[Column[LibraryRow], ...]:
     """Return the columns of the list."""
     return (
-        Column("Preset", lambda row: row.title, tip=lambda row: f"{row.id}\n{row.why}".strip()),
+        Column(tr("Preset"), lambda row: row.title, tip=lambda row: f"{row.id}\n{row.why}".strip()),
         Column("ID", lambda row: row.id, tone=lambda _row: "muted"),
         Column(
-            "Origin",
+            tr("Origin"),
             lambda row: row.kind,
             tone=lambda row: "warn" if row.draft else "accent" if row.own else "muted",
         ),
-        Column("Model", lambda row: row.model, tone=lambda _row: "muted"),
-        Column("Engine", lambda row: row.engine, tone=lambda _row: "muted"),
+        Column(tr("Model"), lambda row: row.model, tone=lambda _row: "muted"),
+        Column(tr("Engine"), lambda row: row.engine, tone=lambda _row: "muted"),
         Column(
-            "Status",
+            tr("Status"),
             lambda row: row.status,
             tone=lambda row: _TONES.get(row.status, "muted"),
             tip=lambda row: row.why or row.status,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from engine_host.client.language import tr
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import PresetStatus, Workload
 from engine_host.protocol.launch.fit import Verdict
@@ -26,15 +27,15 @@ STATUS_TONES = {
     PresetStatus.PREVIEW: "warn",
 }
 STATUS_MEANS = {
-    PresetStatus.VERIFIED: "this project ran it",
-    PresetStatus.REPORTED: "others published results",
-    PresetStatus.COMPUTED: "computed to fit, not measured",
-    PresetStatus.EXPERIMENTAL: "it ran, with known problems",
-    PresetStatus.PREVIEW: "it ran, with known problems",
-    PresetStatus.UPSTREAM_GATED: "it waits for an upstream change",
-    PresetStatus.DEPRECATED: "do not use it for new setups",
+    PresetStatus.VERIFIED: tr("this project ran it"),
+    PresetStatus.REPORTED: tr("others published results"),
+    PresetStatus.COMPUTED: tr("computed to fit, not measured"),
+    PresetStatus.EXPERIMENTAL: tr("it ran, with known problems"),
+    PresetStatus.PREVIEW: tr("it ran, with known problems"),
+    PresetStatus.UPSTREAM_GATED: tr("it waits for an upstream change"),
+    PresetStatus.DEPRECATED: tr("do not use it for new setups"),
 }
-JUDGING = "checking…"
+JUDGING = tr("checking…")
 
 
 @dataclass(frozen=True)
@@ -63,9 +64,15 @@ class PresetRow:
         words, tone = VERDICTS[self.verdict.verdict]
         # Most of a catalogue is for other machines: that is no alarm.
         quiet = self.verdict.verdict is Verdict.CANNOT_RUN
-        words = f"needs {lacks}" if quiet and (lacks := self._lacks) else words.removesuffix(" here")
+        words = (
+            tr("needs {lacks}", lacks=lacks)
+            if quiet and (lacks := self._lacks)
+            else tr("cannot run")
+            if quiet
+            else words
+        )
         if self.works and not self.ready:
-            return f"{words}, not ready", "muted"
+            return tr("{words}, not ready", words=words), "muted"
         return words, "muted" if quiet else tone
 
     @property
@@ -93,12 +100,16 @@ class PresetRow:
     def why(self) -> str:
         """The reason for the verdict."""
         if self.verdict is None:
-            return "Not computed yet."
+            return tr("Not computed yet.")
         missing = formats.plural(len(self.verdict.missing), "thing") + " missing"
         parts = [self.verdict.why, missing if self.verdict.missing else ""]
         if self.verdict.needed is not None and self.verdict.room is not None:
             parts.append(
-                f"{formats.size(self.verdict.needed)} needed, {formats.size(self.verdict.room)} usable"
+                tr(
+                    "{size} needed, {size_2} usable",
+                    size=formats.size(self.verdict.needed),
+                    size_2=formats.size(self.verdict.room),
+                )
             )
         return "\n".join(part for part in parts if part)
 
@@ -138,9 +149,9 @@ def preset_rows(items: Iterable[PresetItem], verdicts: Iterable[PresetVerdict]) 
 def choices(facet: str, rows: Iterable[PresetRow]) -> list[tuple[str, str]]:
     """Return the choices of a facet: everything, then each value that occurs."""
     captions: Mapping[str, str] = {
-        "status": "Status",
-        "workload": "Workload",
-        "engine": "Engine",
+        "status": tr("Status"),
+        "workload": tr("Workload"),
+        "engine": tr("Engine"),
     }
     order: Callable[[str], int] = {
         "status": [status.value for status in PresetStatus].index,
@@ -180,15 +191,23 @@ def _speed_words(row: PresetRow) -> str:
     """Return what the ceiling is of, what drafts may add, and what somebody measured on this hardware."""
     found, sure = row.verdict, _sure(row)
     if found is None or sure is None:
-        lines = ["The speed limit is not known: a figure for it is missing."]
+        lines = [tr("The speed limit is not known: a figure for it is missing.")]
     else:
-        lines = ["Speed limit of one stream by memory bandwidth, tokens per second"]
+        lines = [tr("Speed limit of one stream by memory bandwidth, tokens per second")]
         if found.decode_undrafted is not None and found.decode is not None:
-            lines[0] += f" without draft tokens; {formats.rate(found.decode)} if all were accepted"
+            lines[0] += " " + tr(
+                "without draft tokens; {rate} if all were accepted", rate=formats.rate(found.decode)
+            )
         lines[0] += "."
     if found is not None and found.measured is not None and found.measured.value is not None:
-        whose = "by this project" if found.measured.by == "us" else "by others"
-        lines.append(f"Measured {whose} on this hardware: {formats.rate(found.measured.value)}.")
+        whose = tr("by this project") if found.measured.by == "us" else tr("by others")
+        lines.append(
+            tr(
+                "Measured {whose} on this hardware: {rate}.",
+                whose=whose,
+                rate=formats.rate(found.measured.value),
+            )
+        )
     return "\n".join(lines)
 
 
@@ -209,14 +228,14 @@ def preset_columns() -> list[Column[PresetRow]]:
 
     return [
         Column(
-            "Preset",
+            tr("Preset"),
             name,
             lambda row: row.item.preset.title.casefold(),
             lambda row: "muted" if row.verdict is not None and not row.works else "",
             tip=lambda row: row.item.preset.summary,
         ),
         Column(
-            "Here",
+            tr("Here"),
             lambda row: row.here[0],
             lambda row: row.rank,
             lambda row: row.here[1],
@@ -230,5 +249,5 @@ def preset_columns() -> list[Column[PresetRow]]:
             right=True,
             tip=_speed_words,
         ),
-        Column("Words", words),
+        Column(tr("Words"), words),
     ]

@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import tr
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.launch.plans import Layer, ServerChoice, Setting
 from engine_host.protocol.operations import table as ops
@@ -57,7 +58,7 @@ class SettingsModel(QObject):
         names = [setting.name for setting in page.settings] if page else []
         known = [entry for entry in ENTRIES if entry.name in names]
         listed = {entry.name for entry in known}
-        more = [Entry(name, "More", name, "", "text") for name in names if name not in listed]
+        more = [Entry(name, tr("More"), name, "", "text") for name in names if name not in listed]
         return (*known, *more)
 
     def reveal(self, name: str) -> None:
@@ -75,7 +76,7 @@ class SettingsModel(QObject):
         if setting is None:
             return ""
         if setting.layer is Layer.USER:
-            return "set by you"
+            return tr("set by you")
         return "default" if setting.layer is Layer.ENGINE else setting.layer.value
 
     def is_default(self, name: str) -> bool:
@@ -104,7 +105,7 @@ class SettingsModel(QObject):
         if server.problem is not None:
             return formats.strip_backticks(server.problem.sentence()), "bad"
         devices = ", ".join(server.devices) or "CPU"
-        return f"Works: llama.cpp {server.version} · {devices}", "good"
+        return tr("Works: llama.cpp {version} · {devices}", version=server.version, devices=devices), "good"
 
     def put(self, name: str, value: Any) -> None:
         """Set a value; None brings its default back."""
@@ -137,7 +138,12 @@ class SettingsModel(QObject):
     @property
     def scale_in_force(self) -> int:
         """The scale that the window was started with."""
-        return self._file.started_with
+        return self._file.started_with.scale
+
+    @property
+    def language_in_force(self) -> str:
+        """The choice of language that the window was started with."""
+        return self._file.started_with.language
 
     @property
     def window(self) -> WindowSettings:
@@ -186,4 +192,4 @@ def save_window_settings(file: SettingsFile, warn: Callable[..., object], **valu
     try:
         file.write(replace(file.current, **values))
     except OSError as error:
-        warn("window settings", f"The window's settings could not be saved: {error}.")
+        warn("window settings", tr("The window's settings could not be saved: {error}.", error=error))

@@ -5,6 +5,7 @@ from functools import partial
 
 from PySide6.QtCore import QObject
 
+from engine_host.client.language import tr
 from engine_host.protocol.engines import EngineState
 from engine_host.protocol.events import NoticeEvent
 from engine_host.protocol.jobs import Job, JobKind, JobState
@@ -48,8 +49,8 @@ class HostNotices(QObject):
                 why = f" {engine.problem.message}" if engine.problem is not None else ""
                 self._notices.error(
                     f"failed {engine.id}",
-                    f"{engine.name} failed.{why}",
-                    action_text="Show",
+                    tr("{name} failed.{why}", name=engine.name, why=why),
+                    action_text=tr("Show"),
                     action=partial(self._show, engine.id),
                 )
         self._ran = {engine.id for engine in state.live}
@@ -70,7 +71,11 @@ class HostNotices(QObject):
             return
         if job.state is JobState.DONE:
             took = job.ended_at - job.started_at if job.ended_at and job.started_at else None
-            after = f" after {formats.duration(took)}" if took is not None else ""
-            self._notices.info(job.id, f"{job.title}: done{after}.")
+            said = tr("{title}: done.", title=job.title)
+            if took is not None:
+                said = tr("{title}: done after {duration}.", title=job.title, duration=formats.duration(took))
+            self._notices.info(job.id, said)
         elif job.state is JobState.FAILED and job.error is not None:
-            self._notices.error(job.id, f"{job.title} failed. {job.error.sentence()}")
+            self._notices.error(
+                job.id, tr("{title} failed. {sentence}", title=job.title, sentence=job.error.sentence())
+            )

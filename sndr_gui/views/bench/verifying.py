@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtWidgets import QVBoxLayout
 
 from engine_host.client.bench_reports.checks import HEADINGS, check_rows
+from engine_host.client.language import tr
 from engine_host.protocol.bench.checks import VerifyLevel
 from sndr_gui.models.bench.verifying import LEVELS, VerifyModel
 from sndr_gui.views.bench.result import cells
@@ -23,16 +24,16 @@ class VerifyCard(Card):
     """Level, button, the job while it goes on, and what came of it."""
 
     def __init__(self, model: VerifyModel) -> None:
-        super().__init__("Verify")
+        super().__init__(tr("Verify"))
         self.model = model
         self._shown: object = None
-        self.level = ChoiceBox("Level of the verification")
+        self.level = ChoiceBox(tr("Level of the verification"))
         self.level.fill([(title, level) for level, (title, _) in LEVELS.items()], model.level)
         self.level.setSizeAdjustPolicy(ChoiceBox.SizeAdjustPolicy.AdjustToContents)
         self.level.activated.connect(lambda _place: model.choose(VerifyLevel(self.level.currentData())))
-        self.start = button("Verify", model.start, icon="circle-check")
+        self.start = button(tr("Verify"), model.start, icon="circle-check")
         self.about = text("", "muted", wrap=True)
-        self.command = CopyField(what="the command that verifies the same", wraps=True)
+        self.command = CopyField(what=tr("the command that verifies the same"), wraps=True)
         self.job = JobView("verification")
         self.job.cancel.clicked.connect(model.cancel)
         self.problem = ProblemBox()
@@ -56,7 +57,9 @@ class VerifyCard(Card):
         model = self.model
         command = model.request.command
         self.start.setEnabled(model.can_start)
-        self.start.setToolTip(tip("Check the answers of the engine that is chosen above", command=command))
+        self.start.setToolTip(
+            tip(tr("Check the answers of the engine that is chosen above"), command=command)
+        )
         set_text(self.about, LEVELS[model.level][1])
         self.command.set_content(command)
         self.problem.setVisible(model.problem is not None)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
+from engine_host.client.language import tr
 from engine_host.protocol.endpoint.connect import ClientChange
 from sndr_gui.models.connect.page import ConnectModel
 from sndr_gui.views.connect.detail import ClientDetail
@@ -23,12 +24,12 @@ class ConnectView(Page):
     """The page of clients."""
 
     def __init__(self, model: ConnectModel, open_launch: Callable[[], None]) -> None:
-        super().__init__("Connect")
+        super().__init__(tr("Connect"))
         self.model = model
-        self.models = ChoiceBox("Model to tell clients of")
+        self.models = ChoiceBox(tr("Model to tell clients of"))
         self.models.activated.connect(self._on_model)
         self.tools.addWidget(self.models)
-        self.table = Table(model.rows, "Clients", 1, {0: 120, 2: 96})  # type: ignore[arg-type]
+        self.table = Table(model.rows, tr("Clients"), 1, {0: 120, 2: 96})  # type: ignore[arg-type]
         self.table.fit({0: 200, 2: 96})
         self.table.row_chosen.connect(self._on_chosen)
         self.detail = ClientDetail(model, open_launch)
@@ -63,7 +64,15 @@ class ConnectView(Page):
         model = self.model
         found = sum(bool(entry.found) for entry in model.rows.shown)
         where = f"  ·  {model.url}" if model.url else ""
-        set_text(self.subtitle, f"{found} of {model.rows.total} clients on this machine{where}")
+        set_text(
+            self.subtitle,
+            tr(
+                "{found} of {total} clients on this machine{where}",
+                found=found,
+                total=model.rows.total,
+                where=where,
+            ),
+        )
         place = model.rows.place_of(model.chosen)
         if place is not None and place != self.table.chosen:
             self.table.selectRow(place)

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.models.hosts.cards import HostCard
 from sndr_gui.models.hosts.page import HostsModel
 from sndr_gui.models.hosts.words import THIS_MACHINE
@@ -86,7 +87,7 @@ class HostCardView(Card):
         # This machine is neither connected nor opened: the other pages are about it.
         others = ("open", "show", "connect", "retry", "disconnect", "install", "update")
         self.buttons = HostButtons(model, name, others if name else ("show",))
-        self._job = JobView("change of the host", dismiss=True)
+        self._job = JobView(tr("change of the host"), dismiss=True)
         self._job.cancel.clicked.connect(self._on_cancel)
         self._job.hide()
         for part in (self._about, self._sentence, self._problem):
@@ -120,7 +121,7 @@ class HostCardView(Card):
             "GPUs": card.gpus,
             "Models": card.models,
             "Speed": card.speed,
-            "Last event": card.last or "none yet",
+            "Last event": card.last or tr("none yet"),
             "Facts": card.age,
         }
         for caption, value in values.items():

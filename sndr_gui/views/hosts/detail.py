@@ -7,6 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QTabBar, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.models.hosts.cards import HostCard
 from sndr_gui.models.hosts.detail import HostDetailModel
 from sndr_gui.models.hosts.page import HostsModel
@@ -49,10 +50,10 @@ class HostDetail(QWidget):
         self._card: HostCard | None = None
         wanted = ("show", "connect", "retry", "disconnect", "probe", "install", "update", "remove")
         self.buttons = HostButtons(hosts, name, wanted)
-        self._job = JobView("job on the host", dismiss=True)
+        self._job = JobView(tr("job on the host"), dismiss=True)
         self._job.cancel.clicked.connect(self._on_cancel)
         self.tabs = QTabBar()
-        self.tabs.setAccessibleName(f"Sections of {name}")
+        self.tabs.setAccessibleName(tr("Sections of {name}", name=name))
         self.tabs.setDrawBase(False)
         self.tabs.setExpanding(False)
         self.tabs.setElideMode(Qt.TextElideMode.ElideNone)

@@ -6,11 +6,13 @@ from functools import partial
 
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QWidget
 
+from engine_host.client.language import tr
 from engine_host.protocol.engine_settings.row import EngineSetting
 from engine_host.protocol.engine_settings.table import SETTINGS
 from sndr_gui.kit import formats
 from sndr_gui.models.fit.device_memory import VERDICTS
 from sndr_gui.models.launch.page import LaunchModel
+from sndr_gui.models.launch.settings import NOT_SET
 from sndr_gui.models.launch.sizes import context_steps, stream_steps
 from sndr_gui.views.graphs.memory_bar import MemoryView
 from sndr_gui.views.widgets.buttons import button
@@ -30,20 +32,20 @@ class MemoryCard(Card):
     def __init__(self, model: LaunchModel) -> None:
         self.verdict = badge("")
         self.reset = button(
-            "Reset",
+            tr("Reset"),
             model.reset_values,
             kind="flat",
             icon="undo-2",
-            hint="Reset everything that was set here",
+            hint=tr("Reset everything that was set here"),
         )
-        super().__init__("Memory", self.verdict, self.reset)
+        super().__init__(tr("Memory"), self.verdict, self.reset)
         self._model = model
         self._filling = False
         self.why = text("", "muted", wrap=True)
         self.behind = text("", "warn", wrap=True)
         self.memory = MemoryView()
         self.problem = ProblemBox("warning", apply_fix=model.actions.apply_fix)
-        self.again = button("Try again", model.fit.refresh, icon="rotate-cw", hint="Compute again")
+        self.again = button(tr("Try again"), model.fit.refresh, icon="rotate-cw", hint=tr("Compute again"))
         self._again_row = QWidget()
         self._again_row.setLayout(row(self.again, None))
         self.context_slider = self._slider("context")
@@ -135,13 +137,15 @@ class MemoryCard(Card):
         set_text(self.why, report.why if report is not None else "")
         self.why.setVisible(bool(self.why.text()))
         self.memory.setVisible(not fit.sentence)
-        self.memory.show_report(report, fit.waiting, "not computed" if not fit.waiting else "computing…")
+        self.memory.show_report(
+            report, fit.waiting, tr("not computed") if not fit.waiting else tr("computing…")
+        )
         self.problem.setVisible(bool(fit.sentence))
         self._again_row.setVisible(bool(fit.sentence))
         if fit.problem is not None:
             self.problem.show_problem(fit.problem)
         elif fit.sentence:
-            self.problem.show_sentence("The memory could not be computed.", fit.sentence)
+            self.problem.show_sentence(tr("The memory could not be computed."), fit.sentence)
         self.reset.setVisible(bool(model.form.values))
         self._show_behind()
         self._show_sliders()
@@ -160,10 +164,18 @@ class MemoryCard(Card):
         notes = {"context": "", "streams": ""}
         if report is not None and known and not fit.waiting:
             many = formats.plural(report.streams, "stream")
-            notes["context"] = f"Largest for {many}: {report.largest_context:,} tokens"
-            notes["streams"] = f"Most at {report.context:,} tokens: {report.most_streams:,}"
+            notes["context"] = tr(
+                "Largest for {many}: {largest_context} tokens",
+                many=many,
+                largest_context=f"{report.largest_context:,}",
+            )
+            notes["streams"] = tr(
+                "Most at {context} tokens: {most_streams}",
+                context=f"{report.context:,}",
+                most_streams=f"{report.most_streams:,}",
+            )
         elif fit.waiting:
-            notes = dict.fromkeys(notes, "Computing…")
+            notes = dict.fromkeys(notes, tr("Computing…"))
         values = {
             "context": (context_steps(model.longest, context, most_context), context, most_context),
             "streams": (stream_steps(streams, most_streams), streams, most_streams),
@@ -173,7 +185,7 @@ class MemoryCard(Card):
             slider.show_values(steps, value, most, notes[name], fit.waiting)
             if not (slider.field.error and model.form_error):
                 self._show_number(name, model.form.values.get(name))
-            slider.field.edit.setPlaceholderText("Automatic" if value is None else f"{value:,}")
+            slider.field.edit.setPlaceholderText(tr("Automatic") if value is None else f"{value:,}")
 
     def _show_kinds(self) -> None:
         model = self._model
@@ -190,5 +202,7 @@ class MemoryCard(Card):
         planned, report = model.planned(entry.name), model.fit.report
         if not planned and report is not None and entry.name not in model.form.values:
             planned = report.kv
-        label = f"Default ({planned})" if planned and planned != "not set" else "Default"
+        label = (
+            tr("Default ({planned})", planned=planned) if planned and planned != NOT_SET else tr("Default")
+        )
         box.fill([(label, None), *model.offers.choices(entry)], model.form.values.get(entry.name))

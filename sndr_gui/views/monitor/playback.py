@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.monitor.playback import PlaybackModel
 from sndr_gui.views.widgets.buttons import button
@@ -19,9 +20,9 @@ class PlaybackLine(QWidget):
         self.model = model
         self.said = ElidedLabel("", "warn")
         self.stop = button(
-            "Stop playing",
+            tr("Stop playing"),
             model.stop,
-            hint="Play the recorded trace no more",
+            hint=tr("Play the recorded trace no more"),
             command="sndr telemetry stop",
         )
         line = row(self.said, self.stop)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QVBoxLayout
 
+from engine_host.client.language import tr
 from sndr_gui.models.engine.installations import InstallationsModel
 from sndr_gui.models.first_run.page import FirstRunModel
 from sndr_gui.models.settings.at_login import AtLoginModel
@@ -31,7 +32,7 @@ class SettingsView(Page):
         first_run: FirstRunModel,
         at_login: AtLoginModel,
     ) -> None:
-        super().__init__("Settings", scrolls=True)
+        super().__init__(tr("Settings"), scrolls=True)
         self.model = model
         self.look = AppearanceCard(model)
         self.window_card = WindowCard(model, first_run, at_login)
@@ -72,7 +73,7 @@ class SettingsView(Page):
         self.look.refresh()
         self.window_card.refresh()
         entries = model.entries()
-        set_text(self.subtitle, model.file or "The engine host's settings appear when it is connected.")
+        set_text(self.subtitle, model.file or tr("The engine host's settings appear when it is connected."))
         if list(self._rows) != [entry.name for entry in entries]:
             self._build(entries)
         for line in self._rows.values():

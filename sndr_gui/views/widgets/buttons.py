@@ -6,6 +6,7 @@ from PySide6.QtCore import QSize, Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QKeySequence, QShowEvent
 from PySide6.QtWidgets import QPushButton
 
+from engine_host.client.language import tr
 from sndr_gui.kit import theme
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.kit.typed_commands import typed_for
@@ -84,15 +85,15 @@ def keep_to_paths(chooser: Button, host: str) -> None:
     """Let a button that chooses a file of this machine rest on the pages of another one, and say why."""
     if host:
         chooser.setEnabled(False)
-        said = f"Only files of this machine can be chosen: name the path on {host}."
+        said = tr("Only files of this machine can be chosen: name the path on {host}.", host=host)
         command = chooser.toolTip().partition("\n")[2]
         chooser.setToolTip(plain_tooltip(f"{said}\n{command}" if command else said))
 
 
 def link_button(address: str, label: str) -> Button:
     """Return a flat button that opens an address in the browser when it is clicked."""
-    made = button(label, kind="flat", hint=f"Open {address} in the browser")
-    made.setAccessibleName(f"Open {address}")
+    made = button(label, kind="flat", hint=tr("Open {address} in the browser", address=address))
+    made.setAccessibleName(tr("Open {address}", address=address))
 
     def open_address() -> None:
         QDesktopServices.openUrl(QUrl(address))

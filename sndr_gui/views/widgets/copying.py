@@ -4,6 +4,7 @@ from PySide6.QtCore import QPointF, QSize, Qt, QTimer
 from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent, QShowEvent, QTextLayout, QTextOption
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.kit import theme
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.kit.typed_commands import typed_for
@@ -20,7 +21,7 @@ class CopyButton(QPushButton):
 
     def __init__(self, what: str, label: str = "") -> None:
         super().__init__(label)
-        self._name = f"Copy {what}"
+        self._name = tr("Copy {what}", what=what)
         self._content = ""
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setProperty("flat", "true")
@@ -43,7 +44,7 @@ class CopyButton(QPushButton):
     def _on_clicked(self) -> None:
         copy(self._content)
         self._icon.show_icon("check", "good")
-        self.setToolTip("Copied")
+        self.setToolTip(tr("Copied"))
         self._back.start()
 
     def _on_back(self) -> None:
@@ -72,7 +73,15 @@ class WrapAnywhereLabel(QLabel):
 
     def setText(self, content: str) -> None:
         left_out = len(content) - _LONGEST
-        shown = content if left_out <= 0 else f"{content[:_LONGEST]}…\n({left_out:,} more characters)"
+        shown = (
+            content
+            if left_out <= 0
+            else tr(
+                "{content}…\n({left_out} more characters)",
+                content=content[:_LONGEST],
+                left_out=f"{left_out:,}",
+            )
+        )
         super().setText(shown)
 
     def hasHeightForWidth(self) -> bool:

@@ -8,24 +8,29 @@ from collections.abc import Sequence
 from PySide6.QtWidgets import QWidget
 
 from engine_host.client import Crash
+from engine_host.client.language import tr
 from sndr_gui.host.session import Session
 from sndr_gui.models.logs.diagnostics import DiagnosticsModel
 from sndr_gui.views.logs.diagnostics import DiagnosticsDialog
 
-_ABOUT = (
-    "What it left is shown here with all else that a bug report holds; keys, names of people and machines, "
-    "addresses and your home folder are taken out. Nothing is sent anywhere. Copy it, save it, or close "
-    "this: it does not come again."
+_ABOUT = tr(
+    "What it left is shown here with all else that a bug report holds; keys, names "
+    "of people and machines, addresses and your home folder are taken out. Nothing "
+    "is sent anywhere. Copy it, save it, or close this: it does not come again."
 )
-_PROGRAMS = {"window": "window", "host": "engine host"}
+_PROGRAMS = {"window": "window", "host": tr("engine host")}
 
 
 def title_of(crashes: Sequence[Crash]) -> str:
     """Return what ended, in a sentence."""
     names = sorted({_PROGRAMS.get(one.program, "program") for one in crashes}, reverse=True)
     newest = max(one.started_at for one in crashes)
-    when = f" (started {time.strftime('%Y-%m-%d %H:%M', time.localtime(newest))})" if newest else ""
-    return f"The {' and the '.join(names)} did not end in order last time{when}"
+    when = (
+        (" " + tr("(started {strftime})", strftime=time.strftime("%Y-%m-%d %H:%M", time.localtime(newest))))
+        if newest
+        else ""
+    )
+    return tr("The {names} did not end in order last time{when}", names=" and the ".join(names), when=when)
 
 
 class CrashDialog(DiagnosticsDialog):

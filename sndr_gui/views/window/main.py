@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from engine_host.client.language import tr
 from sndr_gui.host.notices import Notices
 from sndr_gui.kit import theme
 from sndr_gui.kit.settings import SettingsFile
@@ -31,7 +32,7 @@ from sndr_gui.views.widgets.labels import Dot, ElidedLabel, set_text
 from sndr_gui.views.widgets.layout import row
 from sndr_gui.views.widgets.page import Page
 from sndr_gui.views.window.focus import FocusKeeper
-from sndr_gui.views.window.pages import GROUPS, PAGES, page_entry
+from sndr_gui.views.window.pages import GROUPS, PAGES, page_entry, visited_title
 from sndr_gui.views.window.palette import Palette
 from sndr_gui.views.window.sidebar import Sidebar
 from sndr_gui.views.window.toasts import Toasts
@@ -144,14 +145,14 @@ class Window(QMainWindow):
         bar.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         bar.setFixedHeight(30)
         self._dot = Dot("accent")
-        self._status = ElidedLabel("Starting the engine host…")
+        self._status = ElidedLabel(tr("Starting the engine host…"))
         self._commands = button(
-            f"Commands  {keys('palette')}",
+            tr("Commands  {keys}", keys=keys("palette")),
             self._on_commands,
             kind="flat",
-            hint=f"All commands  ({keys('palette')})",
+            hint=tr("All commands  ({keys})", keys=keys("palette")),
         )
-        self._commands.setAccessibleName("Commands")
+        self._commands.setAccessibleName(tr("Commands"))
         line = row(self._dot, self._status, self._commands, spacing=8)
         line.setStretch(1, 1)
         line.setContentsMargins(12, 0, 8, 0)
@@ -166,7 +167,7 @@ class Window(QMainWindow):
 
     def _show_placeholder(self, name: str) -> None:
         placeholder = Page(page_entry(name).title)
-        set_text(placeholder.subtitle, "Starting the engine host…")
+        set_text(placeholder.subtitle, tr("Starting the engine host…"))
         placeholder.body.addStretch(1)
         self._stack.addWidget(placeholder)
         self._current = name
@@ -406,10 +407,11 @@ class Window(QMainWindow):
             ("forward", self._history.after, self.go_forward),
         ):
             if place is not None:
-                on = f" on {place.host or 'this machine'}" if place.host != host else ""
-                title = f"{way.capitalize()} to {page_entry(place.page).title}{on}"
+                title = visited_title(way, place.page, place.host if place.host != host else None)
                 entries.append(Entry(title, keys(way), run, "page visited", ACTION, way))
-        entries.append(Entry("Keyboard shortcuts", keys("sheet"), self._on_sheet, "keys help sheet", ACTION))
+        entries.append(
+            Entry(tr("Keyboard shortcuts"), keys("sheet"), self._on_sheet, "keys help sheet", ACTION)
+        )
         return entries
 
     # The status bar.
@@ -422,14 +424,14 @@ class Window(QMainWindow):
         parts = [connection.sentence]
         if connection.connected and host is not None:
             if host.endpoint.url:
-                parts.append(f"endpoint {host.endpoint.url}")
+                parts.append(tr("endpoint {url}", url=host.endpoint.url))
             else:
-                parts.append("endpoint not served")
+                parts.append(tr("endpoint not served"))
             if session.host:
-                parts[-1] += f" on {session.host}"
+                parts[-1] += " " + tr("on {host}", host=session.host)
             else:
                 stays = session.state.outlives_window
-                parts.append("stays when this window closes" if stays else "ends with this window")
+                parts.append(tr("stays when this window closes") if stays else tr("ends with this window"))
         self._dot.set_token(_TONES[connection.phase.value])
         set_text(self._status, "  ·  ".join(parts))
         self._status.setToolTip(plain_tooltip(self._status.text()))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.kit.rows import Column, RowsModel
 from sndr_gui.kit.shortcuts import SHORTCUTS, Shortcut
 from sndr_gui.views.widgets.buttons import button
@@ -15,7 +16,7 @@ from sndr_gui.views.widgets.layout import row
 from sndr_gui.views.widgets.tables import Table
 from sndr_gui.views.window.pages import GROUPS, page_entry
 
-EVERYWHERE = "Everywhere"
+EVERYWHERE = tr("Everywhere")
 
 
 @dataclass(frozen=True)
@@ -44,10 +45,14 @@ def sheet_rows(page: str, typed: str = "") -> list[SheetRow]:
     """Return the shortcuts that hold what was typed, each once, below the titles of their groups."""
     here = [one for one in SHORTCUTS.values() if page in one.pages]
     everywhere = [one for one in SHORTCUTS.values() if not one.pages]
-    groups = [(f"On this page: {page_entry(page).title}", _lines(here)), (EVERYWHERE, _lines(everywhere))]
+    groups = [
+        (tr("On this page: {title}", title=page_entry(page).title), _lines(here)),
+        (EVERYWHERE, _lines(everywhere)),
+    ]
     for group in GROUPS:
         ways = [
-            SheetRow(_native(entry.shortcut), f"Go to {entry.title}", EVERYWHERE) for entry in group.pages
+            SheetRow(_native(entry.shortcut), tr("Go to {title}", title=entry.title), EVERYWHERE)
+            for entry in group.pages
         ]
         names = {entry.name for entry in group.pages}
         # Of a shortcut of several pages the first one's group has it.
@@ -80,26 +85,26 @@ class ShortcutSheet(Dialog):
     """Shows the table, filtered by what is typed; Esc closes it."""
 
     def __init__(self, parent: QWidget, page: str) -> None:
-        super().__init__(parent, "Keyboard shortcuts")
+        super().__init__(parent, tr("Keyboard shortcuts"))
         self.resize(660, 620)
         self._page = page
         self.filter = QLineEdit()
-        self.filter.setPlaceholderText("Filter by key, action or page…")
-        self.filter.setAccessibleName("Filter shortcuts")
+        self.filter.setPlaceholderText(tr("Filter by key, action or page…"))
+        self.filter.setAccessibleName(tr("Filter shortcuts"))
         columns: Sequence[Column[SheetRow]] = (
-            Column("Keys", lambda one: one.keys, tone=lambda one: "accent" if one.is_title else ""),
-            Column("What they do", lambda one: one.does),
-            Column("Where", lambda one: one.where, tone=lambda _one: "muted"),
+            Column(tr("Keys"), lambda one: one.keys, tone=lambda one: "accent" if one.is_title else ""),
+            Column(tr("What they do"), lambda one: one.does),
+            Column(tr("Where"), lambda one: one.where, tone=lambda _one: "muted"),
         )
         self.rows: RowsModel[SheetRow] = RowsModel(columns, repr, self)
-        self.table = Table(self.rows, "Shortcuts", 1, {0: 130, 2: 120})  # type: ignore[arg-type]
-        self.none = text("No shortcut matches: the palette finds every command by its name.", "muted")
+        self.table = Table(self.rows, tr("Shortcuts"), 1, {0: 130, 2: 120})  # type: ignore[arg-type]
+        self.none = text(tr("No shortcut matches: the palette finds every command by its name."), "muted")
         self.filter.textChanged.connect(self._on_filter)
-        self.close_button = button("Close", self.accept)
+        self.close_button = button(tr("Close"), self.accept)
         lines = QVBoxLayout(self)
         lines.setContentsMargins(20, 18, 20, 18)
         lines.setSpacing(12)
-        lines.addWidget(text("Keyboard shortcuts", name="big"))
+        lines.addWidget(text(tr("Keyboard shortcuts"), name="big"))
         lines.addWidget(self.filter)
         lines.addWidget(self.none)
         lines.addWidget(self.table, 1)

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from engine_host.client.language import tr
 from sndr_gui.kit import theme
 from sndr_gui.kit.shortcuts import keys
 from sndr_gui.views.widgets.buttons import tip
@@ -150,7 +151,7 @@ class Sidebar(QWidget):
             self._nav[name].setToolTip(tip(*tips[folded]))
         if self._host_choice is not None:
             self._host_choice.set_folded(folded)
-        said = "Unfold the sidebar" if folded else "Fold the sidebar"
+        said = tr("Unfold the sidebar") if folded else tr("Fold the sidebar")
         self.fold.set_title(said)
         self.fold.icon_shown.show_icon("panel-left-open" if folded else "panel-left-close")
         self.fold.setAccessibleName(said)

@@ -3,6 +3,7 @@
 from PySide6.QtCore import QEvent, QObject, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.host.notices import Notice, Notices
 from sndr_gui.kit import formats
 from sndr_gui.views.widgets.buttons import button, icon_button
@@ -42,8 +43,8 @@ class Toast(QFrame):
         self.setAccessibleName(said)
         self.sentence = text(brief(said), wrap=True)
         self._said = said
-        self.more = button("More", self._on_more, kind="flat", hint="Show all of it")
-        self.more.setAccessibleName("Show all of this notice")
+        self.more = button(tr("More"), self._on_more, kind="flat", hint=tr("Show all of it"))
+        self.more.setAccessibleName(tr("Show all of this notice"))
         self.more.setVisible(self.sentence.text() != said)
         line = QHBoxLayout(self)
         line.setContentsMargins(14, 10, 8, 10)
@@ -55,7 +56,7 @@ class Toast(QFrame):
             action = button(notice.action_text, notice.action)
             action.clicked.connect(self.closed)
             line.addWidget(action)
-        line.addWidget(icon_button("x", "Close this notice", self.closed.emit))
+        line.addWidget(icon_button("x", tr("Close this notice"), self.closed.emit))
         self._end = QTimer(self)
         self._end.setSingleShot(True)
         self._end.setInterval(1000 * _SECONDS[notice.severity])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QGridLayout, QSizePolicy, QWidget
 
+from engine_host.client.language import tr
 from engine_host.client.request_words import readable
 from sndr_gui.models.hosts.facts import FactPart
 from sndr_gui.views.widgets.cards import Card
@@ -39,7 +40,7 @@ class PlainTable(QWidget):
             for column, cell in enumerate(cells):
                 self._grid.addWidget(_cell(cell, column == len(cells) - 1), place, column)
         if len(rows) > _MOST:
-            more = text(f"and {len(rows) - _MOST} more", "muted")
+            more = text(tr("and {rows} more", rows=len(rows) - _MOST), "muted")
             self._grid.addWidget(more, _MOST + 1, 0, 1, -1)
         columns = max((len(cells) for cells in rows), default=len(headings))
         for column in range(columns):

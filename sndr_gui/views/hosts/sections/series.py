@@ -8,6 +8,7 @@ from PySide6.QtCore import QTimer
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QGridLayout
 
+from engine_host.client.language import tr
 from engine_host.client.request_words import readable
 from engine_host.protocol.telemetry import Series
 from sndr_gui.models.hosts.detail import SERIES_SECONDS, HostDetailModel
@@ -27,7 +28,7 @@ class SeriesCard(Card):
     """A line for each series that was measured; hidden while there is none."""
 
     def __init__(self, model: HostDetailModel) -> None:
-        super().__init__("Last ten minutes")
+        super().__init__(tr("Last ten minutes"))
         self._model = model
         self._grid = QGridLayout()
         self._grid.setHorizontalSpacing(18)
