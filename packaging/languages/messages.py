@@ -11,8 +11,26 @@ FOLDERS = ("sndr_gui", "engine_host/client", "engine_host/connect", "engine_host
 # Tables that are translated where they are shown: the call that makes a row, its arguments that are texts.
 TABLES = {
     "engine_host/protocol/engine_settings": ("EngineSetting", (0, 1), ()),
+    "engine_host/fit": ("Part", (0,), ()),
     "engine_host/core/findings": ("Text", (1, 3), ("message", "fix")),
 }
+
+# Values that the window shows as a word, by the names of their enumerations.
+WORDS = {
+    "engine_host/protocol": (
+        "EngineState",
+        "RequestState",
+        "JobState",
+        "ServiceState",
+        "OnDemandState",
+        "PresetStatus",
+        "Layer",
+        "VerifyLevel",
+    ),
+    "sndr_gui/kit/look": ("Accent",),
+}
+# Of other tables: names of parts of memory, and switches of patches.
+ALSO = ("draft head", "CUDA graphs", "KV cache", "KV cache and states", "compute", "on", "off", "default")
 
 
 def messages() -> list[Entry]:
@@ -26,6 +44,10 @@ def messages() -> list[Entry]:
     for folder, (name, places, words) in TABLES.items():
         for path in sorted((ROOT / folder).rglob("*.py")):
             _add(found, path, ((text, "") for text in _rows(path, name, places, words)))
+    for folder, classes in WORDS.items():
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            _add(found, path, ((text, "") for text in _values(path, classes)))
+    _add(found, ROOT / "packaging/languages/messages.py", ((text, "") for text in ALSO))
     return list(found.values())
 
 
@@ -68,6 +90,13 @@ def _rows(path: Path, name: str, places: tuple[int, ...], words: tuple[str, ...]
             said = [node.args[place] for place in places if place < len(node.args)]
             said += [keyword.value for keyword in node.keywords if keyword.arg in words]
             yield from filter(None, (_text(argument) for argument in said))
+
+
+def _values(path: Path, classes: tuple[str, ...]) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ClassDef) and node.name in classes:
+            values = (_text(one.value) for one in node.body if isinstance(one, ast.Assign))
+            yield from (value.capitalize() if node.name == "Accent" else value for value in values if value)
 
 
 def _name(function: ast.expr) -> str:

@@ -97,8 +97,8 @@ class WindowSettings:
 class SettingsFile:
     """Reads and writes the settings; a damaged file is put aside as `.damaged` and reported once.
 
-    `is_new`: there was none, so this is the very first start. `started_with`: those of then; another scale or language
-    waits for the next start.
+    `is_new`: there was none, so it is the very first start. `started_with`: those of then; another scale or
+    language waits for the next start.
     """
 
     def __init__(self, path: Path) -> None:

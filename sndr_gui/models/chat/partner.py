@@ -8,6 +8,7 @@ from engine_host.client.language import tr
 from engine_host.protocol.engines import Engine, EngineState
 from sndr_gui.host.choice import LIVE_STATES
 from sndr_gui.host.session import Session
+from sndr_gui.kit.setting_words import word_of
 from sndr_gui.models.engine.choice import other_than
 from sndr_gui.models.engine.start import SERVING
 
@@ -82,7 +83,9 @@ class Partner:
                 ""
                 if self.serving
                 else tr(
-                    "{name} is {state}; wait until it is ready.", name=engine.name, state=engine.state.value
+                    "{name} is {state}; wait until it is ready.",
+                    name=engine.name,
+                    state=word_of(engine.state.value),
                 )
             )
         if (failed := self.failed) is not None:

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from engine_host.client.language import tr
 from engine_host.protocol.endpoint.on_demand import LoadSetting
 from engine_host.protocol.engine_settings.table import Overrides
+from sndr_gui.kit.setting_words import word_of
 
 
 class LoadForm:
@@ -44,7 +45,7 @@ class LoadForm:
         try:
             return Overrides.model_validate(values), {}
         except ValidationError as error:
-            captions = {setting.name: setting.caption for setting in self.settings}
+            captions = {setting.name: word_of(setting.caption) for setting in self.settings}
             for one in error.errors(include_url=False):
                 name = str(one["loc"][0]) if one["loc"] else ""
                 said = str(one["msg"]).removeprefix("Value error, ")
@@ -64,10 +65,10 @@ class LoadForm:
 def hint_of(setting: LoadSetting) -> str:
     """Return what a field takes, in words: its bounds, its steps and its unit."""
     if setting.step is None:
-        return setting.help
+        return word_of(setting.help)
     least, most = setting.minimum, setting.maximum
     bounds = (
-        tr("{number} to {number_2}", number=_number(least), number_2=_number(most))
+        tr("{least} to {most}", least=_number(least), most=_number(most))
         if least is not None and most is not None
         else ""
     )
@@ -77,7 +78,7 @@ def hint_of(setting: LoadSetting) -> str:
         bounds = tr("at most {number}", number=_number(most))
     whole = "" if setting.kind == "whole" else tr("in steps of {number}", number=_number(setting.step))
     told = " ".join(part for part in (bounds, setting.unit, whole) if part)
-    return f"{setting.help} ({told})" if told else setting.help
+    return f"{word_of(setting.help)} ({told})" if told else word_of(setting.help)
 
 
 def shown_value(setting: LoadSetting) -> str:
@@ -86,7 +87,7 @@ def shown_value(setting: LoadSetting) -> str:
     if value is None:
         return tr("as the engine has it")
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return tr("yes") if value else tr("no")
     shown = shlex.join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     return f"{shown} {setting.unit}".strip()
 
@@ -106,10 +107,10 @@ def read_value(setting: LoadSetting, typed: Any) -> Any:
         value = math.nan
     if not math.isfinite(value) or (setting.kind == "whole" and not value.is_integer()):
         kind = tr("a whole number") if setting.kind == "whole" else tr("a number")
-        raise ValueError(f"{setting.caption} is {kind}.")
+        raise ValueError(tr("{caption} is {kind}.", caption=word_of(setting.caption), kind=kind))
     least, most = setting.minimum, setting.maximum
     if (least is not None and value < least) or (most is not None and value > most):
-        raise ValueError(f"{setting.caption}: {hint_of(setting)}.")
+        raise ValueError(f"{word_of(setting.caption)}: {hint_of(setting)}.")
     return int(value) if setting.kind == "whole" else value
 
 

@@ -13,6 +13,7 @@ from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
+from sndr_gui.kit.setting_words import word_of
 from sndr_gui.models.home.load_form import LoadForm
 
 Command = Callable[[AsyncControlClient], Awaitable[None]]
@@ -113,7 +114,7 @@ def state_word(model: OnDemandModel, now: float | None = None) -> str:
     if model.state is OnDemandState.LOADING and model.waiting:
         return ntr("loading, {n} request waits", "loading, {n} requests wait", model.waiting)
     if model.state is not OnDemandState.LOADED:
-        return model.state.value
+        return word_of(model.state.value)
     if model.by_hand:
         return tr("runs, started by hand")
     if model.unloads_at is None or model.last_used is None:

@@ -12,6 +12,7 @@ from engine_host.protocol.host import HostInfo
 from engine_host.protocol.remote.hosts import HostRole, RemoteFacts, RemoteHost, RemoteHostState, RemoteMode
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
+from sndr_gui.kit.setting_words import word_of
 from sndr_gui.models.engine.choice import state_word
 from sndr_gui.models.engine.start import SERVING
 from sndr_gui.models.hosts.facts import models_of
@@ -188,7 +189,7 @@ def _last(session: Session) -> str:
         case EngineStateEvent():
             what = f"{event.engine.name}: {state_word(event.engine)}"
         case JobDoneEvent():
-            what = f"{event.job.title}: {event.job.state.value}"
+            what = f"{event.job.title}: {word_of(event.job.state.value)}"
         case NoticeEvent():
             what = event.problem.message if event.problem is not None else event.text
         case _:

@@ -8,6 +8,7 @@ from pathlib import PurePath
 from engine_host.client.language import tr
 from engine_host.protocol.launch.plans import LaunchPlan
 from engine_host.protocol.presets import ResolvedPreset
+from sndr_gui.kit.setting_words import word_of
 
 NOT_SET, NO_VALUES = tr("not set"), tr("none")
 
@@ -26,7 +27,9 @@ def setting_rows(plan: LaunchPlan | None) -> tuple[SettingRow, ...]:
     """The plan's settings, each with the layer that set it."""
     settings = plan.settings if plan else ()
     return tuple(
-        SettingRow(entry.name.replace("_", " "), shown_value(entry.value), entry.layer.value, entry.why)
+        SettingRow(
+            entry.name.replace("_", " "), shown_value(entry.value), word_of(entry.layer.value), entry.why
+        )
         for entry in settings
     )
 
@@ -40,7 +43,7 @@ def resolved_rows(resolved: ResolvedPreset) -> tuple[SettingRow, ...]:
         where = f"{file}:{by.line}" if by.line is not None else file
         over = tr(", over {layer}", layer=setting.over[0].layer.value) if setting.over else ""
         name = setting.name.replace("_", " ")
-        rows.append(SettingRow(name, shown_value(setting.value), by.layer.value, where + over))
+        rows.append(SettingRow(name, shown_value(setting.value), word_of(by.layer.value), where + over))
     return tuple(rows)
 
 

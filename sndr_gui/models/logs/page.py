@@ -147,7 +147,7 @@ class LogsModel(QObject):
         """Return the title of a source."""
         if name := self._name(source):
             return f"{name} ({source})"
-        return {"host": "Engine host", "build": "Build"}.get(source, source)
+        return {"host": tr("Engine host"), "build": tr("Build")}.get(source, source)
 
     def source_label(self, source: str) -> str:
         """Return the word in front of a source's lines: an engine's name, as wide as every other."""

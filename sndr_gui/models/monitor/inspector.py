@@ -18,6 +18,7 @@ from engine_host.protocol.operations import endpoint as endpoint_ops
 from sndr_gui.host.session import Session
 from sndr_gui.host.state import OPEN_REQUESTS
 from sndr_gui.kit import formats
+from sndr_gui.kit.setting_words import word_of
 
 _NOT = tr("not measured")
 CHANGED = tr("Changed")
@@ -91,7 +92,8 @@ class InspectorModel(QObject):
             (tr("Request"), one.id),
             (
                 tr("State"),
-                one.state.value + (tr(", place {place} in the queue", place=one.place) if one.place else ""),
+                word_of(one.state.value)
+                + (tr(", place {place} in the queue", place=one.place) if one.place else ""),
             ),
             (tr("Client"), one.client_name or tr("it does not say")),
             (tr("User agent"), one.client or tr("none")),

@@ -19,6 +19,7 @@ from sndr_gui.host.session import Session
 from sndr_gui.host.state import OPEN_REQUESTS
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import Column, RowsModel
+from sndr_gui.kit.setting_words import word_of
 from sndr_gui.models.monitor.as_of import as_of
 from sndr_gui.models.monitor.capture import CaptureModel
 from sndr_gui.models.monitor.energy import EnergyModel
@@ -60,8 +61,8 @@ def state_of(request: Request) -> str:
     if request.state is RequestState.WAITING:
         return tr("queued, {place}.", place=request.place) if request.place is not None else tr("queued")
     if request.state is RequestState.PREFILL and request.prefill_tokens is not None and request.prefill_of:
-        return f"{request.state.value} {formats.percent(request.prefill_tokens, request.prefill_of)}"
-    return request.state.value
+        return f"{word_of(request.state.value)} {formats.percent(request.prefill_tokens, request.prefill_of)}"
+    return word_of(request.state.value)
 
 
 def request_columns(name_of: Callable[[str], str]) -> list[Column[Request]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from engine_host.client.language import tr
 from engine_host.protocol.presets import CatalogPage, PresetForm, PresetItem
+from sndr_gui.kit.setting_words import word_of
 
 Path = tuple[str, ...]
 _ALTERNATIVES = re.compile(r"\^\(([\w.|-]+)\)\$")
@@ -192,9 +193,9 @@ def _walk(schema: Mapping[str, Any], definitions: Mapping[str, Any], path: Path)
             engines = tuple(map(str, described.get("engines", ())))
             yield replace(
                 made,
-                caption=str(described["title"]) if engines else made.caption,
+                caption=word_of(str(described["title"])) if engines else made.caption,
                 engines=engines,
-                help=_HELPS.get(place, help_text),
+                help=_HELPS.get(place, word_of(help_text)),
                 required=name in required and not optional and not path,
             )
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from engine_host.client.language import tr
 from sndr_gui.kit.rows import Column
+from sndr_gui.kit.setting_words import word_of
 from sndr_gui.models.presets.rows import STATUS_TONES
 
 ALL, OWN, SHIPPED = "all", "own", "shipped"
@@ -58,7 +59,7 @@ def library_columns() -> tuple[Column[LibraryRow], ...]:
         Column(tr("Engine"), lambda row: row.engine, tone=lambda _row: "muted"),
         Column(
             tr("Status"),
-            lambda row: row.status,
+            lambda row: word_of(row.status),
             tone=lambda row: _TONES.get(row.status, "muted"),
             tip=lambda row: row.why or row.status,
         ),

@@ -12,6 +12,7 @@ from engine_host.protocol.launch.fit import Verdict
 from engine_host.protocol.presets import EntryOrigin, PresetItem, PresetVerdict
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import Column
+from sndr_gui.kit.setting_words import word_of
 from sndr_gui.models.fit.device_memory import VERDICTS
 from sndr_gui.models.launch.subject import ENGINE_NAMES
 
@@ -53,7 +54,7 @@ class PresetRow:
         own = ("own",) if self.item.origin is EntryOrigin.USER else ()
         words = [workload_words(workload) for workload in preset.card.good_for]
         return "  ·  ".join(
-            (ENGINE_NAMES[preset.engine.value], preset.card.status.value, *own, ", ".join(words))
+            (ENGINE_NAMES[preset.engine.value], word_of(preset.card.status.value), *own, ", ".join(words))
         )
 
     @property

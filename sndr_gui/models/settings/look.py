@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from engine_host.client.language import LANGUAGES, SYSTEM, tr
 from sndr_gui.kit.look.choices import SCALES, Accent, Density, Motion, ThemeChoice
+from sndr_gui.kit.setting_words import word_of
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ LOOK_ENTRIES = (
         "accent",
         tr("Accent"),
         tr("The colour of what is chosen. Text stays readable in each."),
-        tuple((accent.value.capitalize(), accent) for accent in Accent),
+        tuple((word_of(accent.value.capitalize()), accent) for accent in Accent),
     ),
     LookEntry(
         "density",

@@ -20,6 +20,7 @@ from engine_host.protocol.settings import SettingsChange
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.kit.look.choices import ThemeChoice
+from sndr_gui.kit.setting_words import word_of
 from sndr_gui.kit.settings import SettingsFile, WindowSettings
 from sndr_gui.models.settings.entries import ENTRIES, Entry
 from sndr_gui.models.settings.mending import MendingModel
@@ -77,7 +78,7 @@ class SettingsModel(QObject):
             return ""
         if setting.layer is Layer.USER:
             return tr("set by you")
-        return "default" if setting.layer is Layer.ENGINE else setting.layer.value
+        return tr("default") if setting.layer is Layer.ENGINE else word_of(setting.layer.value)
 
     def is_default(self, name: str) -> bool:
         """Return True when nobody set this value."""

@@ -36,7 +36,7 @@ from sndr_gui.views.widgets.page import Page
 
 _FILES = "Markdown (*.md);;JSON, with every branch (*.json)"
 
-_WAYS = "Ctrl+J earlier conversations   Ctrl+\\ two models side by side\n↑ edit the last question"
+_WAYS = tr("Ctrl+J earlier conversations   Ctrl+\\ two models side by side\n↑ edit the last question")
 
 
 class ChatView(Page):

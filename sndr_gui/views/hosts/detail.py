@@ -37,6 +37,18 @@ Section = (
 )
 
 
+_TITLES = {
+    "Overview": tr("Overview"),
+    "Traffic": tr("Traffic"),
+    "Services": tr("Services"),
+    "Files": tr("Files"),
+    "Facts": tr("Facts"),
+    "Watchdogs": tr("Watchdogs"),
+    "Sheet": tr("Sheet"),
+    "Engine host": tr("Engine host"),
+}
+
+
 class HostDetail(QWidget):
     """One host: its state and actions above, and a section below; each is made when it is first shown."""
 
@@ -70,7 +82,7 @@ class HostDetail(QWidget):
         }
         self.sections: dict[str, Section] = {}
         for title in self._made:
-            self.tabs.addTab(title)
+            self.tabs.addTab(_TITLES.get(title, title))
         self._lines = QVBoxLayout(self)
         self._lines.setContentsMargins(0, 0, 0, 0)
         self._lines.setSpacing(12)
@@ -85,9 +97,13 @@ class HostDetail(QWidget):
         self.model.read()
 
     @property
+    def _chosen(self) -> str:
+        return list(self._made)[self.tabs.currentIndex()]
+
+    @property
     def shown(self) -> Section:
         """The section that is shown."""
-        return self.sections[self.tabs.tabText(self.tabs.currentIndex())]
+        return self.sections[self._chosen]
 
     def show_section(self, title: str) -> None:
         """Show a section by its title."""
@@ -113,7 +129,7 @@ class HostDetail(QWidget):
 
     def refresh(self) -> None:
         """Show what was read meanwhile in the section that is shown."""
-        shown = self.sections.get(self.tabs.tabText(self.tabs.currentIndex()))
+        shown = self.sections.get(self._chosen)
         if shown is None:
             # One that is being made, and reads something for itself.
             return
@@ -122,7 +138,7 @@ class HostDetail(QWidget):
             shown.show_card(self._card)
 
     def _on_section(self) -> None:
-        title = self.tabs.tabText(self.tabs.currentIndex())
+        title = self._chosen
         if title not in self.sections:
             self.sections[title] = self._made[title]()
             self._lines.addWidget(self.sections[title])

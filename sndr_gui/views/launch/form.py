@@ -18,6 +18,7 @@ from engine_host.protocol.engine_settings.table import SETTINGS
 from engine_host.protocol.launch.plans import ServerChoice
 from engine_host.protocol.models import ModelOrigin
 from sndr_gui.kit import formats
+from sndr_gui.kit.setting_words import caption_of, spoken_of
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.launch.form import refusal, words_of
 from sndr_gui.models.launch.page import LaunchModel
@@ -81,7 +82,7 @@ class FormCard(Card):
         self.more.setCheckable(True)
         self.keep = QCheckBox(tr("Keep running when the program ends"))
         self.keep.toggled.connect(self._on_form)
-        captions = {entry.name: entry.caption for entry in own}
+        captions = {entry.name: caption_of(entry) for entry in own}
         captions |= {_SERVER: tr("Server"), _ENVIRONMENT: tr("Environment")}
         self._all = {**self.inputs, _SERVER: self.server, _ENVIRONMENT: self.environment}
         self._cells: dict[str, QWidget] = {}
@@ -119,11 +120,11 @@ class FormCard(Card):
     def _input(self, entry: EngineSetting) -> QWidget:
         edited = partial(self._on_edited, entry)
         if entry.kind in ("whole", "decimal"):
-            return NumberField(entry.spoken, max(entry.low, 0), entry.high, edited)
+            return NumberField(spoken_of(entry), max(entry.low, 0), entry.high, edited)
         if entry.kind == "choice":
-            return self._choice(entry.spoken, edited)
+            return self._choice(spoken_of(entry), edited)
         edit = QLineEdit()
-        edit.setAccessibleName(entry.spoken)
+        edit.setAccessibleName(spoken_of(entry))
         edit.textEdited.connect(edited)
         return edit
 
@@ -174,7 +175,7 @@ class FormCard(Card):
         if self._filling:
             return
         value, error = self._read(entry)
-        self._model.set_error(entry.name, f"{entry.caption}: {error}" if error else "")
+        self._model.set_error(entry.name, f"{caption_of(entry)}: {error}" if error else "")
         if not error:
             self._model.set_value(entry.name, value)
 

@@ -10,6 +10,7 @@ from engine_host.client.language import tr
 from engine_host.protocol.engine_settings.row import EngineSetting
 from engine_host.protocol.engine_settings.table import SETTINGS
 from sndr_gui.kit import formats
+from sndr_gui.kit.setting_words import caption_of, spoken_of
 from sndr_gui.models.fit.device_memory import VERDICTS
 from sndr_gui.models.launch.page import LaunchModel
 from sndr_gui.models.launch.settings import NOT_SET
@@ -56,9 +57,9 @@ class MemoryCard(Card):
         kinds.setSpacing(12)
         for name in SIZES[2:]:
             entry = SETTINGS[name]
-            box = ChoiceBox(entry.spoken)
+            box = ChoiceBox(spoken_of(entry))
             box.currentIndexChanged.connect(partial(self._on_kind, name))
-            caption = text(entry.caption, "muted")
+            caption = text(caption_of(entry), "muted")
             caption.setBuddy(box)
             cell = QWidget()
             cell.setLayout(column(caption, box, spacing=4))
@@ -75,7 +76,11 @@ class MemoryCard(Card):
     def _slider(self, name: str) -> ValueSlider:
         entry = SETTINGS[name]
         made = ValueSlider(
-            entry.caption, entry.spoken, int(entry.low), int(entry.high), partial(self._on_typed, name)
+            caption_of(entry),
+            spoken_of(entry),
+            int(entry.low),
+            int(entry.high),
+            partial(self._on_typed, name),
         )
         made.chosen.connect(partial(self._on_slid, name))
         return made
@@ -99,7 +104,7 @@ class MemoryCard(Card):
 
     def _on_typed(self, name: str, *_text: object) -> None:
         field = self.sliders[name].field
-        self._model.set_error(name, f"{SETTINGS[name].caption}: {field.error}" if field.error else "")
+        self._model.set_error(name, f"{caption_of(SETTINGS[name])}: {field.error}" if field.error else "")
         if not field.error:
             self._model.set_value(name, field.count)
 

@@ -13,7 +13,7 @@ from engine_host.client.language import tr
 from sndr_gui.kit import formats
 from sndr_gui.kit.formats import shortened
 from sndr_gui.kit.tooltip import plain_tooltip
-from sndr_gui.models.monitor.graphs import ENGINE, GRAPHS, KV, RATES, SETS, GraphRow
+from sndr_gui.models.monitor.graphs import ENGINE, GPUS, GRAPHS, KV, LATENCY, MACHINE, RATES, SETS, GraphRow
 from sndr_gui.models.monitor.lines import split_name
 from sndr_gui.models.monitor.marks import Bunch
 from sndr_gui.models.monitor.page import MonitorModel
@@ -24,10 +24,10 @@ from sndr_gui.views.widgets.layout import GAP
 
 _NARROW = 900
 _HINTS = {
-    "Engine": tr("Memory, KV cache and tokens per second"),
-    "Latency": tr("Time to first token, time between tokens, prefix cache and drafts, requests"),
-    "GPUs": tr("Load, power, temperature, clocks, and what slows them down"),
-    "Machine": tr("CPU, RAM, disk and network"),
+    ENGINE: tr("Memory, KV cache and tokens per second"),
+    LATENCY: tr("Time to first token, time between tokens, prefix cache and drafts, requests"),
+    GPUS: tr("Load, power, temperature, clocks, and what slows them down"),
+    MACHINE: tr("CPU, RAM, disk and network"),
 }
 
 

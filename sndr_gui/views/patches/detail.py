@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QGridLayout, QPlainTextEdit, QVBoxLayout, QWidget
 from engine_host.client.language import tr
 from engine_host.protocol.patches import Patch, PatchEvidence, PatchOperation, PatchResult
 from sndr_gui.kit import formats, theme
+from sndr_gui.kit.setting_words import word_of
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.choice import command_of
 from sndr_gui.models.engine.installations import command
@@ -139,7 +140,7 @@ class PatchPane(QWidget):
             tr("{risk} risk", risk=patch.risk), {"low": "good", "medium": "warn", "high": "bad"}[patch.risk]
         )
         self._facts.addLayout(
-            row(badge(patch.family), badge(tr("switched {switch}", switch=patch.switch)), risk, None)
+            row(badge(patch.family), badge(tr("switched {switch}", switch=word_of(patch.switch))), risk, None)
         )
         decided = tr("Set by: {switched_by}.", switched_by=patch.switched_by or "default")
         add(

@@ -13,6 +13,7 @@ from engine_host.protocol.base import Severity
 from engine_host.protocol.presets import CatalogFault, ResolvedSetting, SetBy
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import Column, RowsModel
+from sndr_gui.kit.setting_words import word_of
 from sndr_gui.kit.shortcuts import keys
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.presets.form import shown
@@ -65,11 +66,13 @@ def _setting_columns() -> tuple[Column[ResolvedSetting], ...]:
 
 
 def _layer(one: ResolvedSetting) -> str:
-    return one.by.layer.value
+    return word_of(one.by.layer.value)
 
 
 def _over(one: ResolvedSetting) -> str:
-    return "; ".join(f"{shown(by.value) or 'nothing'} ({by.layer.value}, {place_of(by)})" for by in one.over)
+    return "; ".join(
+        f"{shown(by.value) or tr('nothing')} ({word_of(by.layer.value)}, {place_of(by)})" for by in one.over
+    )
 
 
 class PresetEditorPane(QWidget):

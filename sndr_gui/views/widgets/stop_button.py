@@ -28,7 +28,7 @@ class StopButton(Button):
 
         `name` tells which engine it is, where several run.
         """
-        plain = f"Stop {shortened(name, 16)}".strip()
+        plain = tr("Stop {name}", name=shortened(name, 16)) if name else tr("Stop")
         label = tr("Stopping…") if stopping else question or plain
         if self.text() != label:
             self.setText(label)

@@ -10,6 +10,7 @@ from engine_host.client.language import tr
 from engine_host.client.request_words import readable
 from engine_host.protocol.jobs import Job, JobKind, JobState
 from engine_host.protocol.remote.services import Service, ServiceAction, ServiceManager, ServiceState
+from sndr_gui.kit.setting_words import word_of
 from sndr_gui.models.hosts.actions.service_install import InstallServiceAction
 from sndr_gui.models.hosts.detail import HostDetailModel
 from sndr_gui.models.hosts.planned import PlannedAction, PlannedJob
@@ -123,7 +124,9 @@ class ServicesSection(QWidget):
         set_text(self.nothing, _UNREAD if page is None else _NONE)
         self.nothing.setVisible(not ours)
         rows = tuple(
-            (one.name, one.manager.value, one.state.value, one.detail) for one in found if not one.ours
+            (one.name, one.manager.value, word_of(one.state.value), one.detail)
+            for one in found
+            if not one.ours
         )
         self.others.show_rows((tr("Name"), tr("Kept by"), tr("State"), tr("In its own word")), rows)
         missing = (
