@@ -119,7 +119,7 @@ class EngineMetrics(QObject):
         if host.gpus:
             used = sum(state.measured(f"gpu.{gpu.index}.memory.used") or gpu.memory_used for gpu in host.gpus)
             total = sum(gpu.memory_total for gpu in host.gpus)
-            where = "1 GPU" if len(host.gpus) == 1 else tr("{gpus} GPUs", gpus=len(host.gpus))
+            where = formats.plural(len(host.gpus), "GPU")
             note = tr("{where} · {size} free", where=where, size=formats.size(total - used))
             return Metric("VRAM", formats.used_of(used, total), self._aged(note))
         ram = state.measured("ram.used") or host.ram_used

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.client.language import tr
+from engine_host.client.language import ntr, tr
 from engine_host.protocol.endpoint.routes import (
     Route,
     RoutePage,
@@ -65,7 +65,7 @@ class RoutesModel(QObject):
         if self.page is None:
             return "" if self.connected else tr("no connection")
         count = len(self.page.routes)
-        return tr("{count} routes", count=count) if count != 1 else tr("one route")
+        return ntr("one route", "{n} routes", count)
 
     @property
     def routes(self) -> tuple[RouteStatus, ...]:
