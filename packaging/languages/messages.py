@@ -30,7 +30,21 @@ WORDS = {
     "sndr_gui/kit/look": ("Accent",),
 }
 # Of other tables: names of parts of memory, and switches of patches.
-ALSO = ("draft head", "CUDA graphs", "KV cache", "KV cache and states", "compute", "on", "off", "default")
+ALSO = (
+    "draft head",
+    "CUDA graphs",
+    "KV cache",
+    "KV cache and states",
+    "compute",
+    "on",
+    "off",
+    "default",
+    "applied",
+    "skipped",
+    "failed",
+    "reverted",
+    "pending",
+)
 
 
 def messages() -> list[Entry]:

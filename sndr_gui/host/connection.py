@@ -134,8 +134,9 @@ class HostConnection(QObject):
         self._state.load(snapshot)
         self.lost_at = None
         self.tail = ()
-        where = (" " + tr("on {name}", name=self._name)) if self._name else ""
-        self._tell(Phase.CONNECTED, tr("engine host{where} connected", where=where))
+        here = tr("engine host connected")
+        there = tr("engine host on {name} connected", name=self._name)
+        self._tell(Phase.CONNECTED, there if self._name else here)
         async with contextlib.aclosing(client.events(snapshot.seq, snapshot.run_id)) as events:  # type: ignore[type-var]
             async for event in events:
                 self._state.apply(event)

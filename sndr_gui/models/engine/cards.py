@@ -176,8 +176,10 @@ def _prefix(engine: Engine, readings: Readings | None, requests: Sequence[Reques
     if not readings.prefix_queries_total:
         chosen = next((one for one in engine.plan.settings if one.name == "prefix_caching"), None)
         if chosen is not None and chosen.value is False:
-            why = tr("Started without a prefix cache{why}.", why=f": {chosen.why}" if chosen.why else "")
-            return Metric(caption, formats.UNMEASURED, "off", why)
+            why = tr("Started without a prefix cache.")
+            if chosen.why:
+                why = tr("Started without a prefix cache: {why}.", why=chosen.why)
+            return Metric(caption, formats.UNMEASURED, tr("off"), why)
         return Metric(caption, formats.UNMEASURED, tr("no prompt yet"), tr("No prompt yet."))
     asked, found = readings.prefix_queries_total, readings.prefix_hits_total
     why = tr("vLLM's counters since its start: prompt tokens found, of those looked up.")

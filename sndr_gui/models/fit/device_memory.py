@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from engine_host.client.language import tr
 from engine_host.protocol.launch.fit import DeviceFit, FitPart, FitReport, PartSource, Verdict
 from sndr_gui.kit import formats
+from sndr_gui.kit.setting_words import word_of
 
 VERDICTS = {
     Verdict.FITS: (tr("fits"), "good"),
@@ -65,7 +66,7 @@ class MemoryPart:
     def band(self) -> str:
         """The bytes that it may lie between; empty where it is exact."""
         return (
-            tr("{size} to {size_2}", size=formats.size(self.low), size_2=formats.size(self.high))
+            tr("{size} to {size_2}", size=formats.size(self.low), needed=formats.size(self.high))
             if self.has_band
             else ""
         )
@@ -117,7 +118,7 @@ class DeviceMemory:
     @property
     def usage(self) -> str:
         """Needed and usable memory: `15.2 GiB of 21.6 GiB`."""
-        return tr("{size} of {size_2}", size=formats.size(self.needed), size_2=formats.size(self.usable))
+        return tr("{size} of {size_2}", size=formats.size(self.needed), needed=formats.size(self.usable))
 
     @property
     def remainder(self) -> str:
@@ -135,12 +136,12 @@ class DeviceMemory:
         parts = "; ".join(part.sentence for part in self.parts)
         held = (" " + tr("Other processes hold {size}.", size=formats.size(self.taken))) if self.taken else ""
         return tr(
-            "{name}, {size}: needs {size_2} of the {size_3} that the engine may use, "
+            "{name}, {size}: needs {needed} of the {usable} that the engine may use, "
             "{remainder}.{held} Parts: {parts}.",
             name=self.name,
             size=formats.size(self.total),
-            size_2=formats.size(self.needed),
-            size_3=formats.size(self.usable),
+            needed=formats.size(self.needed),
+            usable=formats.size(self.usable),
             remainder=self.remainder,
             held=held,
             parts=parts,
@@ -165,7 +166,9 @@ def _device_memory(device: DeviceFit) -> DeviceMemory:
 
 def _memory_part(part: FitPart) -> MemoryPart:
     colour = _COLOURS.get(part.name, _OTHER)
-    return MemoryPart(part.name, part.size, part.low, part.high, colour, SOURCES[part.source], part.note)
+    return MemoryPart(
+        word_of(part.name), part.size, part.low, part.high, colour, SOURCES[part.source], part.note
+    )
 
 
 def summary(report: FitReport | None) -> str:
@@ -174,11 +177,8 @@ def summary(report: FitReport | None) -> str:
     if not devices:
         return ""
     fullest = max(devices, key=lambda device: device.needed - device.usable)
-    where = (" " + tr("on each of {devices} GPUs", devices=len(devices))) if len(devices) > 1 else ""
-    return tr(
-        "{size} needed{where}  ·  {size_2} usable  ·  {remainder}",
-        size=formats.size(fullest.needed),
-        where=where,
-        size_2=formats.size(fullest.usable),
-        remainder=fullest.remainder,
-    )
+    needed, usable = formats.size(fullest.needed), formats.size(fullest.usable)
+    said = tr("{needed} needed", needed=needed)
+    if len(devices) > 1:
+        said = tr("{needed} needed on each of {devices} GPUs", needed=needed, devices=len(devices))
+    return f"{said}  ·  {tr('{usable} usable', usable=usable)}  ·  {fullest.remainder}"

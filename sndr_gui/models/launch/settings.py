@@ -41,9 +41,10 @@ def resolved_rows(resolved: ResolvedPreset) -> tuple[SettingRow, ...]:
         by = setting.by
         file = PurePath(by.file).name
         where = f"{file}:{by.line}" if by.line is not None else file
-        over = tr(", over {layer}", layer=setting.over[0].layer.value) if setting.over else ""
+        if setting.over:
+            where = tr("{where}, over {layer}", where=where, layer=word_of(setting.over[0].layer.value))
         name = setting.name.replace("_", " ")
-        rows.append(SettingRow(name, shown_value(setting.value), word_of(by.layer.value), where + over))
+        rows.append(SettingRow(name, shown_value(setting.value), word_of(by.layer.value), where))
     return tuple(rows)
 
 

@@ -35,27 +35,31 @@ class KvPool:
         """Return the pool in words."""
 
         def told(share: float) -> str:
-            tokens = (
-                tr(", {count} tokens", count=formats.count(share * self.capacity)) if self.capacity else ""
-            )
-            return f"{formats.percent(share)}{tokens}"
+            if not self.capacity:
+                return formats.percent(share)
+            tokens = formats.count(share * self.capacity)
+            return tr("{share}, {tokens} tokens", share=formats.percent(share), tokens=tokens)
 
         kept = tr("this engine does not tell") if self.kept is None else told(self.kept)
-        whole = (" " + tr("of {count} tokens", count=formats.count(self.capacity))) if self.capacity else ""
+        free = told(max(0.0, 1 - self.filled))
+        share = f"{100 / number:.3g}"
+        map_of = tr(
+            "A map by share: a square is {number} % of the pool. The engine tells how much is used, not "
+            "which blocks.",
+            number=share,
+        )
+        if self.capacity:
+            map_of = tr(
+                "A map by share of {count} tokens: a square is {number} % of the pool. The engine tells how "
+                "much is used, not which blocks.",
+                count=formats.count(self.capacity),
+                number=share,
+            )
         return (
             tr("Used by requests: {told}", told=told(self.used)),
             tr("Kept for prompts that begin alike: {kept}", kept=kept),
-            tr(
-                "Free{value}: {told}",
-                value=" " + tr("or kept") if self.kept is None else "",
-                told=told(max(0.0, 1 - self.filled)),
-            ),
-            tr(
-                "A map by share{whole}: a square is {number} % of the pool. The engine tells "
-                "how much is used, not which blocks.",
-                whole=whole,
-                number=f"{100 / number:.3g}",
-            ),
+            tr("Free or kept: {told}", told=free) if self.kept is None else tr("Free: {told}", told=free),
+            map_of,
         )
 
 

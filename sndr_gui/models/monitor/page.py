@@ -202,7 +202,7 @@ class MonitorModel(LiveModel):
                 if others
                 else tr("no engine runs")
             )
-        return f"{engine.name}  ·  {('live' if self.past.at is None else tr('of the past'))}"
+        return f"{engine.name}  ·  {tr('live') if self.past.at is None else tr('of the past')}"
 
     def set_shown(self, shown: bool) -> None:
         """Read the history when the page is first looked at."""

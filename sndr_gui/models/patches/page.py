@@ -24,6 +24,7 @@ from engine_host.protocol.patches import (
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import RowsModel
+from sndr_gui.kit.setting_words import word_of
 from sndr_gui.models.engine.installations import InstallationsModel
 from sndr_gui.models.engine.start import build_of
 from sndr_gui.models.patches.bisect import BisectionModel
@@ -231,7 +232,7 @@ class PatchesModel(QObject):
                     )
             case _:
                 values = {row_of(patch, self.applies, self.facets.pid).state for patch in patches}
-        return [*found, *((value, value) for value in sorted(values))]
+        return [*found, *((word_of(value), value) for value in sorted(values))]
 
     def set_facets(self, facets: Facets) -> None:
         """Show only the rows in these facets."""

@@ -10,6 +10,7 @@ from engine_host.client.language import tr
 from engine_host.protocol.patches import Patch
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import Column
+from sndr_gui.kit.setting_words import word_of
 
 ALL = "All"
 HERE = "here"
@@ -94,7 +95,7 @@ def columns() -> list[Column[PatchRow]]:
         Column(tr("Range"), lambda row: row.patch.applies_to.vllm, tone=muted),
         Column(
             tr("State"),
-            lambda row: row.state,
+            lambda row: word_of(row.state),
             tone=lambda row: TONES.get(row.state, "muted"),
             tip=lambda row: row.why,
         ),

@@ -94,12 +94,14 @@ class ClientDetail(QWidget):
         self.undo.setEnabled(idle)
         loses = model.undoing_loses
         self.undo.setText(tr("Undo anyway") if loses else tr("Undo"))
-        yes, kept = (" --yes", tr("; what stands there now is kept beside it")) if loses else ("", "")
+        yes, what = " --yes" if loses else "", tr("Put the old file back")
+        if loses:
+            what = tr("Put the old file back; what stands there now is kept beside it")
         self.probe.setVisible(ready)
         self.probe.setEnabled(idle)
         self.write.setToolTip(tip(tr("Look at the changes, then write"), command=model.command("--write")))
         undoing = f"sndr connect {entry.name} --undo{yes}"
-        self.undo.setToolTip(tip(tr("Put the old file back{kept}", kept=kept), command=undoing))
+        self.undo.setToolTip(tip(what, command=undoing))
         self.probe.setToolTip(tip(tr("Try it as the client does"), command=model.command("--probe")))
         self.command.set_content(model.command())
         done = model.done if model.done is not None and model.done.client == entry.name else None

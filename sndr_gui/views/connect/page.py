@@ -63,16 +63,8 @@ class ConnectView(Page):
         """Show the clients and the one that is chosen."""
         model = self.model
         found = sum(bool(entry.found) for entry in model.rows.shown)
-        where = f"  ·  {model.url}" if model.url else ""
-        set_text(
-            self.subtitle,
-            tr(
-                "{found} of {total} clients on this machine{where}",
-                found=found,
-                total=model.rows.total,
-                where=where,
-            ),
-        )
+        said = tr("{found} of {total} clients on this machine", found=found, total=model.rows.total)
+        set_text(self.subtitle, f"{said}  ·  {model.url}" if model.url else said)
         place = model.rows.place_of(model.chosen)
         if place is not None and place != self.table.chosen:
             self.table.selectRow(place)

@@ -95,16 +95,14 @@ class FailureCard(Card):
 
 def _progress(engine: Engine) -> str:
     stage = engine.stages[-1] if engine.stages else None
-    what = (
-        ""
-        if stage is None
-        else tr(
-            ": {name}, since {strftime}",
-            name=stage.name,
-            strftime=time.strftime("%H:%M:%S", time.localtime(stage.started_at)),
-        )
+    if stage is None:
+        return tr("{name} is starting and has not failed.", name=engine.name)
+    return tr(
+        "{name} is starting and has not failed: {stage}, since {moment}.",
+        name=engine.name,
+        stage=stage.name,
+        moment=time.strftime("%H:%M:%S", time.localtime(stage.started_at)),
     )
-    return tr("{name} is starting and has not failed{what}.", name=engine.name, what=what)
 
 
 def _moment(at: float) -> str:

@@ -18,9 +18,9 @@ from sndr_gui.views.widgets.layout import clear, column, row, rule
 
 def saved_words(change: Change) -> str:
     """Return what a change saves, and whether it is enough."""
-    return tr("saves {size}", size=formats.size(change.saves)) + (
-        tr(", then it fits") if change.fits else tr(", not enough alone")
-    )
+    if change.fits:
+        return tr("saves {size}, then it fits", size=formats.size(change.saves))
+    return tr("saves {size}, not enough alone", size=formats.size(change.saves))
 
 
 def speed_lines(roofline: Roofline, streams: int, measured: float | None) -> tuple[str, ...]:

@@ -233,7 +233,7 @@ def preset_facts(chosen: PresetRow, detail: PresetDetail | None) -> tuple[tuple[
             else _NOT_KNOWN
         )
         if model.active_parameters:
-            size += tr(", {count} active", count=formats.count(model.active_parameters))
+            size += ", " + tr("{count} active", count=formats.count(model.active_parameters))
         facts += [
             (tr("Model"), tr("{title} by {publisher}", title=model.title, publisher=model.publisher)),
             (tr("Parameters"), size),

@@ -52,7 +52,7 @@ class StartBar(Card):
         self.start.setText(tr("Starting…{age}", age=age) if model.starts_already or sending else tr("Start"))
         self.start.setEnabled(model.can_start)
         self.start.setToolTip(
-            plain_tooltip(f"Start this plan  (Ctrl+Return)\n{model.equivalent_command}".strip())
+            plain_tooltip(f"{tr('Start this plan')}  (Ctrl+Return)\n{model.equivalent_command}".strip())
         )
         self.equivalent_command.set_content(model.equivalent_command or "sndr launch PRESET")
         self.on_demand.setEnabled(model.can_add_on_demand)

@@ -168,9 +168,9 @@ def _presets_to_show(context: PageContext) -> list[Entry]:
         here = (
             ""
             if row.ready or row.verdict is None
-            else tr(", not ready")
+            else ", " + tr("not ready")
             if row.works
-            else tr(", does not fit")
+            else ", " + tr("does not fit")
         )
         show = partial(context.show_preset, preset.id)
         words = f"launch start run preset {preset.id}"

@@ -18,19 +18,22 @@ _ABOUT = tr(
     "of people and machines, addresses and your home folder are taken out. Nothing "
     "is sent anywhere. Copy it, save it, or close this: it does not come again."
 )
-_PROGRAMS = {"window": "window", "host": tr("engine host")}
 
 
 def title_of(crashes: Sequence[Crash]) -> str:
     """Return what ended, in a sentence."""
-    names = sorted({_PROGRAMS.get(one.program, "program") for one in crashes}, reverse=True)
+    programs = {one.program for one in crashes}
     newest = max(one.started_at for one in crashes)
-    when = (
-        (" " + tr("(started {strftime})", strftime=time.strftime("%Y-%m-%d %H:%M", time.localtime(newest))))
-        if newest
-        else ""
-    )
-    return tr("The {names} did not end in order last time{when}", names=" and the ".join(names), when=when)
+    moment = time.strftime("%Y-%m-%d %H:%M", time.localtime(newest))
+    if programs == {"window", "host"}:
+        said = tr("The window and the engine host did not end in order last time")
+    elif programs == {"window"}:
+        said = tr("The window did not end in order last time")
+    elif programs == {"host"}:
+        said = tr("The engine host did not end in order last time")
+    else:
+        said = tr("The program did not end in order last time")
+    return tr("{said} (started {moment})", said=said, moment=moment) if newest else said
 
 
 class CrashDialog(DiagnosticsDialog):

@@ -26,8 +26,9 @@ class Decision(Enum):
 
 def sentence(pid: int | None) -> str:
     """Return what is so, for the dialog and the terminal alike."""
-    who = (" " + tr("(process {pid})", pid=pid)) if pid is not None else ""
-    return tr("The window that runs{who} does not answer.", who=who)
+    if pid is None:
+        return tr("The window that runs does not answer.")
+    return tr("The window that runs (process {pid}) does not answer.", pid=pid)
 
 
 def question(pid: int | None) -> QMessageBox:

@@ -31,11 +31,11 @@ class SetPowerAction(PlannedAction):
         bounds = next(iter(gpus), None)
         said = tr("the default")
         if bounds is not None and len(gpus) == 1:
-            said += " " + tr(
-                "({watts}); {watts_2} to {watts_3}",
-                watts=watts(bounds.default),
-                watts_2=watts(bounds.minimum),
-                watts_3=watts(bounds.maximum),
+            said = tr(
+                "the default ({default}); {least} to {most}",
+                default=watts(bounds.default),
+                least=watts(bounds.minimum),
+                most=watts(bounds.maximum),
             )
         self.fields = (
             AskedField("gpu", "GPU", value=choices[0] if choices else "", choices=choices, closed=True),

@@ -92,9 +92,9 @@ def _command(verb: str, name: str, values: Values) -> str:
 def _planned(plan: ModelTransferPlan) -> Planned:
     notes = {
         FileStanding.NEW: "",
-        FileStanding.PART: tr(", {there} of it are there"),
-        FileStanding.OTHER: tr(", another file of this name is there"),
-        FileStanding.SAME: tr(", is there already"),
+        FileStanding.PART: ", " + tr("{there} of it are there"),
+        FileStanding.OTHER: ", " + tr("another file of this name is there"),
+        FileStanding.SAME: ", " + tr("is there already"),
     }
     lines = [
         f"{_SIGNS[one.standing]} {plan.folder}/{one.name}  ({formats.size(one.size)}"
