@@ -9,7 +9,7 @@ from engine_host.protocol.endpoint.requests import Divergence, KeptText, PrefixR
 
 _REASONS = {
     PrefixReason.FIRST_TURN: tr("first turn"),
-    PrefixReason.REUSED: "reused",
+    PrefixReason.REUSED: tr("reused"),
     PrefixReason.TOOLS_CHANGED: tr("tools changed"),
     PrefixReason.SYSTEM_CHANGED: tr("system text changed"),
     PrefixReason.MESSAGE_CHANGED: tr("a message was edited"),

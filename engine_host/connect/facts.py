@@ -142,7 +142,7 @@ def _chosen(page: EndpointModelPage, model: str | None) -> EndpointModel:
             raise HostError(
                 Reason.NOT_FOUND,
                 tr("No model called {model} runs, and no request may load one.", model=f"{model[:200]!r}"),
-                cause=tr("Those that can be asked: {names}.", names=", ".join(names) or "none"),
+                cause=tr("Those that can be asked: {names}.", names=", ".join(names) or tr("none")),
                 fix=Fix(text=tr("Name one of them, or start it."), command="sndr status"),
             )
         return page.models[names.index(model)]

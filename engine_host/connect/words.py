@@ -27,11 +27,12 @@ def outcome_of(report: ProbeReport) -> str:
     if report.whole:
         return tr("All of it works.")
     doubts = [step.name for step in report.steps if step.outcome is not ProbeOutcome.PASSED]
-    left = (
-        tr(", but for what is unclear or was not tried ({doubts})", doubts=", ".join(doubts))
+    said = (
+        tr(
+            "What was tried works, but for what is unclear or was not tried: {doubts}.",
+            doubts=", ".join(doubts),
+        )
         if doubts
-        else ""
+        else tr("What was tried works.")
     )
-    return tr("What was tried works{left}", left=left) + (
-        tr("; mind the warning above.") if report.warnings else "."
-    )
+    return f"{said} {tr('Mind the warning above.')}" if report.warnings else said

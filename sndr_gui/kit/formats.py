@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from engine_host.client.language import ntr, tr
+from engine_host.client.language import language, ntr, tr
 
 UNMEASURED = "—"
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
@@ -98,6 +98,11 @@ def listed(names: Sequence[str], most: int = 4) -> str:
         if len(shown) > 1
         else "".join(shown)
     )
+
+
+def inside(word: str) -> str:
+    """Return a word as it stands within a sentence; German keeps its capitals, which nouns have anywhere."""
+    return word if language() == "de" else word.lower()
 
 
 def shortened(name: str, most: int = 28) -> str:

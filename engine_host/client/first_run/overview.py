@@ -77,11 +77,17 @@ def presets_sentence(verdicts: Sequence[PresetVerdict]) -> str:
             "None of the {verdicts} presets fits here; models of yours may: Fit says how large.",
             verdicts=f"{len(verdicts):,}",
         )
-    said = tr("{fits} of {verdicts} presets fit here", fits=f"{fits:,}", verdicts=f"{len(verdicts):,}")
+    values = {"fits": f"{fits:,}", "verdicts": f"{len(verdicts):,}"}
     if not ready:
-        return tr("{said}; the models of none of them are here yet.", said=said)
-    more = "" if len(ready) == 1 else (" " + tr("and {ready} more", ready=f"{len(ready) - 1:,}"))
-    return tr("{said}; ready to start: {ready}{more}.", said=said, ready=ready[0], more=more)
+        return tr("{fits} of {verdicts} presets fit here; the models of none of them are here yet.", **values)
+    if len(ready) == 1:
+        return tr("{fits} of {verdicts} presets fit here; ready to start: {ready}.", **values, ready=ready[0])
+    return tr(
+        "{fits} of {verdicts} presets fit here; ready to start: {ready} and {more} more.",
+        **values,
+        ready=ready[0],
+        more=f"{len(ready) - 1:,}",
+    )
 
 
 def first_measurement(engine: str) -> RunBench:

@@ -119,7 +119,7 @@ class _Probing:
             _check(answer.status_code, content)
         listed = self._form.listed(json_text.parse_object(content))
         if self._facts.model not in listed:
-            names = ", ".join(listed)[:200] or "none"
+            names = ", ".join(listed)[:200] or tr("none")
             raise _StepError(
                 tr("{model} is not in the list of models.", model=self._facts.model),
                 Reason.NOT_FOUND,

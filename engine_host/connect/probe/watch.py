@@ -71,7 +71,7 @@ async def _counter(host: Host, request: Request, closed_at: float, end: float) -
     after = (
         tr("{max} ms after the connection was closed", max=f"{max(0, delay) * 1000:.0f}")
         if delay < 10
-        else "then"
+        else tr("after that")
     )
     last: tuple[float, int] | None = None
     grown = 0

@@ -182,13 +182,13 @@ def about(one: Installation, now: float | None = None) -> str:
             size_2=formats.size(one.needs_free),
         )
         left = (
-            ("  " + tr("·  {size} left by an interrupted install", size=formats.size(one.leftover)))
+            "  ·  " + tr("{size} left by an interrupted install", size=formats.size(one.leftover))
             if one.leftover
             else ""
         )
         return wants + left
     parts = [formats.size(one.size)]
-    parts.append(tr("repaired: {repairs}", repairs=", ".join(one.repairs)) if one.repairs else "intact")
+    parts.append(tr("repaired: {repairs}", repairs=", ".join(one.repairs)) if one.repairs else tr("intact"))
     if one.installed_at is not None:
         parts.append(tr("installed {age}", age=formats.age((now or time.time()) - one.installed_at)))
     return "  ·  ".join(parts)

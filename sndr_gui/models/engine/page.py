@@ -126,7 +126,7 @@ class EngineModel(LiveModel):
         if engine.state in SERVING and engine.ready_at:
             parts.append(tr("up {duration}", duration=formats.duration(time.time() - engine.ready_at)))
         else:
-            parts.append(STATE_WORDS[engine.state].lower())
+            parts.append(formats.inside(STATE_WORDS[engine.state]))
         if (lost := self.session.connection.lost_at) is not None:
             parts.append(tr("last seen {age}", age=formats.age(time.time() - lost)))
         return "  ·  ".join(part for part in parts if part)
@@ -302,7 +302,7 @@ class EngineModel(LiveModel):
                 tr("Processes"), self._processes(engine), tr("role and process id; the first leads the group")
             ),
             Fact(tr("Started"), time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(engine.created_at))),
-            Fact(tr("Keep running"), "yes" if engine.keep else tr("no, it ends with the engine host")),
+            Fact(tr("Keep running"), tr("yes") if engine.keep else tr("no, it ends with the engine host")),
         ]
         if plan.gpus:
             facts.append(Fact("GPUs", self._gpus(plan.gpus), "\n".join(plan.gpus)))

@@ -95,4 +95,4 @@ def build_of(engine: Engine) -> str:
         return f"vLLM {engine.server_version.removeprefix('vLLM ')}"
     if engine.engine == EngineKind.AUTO:
         return tr("no engine was chosen yet")
-    return f"llama.cpp {SERVER_NAMES[engine.server].lower()}"
+    return f"llama.cpp {formats.inside(SERVER_NAMES[engine.server])}"

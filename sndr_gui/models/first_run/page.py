@@ -163,7 +163,7 @@ class FirstRunModel(QObject):
         if engine is not None and engine.state in SERVING:
             return tr("{name} runs. Ask it something in Chat, or measure it below.", name=engine.name)
         if engine is not None:
-            stage = engine.stages[-1].name if engine.stages else "preparing"
+            stage = engine.stages[-1].name if engine.stages else tr("preparing")
             return tr("{name} is starting: {stage}.", name=engine.name, stage=stage)
         if self.actions.problem is not None:
             return self.actions.problem.sentence()

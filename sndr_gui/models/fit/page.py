@@ -297,16 +297,11 @@ class FitModel(QObject):
                 "Nothing is sent until you ask. Reading sends two small requests to {hub_name}.",
                 hub_name=self.hub_name,
             )
-        weights = (
-            tr(", weights {size}", size=formats.size(found.size))
-            if found.size
-            else tr(", size of the weights not known")
-        )
+        values = {"hub": found.endpoint.partition("://")[2], "revision": found.revision[:12]}
+        if not found.size:
+            return tr("Read from {hub} at commit {revision}, size of the weights not known.", **values)
         return tr(
-            "Read from {partition} at commit {revision}{weights}.",
-            partition=found.endpoint.partition("://")[2],
-            revision=found.revision[:12],
-            weights=weights,
+            "Read from {hub} at commit {revision}, weights {size}.", size=formats.size(found.size), **values
         )
 
     def read_from_hub(self) -> None:

@@ -49,7 +49,7 @@ def _row(engine: Engine, session: Session, actions: Actions, stopping: StopEngin
     ends = engine.state in ENDING or actions.stopping(engine)
     serves = engine.state in SERVING
     up = (
-        ("  " + tr("·  up {duration}", duration=formats.duration(time.time() - engine.ready_at)))
+        "  ·  " + tr("up {duration}", duration=formats.duration(time.time() - engine.ready_at))
         if serves and engine.ready_at
         else ""
     )
@@ -61,7 +61,7 @@ def _row(engine: Engine, session: Session, actions: Actions, stopping: StopEngin
         state=state_word(engine),
         tone=tone_of(engine),
         rate=_rate(engine, session),
-        requests=formats.plural(count, "request") if count else "idle" if serves else "",
+        requests=formats.plural(count, "request") if count else tr("idle") if serves else "",
         chosen=engine is state.engine,
         answers=serves,
         can_stop=session.connection.connected and not ends and engine in state.live,

@@ -80,7 +80,11 @@ def engine_parts(
         hint = "\n".join(f"{SERVER_NAMES[server.choice]}: {server.version}" for server in here)
         next_one = next((server for server in here if server.choice is servers.next_start), None)
         version = next_one.version.rpartition(", ")[2] if next_one else ""
-        value = f"{version} ({SERVER_NAMES[next_one.choice].lower()})" if next_one else tr("not installed")
+        value = (
+            f"{version} ({formats.inside(SERVER_NAMES[next_one.choice])})"
+            if next_one
+            else tr("not installed")
+        )
         parts.append(
             MachinePart("llama.cpp", value, hint or tr("No llama.cpp server works here."), is_engine=True)
         )

@@ -93,7 +93,7 @@ class HomeModel(LiveModel):
         if engine.state in (EngineState.READY, EngineState.BUSY) and engine.ready_at:
             parts.append(tr("up {duration}", duration=formats.duration(time.time() - engine.ready_at)))
         else:
-            parts.append(STATE_WORDS[engine.state].lower())
+            parts.append(formats.inside(STATE_WORDS[engine.state]))
         if self.session.connection.lost_at is not None:
             parts.append(
                 tr("last seen {age}", age=formats.age(time.time() - self.session.connection.lost_at))

@@ -26,7 +26,11 @@ _JOINED = frozenset(
         RemoteHostState.RECONNECTING,
     }
 )
-_ROLES = {HostRole.CONTROL: "control", HostRole.INGRESS: "ingress", HostRole.GPU_WORKER: tr("GPU worker")}
+_ROLES = {
+    HostRole.CONTROL: tr("control"),
+    HostRole.INGRESS: tr("ingress"),
+    HostRole.GPU_WORKER: tr("GPU worker"),
+}
 _NO_FIGURES = tr("not read yet")
 
 

@@ -103,19 +103,17 @@ def _gpus(facts: RemoteFacts) -> Rows:
 def _gpu(gpu: RemoteGpu, facts: RemoteFacts) -> tuple[str, ...]:
     holders = [holder for holder in facts.holders if holder.gpu == gpu.uuid]
     held = formats.listed([f"{one.name} ({one.pid}) {formats.size(one.memory)}" for one in holders])
-    limit = (
-        (" " + tr("of {power_limit} W", power_limit=f"{gpu.power_limit:.0f}"))
-        if gpu.power_limit is not None
-        else ""
-    )
+    power = _measured(gpu.power, "W")
+    if gpu.power_limit is not None:
+        power = tr("{power} of {power_limit} W", power=power, power_limit=f"{gpu.power_limit:.0f}")
     return (
         f"{gpu.index}",
         gpu.name,
         formats.used_of(gpu.memory_used, gpu.memory_total),
         formats.UNMEASURED if gpu.utilization is None else f"{gpu.utilization:.0f} %",
         _measured(gpu.temperature, "°C"),
-        f"{_measured(gpu.power, 'W')}{limit}",
-        held if holders else "nobody",
+        power,
+        held if holders else tr("nobody"),
     )
 
 

@@ -46,7 +46,7 @@ class Offers:
         choices: list[tuple[str, ServerChoice]] = []
         if page is not None:
             auto = (
-                tr("Automatic ({server_names})", server_names=SERVER_NAMES[page.next_start].lower())
+                tr("Automatic ({server_names})", server_names=formats.inside(SERVER_NAMES[page.next_start]))
                 if page.next_start
                 else tr("Automatic")
             )
@@ -67,9 +67,9 @@ class Offers:
             state = (
                 ""
                 if one.present
-                else ("  " + tr("·  damaged"))
+                else ("  ·  " + tr("damaged"))
                 if one.problem
-                else ("  " + tr("·  not installed"))
+                else ("  ·  " + tr("not installed"))
             )
             found.append((title_of(one) + state, one.id))
         return tuple(found)
@@ -104,11 +104,11 @@ class Offers:
         if found is None:
             return ""
         if found.verdict is Verdict.CANNOT_RUN:
-            return "  " + tr("·  cannot run here")
+            return "  ·  " + tr("cannot run here")
         return (
-            ("  " + tr("·  up to {count}", count=formats.count(found.largest_context)))
+            ("  ·  " + tr("up to {count}", count=formats.count(found.largest_context)))
             if found.largest_context
-            else ("  " + tr("·  no room"))
+            else ("  ·  " + tr("no room"))
         )
 
     def speculation_kinds(self) -> tuple[str, ...]:

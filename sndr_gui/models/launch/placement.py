@@ -173,19 +173,20 @@ def _no_room(finding: Finding) -> Room:
     missing, beside, ended = told.get("missing"), _names(told, "beside"), _names(told, "instead_of")
     if not isinstance(missing, int) or not ended:
         return Room(worded(finding).message, "bad")
-    where = (" " + tr("in {told}", told=told.get("device"))) if told.get("device") else ""
-    said = tr(
-        "Misses {size}{where} beside {beside} (estimated)",
-        size=formats.size(missing),
-        where=where,
-        beside=listed(beside),
+    values = {"size": formats.size(missing), "beside": listed(beside), "ended": listed(ended)}
+    said = (
+        tr(
+            "Misses {size} in {device} beside {beside} (estimated); instead of {ended} it fits.",
+            device=told["device"],
+            **values,
+        )
+        if told.get("device")
+        else tr("Misses {size} beside {beside} (estimated); instead of {ended} it fits.", **values)
     )
     remedies = [Remedy(tr("Instead of {ended}", ended=listed(ended, 2)), ended)]
     if set(ended) != set(beside):
         remedies.append(Remedy(tr("Instead of all"), (ALL_ENGINES,)))
-    return Room(
-        tr("{said}; instead of {ended} it fits.", said=said, ended=listed(ended)), "bad", tuple(remedies)
-    )
+    return Room(said, "bad", tuple(remedies))
 
 
 def _name_taken(finding: Finding) -> Room:

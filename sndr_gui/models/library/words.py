@@ -17,7 +17,7 @@ def mark(model: ModelFile) -> str:
         return tr("cannot be used")
     if model.origin is ModelOrigin.BUNDLED:
         return tr("comes with the program")
-    return {True: tr("✓ verified"), False: "WRONG", None: "UNVERIFIED"}[model.verified]
+    return {True: tr("✓ verified"), False: tr("WRONG"), None: tr("UNVERIFIED")}[model.verified]
 
 
 def mark_tip(model: ModelFile) -> str:

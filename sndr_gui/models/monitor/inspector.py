@@ -92,8 +92,9 @@ class InspectorModel(QObject):
             (tr("Request"), one.id),
             (
                 tr("State"),
-                word_of(one.state.value)
-                + (tr(", place {place} in the queue", place=one.place) if one.place else ""),
+                tr("{state}, place {place} in the queue", state=word_of(one.state.value), place=one.place)
+                if one.place
+                else word_of(one.state.value),
             ),
             (tr("Client"), one.client_name or tr("it does not say")),
             (tr("User agent"), one.client or tr("none")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from engine_host.client.language import tr
+from engine_host.client.language import ntr, tr
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import PresetStatus, Workload
 from engine_host.protocol.launch.fit import Verdict
@@ -102,7 +102,7 @@ class PresetRow:
         """The reason for the verdict."""
         if self.verdict is None:
             return tr("Not computed yet.")
-        missing = formats.plural(len(self.verdict.missing), "thing") + " missing"
+        missing = ntr("{n} thing missing", "{n} things missing", len(self.verdict.missing))
         parts = [self.verdict.why, missing if self.verdict.missing else ""]
         if self.verdict.needed is not None and self.verdict.room is not None:
             parts.append(
@@ -194,20 +194,21 @@ def _speed_words(row: PresetRow) -> str:
     if found is None or sure is None:
         lines = [tr("The speed limit is not known: a figure for it is missing.")]
     else:
-        lines = [tr("Speed limit of one stream by memory bandwidth, tokens per second")]
-        if found.decode_undrafted is not None and found.decode is not None:
-            lines[0] += " " + tr(
-                "without draft tokens; {rate} if all were accepted", rate=formats.rate(found.decode)
+        lines = [
+            tr("Speed limit of one stream by memory bandwidth, tokens per second.")
+            if found.decode_undrafted is None or found.decode is None
+            else tr(
+                "Speed limit of one stream by memory bandwidth, tokens per second without draft tokens; "
+                "{rate} if all were accepted.",
+                rate=formats.rate(found.decode),
             )
-        lines[0] += "."
+        ]
     if found is not None and found.measured is not None and found.measured.value is not None:
-        whose = tr("by this project") if found.measured.by == "us" else tr("by others")
+        rate = formats.rate(found.measured.value)
         lines.append(
-            tr(
-                "Measured {whose} on this hardware: {rate}.",
-                whose=whose,
-                rate=formats.rate(found.measured.value),
-            )
+            tr("Measured by this project on this hardware: {rate}.", rate=rate)
+            if found.measured.by == "us"
+            else tr("Measured by others on this hardware: {rate}.", rate=rate)
         )
     return "\n".join(lines)
 

@@ -66,16 +66,20 @@ class ProviderForm:
 
     def read(self) -> NextProvider:
         """Return what was typed. Raises ValueError and ValidationError for what is missing or wrong."""
-        for value, name in ((self.url, tr("base URL")), (self.model, "model"), (self.context, "context")):
+        for value, sentence in (
+            (self.url, tr("Give the provider's base URL.")),
+            (self.model, tr("Give the provider's model.")),
+            (self.context, tr("Give the provider's context.")),
+        ):
             if not value.strip():
-                raise ValueError(f"Give the provider's {name}.")
+                raise ValueError(sentence)
         provider = Provider(
             url=self.url.strip(),
             model=self.model.strip(),
             key_variable=self.key_variable.strip() or None,
             key_file=self.key_file.strip() or None,
-            context=_number(self.context, "context"),
-            slots=_number(self.slots, tr("number of requests at a time")),
+            context=_number(self.context, tr("The context is a whole number.")),
+            slots=_number(self.slots, tr("The number of requests at a time is a whole number.")),
             tools=self.tools,
             images=self.images,
             embeddings=self.embeddings,
@@ -127,7 +131,7 @@ class RouteForm:
     def _targets(self) -> RouteTargets:
         engines = tuple(name for part in self.engines.split(",") if (name := part.strip()))
         if not engines and not self.asks_provider:
-            raise ValueError("Name an engine, a preset or a model, or a provider.")
+            raise ValueError(tr("Name an engine, a preset or a model, or a provider."))
         providers = self._read_providers()
         if not providers:
             return RouteTargets(engines=engines)
@@ -149,10 +153,13 @@ class RouteForm:
                 if len(self.providers) == 1:
                     raise
                 first = error.errors(include_url=False)[0]
-                raise ValueError(f"Provider {number}: {_sentence(first['loc'], first['msg'])}") from error
+                said = _sentence(first["loc"], first["msg"])
+                raise ValueError(tr("Provider {number}: {said}", number=number, said=said)) from error
             except ValueError as error:
                 raise ValueError(
-                    f"Provider {number}: {error}" if len(self.providers) > 1 else str(error)
+                    tr("Provider {number}: {said}", number=number, said=error)
+                    if len(self.providers) > 1
+                    else str(error)
                 ) from error
         return found
 
@@ -166,10 +173,10 @@ def host_of(url: str) -> str:
         return url
 
 
-def _number(text: str, name: str) -> int:
+def _number(text: str, sentence: str) -> int:
     plain = text.strip().replace(",", "").replace("_", "")
     if not (plain.isascii() and plain.isdigit() and len(plain) < 12):
-        raise ValueError(f"The {name} is a whole number.")
+        raise ValueError(sentence)
     return int(plain)
 
 

@@ -79,7 +79,7 @@ class BenchView(Page):
         )
         self.about = text("", "muted", wrap=True)
         self.command = CopyField(what=tr("the command that measures the same"), wraps=True)
-        self.job = JobView("measurement", dismiss=True)
+        self.job = JobView(tr("measurement"), dismiss=True)
         self.job.cancel.clicked.connect(model.cancel)
         self.measure = Card(tr("Measure"))
         for part in (

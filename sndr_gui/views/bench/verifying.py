@@ -35,7 +35,7 @@ class VerifyCard(Card):
         self.start = button(tr("Verify"), model.start, icon="circle-check")
         self.about = text("", "muted", wrap=True)
         self.command = CopyField(what=tr("the command that verifies the same"), wraps=True)
-        self.job = JobView("verification")
+        self.job = JobView(tr("verification"))
         self.job.cancel.clicked.connect(model.cancel)
         self.problem = ProblemBox()
         self.outcome = text("", wrap=True)

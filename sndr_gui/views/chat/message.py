@@ -42,9 +42,10 @@ class MessageView(QWidget):
         self.body = MessageText(tr("Your message") if self.mine else tr("Answer"))
         self.body.link_chosen.connect(self.link_chosen)
         self.copy = CopyButton(tr("your message") if self.mine else tr("the answer"))
-        what = "question" if self.mine else "answer"
-        self.before = icon_button("chevron-left", tr("Show the {what} before", what=what), self._on_before)
-        self.after = icon_button("chevron-right", tr("Show the next {what}", what=what), self._on_after)
+        before = tr("Show the question before") if self.mine else tr("Show the answer before")
+        after = tr("Show the next question") if self.mine else tr("Show the next answer")
+        self.before = icon_button("chevron-left", before, self._on_before)
+        self.after = icon_button("chevron-right", after, self._on_after)
         self.branch = text("", "muted")
         self._branches = QWidget()
         self._branches.setLayout(row(self.before, self.branch, self.after, spacing=0))

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 
 from engine_host.client.language import tr
 from engine_host.protocol.engines import Engine
+from sndr_gui.kit import formats
 from sndr_gui.kit.shortcuts import SHORTCUTS, keys
 from sndr_gui.models.chat.page import EXAMPLES, ChatModel
 from sndr_gui.views.chat.composer import Composer
@@ -254,7 +255,7 @@ class ChatView(Page):
     def _say(self) -> None:
         model = self.model
         if len(model.lanes) > 1:
-            names = " and ".join(lane.partner.name or tr("a model") for lane in model.lanes)
+            names = formats.listed([lane.partner.name or tr("a model") for lane in model.lanes])
             said = model.blocked_reason or tr("{names}, side by side", names=names)
         else:
             command = " ".join(model.command[:300].split())

@@ -131,13 +131,15 @@ class ClientDetail(QWidget):
             return [tr("It was as before already.") if self.model.undone else tr("It is set up already.")]
         if self.model.undone:
             return [
-                tr("Put back: {path}", path=file.path)
-                + ((" " + tr("(what stood there: {backup})", backup=file.backup)) if file.backup else "")
+                tr("Put back: {path} (what stood there: {backup})", path=file.path, backup=file.backup)
+                if file.backup
+                else tr("Put back: {path}", path=file.path)
                 for file in done.files
             ]
         return [
-            tr("Written: {path}", path=file.path)
-            + ((" " + tr("(before: {backup})", backup=file.backup)) if file.backup else "")
+            tr("Written: {path} (before: {backup})", path=file.path, backup=file.backup)
+            if file.backup
+            else tr("Written: {path}", path=file.path)
             for file in done.files
         ]
 

@@ -35,7 +35,7 @@ class InstallationRow(QWidget):
         self.install = button(tr("Install"), self._on_install)
         self.remove = button(tr("Remove…"), self._on_remove)
         self.problem = ProblemBox("warning")
-        self.job = JobView("environment")
+        self.job = JobView(tr("environment"))
         self.job.cancel.clicked.connect(self._on_cancel)
         line = Flow(self.name, self.state, self.note)
         upper = row(column(line, self.about, spacing=4), self.install, self.remove, spacing=8)
@@ -154,11 +154,9 @@ class InstallCard(Card):
         damaged = one.problem is not None
         set_text(
             self.heading,
-            tr(
-                "{title_of} is {value}",
-                title_of=title_of(one),
-                value=tr("damaged") if damaged else tr("not installed"),
-            ),
+            tr("{title} is damaged", title=title_of(one))
+            if damaged
+            else tr("{title} is not installed", title=title_of(one)),
         )
         set_text(
             self.hint,

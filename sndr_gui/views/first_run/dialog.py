@@ -110,7 +110,7 @@ class FirstRunDialog(Dialog):
         self.found = text("", "muted", wrap=True)
         self._figures = QGridLayout()
         self._shown_figures: tuple[tuple[str, str, str], ...] | None = None
-        self.job = JobView("measurement", dismiss=True)
+        self.job = JobView(tr("measurement"), dismiss=True)
         self.job.cancel.clicked.connect(bench.cancel)
         self.go_measure = button(tr("Measure"), bench.start, icon="timer")
         self.measure.body.addLayout(self._grid(self._figures))

@@ -20,7 +20,7 @@ _LETTERS = {
     Verdict.FITS: tr("fits"),
     Verdict.TIGHT: tr("tight"),
     Verdict.UNKNOWN: "?",
-    Verdict.DOES_NOT_FIT: "no",
+    Verdict.DOES_NOT_FIT: tr("no"),
     Verdict.CANNOT_RUN: tr("never"),
 }
 
@@ -56,7 +56,7 @@ class KvCard(Card):
             self._grid.addWidget(_right(label) if place in (1, 2) else label, 0, place)
         for number, choice in enumerate(choices, start=1):
             word, tone = VERDICTS[choice.verdict]
-            name = text(choice.kv + ("  (chosen)" if choice.kv == report.kv else ""))
+            name = text(choice.kv + (f"  ({tr('chosen')})" if choice.kv == report.kv else ""))
             note = text(choice.note, "muted", wrap=True)
             longest = bound(choice.largest_context)
             cells = (

@@ -340,7 +340,7 @@ class PartTable(QWidget):
                 Swatch(part.colour),
                 text(part.name),
                 size,
-                text(part.band or "exact", "muted"),
+                text(part.band or tr("exact"), "muted"),
                 source,
             )
             for place, cell in enumerate(cells):

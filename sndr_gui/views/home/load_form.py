@@ -61,7 +61,7 @@ class LoadDialog(Dialog):
         if setting.choices:
             box = ChoiceBox(setting.caption)
             named = [
-                (("yes" if one else "no") if isinstance(one, bool) else str(one), one)
+                ((tr("yes") if one else tr("no")) if isinstance(one, bool) else str(one), one)
                 for one in setting.choices
             ]
             box.fill([(tr("Default ({shown_value})", shown_value=shown_value(setting)), None), *named], None)

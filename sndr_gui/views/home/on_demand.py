@@ -119,4 +119,6 @@ class _Line:
             if entry.load
             else tr("Finish what it answers, then stop it")
         )
-        self.act.setToolTip(tip(what, "", shlex.join(["sndr", "on-demand", word.lower(), entry.name])))
+        self.act.setToolTip(
+            tip(what, "", shlex.join(["sndr", "on-demand", "load" if entry.load else "unload", entry.name]))
+        )

@@ -32,7 +32,7 @@ class ServersCard(Card):
         self._grid.setVerticalSpacing(10)
         self._shown: tuple[ServerRow, ...] = ()
         self._gain = text("", "muted", wrap=True)
-        self._job = JobView("job")
+        self._job = JobView(tr("job"))
         self._job.cancel.clicked.connect(self._on_cancel)
         self.target = ChoiceBox(tr("Build target of llama.cpp"))
         self.target.fill(model.backends, Backend.AUTO)

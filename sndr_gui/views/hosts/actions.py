@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from PySide6.QtWidgets import QPushButton
 
 from engine_host.client.language import tr
+from sndr_gui.kit import formats
 from sndr_gui.models.hosts.cards import HostCard
 from sndr_gui.models.hosts.installing import InstallModel, Verb, is_changing
 from sndr_gui.models.hosts.page import HostsModel
@@ -108,7 +109,7 @@ class HostButtons(Flow):
     def __init__(self, model: HostsModel, name: str, wanted: tuple[str, ...]) -> None:
         self.made: dict[str, QPushButton] = {}
         self._model, self._name = model, name
-        shown = name or THIS_MACHINE.lower()
+        shown = name or formats.inside(THIS_MACHINE)
         for action_id in wanted:
             action = _ACTIONS[action_id]
             command = action.command.format(name=name) if name else "sndr status"

@@ -260,9 +260,9 @@ class LaunchView(Page):
         self.lists.setCurrentIndex(place)
         presets = kind is ListKind.PRESETS
         set_text(self.subtitle, model.presets.subtitle if presets else model.models.subtitle)
-        what = "presets" if presets else "models"
-        self.filter.setPlaceholderText(tr("Search {what}  (Ctrl+F)", what=what))
-        self.filter.setAccessibleName(tr("Search {what}", what=what))
+        search = tr("Search presets") if presets else tr("Search models")
+        self.filter.setPlaceholderText(f"{search}  (Ctrl+F)")
+        self.filter.setAccessibleName(search)
         self.filter.setToolTip("sndr presets list" if presets else "sndr models")
         self.add.setVisible(not presets)
         self.presets.filters.setVisible(presets and self.presets.narrow)

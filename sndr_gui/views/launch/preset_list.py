@@ -31,6 +31,12 @@ from sndr_gui.views.widgets.cards import EmptyState
 from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.tables import Table
 
+_FILTERS = {
+    "status": tr("Filter by status"),
+    "workload": tr("Filter by workload"),
+    "engine": tr("Filter by engine"),
+}
+
 _ROW = 52
 _LINE = 18
 
@@ -86,8 +92,8 @@ class PresetList(QWidget):
         self._model = model
         self.boxes: dict[str, ChoiceBox] = {}
         for facet in FACETS:
-            box = ChoiceBox(tr("Filter by {facet}", facet=facet))
-            box.setToolTip(plain_tooltip(tr("Filter by {facet}", facet=facet)))
+            box = ChoiceBox(_FILTERS[facet])
+            box.setToolTip(plain_tooltip(_FILTERS[facet]))
             box.setMinimumContentsLength(6)
             box.activated.connect(partial(self._on_facet, facet))
             self.boxes[facet] = box

@@ -94,8 +94,9 @@ class StartBar(Card):
         if model.planning:
             return tr("Planning…"), "muted"
         if model.plan is None:
-            what = "preset" if model.subject.is_preset else "model"
-            return tr("This {what} cannot be started, see above.", what=what), "bad"
+            if model.subject.is_preset:
+                return tr("This preset cannot be started, see above."), "bad"
+            return tr("This model cannot be started, see above."), "bad"
         if model.actions.added_on_demand == model.plan.name:
             return tr(
                 "{name} is loaded when a request asks for it; Home shows it.", name=model.plan.name

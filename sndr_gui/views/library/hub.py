@@ -126,12 +126,11 @@ class HubPane(Card):
         files, choice = model.files, model.choice
         self.of.setVisible(files is not None)
         if files is not None:
-            licence = tr(", licence {licence}", licence=files.licence) if files.licence else ""
-            said = tr(
-                "{repository} at {commit}{licence}.",
-                repository=files.repository,
-                commit=files.commit[:12],
-                licence=licence,
+            values = {"repository": files.repository, "commit": files.commit[:12]}
+            said = (
+                tr("{repository} at {commit}, licence {licence}.", licence=files.licence, **values)
+                if files.licence
+                else tr("{repository} at {commit}.", **values)
             )
             if not files.choices:
                 said += " " + tr(

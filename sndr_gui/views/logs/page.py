@@ -176,9 +176,9 @@ class LogsView(Page):
         else:
             bar.setValue(before)
         total = len(self.model.lines)
-        shown = f"{formats.plural(self._count, 'line')}" + (
-            (" " + tr("of {total}", total=total)) if self._count < total else ""
-        )
+        shown = formats.plural(self._count, "line")
+        if self._count < total:
+            shown = tr("{lines} of {total}", lines=shown, total=total)
         set_text(
             self.subtitle, tr("{shown}  ·  the newest {kept} are kept here", shown=shown, kept=f"{KEPT:,}")
         )

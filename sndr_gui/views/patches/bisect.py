@@ -115,7 +115,7 @@ class BisectCard(Card):
         super().__init__()
         self._model = model
         self._shown: object = None
-        self.job = JobView("bisection")
+        self.job = JobView(tr("bisection"))
         self.job.cancel.clicked.connect(self._on_cancel)
         self.away = icon_button("x", tr("Dismiss the result"), model.dismiss)
         self.sentence = text("", name="h2", wrap=True)

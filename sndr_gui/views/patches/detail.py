@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QGridLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
+from engine_host.client.language import ntr, tr
 from engine_host.protocol.patches import Patch, PatchEvidence, PatchOperation, PatchResult
-from sndr_gui.kit import formats, theme
+from sndr_gui.kit import theme
 from sndr_gui.kit.setting_words import word_of
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.choice import command_of
@@ -25,6 +25,11 @@ from sndr_gui.views.widgets.labels import badge, set_text, text
 from sndr_gui.views.widgets.layout import clear, row
 
 _UNKNOWN = tr("not measured")
+_RISKS = {
+    "low": (tr("low risk"), "good"),
+    "medium": (tr("medium risk"), "warn"),
+    "high": (tr("high risk"), "bad"),
+}
 
 
 class DiffText(QPlainTextEdit):
@@ -136,13 +141,11 @@ class PatchPane(QWidget):
 
     def _fill(self, patch: Patch) -> None:
         add = self._facts.addWidget
-        risk = badge(
-            tr("{risk} risk", risk=patch.risk), {"low": "good", "medium": "warn", "high": "bad"}[patch.risk]
-        )
+        risk = badge(*_RISKS[patch.risk])
         self._facts.addLayout(
             row(badge(patch.family), badge(tr("switched {switch}", switch=word_of(patch.switch))), risk, None)
         )
-        decided = tr("Set by: {switched_by}.", switched_by=patch.switched_by or "default")
+        decided = tr("Set by: {switched_by}.", switched_by=word_of(patch.switched_by or "default"))
         add(
             text(
                 decided + ((" " + tr("A start fails without it.")) if patch.required else ""),
@@ -233,16 +236,8 @@ def _story(result: PatchResult) -> str:
     parts = [reason_words(result.reason, result.detail)]
     probe = result.probe
     if probe is not None:
-        hits = (
-            tr(", used {times}", times=formats.plural(probe.hits, "time")) if probe.hits is not None else ""
-        )
-        why = f" ({probe.why})" if probe.why else ""
-        parts.append(
-            tr(
-                "probed: {value}{hits}{why}",
-                value="live" if probe.live else tr("not live"),
-                hits=hits,
-                why=why,
-            )
-        )
+        said = tr("probed: live") if probe.live else tr("probed: not live")
+        if probe.hits is not None:
+            said += ", " + ntr("used {n} time", "used {n} times", probe.hits)
+        parts.append(f"{said} ({probe.why})" if probe.why else said)
     return "  ·  ".join(part for part in parts if part)

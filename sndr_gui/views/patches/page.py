@@ -29,6 +29,13 @@ from sndr_gui.views.widgets.layout import clear, column, row, scrolling
 from sndr_gui.views.widgets.page import Page
 from sndr_gui.views.widgets.tables import Table
 
+_FILTERS = {
+    "family": tr("Filter by family"),
+    "state": tr("Filter by state"),
+    "kind": tr("Filter by kind"),
+    "range": tr("Filter by range"),
+}
+
 
 class PatchesView(Page):
     """The page of the overlay's patches."""
@@ -70,8 +77,8 @@ class PatchesView(Page):
         self.body.addLayout(self._install_place)
         self.choices: dict[str, ChoiceBox] = {}
         for facet in FACETS:
-            box = ChoiceBox(tr("Filter by {facet}", facet=facet))
-            box.setToolTip(plain_tooltip(tr("Filter by {facet}", facet=facet)))
+            box = ChoiceBox(_FILTERS[facet])
+            box.setToolTip(plain_tooltip(_FILTERS[facet]))
             box.activated.connect(self._on_facet)
             self.choices[facet] = box
         self._count = text("", "muted")

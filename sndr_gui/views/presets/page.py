@@ -207,13 +207,11 @@ class PresetsView(Page):
             )
         resolved = editor.resolved
         about = (
-            (
-                "  "
-                + tr(
-                    "·  {title} on {engine_names}",
-                    title=resolved.model.title,
-                    engine_names=ENGINE_NAMES[resolved.engine.value],
-                )
+            "  ·  "
+            + tr(
+                "{title} on {engine}",
+                title=resolved.model.title,
+                engine=ENGINE_NAMES[resolved.engine.value],
             )
             if resolved
             else ""

@@ -122,7 +122,7 @@ class RouteCard(Card):
         self._shown: tuple[object, ...] = ()
         self._targets = QVBoxLayout()
         self._targets.setSpacing(6)
-        self._job = JobView("cut-over")
+        self._job = JobView(tr("cut-over"))
         self._job.cancel.clicked.connect(self._on_cancel)
         self._evidence = text("", "muted", wrap=True)
         model = page.model

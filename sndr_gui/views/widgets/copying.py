@@ -134,7 +134,7 @@ class WrapAnywhereLabel(QLabel):
 class CopyField(QFrame):
     """A command line on a soft ground, with a button that copies it."""
 
-    def __init__(self, content: str = "", what: str = "command", wraps: bool = False) -> None:
+    def __init__(self, content: str = "", what: str = tr("command"), wraps: bool = False) -> None:
         super().__init__()
         self.setObjectName("inset")
         self._label: QLabel = WrapAnywhereLabel(content) if wraps else ElidedLabel(content, name="mono")

@@ -8,6 +8,7 @@ from functools import partial
 from engine_host.client.language import tr
 from engine_host.protocol.engines import EngineState
 from engine_host.protocol.presets import EntryOrigin
+from sndr_gui.kit import formats
 from sndr_gui.kit.shortcuts import keys
 from sndr_gui.models.engine.choice import state_word
 from sndr_gui.models.engine.start import SERVING
@@ -37,7 +38,7 @@ def commands(context: PageContext) -> list[Entry]:
     ]
 
 
-def _action(title: str, run: Callable[[], object], words: str, hint: str = "action") -> Entry:
+def _action(title: str, run: Callable[[], object], words: str, hint: str = tr("action")) -> Entry:
     return Entry(title, hint, run, words, ACTION)
 
 
@@ -51,7 +52,7 @@ def _look(context: PageContext) -> list[Entry]:
     """Return each choice of the window's look that takes effect at once."""
     return [
         _action(
-            f"{entry.label}: {title.lower()}",
+            f"{entry.label}: {formats.inside(title)}",
             partial(context.settings.set_look, entry.name, value),
             "colours appearance look contrast accessibility",
         )
@@ -126,7 +127,10 @@ def _hosts(context: PageContext) -> list[Entry]:
     for name in ("", *fleet.names) if fleet.names else ():
         remote = fleet.remote(name)
         word, _tone = state_of(remote, fleet.known_session(name)) if remote else state_here(fleet.local)
-        title, hint = tr("Host: {name}", name=name or THIS_MACHINE.lower()), tr("host, {word}", word=word)
+        title, hint = (
+            tr("Host: {name}", name=name or formats.inside(THIS_MACHINE)),
+            tr("host, {word}", word=word),
+        )
         choose = partial(fleet.choose, name)
         found.append(Entry(title, hint, choose, "machine remote ssh switch", key=f"host {name}"))
         if name:

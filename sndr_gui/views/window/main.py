@@ -285,7 +285,7 @@ class Window(QMainWindow):
             self.engine_choice.hide()
             self.engine_choice.deleteLater()
         self.engine_choice = EngineChoice(
-            context.session.state, label="", name="Engine of all pages", brief=True
+            context.session.state, label="", name=tr("Engine of all pages"), brief=True
         )
         self._strip.insertWidget(self._strip.indexOf(self._commands), self.engine_choice)
 
@@ -423,13 +423,15 @@ class Window(QMainWindow):
         connection, host = session.connection, session.state.host
         parts = [connection.sentence]
         if connection.connected and host is not None:
-            if host.endpoint.url:
-                parts.append(tr("endpoint {url}", url=host.endpoint.url))
-            else:
-                parts.append(tr("endpoint not served"))
+            url = host.endpoint.url
             if session.host:
-                parts[-1] += " " + tr("on {host}", host=session.host)
+                parts.append(
+                    tr("endpoint {url} on {host}", url=url, host=session.host)
+                    if url
+                    else tr("endpoint not served on {host}", host=session.host)
+                )
             else:
+                parts.append(tr("endpoint {url}", url=url) if url else tr("endpoint not served"))
                 stays = session.state.outlives_window
                 parts.append(tr("stays when this window closes") if stays else tr("ends with this window"))
         self._dot.set_token(_TONES[connection.phase.value])

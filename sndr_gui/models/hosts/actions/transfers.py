@@ -101,10 +101,11 @@ def _planned(plan: ModelTransferPlan) -> Planned:
         f"{notes[one.standing].format(there=formats.size(one.there))})"
         for one in plan.files
     ]
-    free = tr("; {size} are free", size=formats.size(plan.free)) if plan.free is not None else ""
-    lines.append(
-        tr("$ carry {size}{free}", size=formats.size(plan.left), free=free)
-        if plan.left
-        else ("  " + tr("Nothing has to be carried."))
-    )
+    if not plan.left:
+        lines.append("  " + tr("Nothing has to be carried."))
+    elif plan.free is None:
+        lines.append(tr("$ carry {size}", size=formats.size(plan.left)))
+    else:
+        size, free = formats.size(plan.left), formats.size(plan.free)
+        lines.append(tr("$ carry {size}; {free} are free", size=size, free=free))
     return Planned("\n".join(lines), plan.findings)
