@@ -37,7 +37,8 @@ async def test_pages(stage: Stage, page: str) -> None:
     stage.host.set_engine(samples.engine(EngineState.READY))
     await stage.until(lambda: stage.state.engines)
     stage.window.resize(900, 600)
-    plain, cut = {}, {}
+    plain: dict[str, str] = {}
+    cut: dict[str, list[str]] = {}
     for name in (page,):
         stage.window.go(name)
         found = []
