@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gettext
 import re
+import struct
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -34,7 +35,7 @@ def install(language: str) -> None:
         try:
             with _file_of(language).open("rb") as file:
                 _Installed.messages = gettext.GNUTranslations(file)
-        except (OSError, ValueError, UnicodeDecodeError):
+        except (OSError, ValueError, LookupError, struct.error):
             # The program goes on in English: a missing or damaged file of words ends nothing.
             return
         _Installed.language = language
