@@ -27,12 +27,19 @@ def outcome_of(report: ProbeReport) -> str:
     if report.whole:
         return tr("All of it works.")
     doubts = [step.name for step in report.steps if step.outcome is not ProbeOutcome.PASSED]
-    said = (
-        tr(
-            "What was tried works, but for what is unclear or was not tried: {doubts}.",
-            doubts=", ".join(doubts),
+    values = {"doubts": ", ".join(doubts)}
+    if report.warnings:
+        return (
+            tr(
+                "What was tried works, but for what is unclear or was not tried ({doubts}); "
+                "mind the warning above.",
+                **values,
+            )
+            if doubts
+            else tr("What was tried works; mind the warning above.")
         )
+    return (
+        tr("What was tried works, but for what is unclear or was not tried ({doubts}).", **values)
         if doubts
         else tr("What was tried works.")
     )
-    return f"{said} {tr('Mind the warning above.')}" if report.warnings else said

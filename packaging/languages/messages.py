@@ -1,6 +1,7 @@
 """Finds every message: what the code says through `tr`, `ntr` and `plural`, and the tables of texts."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,6 +47,8 @@ ALSO = (
     "pending",
 )
 
+_PLACE = re.compile(r"\{([a-z_][a-z0-9_]*)\}")
+
 
 def messages() -> list[Entry]:
     """Return every message, by the files that say it. Raises ValueError where one is no literal."""
@@ -85,17 +88,30 @@ def _said(path: Path) -> Iterator[tuple[str, str]]:
         if name == "tr":
             if not words or not words[0]:
                 raise ValueError(f"{path}:{node.lineno}: tr() of what is no literal")
+            _check(f"{path}:{node.lineno}", words[:1], node)
             yield words[0], ""
         elif name == "ntr":
             if len(words) < 2 or not words[0] or not words[1]:
                 # Where `plural` makes its messages.
                 continue
+            _check(f"{path}:{node.lineno}", words[:2], node)
             yield words[0], words[1]
         elif name == "plural" and len(words) > 1:
             if not words[1]:
                 raise ValueError(f"{path}:{node.lineno}: plural() of what is no literal")
             many = words[2] if len(words) > 2 else ""
             yield f"{{n}} {words[1]}", f"{{n}} {many or words[1] + 's'}"
+
+
+def _check(place: str, said: list[str], call: ast.Call) -> None:
+    """Raise ValueError where a message names a value that the call does not give, or the other way round."""
+    given = {keyword.arg or "" for keyword in call.keywords}
+    # Without values it is a template for later; with `**values` they are not known here.
+    if not given or "" in given:
+        return
+    named = set().union(*(_PLACE.findall(one) for one in said)) - ({"n"} if len(said) > 1 else set())
+    if named != given:
+        raise ValueError(f"{place}: {said[0]!r} names {sorted(named)}, and is given {sorted(given)}")
 
 
 def _rows(path: Path, name: str, places: tuple[int, ...], words: tuple[str, ...]) -> Iterator[str]:

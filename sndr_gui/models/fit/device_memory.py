@@ -66,7 +66,7 @@ class MemoryPart:
     def band(self) -> str:
         """The bytes that it may lie between; empty where it is exact."""
         return (
-            tr("{size} to {size_2}", size=formats.size(self.low), needed=formats.size(self.high))
+            tr("{size} to {size_2}", size=formats.size(self.low), size_2=formats.size(self.high))
             if self.has_band
             else ""
         )
@@ -118,7 +118,7 @@ class DeviceMemory:
     @property
     def usage(self) -> str:
         """Needed and usable memory: `15.2 GiB of 21.6 GiB`."""
-        return tr("{size} of {size_2}", size=formats.size(self.needed), needed=formats.size(self.usable))
+        return tr("{size} of {size_2}", size=formats.size(self.needed), size_2=formats.size(self.usable))
 
     @property
     def remainder(self) -> str:
