@@ -30,7 +30,8 @@ def main(arguments: list[str]) -> int:
             machine = source.with_suffix(".mo")
             if not machine.is_file() or machine.read_bytes() != compiled(language, there):
                 found.append("sndr.mo is not made from sndr.po: make languages")
-            print("\n".join(f"{language}: {fault}" for fault in found))
+            for fault in found:
+                print(f"{language}: {fault}")
             wrong += len(found)
             continue
         merged = _merged(there, wanted)
