@@ -88,7 +88,7 @@ class PatchesView(Page):
         line = row(facets, self.faults, self._count, spacing=8)
         line.setStretch(0, 1)
         self.body.addLayout(line)
-        widths = {0: 216, 2: 120, 3: 76, 4: 120, 5: 84, 6: 96}
+        widths = {0: 216, 2: 120, 3: 76, 4: 112, 5: 84, 6: 104}
         self.table = Table(model.rows, tr("Patches"), 1, widths)  # type: ignore[arg-type]
         self.table.setMinimumSize(260, 120)
         self.table.row_chosen.connect(self._on_chosen)
