@@ -15,7 +15,7 @@ from sndr_gui.views.widgets.buttons import button, tip
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.labels import badge, set_text, set_tone, text
-from sndr_gui.views.widgets.layout import GAP, clear, column, row
+from sndr_gui.views.widgets.layout import GAP, clear, column, row, show_part
 from sndr_gui.views.widgets.problems import ProblemBox
 
 _OUTCOME_TONES = {
@@ -73,7 +73,7 @@ class ClientDetail(QWidget):
     def refresh(self) -> None:
         """Show what is known now."""
         model, entry = self.model, self.model.entry
-        self.setVisible(entry is not None)
+        show_part(self, entry is not None)
         if entry is None:
             return
         set_text(self.card.title, entry.title)

@@ -15,7 +15,7 @@ from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.flow import Flow
 from sndr_gui.views.widgets.labels import badge, text
-from sndr_gui.views.widgets.layout import clear, rule
+from sndr_gui.views.widgets.layout import clear, rule, show_part
 
 _GRAVE = 0.5
 
@@ -43,7 +43,7 @@ class Causes(QWidget):
         for row in self.rows:
             self._lines.addWidget(rule())
             self._lines.addWidget(row)
-        self.setVisible(bool(causes))
+        show_part(self, bool(causes))
 
 
 class CauseRow(QFrame):

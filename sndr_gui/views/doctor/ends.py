@@ -11,6 +11,7 @@ from engine_host.client.ends import End
 from engine_host.client.language import tr
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.labels import set_text, text
+from sndr_gui.views.widgets.layout import show_part
 
 
 class EarlierEnds(QWidget):
@@ -28,7 +29,7 @@ class EarlierEnds(QWidget):
 
     def show_ends(self, ends: Sequence[End]) -> None:
         """Show as many as there are lines for."""
-        self.setVisible(bool(ends))
+        show_part(self, bool(ends))
         now = time.time()
         for place, row in enumerate(self.rows):
             row.setVisible(place < len(ends))

@@ -17,6 +17,7 @@ from sndr_gui.views.doctor.ends import EarlierEnds
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.labels import badge, set_text, text
+from sndr_gui.views.widgets.layout import show_part
 from sndr_gui.views.widgets.problems import ProblemBox
 
 
@@ -46,7 +47,7 @@ class FailureCard(Card):
     def refresh(self) -> None:
         """Show the last start that failed, and those that are under way."""
         failed, starting = self._model.failed, self._model.starting
-        self.setVisible(not self._model.knows_nothing)
+        show_part(self, not self._model.knows_nothing)
         self.cold.setVisible(bool(starting))
         if starting:
             self.cold.show_sentence("  ".join(map(_progress, starting)), COLD_START)

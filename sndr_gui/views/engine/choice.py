@@ -15,7 +15,7 @@ from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.choice import EngineEntry, entries
 from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.labels import text
-from sndr_gui.views.widgets.layout import row
+from sndr_gui.views.widgets.layout import row, show_part
 
 
 class EngineChoice(QWidget):
@@ -68,7 +68,7 @@ class EngineChoice(QWidget):
             self._paint()
         if shown is not None:
             self.box.setCurrentIndex(self.box.findData(shown.id))
-        self.setVisible(len(found) > 1)
+        show_part(self, len(found) > 1)
 
     def _paint(self) -> None:
         for place, entry in enumerate(self._known):

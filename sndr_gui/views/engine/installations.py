@@ -18,7 +18,7 @@ from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.dialog import Dialog
 from sndr_gui.views.widgets.flow import Flow
 from sndr_gui.views.widgets.labels import badge, set_text, set_tone, text
-from sndr_gui.views.widgets.layout import clear, column, row, rule
+from sndr_gui.views.widgets.layout import clear, column, row, rule, show_part
 from sndr_gui.views.widgets.problems import ProblemBox
 
 
@@ -45,7 +45,7 @@ class InstallationRow(QWidget):
     def refresh(self) -> None:
         """Show the environment of now."""
         model, one = self._model, self._model.get(self._wanted)
-        self.setVisible(one is not None)
+        show_part(self, one is not None)
         if one is None:
             return
         user = model.user(one.id)
@@ -142,7 +142,7 @@ class InstallCard(Card):
 
     def show_missing(self, one: Installation | None) -> None:
         """Offer this environment; nothing when none is missing."""
-        self.setVisible(one is not None)
+        show_part(self, one is not None)
         if one is None:
             return
         if one.id != self._wanted or self.entry is None:
@@ -188,7 +188,7 @@ class InstallationsCard(Card):
     def refresh(self) -> None:
         """Show the environments of now."""
         known = [one.id for one in self._model.all]
-        self.setVisible(bool(known))
+        show_part(self, bool(known))
         if list(self.rows) != known:
             clear(self._lines)
             self.rows = {}

@@ -9,6 +9,7 @@ from engine_host.protocol.launch.fit import FitReport
 from sndr_gui.kit import formats
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.labels import set_text, text
+from sndr_gui.views.widgets.layout import show_part
 
 if TYPE_CHECKING:
     from sndr_gui.views.graphs.plots import Curve
@@ -39,7 +40,7 @@ class CurveCard(Card):
         """Show the curve of an answer."""
         self._report = report
         points = report.curve if report else ()
-        self.setVisible(bool(points))
+        show_part(self, bool(points))
         if report is None or not points:
             return
         if self.curve is not None:

@@ -13,7 +13,7 @@ from sndr_gui.kit import formats
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.labels import SEVERITY_ICONS, IconLabel, badge, text
-from sndr_gui.views.widgets.layout import clear, column, row, rule
+from sndr_gui.views.widgets.layout import clear, column, row, rule, show_part
 
 
 def saved_words(change: Change) -> str:
@@ -64,7 +64,7 @@ class ChangesCard(Card):
 
     def show_changes(self, changes: tuple[Change, ...]) -> None:
         """Show these changes."""
-        self.setVisible(bool(changes))
+        show_part(self, bool(changes))
         if changes == self._shown:
             return
         self._shown = changes
@@ -105,7 +105,7 @@ class AdviceCard(Card):
 
     def show_advice(self, advice: tuple[Advice, ...]) -> None:
         """Show these rules."""
-        self.setVisible(bool(advice))
+        show_part(self, bool(advice))
         if advice == self._shown:
             return
         self._shown = advice
@@ -145,7 +145,7 @@ class SpeedCard(Card):
     def show_report(self, report: FitReport | None, measured: float | None) -> None:
         """Show the ceilings of a report."""
         roofline = report.roofline if report is not None else None
-        self.setVisible(roofline is not None)
+        show_part(self, roofline is not None)
         known = (roofline, report.streams if report else 0, measured)
         if roofline is None or report is None or known == self._shown:
             return

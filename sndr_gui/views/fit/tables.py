@@ -13,7 +13,7 @@ from sndr_gui.models.fit.device_memory import VERDICTS
 from sndr_gui.models.fit.page import bound
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.labels import badge, set_text, set_tone, text
-from sndr_gui.views.widgets.layout import clear
+from sndr_gui.views.widgets.layout import clear, show_part
 
 # Short, because there are many; never a colour alone.
 _LETTERS = {
@@ -45,7 +45,7 @@ class KvCard(Card):
     def show_report(self, report: FitReport | None) -> None:
         """Show the types of an answer."""
         choices = report.kv_choices if report else ()
-        self.setVisible(bool(choices))
+        show_part(self, bool(choices))
         known = (choices, report.kv if report else "")
         if known == self._shown or report is None:
             return
@@ -93,7 +93,7 @@ class GridCard(Card):
     def show_report(self, report: FitReport | None) -> None:
         """Show the grid of an answer."""
         grid = report.grid if report else ()
-        self.setVisible(bool(grid))
+        show_part(self, bool(grid))
         places = {(cell.context, cell.streams) for cell in grid}
         if places != set(self.cells):
             self._build(places)
@@ -140,7 +140,7 @@ class ReportedCard(Card):
 
     def show_speeds(self, speeds: tuple[tuple[str, str, str], ...]) -> None:
         """Show these speeds: value, conditions, whose."""
-        self.setVisible(bool(speeds))
+        show_part(self, bool(speeds))
         if speeds == self._shown:
             return
         self._shown = speeds
@@ -163,7 +163,7 @@ class KnownCard(Card):
 
     def show_report(self, report: FitReport | None) -> None:
         """Show what an answer says of itself."""
-        self.setVisible(report is not None)
+        show_part(self, report is not None)
         if report is None:
             return
         learnt = [

@@ -10,7 +10,7 @@ from sndr_gui.models.home.alerts import AlertRow, Alerts
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.labels import set_text, text
-from sndr_gui.views.widgets.layout import clear
+from sndr_gui.views.widgets.layout import clear, show_part
 
 
 class AlertsCard(Card):
@@ -39,7 +39,7 @@ class AlertsCard(Card):
     def refresh(self) -> None:
         """Show the alerts of now."""
         rows = self._model.rows()
-        self.setVisible(bool(rows))
+        show_part(self, bool(rows))
         set_text(self.more, tr("{more} more: sndr alerts", more=self._model.more))
         self.more.setVisible(self._model.more > 0)
         if rows == self._rows:

@@ -16,7 +16,7 @@ from sndr_gui.models.home.page import HomeModel
 from sndr_gui.views.widgets.buttons import button, tip
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.labels import ElidedLabel, restyle, set_text, text
-from sndr_gui.views.widgets.layout import clear, column, row
+from sndr_gui.views.widgets.layout import clear, column, row, show_part
 
 # Where the name begins, behind its dot.
 _INDENT = 24
@@ -41,7 +41,7 @@ class EnginesCard(Card):
     def refresh(self) -> None:
         """Show the engines of now; nothing while there is only one."""
         rows = self._model.engines()
-        self.setVisible(bool(rows))
+        show_part(self, bool(rows))
         if [line.id for line in self.lines] != [entry.id for entry in rows]:
             self._rebuild(rows)
         for line, entry in zip(self.lines, rows, strict=True):

@@ -16,7 +16,7 @@ from sndr_gui.views.home.load_form import LoadDialog
 from sndr_gui.views.widgets.buttons import button, tip
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.labels import ElidedLabel, set_text, set_tone, text
-from sndr_gui.views.widgets.layout import clear
+from sndr_gui.views.widgets.layout import clear, show_part
 
 
 class OnDemandCard(Card):
@@ -35,7 +35,7 @@ class OnDemandCard(Card):
     def refresh(self) -> None:
         """Show the models of now."""
         rows = self._model.on_demand.rows()
-        self.setVisible(bool(rows))
+        show_part(self, bool(rows))
         if [line.name for line in self.lines] != [entry.name for entry in rows]:
             clear(self._grid)
             self.lines = [_Line(entry.name, self._model) for entry in rows]

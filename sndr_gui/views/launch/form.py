@@ -29,7 +29,7 @@ from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.fields import ChoiceBox, NumberField
 from sndr_gui.views.widgets.labels import ElidedLabel, set_text, text, unbroken
-from sndr_gui.views.widgets.layout import column, row
+from sndr_gui.views.widgets.layout import column, row, show_part
 
 _SERVER, _ENVIRONMENT = "server", "installation"
 
@@ -218,7 +218,7 @@ class FormCard(Card):
         subject, offers = model.subject, model.offers
         usable = subject is not None and subject.problem is None
         self.setEnabled(usable)
-        self.setVisible(usable)
+        show_part(self, usable)
         self._filling = True
         for entry in model.fields():
             if entry.name in self.inputs:

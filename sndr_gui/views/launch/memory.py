@@ -20,7 +20,7 @@ from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.labels import badge, set_text, set_tone, text
-from sndr_gui.views.widgets.layout import column, row
+from sndr_gui.views.widgets.layout import column, row, show_part
 from sndr_gui.views.widgets.problems import ProblemBox
 from sndr_gui.views.widgets.value_slider import ValueSlider
 
@@ -134,7 +134,7 @@ class MemoryCard(Card):
             self.setMinimumHeight(0)
         elif self.isVisible() and not self.minimumHeight():
             self.setMinimumHeight(self.height())
-        self.setVisible(model.subject is not None and (model.subject.problem is None or report is not None))
+        show_part(self, model.subject is not None and (model.subject.problem is None or report is not None))
         word, tone = VERDICTS[report.verdict] if report is not None else ("", "")
         set_text(self.verdict, word)
         self.verdict.setVisible(bool(word))

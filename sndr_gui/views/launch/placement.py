@@ -17,7 +17,7 @@ from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.flow import Flow
 from sndr_gui.views.widgets.labels import set_text, set_tone, text
-from sndr_gui.views.widgets.layout import column, row
+from sndr_gui.views.widgets.layout import column, row, show_part
 
 _ROOMY = 400
 
@@ -83,7 +83,7 @@ class PlacementCard(Card):
         """Show the places of now, and what the plan says of the chosen one."""
         model, form = self._model, self._model.form
         places, gpus = model.places(), model.gpus()
-        self.setVisible(bool(places or gpus) and model.subject is not None)
+        show_part(self, bool(places or gpus) and model.subject is not None)
         for cell in self._cells:
             cell.setVisible(bool(places))
         self._show_gpus(gpus)

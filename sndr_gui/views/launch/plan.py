@@ -15,7 +15,7 @@ from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.labels import ElidedLabel, badge, set_text, set_tone, text
-from sndr_gui.views.widgets.layout import clear, column, row
+from sndr_gui.views.widgets.layout import clear, column, row, show_part
 from sndr_gui.views.widgets.problems import Findings, ProblemBox
 
 # Below this the reasons would leave no room for the values.
@@ -51,7 +51,7 @@ class PlanCard(Card):
         self.refresh_age()
         # What is missing has a card of its own, with the button that mends it.
         told, rows = model.told, model.setting_rows()
-        self.setVisible(bool(rows) or (model.missing is None and not told))
+        show_part(self, bool(rows) or (model.missing is None and not told))
         set_text(
             self.title,
             tr("Plan") if plan is not None or not rows else tr("Settings and patches of the preset"),
@@ -148,7 +148,7 @@ class PatchesOfStart(QWidget):
     def refresh(self) -> None:
         """Show the patches of the plan of now."""
         planned, lines = self._model.known_patches, self._model.patch_lines()
-        self.setVisible(bool(lines))
+        show_part(self, bool(lines))
         if planned is not None:
             set_text(self.summary, summary(planned))
         if lines == self._shown:

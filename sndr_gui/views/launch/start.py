@@ -18,7 +18,7 @@ from sndr_gui.views.widgets.buttons import button, tip
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.labels import ElidedLabel, IconLabel, set_text, set_tone, text
-from sndr_gui.views.widgets.layout import column, row
+from sndr_gui.views.widgets.layout import column, row, show_part
 from sndr_gui.views.widgets.problems import ProblemBox
 
 
@@ -165,7 +165,7 @@ class OutcomeCard(Card):
         self.problem.setVisible(problem is not None)
         if problem is not None:
             self.problem.show_problem(problem)
-        self.setVisible(bool(stages) or latest is not None or problem is not None)
+        show_part(self, bool(stages) or latest is not None or problem is not None)
         if latest is None:
             return
         if failed:

@@ -1,4 +1,4 @@
-"""The question before the window takes running engines along: asked once, then remembered."""
+"""The question before the window takes running engines along, whose answer is remembered when asked to."""
 
 from __future__ import annotations
 
@@ -44,7 +44,6 @@ class LeaveDialog(Dialog):
         self._confirmation, self._close = confirmation, close
         self.remember = QCheckBox(tr("Do so from now on; Settings changes it"))
         self.remember.setAccessibleName(tr("Do so from now on"))
-        self.remember.setChecked(True)
         self.stay = button(tr("Stay"), self.reject, hint=tr("Close nothing"))
         self.end = button(
             tr("Stop and close"), self._on_end, kind="danger", hint=tr("End them with the window")

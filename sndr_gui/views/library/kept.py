@@ -17,7 +17,7 @@ from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.flow import Flow
 from sndr_gui.views.widgets.labels import text
-from sndr_gui.views.widgets.layout import clear
+from sndr_gui.views.widgets.layout import clear, show_part
 
 
 class KeptCard(Card):
@@ -39,7 +39,7 @@ class KeptCard(Card):
         """Show what is known now."""
         model = self._model
         jobs, downloads, trash = model.jobs, model.downloads, model.trash
-        self.setVisible(bool(jobs or downloads or trash))
+        show_part(self, bool(jobs or downloads or trash))
         self._show_jobs(jobs)
         shown = (downloads, trash, model.connected)
         if shown != self._waiting:

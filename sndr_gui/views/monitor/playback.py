@@ -9,7 +9,7 @@ from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.monitor.playback import PlaybackModel
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.labels import ElidedLabel, set_text, set_tone
-from sndr_gui.views.widgets.layout import row
+from sndr_gui.views.widgets.layout import row, show_part
 
 
 class PlaybackLine(QWidget):
@@ -37,4 +37,4 @@ class PlaybackLine(QWidget):
         set_text(self.said, said)
         set_tone(self.said, "accent" if self.model.playing else "warn")
         self.said.setToolTip(plain_tooltip(self.model.file))
-        self.setVisible(bool(said))
+        show_part(self, bool(said))

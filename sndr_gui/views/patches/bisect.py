@@ -18,7 +18,7 @@ from sndr_gui.views.widgets.dialog import Dialog
 from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.flow import Flow
 from sndr_gui.views.widgets.labels import ElidedLabel, IconLabel, set_text, text
-from sndr_gui.views.widgets.layout import clear, column, row
+from sndr_gui.views.widgets.layout import clear, column, row, show_part
 
 _CHECKS = (
     (tr("The engine starts"), "starts"),
@@ -145,7 +145,7 @@ class BisectCard(Card):
     def refresh(self) -> None:
         """Show where the bisection is, or what it found."""
         model, job, result = self._model, self._model.job, self._model.result
-        self.setVisible(job is not None)
+        show_part(self, job is not None)
         if job is None:
             return
         self.job.show_job(job, model.cancelling)

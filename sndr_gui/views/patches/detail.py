@@ -22,7 +22,7 @@ from sndr_gui.views.widgets.copying import CopyButton, CopyField
 from sndr_gui.views.widgets.diff_text import DiffColours
 from sndr_gui.views.widgets.flow import Flow
 from sndr_gui.views.widgets.labels import badge, set_text, text
-from sndr_gui.views.widgets.layout import clear, row
+from sndr_gui.views.widgets.layout import clear, row, show_part
 
 _UNKNOWN = tr("not measured")
 _RISKS = {
@@ -87,7 +87,7 @@ class PatchPane(QWidget):
     def refresh(self) -> None:
         """Show the patch of now."""
         model, patch = self.model, self.model.patch
-        self.setVisible(patch is not None)
+        show_part(self, patch is not None)
         if patch is None:
             return
         set_text(self.title, patch.title)

@@ -15,7 +15,7 @@ from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.dialog import Dialog
 from sndr_gui.views.widgets.diff_text import DiffView
 from sndr_gui.views.widgets.labels import set_text, text
-from sndr_gui.views.widgets.layout import row
+from sndr_gui.views.widgets.layout import row, show_part
 
 _ABOUT = tr(
     "The program goes on: what is right in the file is used, and defaults stand "
@@ -48,7 +48,7 @@ class MendingCard(Card):
     def refresh(self) -> None:
         """Show the fault of now."""
         problem = self.model.problem
-        self.setVisible(problem is not None)
+        show_part(self, problem is not None)
         set_text(self.what, formats.strip_backticks(problem.message) if problem is not None else "")
         set_text(self.place, self.model.place)
         self.place.setVisible(bool(self.model.place))

@@ -44,6 +44,17 @@ def clear(layout: QLayout) -> None:
             clear(inner)
 
 
+def show_part(part: QWidget, shown: bool) -> None:
+    """Show a part or hide it; one that has no parent yet is shown with the parent that it gets.
+
+    Shown by itself it would be a window of its own for a moment, and be painted over the program's.
+    """
+    if shown and part.parentWidget() is None:
+        part.setAttribute(Qt.WidgetAttribute.WA_WState_ExplicitShowHide, False)
+    else:
+        part.setVisible(shown)
+
+
 def rule() -> QFrame:
     """Return a separator line."""
     line = QFrame()

@@ -12,7 +12,7 @@ from sndr_gui.kit import formats
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.labels import SEVERITY_ICONS, IconLabel, restyle, set_text, text
-from sndr_gui.views.widgets.layout import clear, row
+from sndr_gui.views.widgets.layout import clear, row, show_part
 
 # A longer fix is a sentence above its button: the button would clear_filters the page.
 _BUTTON = 30
@@ -152,4 +152,4 @@ class Findings(QWidget):
             box = ProblemBox(finding.severity.value, self._apply_fix, self._can_apply)
             box.show_finding(finding)
             self._body.addWidget(box)
-        self.setVisible(bool(findings))
+        show_part(self, bool(findings))

@@ -13,7 +13,7 @@ from sndr_gui.models.hosts.words import THIS_MACHINE, state_here, state_of
 from sndr_gui.views.widgets.buttons import tip
 from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.labels import restyle, set_text, set_tone, text
-from sndr_gui.views.widgets.layout import row
+from sndr_gui.views.widgets.layout import row, show_part
 
 _DOT = "  ·  "
 
@@ -82,7 +82,7 @@ class HostChoice(QWidget):
         set_tone(self.word, tones[chosen])
         self._tones = tuple(tones)
         self._paint()
-        self.setVisible(len(entries) > 1)
+        show_part(self, len(entries) > 1)
         self.word.setVisible(len(entries) > 1 and not self._folded)
         # Folded, its colour alone is seen of the chosen one.
         said = f"{entries[chosen][0]}\n" if self._folded else ""

@@ -9,7 +9,7 @@ from engine_host.client.request_words import readable
 from sndr_gui.models.hosts.facts import FactPart
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.labels import ElidedLabel, set_text, text
-from sndr_gui.views.widgets.layout import clear
+from sndr_gui.views.widgets.layout import clear, show_part
 
 _LONGEST = 400
 _WIDEST = 40
@@ -45,7 +45,7 @@ class PlainTable(QWidget):
         columns = max((len(cells) for cells in rows), default=len(headings))
         for column in range(columns):
             self._grid.setColumnStretch(column, 1 if column == columns - 1 else 0)
-        self.setVisible(bool(rows))
+        show_part(self, bool(rows))
 
 
 def _cell(content: str, is_last: bool) -> QWidget:

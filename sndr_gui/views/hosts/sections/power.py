@@ -12,6 +12,7 @@ from sndr_gui.views.hosts.sections.plain_table import PlainTable
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.labels import set_text, text
+from sndr_gui.views.widgets.layout import show_part
 from sndr_gui.views.widgets.problems import ProblemBox
 
 _UNREAD = tr("Nobody has asked the machine yet.")
@@ -48,7 +49,7 @@ class PowerCard(Card):
         """Show what was last read."""
         model, page = self._model, self._model.power
         gpus = page.gpus if page is not None else ()
-        self.setVisible(bool(gpus) or bool(model.facts is not None and model.facts.gpus))
+        show_part(self, bool(gpus) or bool(model.facts is not None and model.facts.gpus))
         self.read.setEnabled(model.is_connected and not model.pending("power"))
         self.set.setEnabled(model.is_connected and bool(gpus))
         problem = model.problems.get("power")

@@ -15,7 +15,7 @@ from sndr_gui.models.hosts.detail import SERIES_SECONDS, HostDetailModel
 from sndr_gui.views.graphs.trend import Trend
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.labels import ElidedLabel
-from sndr_gui.views.widgets.layout import clear, column
+from sndr_gui.views.widgets.layout import clear, column, show_part
 
 _READ_MS = 5_000
 _MOST = 8
@@ -72,7 +72,7 @@ class SeriesCard(Card):
                 for at, value in zip(one.at, one.values, strict=True)
             ]
             self.lines[one.name].show_points(points, now)
-        self.setVisible(bool(told))
+        show_part(self, bool(told))
 
 
 def _is_line(one: Series) -> bool:
