@@ -21,7 +21,7 @@ from sndr_gui.views.patches.bisect import BisectCard, BisectDialog
 from sndr_gui.views.patches.detail import PatchPane
 from sndr_gui.views.patches.faults import FaultsDialog
 from sndr_gui.views.patches.switches import SwitchMenu
-from sndr_gui.views.widgets.buttons import button, tip
+from sndr_gui.views.widgets.buttons import EnterButton, button, tip
 from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.flow import Flow
 from sndr_gui.views.widgets.labels import set_text, text
@@ -67,7 +67,7 @@ class PatchesView(Page):
         self._cards_row = QWidget()
         self._cards_row.setLayout(self._cards)
         self._shown_cards: object = None
-        self.cards: list[QPushButton] = []
+        self.cards: list[EnterButton] = []
         self.body.addWidget(self._hint_row)
         # A small window cuts the row rather than being widened by it.
         self._cards_row.setMinimumWidth(1)
@@ -178,7 +178,7 @@ class PatchesView(Page):
             clear(self._cards)
             self.cards = []
             for _card in cards:
-                made = QPushButton()
+                made = EnterButton()
                 made.setCheckable(True)
                 made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
                 made.clicked.connect(self._on_card)

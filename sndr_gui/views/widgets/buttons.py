@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from PySide6.QtCore import QSize, Qt, QUrl
-from PySide6.QtGui import QDesktopServices, QKeySequence, QShowEvent
+from PySide6.QtGui import QDesktopServices, QKeyEvent, QKeySequence, QShowEvent
 from PySide6.QtWidgets import QPushButton
 
 from engine_host.client.language import tr
@@ -20,7 +20,17 @@ def tip(sentence: str, shortcut: str = "", command: str = "") -> str:
     return plain_tooltip(sentence + keys + (f"\n{command}" if command else ""))
 
 
-class Button(QPushButton):
+class EnterButton(QPushButton):
+    """A push button that Enter presses too, where it has the focus: not every desktop says so by itself."""
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter} and not event.isAutoRepeat():
+            self.click()
+        else:
+            super().keyPressEvent(event)
+
+
+class Button(EnterButton):
     """A push button that leaves some room between its icon and its text."""
 
     def __init__(self, label: str, has_icon: bool = False) -> None:

@@ -8,6 +8,7 @@ from engine_host.client.language import tr
 from sndr_gui.kit import theme
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.kit.typed_commands import typed_for
+from sndr_gui.views.widgets.buttons import EnterButton
 from sndr_gui.views.widgets.labels import ElidedLabel
 
 
@@ -16,7 +17,7 @@ def copy(content: str) -> None:
     QGuiApplication.clipboard().setText(content)
 
 
-class CopyButton(QPushButton):
+class CopyButton(EnterButton):
     """Copies a text and shows for a moment that it did."""
 
     def __init__(self, what: str, label: str = "") -> None:
@@ -184,7 +185,7 @@ class SegmentedControl(QWidget):
         line.setContentsMargins(0, 0, 0, 0)
         line.setSpacing(2)
         for name in names:
-            made = QPushButton(name)
+            made = EnterButton(name)
             made.setProperty("flat", "true")
             made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             made.setCheckable(True)

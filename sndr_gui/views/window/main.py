@@ -29,9 +29,9 @@ from sndr_gui.models.window.history import History, Place
 from sndr_gui.models.window.palette import ACTION, PAGE, Entry, with_recent
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.labels import Dot, ElidedLabel, set_text
-from sndr_gui.views.widgets.layout import row
+from sndr_gui.views.widgets.layout import column, row
 from sndr_gui.views.widgets.page import Page
-from sndr_gui.views.window.focus import FocusKeeper
+from sndr_gui.views.window.focus import FocusKeeper, keep_last, tab_from
 from sndr_gui.views.window.pages import GROUPS, PAGES, page_entry, visited_title
 from sndr_gui.views.window.palette import Palette
 from sndr_gui.views.window.sidebar import Sidebar
@@ -96,6 +96,7 @@ class Window(QMainWindow):
         self._links: list[str] = []
         self._opener: LinkOpener | None = None
         self._was_painted = False
+        self._tab_start: QWidget | None = None
         self._stack = QStackedWidget()
         self._stack.setObjectName("pages")
         FocusKeeper(self._stack)
@@ -106,7 +107,8 @@ class Window(QMainWindow):
         middle.setContentsMargins(0, 0, 0, 0)
         middle.setSpacing(0)
         middle.addWidget(self.sidebar)
-        middle.addWidget(self._stack, 1)
+        self.toasts = Toasts(notices)
+        middle.addLayout(column(self._stack, self.toasts, spacing=0), 1)
         center = QWidget()
         outer = QVBoxLayout(center)
         outer.setContentsMargins(0, 0, 0, 0)
@@ -119,7 +121,6 @@ class Window(QMainWindow):
         center.setFocus()
         self.palette_box = Palette(self, self._entries, lambda: file.current.recent_commands)
         self.palette_box.ran.connect(self._on_ran)
-        self.toasts = Toasts(self, notices)
         for entry in PAGES:
             self._shortcut(entry.shortcut, self.sidebar.buttons[entry.name].click)
         self._shortcut(keys("fold"), self._on_fold)
@@ -324,10 +325,12 @@ class Window(QMainWindow):
         self._current = name
         page = self._front = self._built[key]
         if before is not None and before is not page:
-            focused = self.focusWidget()
-            if focused is not None and before.isAncestorOf(focused):
-                # Otherwise Qt would mark whatever control comes next.
+            focused, nav = self.focusWidget(), self.sidebar.buttons
+            other = focused in nav.values() and focused is not nav[name]
+            if focused is not None and (other or before.isAncestorOf(focused)):
+                # Otherwise Qt would mark whatever control comes next; Tab goes into the page that came.
                 self._center.setFocus()
+            self._tab_start = page
             before.set_shown(False)
         self._stack.setCurrentWidget(page)
         page.set_shown(True)
@@ -441,12 +444,10 @@ class Window(QMainWindow):
     # Lifetime.
 
     def focusNextPrevChild(self, forward: bool) -> bool:
-        # Pages are built later than the status bar, and go on growing: it stays behind all of them.
-        last = self.previousInFocusChain()
-        while last is not None and last is not self and last.focusPolicy() is Qt.FocusPolicy.NoFocus:
-            last = last.previousInFocusChain()
-        if last is not None and last is not self:
-            QWidget.setTabOrder(last, self._commands)
+        keep_last(self, self._commands)
+        nothing = self.focusWidget() in {None, self._center}
+        if forward and nothing and tab_from(self._tab_start, self._stack):
+            return True
         return super().focusNextPrevChild(forward)
 
     def event(self, event: QEvent) -> bool:
@@ -464,6 +465,7 @@ class Window(QMainWindow):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() in _PRESSES and isinstance(event, QMouseEvent):
+            self._tab_start = self.childAt(event.position().toPoint())
             if event.button() == Qt.MouseButton.BackButton:
                 self.go_back()
                 return True
