@@ -122,6 +122,8 @@ class FitModel(QObject):
         if self._shown:
             self._choose_first()
             self.changed.emit()
+            # What is shown of the answer said until now that something is to be chosen.
+            self.answered.emit()
 
     def load(self) -> None:
         """Read the catalogue, what is known of the hub, and the compared starts."""
@@ -134,6 +136,7 @@ class FitModel(QObject):
             self._choose_first()
             self.starts_changed.emit()
             self.changed.emit()
+            self.answered.emit()
 
         self.session.command("read the catalogue", work)
 
@@ -356,12 +359,26 @@ class FitModel(QObject):
         return missing and self.form.source is ModelSource.HUB
 
     @property
+    def missing(self) -> str:
+        """The thing to choose first, as a sentence; that it is being read while there is no choice yet."""
+        missing = self.form.missing
+        if missing and not self._can_choose:
+            return tr("Reading what can be chosen…")
+        return missing
+
+    @property
+    def _can_choose(self) -> bool:
+        if self.form.source is ModelSource.HERE:
+            return self.session.state.models is not None
+        return self.form.source in {ModelSource.FILE, ModelSource.HUB} or self.catalog is not None
+
+    @property
     def subtitle(self) -> str:
         """The line below the title."""
         if not self.session.connection.connected:
             return self.session.connection.sentence
-        if self.form.missing:
-            return self.form.missing
+        if self.missing:
+            return self.missing
         if self.query.waiting:
             return tr("Computing…")
         report = self.report

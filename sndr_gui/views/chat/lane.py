@@ -42,8 +42,9 @@ class LaneView(QWidget):
         canvas = QWidget()
         canvas.setObjectName("canvas")
         around = QHBoxLayout(canvas)
-        side = 12 if several else MARGIN
-        around.setContentsMargins(side, 4, side, 4)
+        # Outside it is the page's margin, between two columns half of a gap each.
+        self._sides = (MARGIN, MARGIN) if not several else (MARGIN, 12) if number == 1 else (12, MARGIN)
+        around.setContentsMargins(self._sides[0], 4, self._sides[1], 4)
         around.addStretch(1)
         around.addWidget(inner, 100)
         around.addStretch(1)
@@ -92,7 +93,7 @@ class LaneView(QWidget):
         self.alone.setAccessibleName(tr("Go on with model {number} alone", number=number))
         head = QWidget()
         line = row(self.choice, None, self.stop, self.alone)
-        line.setContentsMargins(12, 0, 12, 0)
+        line.setContentsMargins(self._sides[0], 0, self._sides[1], 0)
         head.setLayout(line)
         return head
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from engine_host.client.language import tr
 from engine_host.protocol.endpoint.connect import ClientChange
@@ -13,7 +13,7 @@ from sndr_gui.models.connect.page import ConnectModel
 from sndr_gui.views.connect.detail import ClientDetail
 from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.labels import set_text
-from sndr_gui.views.widgets.layout import GAP, HeightForWidthLayout, scrolling
+from sndr_gui.views.widgets.layout import GAP, HeightForWidthLayout, beside_bar, scrolling
 from sndr_gui.views.widgets.page import Page
 from sndr_gui.views.widgets.tables import Table
 
@@ -35,13 +35,11 @@ class ConnectView(Page):
         self.detail = ClientDetail(model, open_launch)
         canvas = QWidget()
         canvas.setObjectName("canvas")
-        # As high as its texts are at this width, and not as they would be at the least one.
-        canvas.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
         lines = HeightForWidthLayout(canvas)
-        lines.setContentsMargins(0, 0, 8, 0)
         lines.addWidget(self.detail)
         lines.addStretch(1)
         area = scrolling(canvas)
+        beside_bar(area, lines)
         area.setMinimumWidth(300)
         split = QHBoxLayout()
         split.setSpacing(GAP)

@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QGridLayout,
     QLineEdit,
     QStackedWidget,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -26,7 +25,7 @@ from sndr_gui.views.widgets.buttons import button, keep_to_paths, tip
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.fields import ChoiceBox, NumberField
 from sndr_gui.views.widgets.labels import set_text, text
-from sndr_gui.views.widgets.layout import column, row
+from sndr_gui.views.widgets.layout import HeightForWidthLayout, column, row
 from sndr_gui.views.widgets.problems import ProblemBox
 
 _TYPING_MS = 350
@@ -81,7 +80,7 @@ class FitInputs(QWidget):
         self._columns = 0
         self._grid = QGridLayout()
         self._grid.setSpacing(14)
-        outer = QVBoxLayout(self)
+        outer = HeightForWidthLayout(self)
         outer.setContentsMargins(0, 0, 4, 0)
         outer.addLayout(self._grid)
         outer.addStretch(1)

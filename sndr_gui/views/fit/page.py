@@ -23,7 +23,7 @@ from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.cards import Card, EmptyState, ValueCard
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.labels import set_text, set_tone, text
-from sndr_gui.views.widgets.layout import GAP, HeightForWidthLayout, rule, scrolling
+from sndr_gui.views.widgets.layout import GAP, HeightForWidthLayout, beside_bar, rule, scrolling
 from sndr_gui.views.widgets.page import Page
 from sndr_gui.views.widgets.problems import ProblemBox
 from sndr_gui.views.widgets.tables import Table
@@ -46,13 +46,11 @@ class FitView(Page):
         self._left = left
         canvas = QWidget()
         canvas.setObjectName("canvas")
-        # As high as its texts are at this width, and not as they would be at the least one.
-        canvas.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
         self._right = HeightForWidthLayout(canvas)
-        self._right.setContentsMargins(0, 0, 4, 0)
         self._right.setSpacing(GAP)
         self._make_answer()
         self.answer = scrolling(canvas)
+        beside_bar(self.answer, self._right)
         self.answer.setMinimumWidth(300)
         split = QHBoxLayout()
         split.setSpacing(GAP)
@@ -153,10 +151,13 @@ class FitView(Page):
             return
         if narrow:
             self._left.takeWidget()
+            # Among the cards it is as high as it wants to be.
+            self.inputs.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
             self._right.insertWidget(1, self.inputs)
             self.inputs.show()
         else:
             self._right.removeWidget(self.inputs)
+            self.inputs.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
             self._left.setWidget(self.inputs)
         self._left.setVisible(not narrow)
 
@@ -197,7 +198,7 @@ class FitView(Page):
             self.problem.show_sentence(sentence)
         self._refresh_unread()
         self.memory_card.setVisible(not model.unread and (report is None or bool(report.devices)))
-        self.memory.show_report(report, waiting, model.form.missing or tr("not computed"))
+        self.memory.show_report(report, waiting, model.missing or tr("not computed"))
         self.parts.show_device(fullest)
         self.changes.show_changes(report.changes if report else ())
         self.kinds.show_report(report)

@@ -46,7 +46,7 @@ class SettingRow(QWidget):
         self._probe.hide()
         help_text = text(entry.help, "muted", wrap=True)
         self.control, field = self._make(entry)
-        line = row(column(self._label, help_text, spacing=2), field, self._layer, self._reset, spacing=10)
+        line = row(column(self._label, help_text, spacing=2), field, self._reset, self._layer, spacing=10)
         line.setStretch(0, 1)
         line.setAlignment(field, Qt.AlignmentFlag.AlignVCenter)
         self._layer.setFixedWidth(108)
