@@ -109,6 +109,11 @@ class SettingsFile:
         self.started_with = self.current
 
     @property
+    def path(self) -> Path:
+        """The file itself."""
+        return self._path
+
+    @property
     def folder(self) -> Path:
         """The folder of the window's own files."""
         return self._path.parent

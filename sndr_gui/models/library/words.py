@@ -16,7 +16,7 @@ def mark(model: ModelFile) -> str:
     if model.problem is not None:
         return tr("cannot be used")
     if model.origin is ModelOrigin.BUNDLED:
-        return tr("comes with the program")
+        return tr("as the package")
     return {True: tr("✓ verified"), False: tr("WRONG"), None: tr("UNVERIFIED")}[model.verified]
 
 

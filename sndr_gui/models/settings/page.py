@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from collections.abc import Callable
 from dataclasses import replace
@@ -186,6 +187,17 @@ class SettingsModel(QObject):
         """The file that holds the host's settings."""
         page = self.session.state.settings
         return page.file if page else ""
+
+    @property
+    def places(self) -> str:
+        """The files that hold what is set here: the host's, and the window's own."""
+        if not self.file:
+            return ""
+        look = str(self._file.path)
+        # Of another machine only its host knows which files there are.
+        if self.session.host or os.path.exists(self.file):
+            return tr("{file}; the look in {look}", file=self.file, look=look)
+        return tr("{file}, from the first change on; the look in {look}", file=self.file, look=look)
 
 
 def save_window_settings(file: SettingsFile, warn: Callable[..., object], **values: Any) -> None:

@@ -240,13 +240,8 @@ class ChatView(Page):
         self.sharing.setVisible(several)
         self._shared.setVisible(not model.in_turns)
         self.compare.setChecked(several)
-        self.compare.setEnabled(several or model.can_compare)
-        does = (
-            tr("Ask two models side by side")
-            if several or model.can_compare
-            else tr("Two models side by side need two engines that run: start another one on Launch")
-        )
-        self.compare.setToolTip(tip(does, keys("compare")))
+        does = tr("Ask two models side by side")
+        self.compare.setToolTip(tip(does if several or model.can_compare else _two_needed(), keys("compare")))
         self.save.setEnabled(not model.shown.empty)
         count = model.options.count
         self.options.setText(tr("Options ({count})", count=count) if count else tr("Options"))
@@ -313,6 +308,10 @@ class ChatView(Page):
     def _on_compare(self) -> None:
         if len(self.model.lanes) > 1:
             self.model.go_on_alone(self.model.lanes[0])
+        elif self.model.busy:
+            self._on_refused()
+        elif not self.model.can_compare:
+            self.model.session.notices.info("chat", _two_needed())
         else:
             self.model.compare()
         self._on_available()
@@ -365,6 +364,10 @@ class _SuffixOf:
         self._dialog.setDefaultSuffix(suffix)
         for file in self._dialog.selectedFiles()[:1]:
             self._dialog.selectFile(f"{Path(file).stem}.{suffix}")
+
+
+def _two_needed() -> str:
+    return tr("Two models side by side need two engines that run: start another one on Launch")
 
 
 def _shortened(title: str) -> str:

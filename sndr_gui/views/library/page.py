@@ -132,9 +132,9 @@ class LibraryView(Page):
             self.table.selectRow(place)
         set_text(self.one.title, chosen.name)
         wrong = chosen.problem is not None
-        set_text(
-            self.mark, chosen.problem.sentence() if chosen.problem else f"{mark(chosen)}. {mark_tip(chosen)}"
-        )
+        # The bundled one has no hash of its own to tell of, only the sentence on its package.
+        own_mark = not wrong and chosen.origin is not ModelOrigin.BUNDLED
+        set_text(self.mark, f"{mark(chosen)}. {mark_tip(chosen)}" if own_mark else mark_tip(chosen))
         set_tone(self.mark, "bad" if wrong or chosen.verified is False else "good" if chosen.verified else "")
         set_text(self.about, _about(chosen))
         self.path.set_content(chosen.path)
