@@ -122,7 +122,6 @@ class FitModel(QObject):
         if self._shown:
             self._choose_first()
             self.changed.emit()
-            # What is shown of the answer said until now that something is to be chosen.
             self.answered.emit()
 
     def load(self) -> None:
@@ -361,10 +360,8 @@ class FitModel(QObject):
     @property
     def missing(self) -> str:
         """The thing to choose first, as a sentence; that it is being read while there is no choice yet."""
-        missing = self.form.missing
-        if missing and not self._can_choose:
-            return tr("Reading what can be chosen…")
-        return missing
+        waits = self.form.missing and not self._can_choose
+        return tr("Reading what can be chosen…") if waits else self.form.missing
 
     @property
     def _can_choose(self) -> bool:
