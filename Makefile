@@ -8,7 +8,7 @@ PYTHON := .venv/bin/python
 # A display, if there is one: then `run` opens the window.
 DISPLAY_HERE := $(or $(WAYLAND_DISPLAY),$(DISPLAY))
 
-.PHONY: help run test test-fast fuzz soak lint format shots bench package package-check gpu-check setup lock install-desktop clean
+.PHONY: help run test test-fast fuzz soak lint format shots bench package package-check gpu-check setup languages lock install-desktop clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 26
@@ -64,6 +64,10 @@ gpu-check: ## Check the whole product on GPUs with a vLLM that is there: VLLM=PY
 
 setup: ## Only install what `run` needs
 	@packaging/setup.sh window
+
+languages: ## Find the window's messages, keep what is translated, compile; packaging/languages/update.py --check checks
+	@packaging/setup.sh test
+	@$(PYTHON) packaging/languages/update.py
 
 lock: ## Write packaging/locks/*.lock anew from pyproject.toml
 	@packaging/setup.sh run

@@ -18,11 +18,15 @@ def main(argv: list[str] | None = None) -> int:
     if (sentence := display.refusal(sys.platform, os.environ, arguments)) is not None:
         print(sentence, file=sys.stderr)
         return display.NO_DISPLAY
+    from engine_host.client import Folders
+    from sndr_gui.kit.language import install_language
+
+    folders = Folders.resolve()
+    # Before anything that has texts is imported.
+    install_language(folders)
     claimed: Claim | None = None
     if ANOTHER not in arguments:
-        from engine_host.client import Folders
-
-        found = claim(Folders.resolve(), links_of(arguments))
+        found = claim(folders, links_of(arguments))
         if isinstance(found, Answered):
             print("The window that runs was brought to the front.", file=sys.stderr)
             return 0

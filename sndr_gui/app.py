@@ -15,6 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from engine_host.client.language import tr
+
 os.environ.setdefault("QT_API", "pyside6")
 
 from PySide6.QtCore import QEvent, QObject
@@ -125,7 +127,10 @@ async def _run(
     if file.damaged is not None:
         notices.warning(
             "damaged settings",
-            f"The window's settings could not be read and were put aside as {file.damaged.name}.",
+            tr(
+                "The window's settings could not be read and were put aside as {name}.",
+                name=file.damaged.name,
+            ),
         )
     # 0.4 s of imports that the first picture does not need.
     await asyncio.to_thread(importlib.import_module, "sndr_gui.views.window.context")
@@ -205,7 +210,10 @@ class _Report:
 
     def _say(self, error: BaseException) -> None:
         what = str(error)[:200].rstrip(".") or type(error).__name__
-        said = f"Something in the window failed: {what}. The rest works as before; Logs saves diagnostics."
+        said = tr(
+            "Something in the window failed: {what}. The rest works as before; Logs saves diagnostics.",
+            what=what,
+        )
         self._notices.error("defect", said)
 
     def hook(self, before: Callable[..., object]) -> Callable[..., None]:

@@ -14,6 +14,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # A sign that the terminal's encoding lacks is no reason to lose the rest.
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="replace")
+    if chosen := os.environ.get("SNDR_LANGUAGE"):
+        from engine_host.client.language import chosen_language, install
+
+        # Before what has texts is imported.
+        install(chosen_language(chosen, os.environ))
     try:
         # The commands take a moment to load, and Ctrl+C can come in it.
         from engine_host.cli.output import Exit

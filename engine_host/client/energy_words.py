@@ -1,5 +1,6 @@
 """Energy in words, for the command line and the window."""
 
+from engine_host.client.language import tr
 from engine_host.protocol.host import RECORDED
 from engine_host.protocol.telemetry import EnergyPage, EnergySource
 
@@ -27,10 +28,10 @@ def energy_sentence(page: EnergyPage) -> str:
     if here:
         summed = any(gpu.source is EnergySource.POWER for gpu in here)
         said.append(
-            f"{energy_text(sum(gpu.joules for gpu in here))}{' by power summed up' if summed else ''}"
+            energy_text(sum(gpu.joules for gpu in here)) + (f" {tr('by power summed up')}" if summed else "")
         )
     if page.per_thousand is not None:
-        said.append(f"{energy_text(page.per_thousand)} for 1,000 tokens")
+        said.append(tr("{energy_text} for 1,000 tokens", energy_text=energy_text(page.per_thousand)))
     if played:
         said.append(f"{energy_text(sum(gpu.joules for gpu in played))}, {RECORDED}")
     return "  ·  ".join(said)

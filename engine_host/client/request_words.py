@@ -2,21 +2,22 @@
 
 import json
 
+from engine_host.client.language import tr
 from engine_host.core.outside import json_text
 from engine_host.core.visible import visible
 from engine_host.protocol.endpoint.requests import Divergence, KeptText, PrefixReason, PrefixTurn, PromptPart
 
 _REASONS = {
-    PrefixReason.FIRST_TURN: "first turn",
-    PrefixReason.REUSED: "reused",
-    PrefixReason.TOOLS_CHANGED: "tools changed",
-    PrefixReason.SYSTEM_CHANGED: "system text changed",
-    PrefixReason.MESSAGE_CHANGED: "a message was edited",
-    PrefixReason.MESSAGE_INSERTED: "a message was put in between",
-    PrefixReason.MESSAGES_REMOVED: "messages were removed",
-    PrefixReason.OTHER_ENGINE: "another engine answered",
-    PrefixReason.CACHE_COLD: "same prompt, cold cache: another slot, or evicted",
-    PrefixReason.NOT_MEASURED: "the engine did not tell",
+    PrefixReason.FIRST_TURN: tr("first turn"),
+    PrefixReason.REUSED: tr("reused"),
+    PrefixReason.TOOLS_CHANGED: tr("tools changed"),
+    PrefixReason.SYSTEM_CHANGED: tr("system text changed"),
+    PrefixReason.MESSAGE_CHANGED: tr("a message was edited"),
+    PrefixReason.MESSAGE_INSERTED: tr("a message was put in between"),
+    PrefixReason.MESSAGES_REMOVED: tr("messages were removed"),
+    PrefixReason.OTHER_ENGINE: tr("another engine answered"),
+    PrefixReason.CACHE_COLD: tr("same prompt, cold cache: another slot, or evicted"),
+    PrefixReason.NOT_MEASURED: tr("the engine did not tell"),
 }
 _LONGEST_LINE = 2_000
 _LONGEST = 200_000
@@ -25,28 +26,36 @@ _LONGEST = 200_000
 def turn_text(turn: PrefixTurn) -> str:
     """Return what became of a turn's prefix, and where it parts from the turn before."""
     if turn.side:
-        return "beside the conversation"
+        return tr("beside the conversation")
     reason = _REASONS[turn.reason]
     if turn.diverged is None:
         return reason
     if turn.reason is PrefixReason.REUSED:
-        return f"{reason}, though {place_text(turn.diverged)} changed"
-    return f"{reason} at {place_text(turn.diverged)}"
+        return tr(
+            "{reason}, though {place_text} changed", reason=reason, place_text=place_text(turn.diverged)
+        )
+    return tr("{reason} at {place_text}", reason=reason, place_text=place_text(turn.diverged))
 
 
 def place_text(found: Divergence) -> str:
     """Return the place at which two prompts part."""
     if found.part is PromptPart.TOOLS:
-        return "the tools"
+        return tr("the tools")
     if found.part is PromptPart.SYSTEM:
-        return f"part {found.number} of the system's text" if found.of > 1 else "the system's text"
-    return f"message {found.number} ({found.role})"
+        return (
+            tr("part {number} of the system's text", number=found.number)
+            if found.of > 1
+            else tr("the system's text")
+        )
+    return tr("message {number} ({role})", number=found.number, role=found.role)
 
 
 def pretty(kept: KeptText) -> str:
     """Return JSON with its lines; any other text, and one of which a part is missing, as it is."""
     if kept.left_out:
-        return f"{kept.text}\n[{kept.left_out:,} more bytes were not kept]"
+        return tr(
+            "{text}\n[{left_out} more bytes were not kept]", text=kept.text, left_out=f"{kept.left_out:,}"
+        )
     try:
         return json.dumps(json_text.parse(kept.text), indent=2, ensure_ascii=False)
     except ValueError:
@@ -56,10 +65,18 @@ def pretty(kept: KeptText) -> str:
 def readable(text: str) -> str:
     """Return a text to be shown: control and direction characters as pictures, long lines and texts cut."""
     if len(text) > _LONGEST:
-        text = f"{text[:_LONGEST]}\n[{len(text) - _LONGEST:,} more characters; export shows all]"
+        text = tr(
+            "{text}\n[{text_2} more characters; export shows all]",
+            text=text[:_LONGEST],
+            text_2=f"{len(text) - _LONGEST:,}",
+        )
     return "\n".join(_cut(line) for line in visible(text).split("\n"))
 
 
 def _cut(line: str) -> str:
     left_out = len(line) - _LONGEST_LINE
-    return line if left_out <= 0 else f"{line[:_LONGEST_LINE]}… [{left_out:,} more]"
+    return (
+        line
+        if left_out <= 0
+        else tr("{line}… [{left_out} more]", line=line[:_LONGEST_LINE], left_out=f"{left_out:,}")
+    )

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine_host.client.language import tr
 from engine_host.connect import own_file
 from engine_host.connect.clients.definition import Client, ConfigFile
 from engine_host.connect.facts import Facts
@@ -79,9 +80,9 @@ def propose(client: Client, machine: Machine, facts: Facts, records: Records) ->
     if not client.files:
         raise HostError(
             Reason.UNSUPPORTED,
-            f"{client.title} has no file that this program could write.",
-            cause="Its settings are typed into a form of its own, or stand in your own program.",
-            fix=Fix(text="Copy them from what is printed.", command=f"sndr connect {client.name}"),
+            tr("{title} has no file that this program could write.", title=client.title),
+            cause=tr("Its settings are typed into a form of its own, or stand in your own program."),
+            fix=Fix(text=tr("Copy them from what is printed."), command=f"sndr connect {client.name}"),
         )
     written = written_files(records.read(client.name))
     proposed = [_proposed(config, machine, facts, written) for config in client.files]
@@ -143,8 +144,8 @@ def undo(client: Client, records: Records, *, anyway: bool = False) -> ClientCha
     if record is None:
         raise HostError(
             Reason.NOT_FOUND,
-            f"Nothing was written for {client.title}, so there is nothing to undo.",
-            fix=Fix(text="See what is set up.", command="sndr connect"),
+            tr("Nothing was written for {title}, so there is nothing to undo.", title=client.title),
+            fix=Fix(text=tr("See what is set up."), command="sndr connect"),
         )
     found = [
         (entry, own_file.read(Path(entry.path)), _content_before(entry, client)) for entry in record.files
@@ -256,10 +257,10 @@ def _content_before(entry: WrittenFile, client: Client) -> bytes | None:
     if hash_of(copy.content) != entry.before:
         raise HostError(
             Reason.CONFLICT,
-            f"{entry.path} is not put back: the copy of what was there is gone or was changed.",
-            cause=f"It was {entry.backup}.",
+            tr("{path} is not put back: the copy of what was there is gone or was changed.", path=entry.path),
+            cause=tr("It was {backup}.", backup=entry.backup),
             fix=Fix(
-                text="Take the settings out by hand; what they are is printed.",
+                text=tr("Take the settings out by hand; what they are is printed."),
                 command=f"sndr connect {client.name}",
             ),
             evidence={"path": entry.path, "backup": entry.backup},
@@ -281,23 +282,34 @@ def _clear(entry: WrittenFile) -> None:
 def _changed_meanwhile(path: Path, client: Client) -> HostError:
     return HostError(
         Reason.CONFLICT,
-        f"{path} was changed while you looked at the difference; nothing was written.",
-        cause="The client itself, or somebody else, saved it.",
-        fix=Fix(text="Look again.", command=f"sndr connect {client.name} --write"),
+        tr("{path} was changed while you looked at the difference; nothing was written.", path=path),
+        cause=tr("The client itself, or somebody else, saved it."),
+        fix=Fix(text=tr("Look again."), command=f"sndr connect {client.name} --write"),
         evidence={"path": str(path)},
     )
 
 
 def _changed_since(entry: WrittenFile, client: Client, now: bytes | None, lost: str) -> HostError:
-    copy = f" What was there lies in {entry.backup}." if entry.backup else ""
+    copy = (" " + tr("What was there lies in {backup}.", backup=entry.backup)) if entry.backup else ""
     return HostError(
         Reason.CONFLICT,
-        f"{entry.path} was {'removed' if now is None else 'changed'} since {client.title} was set up; "
-        "nothing is undone.",
-        cause=f"Putting the old file back would lose that change.{copy}",
+        tr(
+            "{path} was removed since {title} was set up; nothing is undone.",
+            path=entry.path,
+            title=client.title,
+        )
+        if now is None
+        else tr(
+            "{path} was changed since {title} was set up; nothing is undone.",
+            path=entry.path,
+            title=client.title,
+        ),
+        cause=tr("Putting the old file back would lose that change.{copy}", copy=copy),
         fix=Fix(
-            text="Take the settings out by hand; or undo it all the same, and what stands there now is kept "
-            "beside it.",
+            text=tr(
+                "Take the settings out by hand; or undo it all the same, and what stands there "
+                "now is kept beside it."
+            ),
             command=f"sndr connect {client.name} --undo --yes",
         ),
         evidence={"path": entry.path, "difference": lost, "backup": entry.backup},

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from engine_host.client.language import tr
 from engine_host.core.errors import HostError
 from engine_host.core.keys.in_header import key_in_header
 from engine_host.protocol.endpoint.connect import EndpointModel, EndpointModelPage
@@ -70,9 +71,9 @@ def key_from(environment: Mapping[str, str]) -> str | None:
     if key is None:
         raise HostError(
             Reason.UNAUTHORIZED,
-            f"{KEY_VARIABLE} holds no key.",
-            cause="A key is one line of letters, digits and signs.",
-            fix=Fix(text="Put a key that holds into it, or unset it.", command="sndr keys list"),
+            tr("{key_variable} holds no key.", key_variable=KEY_VARIABLE),
+            cause=tr("A key is one line of letters, digits and signs."),
+            fix=Fix(text=tr("Put a key that holds into it, or unset it."), command="sndr keys list"),
         )
     return key
 
@@ -108,8 +109,8 @@ def address(endpoint: Endpoint, url: str | None = None) -> str:
     if found is None:
         raise HostError(
             Reason.ENGINE_NOT_READY,
-            "The endpoint is not being served.",
-            fix=Fix(text="See what the host says.", command="sndr status"),
+            tr("The endpoint is not being served."),
+            fix=Fix(text=tr("See what the host says."), command="sndr status"),
         )
     return found
 
@@ -125,10 +126,10 @@ def checked_url(url: str) -> str:
     if not fine or odd or parts.query or parts.fragment or parts.username is not None:
         raise HostError(
             Reason.BAD_REQUEST,
-            f"{url[:200]!r} is no address of an endpoint.",
-            cause="It is http:// or https://, a name, a port and a path, and nothing else.",
+            tr("{url} is no address of an endpoint.", url=f"{url[:200]!r}"),
+            cause=tr("It is http:// or https://, a name, a port and a path, and nothing else."),
             fix=Fix(
-                text="Give it as the client will reach it.",
+                text=tr("Give it as the client will reach it."),
                 command="sndr connect --url https://box.example.org/llm/v1",
             ),
         )
@@ -142,9 +143,9 @@ def _chosen(page: EndpointModelPage, model: str | None) -> EndpointModel:
         if model not in names:
             raise HostError(
                 Reason.NOT_FOUND,
-                f"No model called {model[:200]!r} runs, and no request may load one.",
-                cause=f"Those that can be asked: {', '.join(names) or 'none'}.",
-                fix=Fix(text="Name one of them, or start it.", command="sndr status"),
+                tr("No model called {model} runs, and no request may load one.", model=f"{model[:200]!r}"),
+                cause=tr("Those that can be asked: {names}.", names=", ".join(names) or tr("none")),
+                fix=Fix(text=tr("Name one of them, or start it."), command="sndr status"),
             )
         return page.models[names.index(model)]
     for entry in page.models:
@@ -152,8 +153,10 @@ def _chosen(page: EndpointModelPage, model: str | None) -> EndpointModel:
             return entry
     raise HostError(
         Reason.NO_ENGINE_RUNS,
-        "No model runs, or may be loaded by a request, that could hold a conversation: there is no name and "
-        "no context to tell.",
-        cause="What is written into a client's settings is what the running engine says, never a guess.",
-        fix=Fix(text="Start one in another terminal.", command="sndr run --demo"),
+        tr(
+            "No model runs, or may be loaded by a request, that could hold a conversation: "
+            "there is no name and no context to tell."
+        ),
+        cause=tr("What is written into a client's settings is what the running engine says, never a guess."),
+        fix=Fix(text=tr("Start one in another terminal."), command="sndr run --demo"),
     )

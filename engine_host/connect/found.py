@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from engine_host.client.language import tr
 from engine_host.connect import own_file
 from engine_host.connect.clients.definition import Client, ConfigFile
 from engine_host.connect.clients.table import CLIENTS
@@ -49,9 +50,9 @@ def unreadable(path: Path, error: FormatError) -> HostError:
     """Return the refusal of a file that cannot be read in its format."""
     return HostError(
         Reason.SETTING_INVALID,
-        f"{path} is left alone: {error}.",
-        cause="A file that this program cannot read in full it does not write.",
-        fix=Fix(text="Correct that place, or put the settings in by hand.", command="sndr connect"),
+        tr("{path} is left alone: {error}.", path=path, error=error),
+        cause=tr("A file that this program cannot read in full it does not write."),
+        fix=Fix(text=tr("Correct that place, or put the settings in by hand."), command="sndr connect"),
         evidence={"path": str(path)},
     )
 

@@ -6,6 +6,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine_host.client.language import tr
 from engine_host.core.errors import HostError
 from engine_host.core.outside import files
 from engine_host.protocol.errors import Fix, Reason
@@ -35,24 +36,28 @@ def read(path: Path) -> OwnFile:
         _check_folder(path)
         return OwnFile(path, None)
     except OSError as error:
-        raise left_alone(path, f"it cannot be looked at ({error.strerror})") from error
+        raise left_alone(path, tr("it cannot be looked at ({strerror})", strerror=error.strerror)) from error
     if stat.S_ISLNK(info.st_mode):
-        raise left_alone(path, "it is a link to another file, perhaps one that something else keeps up")
+        raise left_alone(path, tr("it is a link to another file, perhaps one that something else keeps up"))
     if not stat.S_ISREG(info.st_mode):
-        raise left_alone(path, "it is no regular file")
+        raise left_alone(path, tr("it is no regular file"))
     if hasattr(os, "getuid") and info.st_uid != os.getuid():
-        raise left_alone(path, f"it belongs to another user ({info.st_uid})")
+        raise left_alone(path, tr("it belongs to another user ({st_uid})", st_uid=info.st_uid))
     if not info.st_mode & stat.S_IWUSR:
-        raise left_alone(path, "it is read-only")
+        raise left_alone(path, tr("it is read-only"))
     _check_folder(path)
     try:
         with files.open_regular(path, follow=False) as file:
             content = file.read(MOST + 1)
     except OSError as error:
-        what = "it is a link" if error.errno == errno.ELOOP else f"it cannot be read ({error.strerror})"
+        what = (
+            tr("it is a link")
+            if error.errno == errno.ELOOP
+            else tr("it cannot be read ({strerror})", strerror=error.strerror)
+        )
         raise left_alone(path, what) from error
     if len(content) > MOST:
-        raise left_alone(path, f"it has more than {MOST >> 20} MiB, which no such file has")
+        raise left_alone(path, tr("it has more than {most} MiB, which no such file has", most=MOST >> 20))
     return OwnFile(path, content, stat.S_IMODE(info.st_mode))
 
 
@@ -60,8 +65,10 @@ def left_alone(path: Path, why: str) -> HostError:
     """Return the refusal to touch a file."""
     return HostError(
         Reason.NOT_WRITABLE,
-        f"{path} is left alone: {why}.",
-        fix=Fix(text="Put the settings in by hand, or mend the file and try again.", command="sndr connect"),
+        tr("{path} is left alone: {why}.", path=path, why=why),
+        fix=Fix(
+            text=tr("Put the settings in by hand, or mend the file and try again."), command="sndr connect"
+        ),
         evidence={"path": str(path)},
     )
 
@@ -72,6 +79,6 @@ def _check_folder(path: Path) -> None:
     while not os.path.lexists(folder) and folder != folder.parent:
         folder = folder.parent
     if not folder.is_dir():
-        raise left_alone(path, f"{folder} is no folder")
+        raise left_alone(path, tr("{folder} is no folder", folder=folder))
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise left_alone(path, f"you may not write into {folder}")
+        raise left_alone(path, tr("you may not write into {folder}", folder=folder))

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from engine_host.client.language import tr
 from engine_host.connect import own_file
 from engine_host.connect.own_file import OwnFile
 from engine_host.core import atomic_file
@@ -36,9 +37,14 @@ class Records:
         except (OSError, ValidationError) as error:
             raise HostError(
                 Reason.CONFLICT,
-                f"The record {path} of what was written cannot be read, so nothing is undone by it.",
-                cause="It is damaged. Copies of what was there lie beside the client's files (.sndr-backup).",
-                fix="Put the copy back by hand, and delete the record.",
+                tr(
+                    "The record {path} of what was written cannot be read, so nothing is undone by it.",
+                    path=path,
+                ),
+                cause=tr(
+                    "It is damaged. Copies of what was there lie beside the client's files (.sndr-backup)."
+                ),
+                fix=tr("Put the copy back by hand, and delete the record."),
                 evidence={"path": str(path)},
             ) from error
 

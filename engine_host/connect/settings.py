@@ -1,5 +1,6 @@
 """All that one client has to be told, as texts to copy, fields of its form, notes and warnings."""
 
+from engine_host.client.language import tr
 from engine_host.connect.clients.definition import Client
 from engine_host.connect.facts import Facts
 from engine_host.connect.formats.text import written
@@ -49,9 +50,9 @@ def check_possible(client: Client) -> None:
     if client.impossible:
         raise HostError(
             Reason.UNSUPPORTED,
-            f"{client.title} cannot use an endpoint of this machine.",
+            tr("{title} cannot use an endpoint of this machine.", title=client.title),
             cause=client.impossible,
-            fix=Fix(text="Choose another client.", command="sndr connect"),
+            fix=Fix(text=tr("Choose another client."), command="sndr connect"),
         )
 
 
@@ -59,19 +60,26 @@ def _common_notes(facts: Facts) -> list[str]:
     notes = []
     if facts.on_demand:
         notes.append(
-            f"{facts.model} does not run now: the first request for it loads it, and waits for that. The "
-            "context is the one that it is loaded with."
+            tr(
+                "{model} does not run now: the first request for it loads it, and waits for "
+                "that. The context is the one that it is loaded with.",
+                model=facts.model,
+            )
         )
     if facts.key_needed:
         notes.append(
-            "The endpoint asks for a key: make one with `sndr keys create NAME`, and put it where it says "
-            "SNDR_API_KEY. No key is written into a file here."
+            tr(
+                "The endpoint asks for a key: make one with `sndr keys create NAME`, and put "
+                "it where it says SNDR_API_KEY. No key is written into a file here."
+            )
         )
     if facts.encrypted:
         notes.append(
-            "The client has to trust the certificate, which has to name this address (--url gives "
-            "another). Programs on Node take an authority of your own from NODE_EXTRA_CA_CERTS, those on "
-            "Python from SSL_CERT_FILE."
+            tr(
+                "The client has to trust the certificate, which has to name this address "
+                "(--url gives another). Programs on Node take an authority of your own from "
+                "NODE_EXTRA_CA_CERTS, those on Python from SSL_CERT_FILE."
+            )
         )
     return notes
 
@@ -79,19 +87,41 @@ def _common_notes(facts: Facts) -> list[str]:
 def _warnings(client: Client, facts: Facts) -> list[str]:
     found = []
     if facts.provider is not None:
-        found.append(f"What is asked of {facts.model} leaves this machine: {facts.provider} answers it.")
+        found.append(
+            tr(
+                "What is asked of {model} leaves this machine: {provider} answers it.",
+                model=facts.model,
+                provider=facts.provider,
+            )
+        )
     need = client.first_request
     if need is not None and facts.context < _ROOM * need:
         outcome = (
-            "does not fit" if facts.context < need else "leaves no room, so it summarises again and again"
+            tr("does not fit")
+            if facts.context < need
+            else tr("leaves no room, so it summarises again and again")
         )
         found.append(
-            f"{facts.model} has a context of {facts.context:,} tokens. The first request of {client.title} "
-            f"alone had {need:,} with the bundled model (with a larger vocabulary fewer): it {outcome}. "
-            f"{_longer(facts, _ROOM * need)}"
+            tr(
+                "{model} has a context of {context} tokens. The first request of {title} alone "
+                "had {need} with the bundled model (with a larger vocabulary fewer): it "
+                "{outcome}. {advice}",
+                model=facts.model,
+                context=f"{facts.context:,}",
+                title=client.title,
+                need=f"{need:,}",
+                outcome=outcome,
+                advice=_longer(facts, _ROOM * need),
+            )
         )
     if not facts.tools and client.first_request is not None:
-        found.append(f"{facts.model} calls no tools, without which {client.title} can do nothing but talk.")
+        found.append(
+            tr(
+                "{model} calls no tools, without which {title} can do nothing but talk.",
+                model=facts.model,
+                title=client.title,
+            )
+        )
     return found
 
 
@@ -99,5 +129,8 @@ def _longer(facts: Facts, wanted: int) -> str:
     """Return what to do about a context that is too short for `wanted` tokens."""
     most = facts.context_trained
     if most is None or most >= wanted:
-        return f"Start the model with a longer --context ({wanted:,} or more)."
-    return f"Choose another model: this one was trained for {most:,} tokens, and cannot have more."
+        return tr("Start the model with a longer --context ({wanted} or more).", wanted=f"{wanted:,}")
+    return tr(
+        "Choose another model: this one was trained for {most} tokens, and cannot have more.",
+        most=f"{most:,}",
+    )

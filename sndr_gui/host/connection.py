@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, Signal
 from engine_host.client import HostError
 from engine_host.client.address import RemoteAddress
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import tr
 from engine_host.protocol.endpoint.requests import RequestQuery
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.operations import endpoint as endpoint_ops
@@ -55,7 +56,7 @@ class HostConnection(QObject):
         self._again = asyncio.Event()
         self._reads: set[asyncio.Task[None]] = set()
         self.phase = Phase.STARTING
-        self.sentence = f"Connecting to {name}…" if name else "Starting the engine host…"
+        self.sentence = tr("Connecting to {name}…", name=name) if name else tr("Starting the engine host…")
         self.tail: tuple[str, ...] = ()
         self.lost_at: float | None = None
         self.owned = False
@@ -70,7 +71,7 @@ class HostConnection(QObject):
     def client(self) -> AsyncControlClient:
         """The client of the host. Raises HostError(host_unreachable) while there is none."""
         if self._client is None:
-            raise HostError(Reason.HOST_UNREACHABLE, "The engine host is not connected.")
+            raise HostError(Reason.HOST_UNREACHABLE, tr("The engine host is not connected."))
         return self._client
 
     @property
@@ -108,15 +109,19 @@ class HostConnection(QObject):
     async def _story(self, error: HostError | None = None) -> str:
         if isinstance(self._process, RemoteLink):
             # The way there may stand and the host not understand us: then it says so itself.
-            return f"{error} Reconnecting…" if error is not None and not error.lost else self._process.story()
+            return (
+                tr("{error} Reconnecting…", error=error)
+                if error is not None and not error.lost
+                else self._process.story()
+            )
         # The connection may be lost a moment before the process is known to have ended.
         code = await self._process.ended(0.3) if self.owned else None
         if code is not None:
-            how = f"exit code {code}" if code >= 0 else f"signal {-code}"
-            return f"The engine host ended ({how}). Starting it again…"
+            how = tr("exit code {code}", code=code) if code >= 0 else tr("signal {value}", value=-code)
+            return tr("The engine host ended ({how}). Starting it again…", how=how)
         if error is None or error.lost:
-            return "The engine host does not answer. Reconnecting…"
-        return f"{error} Reconnecting…"
+            return tr("The engine host does not answer. Reconnecting…")
+        return tr("{error} Reconnecting…", error=error)
 
     async def _once(self) -> None:
         address = await self._process.find_or_start()
@@ -129,8 +134,9 @@ class HostConnection(QObject):
         self._state.load(snapshot)
         self.lost_at = None
         self.tail = ()
-        where = f" on {self._name}" if self._name else ""
-        self._tell(Phase.CONNECTED, f"engine host{where} connected")
+        here = tr("engine host connected")
+        there = tr("engine host on {name} connected", name=self._name)
+        self._tell(Phase.CONNECTED, there if self._name else here)
         async with contextlib.aclosing(client.events(snapshot.seq, snapshot.run_id)) as events:  # type: ignore[type-var]
             async for event in events:
                 self._state.apply(event)
@@ -240,7 +246,7 @@ class HostConnection(QObject):
 
     async def close(self) -> None:
         """Say goodbye: an owned host is asked to quit and gets five seconds."""
-        self._tell(Phase.CLOSING, "Closing…")
+        self._tell(Phase.CLOSING, tr("Closing…"))
         for task in list(self._reads):
             task.cancel()
         await asyncio.gather(*self._reads, return_exceptions=True)

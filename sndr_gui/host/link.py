@@ -8,6 +8,7 @@ from pathlib import Path
 
 from engine_host.client import HostError
 from engine_host.client.address import RemoteAddress
+from engine_host.client.language import tr
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.remote.hosts import RemoteHost, RemoteHostState, RemoteMode
 from sndr_gui.host.process import Address, HostStartFailed
@@ -42,7 +43,9 @@ class RemoteLink:
         """
         remote = self._known()
         if remote is None:
-            raise HostStartFailed(f"{self._name} is not among the hosts of this machine any more.")
+            raise HostStartFailed(
+                tr("{name} is not among the hosts of this machine any more.", name=self._name)
+            )
         if remote.control_socket is None or remote.control_token is None:
             if remote.state in _ON_ITS_WAY and remote.engine_host_problem is None:
                 raise HostError(Reason.HOST_UNREACHABLE, self.story())
@@ -65,15 +68,15 @@ class RemoteLink:
         """Say how the connection is, in a sentence."""
         remote = self._known()
         if remote is None:
-            return f"{self._name} is not among the hosts of this machine any more."
+            return tr("{name} is not among the hosts of this machine any more.", name=self._name)
         if remote.state is RemoteHostState.CONNECTED and remote.engine_host_problem is not None:
             return f"{self._name}: {remote.engine_host_problem.sentence()}"
         if remote.state is RemoteHostState.CONNECTED and remote.mode is RemoteMode.AGENTLESS:
-            return f"{self._name} is used without an engine host: Hosts shows what is there."
+            return tr("{name} is used without an engine host: Hosts shows what is there.", name=self._name)
         if remote.problem is not None and remote.state not in _ON_ITS_WAY:
             return f"{self._name}: {remote.problem.sentence()}"
         if remote.state is RemoteHostState.CONNECTED:
-            return f"The engine host on {self._name} does not answer. Reconnecting…"
+            return tr("The engine host on {name} does not answer. Reconnecting…", name=self._name)
         return f"{self._name}: {remote.sentence}"
 
     async def ended(self, _patience: float) -> int | None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from engine_host.client import Folders, OwnProgram, command_of
+from engine_host.client.language import tr
 from engine_host.client.local_socket import open_local
 
 START_LIMIT = 30.0
@@ -91,7 +92,9 @@ class HostProcess:
             with log.open("wb") as stderr:
                 self._process = self._spawn(stderr)
         except OSError as error:
-            raise HostStartFailed(f"The engine host could not be started: {error}.", (), str(log)) from error
+            raise HostStartFailed(
+                tr("The engine host could not be started: {error}.", error=error), (), str(log)
+            ) from error
         try:
             async with asyncio.timeout(START_LIMIT):
                 if (address := await self._served(self._process)) is not None:
@@ -101,12 +104,19 @@ class HostProcess:
         except TimeoutError:
             await self._discard()
             raise HostStartFailed(
-                f"The engine host did not serve within {START_LIMIT:.0f} seconds.", self.tail(), str(log)
+                tr(
+                    "The engine host did not serve within {start_limit} seconds.",
+                    start_limit=f"{START_LIMIT:.0f}",
+                ),
+                self.tail(),
+                str(log),
             ) from None
         if (address := await self._find()) is not None:
             # Somebody else's host won the race.
             return address
-        raise HostStartFailed(f"The engine host ended with exit code {code}.", self.tail(), str(log))
+        raise HostStartFailed(
+            tr("The engine host ended with exit code {code}.", code=code), self.tail(), str(log)
+        )
 
     def _spawn(self, stderr: IO[bytes]) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
@@ -139,7 +149,9 @@ class HostProcess:
         try:
             token = token_file.read_text(encoding="utf-8").strip()
         except OSError as error:
-            raise HostStartFailed(f"The engine host's token cannot be read: {error}.") from error
+            raise HostStartFailed(
+                tr("The engine host's token cannot be read: {error}.", error=error)
+            ) from error
         return Address(socket, token, True)
 
     async def ended(self, patience: float) -> int | None:

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from engine_host.client.language import language, ntr, tr
+
 UNMEASURED = "—"
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
@@ -75,10 +77,10 @@ def duration(seconds: float | None) -> str:
 def age(seconds: float) -> str:
     """Return the time since something was read: `12 s ago`, `3 min ago`."""
     if seconds < 90:
-        return f"{max(0, seconds):.0f} s ago"
+        return tr("{seconds} s ago", seconds=f"{max(0, seconds):.0f}")
     if seconds < 5400:
-        return f"{seconds / 60:.0f} min ago"
-    return f"{seconds / 3600:.0f} h ago"
+        return tr("{minutes} min ago", minutes=f"{seconds / 60:.0f}")
+    return tr("{hours} h ago", hours=f"{seconds / 3600:.0f}")
 
 
 def strip_backticks(text: str) -> str:
@@ -90,8 +92,17 @@ def listed(names: Sequence[str], most: int = 4) -> str:
     """Return names as one reads them out: `a, b and c`; of many the first and how many more."""
     shown = [shortened(name) for name in names[:most]]
     if len(names) > most:
-        shown.append(f"{len(names) - most} more")
-    return f"{', '.join(shown[:-1])} and {shown[-1]}" if len(shown) > 1 else "".join(shown)
+        shown.append(tr("{number} more", number=len(names) - most))
+    return (
+        tr("{names} and {last}", names=", ".join(shown[:-1]), last=shown[-1])
+        if len(shown) > 1
+        else "".join(shown)
+    )
+
+
+def inside(word: str) -> str:
+    """Return a word as it stands within a sentence; German keeps its capitals, which nouns have anywhere."""
+    return word if language() == "de" else word.lower()
 
 
 def shortened(name: str, most: int = 28) -> str:
@@ -100,8 +111,8 @@ def shortened(name: str, most: int = 28) -> str:
 
 
 def plural(number: int, one: str, many: str | None = None) -> str:
-    """Return a count with its word: `1 request`, `3 requests`."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+    """Return a count with its word, `3 requests`; the messages are `{n} request` and `{n} requests`."""
+    return ntr("{n} " + one, "{n} " + (many or one + "s"), number)
 
 
 def _short(value: float) -> str:

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from engine_host.client import read_text
+from engine_host.client.language import LANGUAGES, PSEUDO, SYSTEM
 from sndr_gui.kit.atomic_file import write_atomically
 from sndr_gui.kit.level import Level
 from sndr_gui.kit.look.choices import SCALES, Accent, Density, Look, Motion, ThemeChoice
 
-_LARGEST = 16 << 20
+LARGEST = 16 << 20
 MOST_RECENT, LONGEST_RECENT = 12, 200
 """Of the commands that were used last: how many are kept, and of how many letters."""
 
@@ -37,6 +38,7 @@ class WindowSettings:
     density: Density = Density.COMFORTABLE
     motion: Motion = Motion.SYSTEM
     scale: int = 100
+    language: str = SYSTEM
     page: str = "home"
     geometry: str = ""
     keep_chats: bool = True
@@ -94,13 +96,16 @@ class WindowSettings:
         scale = values.get("scale", 100)
         if isinstance(scale, bool) or scale not in SCALES:
             raise ValueError(f"scale is none of {SCALES}")
+        if values.get("language", SYSTEM) not in (SYSTEM, *LANGUAGES, PSEUDO):
+            raise ValueError("language is none that there is")
         return cls(**values)
 
 
 class SettingsFile:
     """Reads and writes the settings; a damaged file is put aside as `.damaged` and reported once.
 
-    `is_new`: there was none, so this is the very first start. `started_with`: the scale of then, which stays.
+    `is_new`: there was none, so it is the very first start. `started_with`: those of then; another scale or
+    language waits for the next start.
     """
 
     def __init__(self, path: Path) -> None:
@@ -108,7 +113,12 @@ class SettingsFile:
         self.damaged: Path | None = None
         self.is_new = False
         self.current = self._read()
-        self.started_with = self.current.scale
+        self.started_with = self.current
+
+    @property
+    def path(self) -> Path:
+        """The file itself."""
+        return self._path
 
     @property
     def folder(self) -> Path:
@@ -117,7 +127,7 @@ class SettingsFile:
 
     def _read(self) -> WindowSettings:
         try:
-            return WindowSettings.parse(read_text(self._path, _LARGEST))
+            return WindowSettings.parse(read_text(self._path, LARGEST))
         except FileNotFoundError:
             self.is_new = True
             return WindowSettings()

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from PySide6.QtGui import QKeySequence
 
+from engine_host.client.language import tr
+
 
 @dataclass(frozen=True)
 class Shortcut:
@@ -25,44 +27,44 @@ class Shortcut:
 
 
 SHORTCUTS = {
-    "palette": Shortcut("Ctrl+K", "Find and run a command"),
-    "sheet": Shortcut("?", "Show the shortcuts; while you type, F1 does", also="F1"),
-    "filter": Shortcut("Ctrl+F", "Filter what the page lists"),
-    "back": Shortcut("Alt+Left", "Leave what is open, then the page"),
-    "forward": Shortcut("Alt+Right", "Forward to the page that Back came from"),
-    "fold": Shortcut("Ctrl+B", "Fold the sidebar to icons, or unfold it"),
-    "host": Shortcut("Ctrl+H", "Choose the host that the pages are about"),
-    "close": Shortcut("Ctrl+Q", "Close the window"),
-    "relaunch": Shortcut("Ctrl+R", "Start the chosen engine again", ("home", "engine")),
-    "stop": Shortcut("Ctrl+Shift+S", "Stop the chosen engine", ("home", "engine")),
-    "start": Shortcut("Ctrl+Return", "Start what is chosen", ("launch",)),
-    "into the list": Shortcut("Down", "From the filter into the list", ("launch",)),
-    "open preset": Shortcut("Return", "Open the chosen preset", ("presets",)),
-    "remove model": Shortcut("Delete", "Delete the chosen model; it can come back", ("library",)),
-    "remove preset": Shortcut("Delete", "Remove the chosen preset of your own", ("presets",)),
-    "save": Shortcut("Ctrl+S", "Review the changes and save", ("presets",)),
-    "leave editor": Shortcut("Esc", "From a preset back to the list", ("presets",)),
-    "send": Shortcut("Return", "Send the message", ("chat",)),
-    "new line": Shortcut("Shift+Return", "Begin a new line", ("chat",)),
-    "stop answer": Shortcut("Ctrl+.", "Stop the answer and keep its text", ("chat",), also="Esc"),
-    "new chat": Shortcut("Ctrl+N", "Begin a new chat", ("chat",)),
-    "history": Shortcut("Ctrl+J", "Show the conversations that were kept, or hide them", ("chat",)),
-    "compare": Shortcut("Ctrl+\\", "Ask two models side by side, or one again", ("chat",)),
-    "chat options": Shortcut("Ctrl+Shift+O", "System prompt and sampling", ("chat",)),
-    "export chat": Shortcut("Ctrl+Shift+E", "Export the conversation", ("chat",)),
-    "edit question": Shortcut("Up", "In an empty field: edit the last question", ("chat",)),
-    "regenerate": Shortcut("Ctrl+Shift+R", "Answer the last question again", ("chat",)),
-    "rename chat": Shortcut("F2", "Rename the chosen conversation", ("chat",)),
-    "remove chat": Shortcut("Delete", "Delete the chosen conversation; it can come back", ("chat",)),
-    "inspect": Shortcut("Return", "Show all of the chosen request", ("monitor",)),
-    "cancel request": Shortcut("Delete", "Cancel the chosen request", ("monitor",)),
-    "marks": Shortcut("Ctrl+E", "Choose which events are marked on the graphs", ("monitor",)),
+    "palette": Shortcut("Ctrl+K", tr("Find and run a command")),
+    "sheet": Shortcut("?", tr("Show the shortcuts; while you type, F1 does"), also="F1"),
+    "filter": Shortcut("Ctrl+F", tr("Filter what the page lists")),
+    "back": Shortcut("Alt+Left", tr("Leave what is open, then the page")),
+    "forward": Shortcut("Alt+Right", tr("Forward to the page that Back came from")),
+    "fold": Shortcut("Ctrl+B", tr("Fold the sidebar to icons, or unfold it")),
+    "host": Shortcut("Ctrl+H", tr("Choose the host that the pages are about")),
+    "close": Shortcut("Ctrl+Q", tr("Close the window")),
+    "relaunch": Shortcut("Ctrl+R", tr("Start the chosen engine again"), ("home", "engine")),
+    "stop": Shortcut("Ctrl+Shift+S", tr("Stop the chosen engine"), ("home", "engine")),
+    "start": Shortcut("Ctrl+Return", tr("Start what is chosen"), ("launch",)),
+    "into the list": Shortcut("Down", tr("From the filter into the list"), ("launch",)),
+    "open preset": Shortcut("Return", tr("Open the chosen preset"), ("presets",)),
+    "remove model": Shortcut("Delete", tr("Delete the chosen model; it can come back"), ("library",)),
+    "remove preset": Shortcut("Delete", tr("Remove the chosen preset of your own"), ("presets",)),
+    "save": Shortcut("Ctrl+S", tr("Review the changes and save"), ("presets",)),
+    "leave editor": Shortcut("Esc", tr("From a preset back to the list"), ("presets",)),
+    "send": Shortcut("Return", tr("Send the message"), ("chat",)),
+    "new line": Shortcut("Shift+Return", tr("Begin a new line"), ("chat",)),
+    "stop answer": Shortcut("Ctrl+.", tr("Stop the answer and keep its text"), ("chat",), also="Esc"),
+    "new chat": Shortcut("Ctrl+N", tr("Begin a new chat"), ("chat",)),
+    "history": Shortcut("Ctrl+J", tr("Show the conversations that were kept, or hide them"), ("chat",)),
+    "compare": Shortcut("Ctrl+\\", tr("Ask two models side by side, or one again"), ("chat",)),
+    "chat options": Shortcut("Ctrl+Shift+O", tr("System prompt and sampling"), ("chat",)),
+    "export chat": Shortcut("Ctrl+Shift+E", tr("Export the conversation"), ("chat",)),
+    "edit question": Shortcut("Up", tr("In an empty field: edit the last question"), ("chat",)),
+    "regenerate": Shortcut("Ctrl+Shift+R", tr("Answer the last question again"), ("chat",)),
+    "rename chat": Shortcut("F2", tr("Rename the chosen conversation"), ("chat",)),
+    "remove chat": Shortcut("Delete", tr("Delete the chosen conversation; it can come back"), ("chat",)),
+    "inspect": Shortcut("Return", tr("Show all of the chosen request"), ("monitor",)),
+    "cancel request": Shortcut("Delete", tr("Cancel the chosen request"), ("monitor",)),
+    "marks": Shortcut("Ctrl+E", tr("Choose which events are marked on the graphs"), ("monitor",)),
     "mark to mark": Shortcut(
-        "Left", "In a graph from mark to mark, in the scrubber back in time", ("monitor",)
+        "Left", tr("In a graph from mark to mark, in the scrubber back in time"), ("monitor",)
     ),
-    "past": Shortcut("Left", "In the scrubber: back in time", ("logs",)),
-    "now": Shortcut("Esc", "From a moment of the past back to now", ("monitor", "logs")),
-    "leave host": Shortcut("Esc", "From a host back to all of them", ("hosts",)),
+    "past": Shortcut("Left", tr("In the scrubber: back in time"), ("logs",)),
+    "now": Shortcut("Esc", tr("From a moment of the past back to now"), ("monitor", "logs")),
+    "leave host": Shortcut("Esc", tr("From a host back to all of them"), ("hosts",)),
 }
 """In the order of the sheet; a control asks for its keys by the name."""
 
@@ -116,13 +118,13 @@ def refusal(name: str, pressed: str, usual: Mapping[str, tuple[str, tuple[str, .
     and all of its keys, for those that are in force where this one is.
     """
     if not pressed:
-        return "Press a key together with Ctrl, Alt or Shift, or a function key."
+        return tr("Press a key together with Ctrl, Alt or Shift, or a function key.")
     last = pressed.rpartition("+")[2] or "+"
     if not pressed.startswith(("Ctrl+", "Alt+", "Meta+")) and not (last[0] == "F" and last[1:].isdigit()):
-        return "It has to have Ctrl or Alt with it, or be a function key: the others are for typing."
+        return tr("It has to have Ctrl or Alt with it, or be a function key: the others are for typing.")
     if pressed in _OF_TEXT:
-        return f"{pressed} belongs to every text field."
+        return tr("{keys} belongs to every text field.", keys=pressed)
     for other, (does, all_of_them) in usual.items():
         if other != name and pressed in all_of_them:
-            return f"{pressed} does something already: {does}."
+            return tr("{keys} does something already: {does}.", keys=pressed, does=does)
     return ""

@@ -14,6 +14,7 @@ from engine_host.cli.start.consent import accept_option, with_consent
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.options import overrides_of
 from engine_host.cli.text.whole_help import WholeHelp
+from engine_host.client.language.findings import worded
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError, consent_needed
 from engine_host.protocol.base import Severity
@@ -158,7 +159,7 @@ def resolve(
         found = hold.client.call(ops.RESOLVE_PRESET, request)
     lines = _setting_lines(found)
     for finding in found.findings:
-        lines += ["", f"{finding.severity.value.capitalize()}: {finding.message}"]
+        lines += ["", f"{finding.severity.value.capitalize()}: {worded(finding).message}"]
     for conflict in found.conflicts:
         lines += ["", f"Conflict: {conflict.message}.", f"  Why: {conflict.because}."]
     out.result(found, lines)

@@ -19,6 +19,7 @@ from engine_host.cli.status import endpoint_text
 from engine_host.cli.text.chosen_host import chosen_host, typed
 from engine_host.cli.text.plan import exit_of, plan_lines
 from engine_host.client.chat_stream import Answer, ask
+from engine_host.client.language.findings import worded
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.core.sizes import duration
@@ -78,7 +79,7 @@ def start(
                 # The first error is what the start is refused with: it is said there, once.
                 stopping = next((one for one in plan.findings if one.severity is Severity.ERROR), None)
                 noted = [finding for finding in plan.findings if finding is not stopping]
-                shown = [f"{finding.severity.value}: {finding.message}" for finding in noted]
+                shown = [f"{finding.severity.value}: {worded(finding).message}" for finding in noted]
             elif out.as_json:
                 out.record(plan)
             for line in shown:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from engine_host.client.language import tr
 from engine_host.core.sizes import size_text
 from engine_host.protocol.bench.lab import RunBench, WorkloadName
 from engine_host.protocol.launch.fit import Verdict
@@ -11,11 +12,12 @@ from engine_host.protocol.presets import PresetVerdict
 
 ROUNDS = 3
 """The measured rounds of the first measurement: enough for a median, and soon over."""
-NO_OTHERS = (
-    "No other models were found. While models.other_programs is on, the folders of Hugging Face, LM Studio, "
-    "Ollama and llama.cpp are looked through, and always those of models.folders."
+NO_OTHERS = tr(
+    "No other models were found. While models.other_programs is on, the folders of "
+    "Hugging Face, LM Studio, Ollama and llama.cpp are looked through, and always "
+    "those of models.folders."
 )
-IN_PLACE = "They are used where they are: nothing is copied, moved or changed."
+IN_PLACE = tr("They are used where they are: nothing is copied, moved or changed.")
 _WORKS = {Verdict.FITS, Verdict.TIGHT}
 
 
@@ -33,7 +35,7 @@ class ModelPlace:
         """The number of models, their size, and how many of them cannot be used."""
         parts = [f"{self.count:,} {'model' if self.count == 1 else 'models'}", size_text(self.size)]
         if broken := self.count - self.startable:
-            parts.append(f"{broken:,} cannot be used")
+            parts.append(tr("{broken} cannot be used", broken=f"{broken:,}"))
         return ", ".join(parts)
 
 
@@ -41,7 +43,7 @@ def places(models: Sequence[ModelFile]) -> tuple[ModelPlace, ...]:
     """Return the places that models were found in, as they are listed: bundled first."""
     found: dict[str, list[ModelFile]] = {}
     for model in models:
-        name = "with this program" if model.origin is ModelOrigin.BUNDLED else model.found_in
+        name = tr("with this program") if model.origin is ModelOrigin.BUNDLED else model.found_in
         found.setdefault(name, []).append(model)
     return tuple(
         ModelPlace(name, len(here), sum(one.problem is None for one in here), sum(one.size for one in here))
@@ -71,12 +73,21 @@ def presets_sentence(verdicts: Sequence[PresetVerdict]) -> str:
     fits = sum(one.verdict in _WORKS for one in verdicts)
     ready = ready_presets(verdicts)
     if not fits:
-        return f"None of the {len(verdicts):,} presets fits here; models of yours may: Fit says how large."
-    said = f"{fits:,} of {len(verdicts):,} presets fit here"
+        return tr(
+            "None of the {verdicts} presets fits here; models of yours may: Fit says how large.",
+            verdicts=f"{len(verdicts):,}",
+        )
+    values = {"fits": f"{fits:,}", "verdicts": f"{len(verdicts):,}"}
     if not ready:
-        return f"{said}; the models of none of them are here yet."
-    more = "" if len(ready) == 1 else f" and {len(ready) - 1:,} more"
-    return f"{said}; ready to start: {ready[0]}{more}."
+        return tr("{fits} of {verdicts} presets fit here; the models of none of them are here yet.", **values)
+    if len(ready) == 1:
+        return tr("{fits} of {verdicts} presets fit here; ready to start: {ready}.", **values, ready=ready[0])
+    return tr(
+        "{fits} of {verdicts} presets fit here; ready to start: {ready} and {more} more.",
+        **values,
+        ready=ready[0],
+        more=f"{len(ready) - 1:,}",
+    )
 
 
 def first_measurement(engine: str) -> RunBench:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from engine_host.client.language import tr
 from engine_host.connect.clients.definition import PROVIDER, TITLE, Client, ConfigFile, Dialect
 from engine_host.connect.facts import ANY_KEY, KEY_VARIABLE, Facts
 from engine_host.connect.formats.text import Format
@@ -41,14 +42,16 @@ def _claude(facts: Facts) -> dict[str, Any]:
 
 
 def _claude_notes(facts: Facts) -> tuple[str, ...]:
-    notes = ["From then on each start of Claude Code asks this machine; undoing brings the rest back."]
+    notes = [tr("From then on each start of Claude Code asks this machine; undoing brings the rest back.")]
     if facts.model.startswith("claude-"):
         notes.append(
-            "For a name that begins with claude- it ignores the context given here: start the model with "
-            "another one."
+            tr(
+                "For a name that begins with claude- it ignores the context given here: start "
+                "the model with another one."
+            )
         )
     if "/" in facts.model or ":" in facts.model:
-        notes.append("Names with / or : are trouble in its list of models: start the model with --name.")
+        notes.append(tr("Names with / or : are trouble in its list of models: start the model with --name."))
     return tuple(notes)
 
 
@@ -75,7 +78,7 @@ def _codex(facts: Facts) -> dict[str, Any]:
 
 
 def _codex_notes(_facts: Facts) -> tuple[str, ...]:
-    return ("From then on each start of Codex asks this machine; undoing brings the rest back.",)
+    return (tr("From then on each start of Codex asks this machine; undoing brings the rest back."),)
 
 
 def _opencode_file(machine: Machine) -> Path:
@@ -114,9 +117,13 @@ def _opencode(facts: Facts) -> dict[str, Any]:
 
 def _opencode_notes(facts: Facts) -> tuple[str, ...]:
     return (
-        f"Choose it with /models, or opencode run --model {PROVIDER}/{facts.model}; where you have set no "
-        "model of your own, it is the one.",
-        "It asks twice at the beginning: a start with --streams 2 answers both at once.",
+        tr(
+            "Choose it with /models, or opencode run --model {provider}/{model}; where you "
+            "have set no model of your own, it is the one.",
+            provider=PROVIDER,
+            model=facts.model,
+        ),
+        tr("It asks twice at the beginning: a start with --streams 2 answers both at once."),
     )
 
 
@@ -142,7 +149,12 @@ def _aider_model(facts: Facts) -> dict[str, Any]:
 def _aider_notes(facts: Facts) -> tuple[str, ...]:
     if not facts.key_needed:
         return ()
-    return (f'aider reads the key from its own variable: export AIDER_OPENAI_API_KEY="${KEY_VARIABLE}"',)
+    return (
+        tr(
+            'aider reads the key from its own variable: export AIDER_OPENAI_API_KEY="${key_variable}"',
+            key_variable=KEY_VARIABLE,
+        ),
+    )
 
 
 AGENTS = (

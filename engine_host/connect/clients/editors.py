@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from engine_host.client.language import tr
 from engine_host.connect.clients.definition import PROVIDER, TITLE, Client, ConfigFile, key_or_variable
 from engine_host.connect.facts import ANY_KEY, KEY_VARIABLE, Facts
 from engine_host.connect.formats.text import Format
@@ -43,14 +44,16 @@ def _vscode(facts: Facts) -> list[dict[str, Any]]:
 
 def _vscode_notes(facts: Facts) -> tuple[str, ...]:
     notes = [
-        "VS Code 1.122 or newer; restart it when the model does not show up in the list of models.",
-        "It completes no lines by a model of your own, only chats and edits.",
-        "VS Code's window was not tried here; its published code reads this endpoint and takes these fields.",
+        tr("VS Code 1.122 or newer; restart it when the model does not show up in the list of models."),
+        tr("It completes no lines by a model of your own, only chats and edits."),
+        tr("VS Code's window was not tried here; its published code takes these fields from here."),
     ]
     if facts.key_needed:
-        notes.append("Give it the key in Chat: Manage Language Models; VS Code keeps it among its secrets.")
+        notes.append(
+            tr("Give it the key in Chat: Manage Language Models; VS Code keeps it among its secrets.")
+        )
     if not facts.tools:
-        notes.append("This model calls no tools, so VS Code does not offer it for its agent.")
+        notes.append(tr("This model calls no tools, so VS Code does not offer it for its agent."))
     return tuple(notes)
 
 
@@ -88,11 +91,15 @@ def _zed(facts: Facts) -> dict[str, Any]:
 
 
 def _zed_notes(facts: Facts) -> tuple[str, ...]:
-    key = "the key" if facts.key_needed else f"any key, {ANY_KEY} for one"
+    key = tr("the key") if facts.key_needed else tr("any key, {any_key} for one", any_key=ANY_KEY)
     return (
-        f"Zed wants {key}: in {KEY_VARIABLE} where Zed is started, or once in its agent's settings.",
-        "Its own llama.cpp provider finds everything by itself from the address without /v1.",
-        "Zed itself was not tried here: these are the fields that its own source reads.",
+        tr(
+            "Zed wants {key}: in {key_variable} where Zed is started, or once in its agent's settings.",
+            key=key,
+            key_variable=KEY_VARIABLE,
+        ),
+        tr("Its own llama.cpp provider finds everything by itself from the address without /v1."),
+        tr("Zed itself was not tried here: these are the fields that its own source reads."),
     )
 
 
@@ -110,8 +117,8 @@ def _form(facts: Facts) -> Mapping[str, str]:
 
 def _by_form(_facts: Facts) -> tuple[str, ...]:
     return (
-        "It keeps its settings in the editor's own database, so they are typed into its form.",
-        "Not the LM Studio provider: that one speaks another protocol.",
+        tr("It keeps its settings in the editor's own database, so they are typed into its form."),
+        tr("Not the LM Studio provider: that one speaks another protocol."),
     )
 
 
@@ -139,12 +146,18 @@ def _continue(facts: Facts) -> dict[str, Any]:
 def _continue_notes(facts: Facts) -> tuple[str, ...]:
     if not facts.key_needed:
         return ()
-    return (f"Continue reads the key from ~/.continue/.env: a line {KEY_VARIABLE}=KEY.",)
+    return (
+        tr(
+            "Continue reads the key from ~/.continue/.env: a line {key_variable}=KEY.",
+            key_variable=KEY_VARIABLE,
+        ),
+    )
 
 
-CURSOR = (
-    "Cursor sends each request from its own servers, which cannot reach an address of this machine or of "
-    "a private network. Use VS Code, Zed or an agent in its terminal."
+CURSOR = tr(
+    "Cursor sends each request from its own servers, which cannot reach an address "
+    "of this machine or of a private network. Use VS Code, Zed or an agent in its "
+    "terminal."
 )
 
 EDITORS = (

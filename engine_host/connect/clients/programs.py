@@ -4,6 +4,7 @@ import json
 import shlex
 from collections.abc import Mapping
 
+from engine_host.client.language import tr
 from engine_host.connect.clients.agents import claude_variables
 from engine_host.connect.clients.definition import Client, Snippet
 from engine_host.connect.facts import ANY_KEY, KEY_VARIABLE, Facts
@@ -38,7 +39,7 @@ def _curl(facts: Facts) -> tuple[Snippet, ...]:
     words = ["curl", "-N", shlex.quote(f"{facts.url}/chat/completions")]
     words += [f"-H 'Authorization: Bearer '\"${KEY_VARIABLE}\""] if facts.key_needed else []
     words += ["-H 'Content-Type: application/json'", f"-d {shlex.quote(body)}"]
-    return (Snippet("a terminal", "sh", " \\\n  ".join([" ".join(words[:3]), *words[3:]])),)
+    return (Snippet(tr("a terminal"), "sh", " \\\n  ".join([" ".join(words[:3]), *words[3:]])),)
 
 
 def _python(facts: Facts) -> tuple[Snippet, ...]:
@@ -81,7 +82,7 @@ def _environment(facts: Facts) -> tuple[Snippet, ...]:
 
 
 def _environment_notes(_facts: Facts) -> tuple[str, ...]:
-    return ('In a shell: eval "$(sndr connect env --shell sh)"',)
+    return (tr('In a shell: eval "$(sndr connect env --shell sh)"'),)
 
 
 def _webui(facts: Facts) -> Mapping[str, str]:
@@ -89,20 +90,23 @@ def _webui(facts: Facts) -> Mapping[str, str]:
         "Admin Panel > Settings > Connections > OpenAI API": "on",
         "URL": facts.url,
         "Key": f"${KEY_VARIABLE}" if facts.key_needed else ANY_KEY,
-        "Model IDs": "leave empty: it asks for them",
+        "Model IDs": tr("leave empty: it asks for them"),
     }
 
 
 def _webui_variables(facts: Facts) -> tuple[Snippet, ...]:
     found = variables(facts)
     wanted = {"OPENAI_API_BASE_URL": facts.url, "OPENAI_API_KEY": found["OPENAI_API_KEY"]}
-    return (Snippet("before its first start", Shell.SH.value, "\n".join(lines(wanted, Shell.SH))),)
+    return (Snippet(tr("before its first start"), Shell.SH.value, "\n".join(lines(wanted, Shell.SH))),)
 
 
 def _webui_notes(_facts: Facts) -> tuple[str, ...]:
     return (
-        "In a container 127.0.0.1 is the container itself: run it with --network host, or let the endpoint "
-        "listen on the network with a key (sndr keys create webui; sndr settings set endpoint.host 0.0.0.0).",
+        tr(
+            "In a container 127.0.0.1 is the container itself: run it with --network host, "
+            "or let the endpoint listen on the network with a key (sndr keys create webui; "
+            "sndr settings set endpoint.host 0.0.0.0)."
+        ),
     )
 
 

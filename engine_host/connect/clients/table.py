@@ -1,5 +1,6 @@
 """All clients, in the order in which they are shown."""
 
+from engine_host.client.language import tr
 from engine_host.connect.clients.agents import AGENTS
 from engine_host.connect.clients.definition import Client
 from engine_host.connect.clients.editors import EDITORS
@@ -23,10 +24,10 @@ def client_named(name: str) -> Client:
     if found is not None:
         return found
     near = near_names(wanted, [client.name for client in CLIENTS])
-    cause = f"Near it: {', '.join(near)}." if near else ""
+    cause = tr("Near it: {near}.", near=", ".join(near)) if near else ""
     raise HostError(
         Reason.NOT_FOUND,
-        f"There is no client {name[:100]!r}.",
+        tr("There is no client {name}.", name=f"{name[:100]!r}"),
         cause=cause,
-        fix=Fix(text="See which are known.", command="sndr connect"),
+        fix=Fix(text=tr("See which are known."), command="sndr connect"),
     )

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
+from engine_host.client.language import tr
 from engine_host.connect.clients.definition import Client
 from engine_host.connect.facts import Facts
 from engine_host.connect.probe import dialects
@@ -100,8 +101,10 @@ class _Probing:
         except (answers.AnswerError, sse.StreamError, ValueError) as error:
             problem = Problem(
                 reason=Reason.INTERNAL,
-                message=f"What came back is no answer of such an endpoint: {str(error)[:200]}",
-                cause="Another program may answer at that address.",
+                message=tr(
+                    "What came back is no answer of such an endpoint: {error}", error=str(error)[:200]
+                ),
+                cause=tr("Another program may answer at that address."),
             )
         if problem is not None:
             outcome, detail = ProbeOutcome.FAILED, problem.message
@@ -116,21 +119,27 @@ class _Probing:
             _check(answer.status_code, content)
         listed = self._form.listed(json_text.parse_object(content))
         if self._facts.model not in listed:
-            names = ", ".join(listed)[:200] or "none"
+            names = ", ".join(listed)[:200] or tr("none")
             raise _StepError(
-                f"{self._facts.model} is not in the list of models.",
+                tr("{model} is not in the list of models.", model=self._facts.model),
                 Reason.NOT_FOUND,
-                Fix(text=f"Listed are: {names}.", command="sndr status"),
+                Fix(text=tr("Listed are: {names}.", names=names), command="sndr status"),
             )
         context = listed[self._facts.model]
         if context is None:
-            return ProbeOutcome.PASSED, f"{len(listed)} listed; this list tells no context."
+            return ProbeOutcome.PASSED, tr("{listed} listed; this list tells no context.", listed=len(listed))
         if context != self._facts.context:
             return (
                 ProbeOutcome.UNCLEAR,
-                f"Its context is {context:,} there, and {self._facts.context:,} here.",
+                tr(
+                    "Its context is {context} there, and {context_2} here.",
+                    context=f"{context:,}",
+                    context_2=f"{self._facts.context:,}",
+                ),
             )
-        return ProbeOutcome.PASSED, f"{len(listed)} listed; context {context:,} tokens."
+        return ProbeOutcome.PASSED, tr(
+            "{listed} listed; context {context} tokens.", listed=len(listed), context=f"{context:,}"
+        )
 
     async def _stream(self, http: "httpx.AsyncClient") -> tuple[ProbeOutcome, str]:
         began, first, pieces, text = time.monotonic(), None, 0, ""
@@ -141,23 +150,30 @@ class _Probing:
                 pieces += 1
                 text += piece.text
         if first is None:
-            return ProbeOutcome.UNCLEAR, "The stream ended in order, and there was no word in it."
-        return ProbeOutcome.PASSED, f"First word after {first:.2f} s, {pieces} pieces: {text.strip()[:60]!r}"
+            return ProbeOutcome.UNCLEAR, tr("The stream ended in order, and there was no word in it.")
+        return ProbeOutcome.PASSED, tr(
+            "First word after {first} s, {pieces} pieces: {text}",
+            first=f"{first:.2f}",
+            pieces=pieces,
+            text=f"{text.strip()[:60]!r}",
+        )
 
     async def _tool_call(self, http: "httpx.AsyncClient") -> tuple[ProbeOutcome, str]:
         if not self._facts.tools:
-            return ProbeOutcome.SKIPPED, f"{self._facts.model} calls no tools."
+            return ProbeOutcome.SKIPPED, tr("{model} calls no tools.", model=self._facts.model)
         name, arguments = "", ""
         body = self._form.body(self._facts.model, "What is the weather in Paris?", _CALL, tool=True)
         async for piece in self._pieces(http, body, _agent()):
             name = name or piece.tool
             arguments += piece.arguments
         if name != TOOL:
-            return ProbeOutcome.UNCLEAR, "The model answered without calling the tool; a small one may."
+            return ProbeOutcome.UNCLEAR, tr("The model answered without calling the tool; a small one may.")
         try:
             json_text.parse_object(arguments or "{}")
         except ValueError:
-            return ProbeOutcome.UNCLEAR, f"It called {name}, and was cut off within the arguments."
+            return ProbeOutcome.UNCLEAR, tr(
+                "It called {name}, and was cut off within the arguments.", name=name
+            )
         return ProbeOutcome.PASSED, f"{name}({arguments[:80]})"
 
     async def _cancel(self, http: "httpx.AsyncClient") -> tuple[ProbeOutcome, str]:
@@ -181,9 +197,11 @@ class _Probing:
                     break
         closed_at = time.time()
         if not began:
-            return Stopped(ProbeOutcome.UNCLEAR, "The answer was over before its first word.", True)
+            return Stopped(ProbeOutcome.UNCLEAR, tr("The answer was over before its first word."), True)
         if self._host is None:
-            return Stopped(ProbeOutcome.UNCLEAR, "The connection was closed; no host tells what came of it.")
+            return Stopped(
+                ProbeOutcome.UNCLEAR, tr("The connection was closed; no host tells what came of it.")
+            )
         return await wait_until_stopped(self._host, agent, closed_at)
 
     async def _pieces(
@@ -202,13 +220,15 @@ class _Probing:
                     piece = self._form.piece(message)
                     count += 1
                     if piece.error:
-                        raise _StepError(f"An error in the middle of the stream: {piece.error}")
+                        raise _StepError(
+                            tr("An error in the middle of the stream: {error}", error=piece.error)
+                        )
                     if count > _MOST_EVENTS:
-                        raise _StepError("The stream does not end.")
+                        raise _StepError(tr("The stream does not end."))
                     yield piece
                     if piece.ended:
                         return
-        raise _StepError("The stream broke off without its last event.")
+        raise _StepError(tr("The stream broke off without its last event."))
 
 
 def _agent() -> str:
@@ -223,12 +243,12 @@ def _check(status: int, content: bytes) -> None:
     try:
         message = dialects.said(json_text.parse_object(content))
     except ValueError:
-        message = f"The endpoint answered with HTTP status {status}."
+        message = tr("The endpoint answered with HTTP status {status}.", status=status)
     if status == 401:
         raise _StepError(
             message,
             Reason.UNAUTHORIZED,
-            Fix(text="Put a key that holds into SNDR_API_KEY.", command="sndr keys list"),
+            Fix(text=tr("Put a key that holds into SNDR_API_KEY."), command="sndr keys list"),
         )
     raise _StepError(message, Reason.NOT_FOUND if status == 404 else Reason.INTERNAL)
 
@@ -238,18 +258,22 @@ def _transport(error: Exception, facts: Facts) -> Problem:
     if "CERTIFICATE_VERIFY_FAILED" in said or isinstance(error, ssl.SSLError):
         return Problem(
             reason=Reason.HOST_UNREACHABLE,
-            message=f"The certificate of {facts.url} is not trusted here, and clients will refuse it too.",
+            message=tr(
+                "The certificate of {url} is not trusted here, and clients will refuse it too.", url=facts.url
+            ),
             cause=said[:300],
             fix=Fix(
-                text="Name the authority in SSL_CERT_FILE (NODE_EXTRA_CA_CERTS for clients on Node), and use "
-                "a name that stands in the certificate (--url)."
+                text=tr(
+                    "Name the authority in SSL_CERT_FILE (NODE_EXTRA_CA_CERTS for clients on "
+                    "Node), and use a name that stands in the certificate (--url)."
+                )
             ),
         )
     return Problem(
         reason=Reason.HOST_UNREACHABLE,
-        message=f"{facts.url} does not answer: {said[:200]}.",
-        cause="Nothing listens there, or it is not reached from this machine.",
-        fix=Fix(text="See where the endpoint is.", command="sndr status"),
+        message=tr("{url} does not answer: {said}.", url=facts.url, said=said[:200]),
+        cause=tr("Nothing listens there, or it is not reached from this machine."),
+        fix=Fix(text=tr("See where the endpoint is."), command="sndr status"),
     )
 
 
@@ -260,5 +284,5 @@ def _unreached(step: ProbeStep) -> bool:
 
 def _skipped(name: str) -> ProbeStep:
     return ProbeStep(
-        name=name, outcome=ProbeOutcome.SKIPPED, detail="Not tried: the endpoint was not reached."
+        name=name, outcome=ProbeOutcome.SKIPPED, detail=tr("Not tried: the endpoint was not reached.")
     )

@@ -5,6 +5,7 @@ import time
 from dataclasses import dataclass
 from typing import Protocol
 
+from engine_host.client.language import tr
 from engine_host.protocol.endpoint.connect import ProbeOutcome
 from engine_host.protocol.engines import Engine, Request, RequestState
 
@@ -48,11 +49,15 @@ async def wait_until_stopped(host: Host, agent: str, closed_at: float) -> Stoppe
             break
         await asyncio.sleep(_LOOK)
     if request is None:
-        return Stopped(ProbeOutcome.UNCLEAR, "The host does not list the request: another one answers there.")
+        return Stopped(
+            ProbeOutcome.UNCLEAR, tr("The host does not list the request: another one answers there.")
+        )
     if request.state in _LIVE:
-        return Stopped(ProbeOutcome.FAILED, "The endpoint went on after the connection was closed.")
+        return Stopped(ProbeOutcome.FAILED, tr("The endpoint went on after the connection was closed."))
     if request.state is not RequestState.CANCELLED:
-        return Stopped(ProbeOutcome.UNCLEAR, "The answer was complete before it could be cancelled.", True)
+        return Stopped(
+            ProbeOutcome.UNCLEAR, tr("The answer was complete before it could be cancelled."), True
+        )
     return await _counter(host, request, closed_at, end)
 
 
@@ -63,7 +68,11 @@ async def _counter(host: Host, request: Request, closed_at: float, end: float) -
     """
     ended = request.ended_at or closed_at
     delay = ended - closed_at
-    after = f"{max(0, delay) * 1000:.0f} ms after the connection was closed" if delay < 10 else "then"
+    after = (
+        tr("{max} ms after the connection was closed", max=f"{max(0, delay) * 1000:.0f}")
+        if delay < 10
+        else tr("after that")
+    )
     last: tuple[float, int] | None = None
     grown = 0
     while time.monotonic() < end:
@@ -79,16 +88,26 @@ async def _counter(host: Host, request: Request, closed_at: float, end: float) -
                 last = (now.at, now.generated_tokens_total)
                 if grown == 0:
                     return Stopped(
-                        ProbeOutcome.PASSED, f"Cancelled {after}; the engine's counter stands at {last[1]}."
+                        ProbeOutcome.PASSED,
+                        tr(
+                            "Cancelled {after}; the engine's counter stands at {last}.",
+                            after=after,
+                            last=last[1],
+                        ),
                     )
         await asyncio.sleep(_LOOK)
     if not grown:
-        return Stopped(ProbeOutcome.UNCLEAR, f"Cancelled {after}; the engine tells no counter.")
+        return Stopped(
+            ProbeOutcome.UNCLEAR, tr("Cancelled {after}; the engine tells no counter.", after=after)
+        )
     if any(one.state in _LIVE and one.engine == request.engine for one in await host.requests()):
         return Stopped(
-            ProbeOutcome.UNCLEAR, f"Cancelled {after}; the engine works for others, so it counts on."
+            ProbeOutcome.UNCLEAR,
+            tr("Cancelled {after}; the engine works for others, so it counts on.", after=after),
         )
-    return Stopped(ProbeOutcome.FAILED, f"The engine went on: {grown} more tokens between two readings.")
+    return Stopped(
+        ProbeOutcome.FAILED, tr("The engine went on: {grown} more tokens between two readings.", grown=grown)
+    )
 
 
 async def _find(host: Host, agent: str) -> Request | None:

@@ -44,14 +44,14 @@ def finding(
     row = TEXTS[key]
     if fix is None and row.fix:
         if command is None and row.command is not None:
-            command = _filled(row.command, values)
-        fix = Fix(text=_filled(row.fix, values), command=command, settings=dict(settings or {}))
+            command = filled(row.command, values)
+        fix = Fix(text=filled(row.fix, values), command=command, settings=dict(settings or {}))
     elif fix is not None and not fix.text:
-        fix = fix.model_copy(update={"text": _filled(row.fix, values)})
+        fix = fix.model_copy(update={"text": filled(row.fix, values)})
     return Finding(
         id=key.partition("/")[0],
         severity=severity or row.severity,
-        message=_filled(row.message, values).strip(),
+        message=filled(row.message, values).strip(),
         reason=reason or row.reason,
         fix=fix,
         evidence={**(evidence or {}), **values},
@@ -77,7 +77,9 @@ def _is_sentence(value: object) -> bool:
     return isinstance(value, str) and bool(value) and ended(value) == value
 
 
-def _filled(template: str, values: Mapping[str, Any]) -> str:
+def filled(template: str, values: Mapping[str, Any]) -> str:
+    """Return a sentence of the table with its values. Raises KeyError where one is missing."""
+
     def part(found: re.Match[str]) -> str:
         names = [name for _, name, _, _ in _FORMATTER.parse(found[1]) if name]
         return found[1] if all(values[name] not in (None, "") for name in names) else ""

@@ -7,6 +7,7 @@ from PySide6.QtCore import QObject, Signal
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.client.bench_reports.markdown import comparison_markdown, run_markdown
+from engine_host.client.language import tr
 from engine_host.protocol.bench.comparison import CompareRuns, LabComparison
 from engine_host.protocol.bench.lab import PAIRED_ROUNDS, LabRun, RunBench, WorkloadName
 from engine_host.protocol.engines import Engine, EngineState
@@ -59,7 +60,7 @@ class BenchModel(QObject):
     def subtitle(self) -> str:
         """The line below the title."""
         if not self.connected:
-            return "no connection"
+            return tr("no connection")
         return formats.plural(self.runs.total, "run") if self.listed else ""
 
     # What is measured next.
@@ -97,7 +98,10 @@ class BenchModel(QObject):
         """The others, and none."""
         engine = self.engine
         others = [one for one in self.ready if engine is not None and one.id != engine.id]
-        return (("alone", ""), *((f"in turns with {formats.shortened(one.name)}", one.id) for one in others))
+        return (
+            (tr("alone"), ""),
+            *((tr("in turns with {name}", name=formats.shortened(one.name)), one.id) for one in others),
+        )
 
     @property
     def request(self) -> RunBench:
@@ -114,22 +118,30 @@ class BenchModel(QObject):
         """Return what a start will do, and how long the last one of its kind took here."""
         engine, other = self.engine, self.against
         if engine is None:
-            return "No engine is ready, so there is nothing to measure."
+            return tr("No engine is ready, so there is nothing to measure.")
         asked = WORKLOADS[self.workload]
-        said = f"Asks {engine.name} for {asked.what}, {asked.rounds}."
+        said = tr("Asks {name} for {what}, {rounds}.", name=engine.name, what=asked.what, rounds=asked.rounds)
         if other is not None:
-            said = (
-                f"Asks {engine.name} and {other.name} in turns, each {PAIRED_ROUNDS} times, for {asked.what}."
+            said = tr(
+                "Asks {name} and {name_2} in turns, each {paired_rounds} times, for {what}.",
+                name=engine.name,
+                name_2=other.name,
+                paired_rounds=PAIRED_ROUNDS,
+                what=asked.what,
             )
-        return f"{said} {self._how_long(engine, other)} Requests of others meanwhile make the figures worse."
+        return tr(
+            "{said} {how_long} Requests of others meanwhile make the figures worse.",
+            said=said,
+            how_long=self._how_long(engine, other),
+        )
 
     def _how_long(self, engine: Engine, other: Engine | None) -> str:
         if other is None:
             for run in self._newest_first():
                 same = run.engine.model == engine.name and run.workload is self.workload
                 if same and run.complete and not run.turns_with:
-                    return f"The last one took {formats.duration(run.seconds)}."
-        return "How long that takes was not measured here yet; it can be cancelled at any time."
+                    return tr("The last one took {duration}.", duration=formats.duration(run.seconds))
+        return tr("How long that takes was not measured here yet; it can be cancelled at any time.")
 
     def _newest_first(self) -> list[LabRun]:
         return sorted(self.runs.all, key=lambda run: -run.started_at)

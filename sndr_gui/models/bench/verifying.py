@@ -7,6 +7,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import tr
 from engine_host.protocol.bench.checks import VerifyEngine, VerifyLevel, VerifyReport
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.jobs import Job, JobKind
@@ -16,16 +17,16 @@ from sndr_gui.models.bench.page import BenchModel
 
 LEVELS = {
     VerifyLevel.SMOKE: (
-        "Smoke: 4 checks",
-        "It answers, its patches are live, it knows a fact, it calls tools.",
+        tr("Smoke: 4 checks"),
+        tr("It answers, its patches are live, it knows a fact, it calls tools."),
     ),
     VerifyLevel.FULL: (
-        "Full: 9 checks",
-        "Smoke, and streams, tool calls in streams, thoughts, a long answer, what speculation gains.",
+        tr("Full: 9 checks"),
+        tr("Smoke, and streams, tool calls in streams, thoughts, a long answer, what speculation gains."),
     ),
     VerifyLevel.STRESS: (
-        "Stress: 8 checks",
-        "Facts in long texts, many tools and turns, long code and thoughts, 0.92 of the context.",
+        tr("Stress: 8 checks"),
+        tr("Facts in long texts, many tools and turns, long code and thoughts, 0.92 of the context."),
     ),
 }
 

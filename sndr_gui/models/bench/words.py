@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 
 from engine_host.client.bench_reports.figures import decode_text, server_text, state_text
+from engine_host.client.language import tr
 from engine_host.protocol.bench.lab import LabRun, Quantity, WorkloadName
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import Column
@@ -22,58 +23,65 @@ class WorkloadWords:
 
 WORKLOADS = {
     WorkloadName.QUICK: WorkloadWords(
-        "Quick: a short story", "a story of at most 128 tokens", "5 times after 1 warm-up"
+        tr("Quick: a short story"), tr("a story of at most 128 tokens"), tr("5 times after 1 warm-up")
     ),
     WorkloadName.CANONICAL: WorkloadWords(
-        "Canonical: essay and code",
-        "an essay of at most 1000 tokens and code of at most 800",
-        "5 times each after 3 warm-ups",
+        tr("Canonical: essay and code"),
+        tr("an essay of at most 1000 tokens and code of at most 800"),
+        tr("5 times each after 3 warm-ups"),
     ),
     WorkloadName.PREFILL: WorkloadWords(
-        "Prefill: a long prompt",
-        "a sentence on a prompt of about 6,000 tokens, which has to fit its context",
-        "5 times after 1 warm-up",
+        tr("Prefill: a long prompt"),
+        tr("a sentence on a prompt of about 6,000 tokens, which has to fit its context"),
+        tr("5 times after 1 warm-up"),
     ),
     WorkloadName.CONCURRENCY: WorkloadWords(
-        "Concurrency: 1 to 16 at once",
-        "the essay, 256 tokens, at 1, 2, 4, 8 and 16 at once, and tells where more stop to pay",
-        "3 times each after 1 warm-up",
+        tr("Concurrency: 1 to 16 at once"),
+        tr("the essay, 256 tokens, at 1, 2, 4, 8 and 16 at once, and tells where more stop to pay"),
+        tr("3 times each after 1 warm-up"),
     ),
     WorkloadName.PREFILL_10K: WorkloadWords(
-        "Prefill: 10,000 tokens",
-        "a sentence on a prompt of exactly 10,000 tokens, which has to fit its context",
-        "5 times after 1 warm-up",
+        tr("Prefill: 10,000 tokens"),
+        tr("a sentence on a prompt of exactly 10,000 tokens, which has to fit its context"),
+        tr("5 times after 1 warm-up"),
     ),
     WorkloadName.PREFILL_90K: WorkloadWords(
-        "Prefill: 90,000 tokens",
-        "a sentence on a prompt of exactly 90,000 tokens, which has to fit its context",
-        "3 times after 1 warm-up",
+        tr("Prefill: 90,000 tokens"),
+        tr("a sentence on a prompt of exactly 90,000 tokens, which has to fit its context"),
+        tr("3 times after 1 warm-up"),
     ),
     WorkloadName.SERVING: WorkloadWords(
-        "Serving: five arrival patterns",
-        "186 answers as clients of a server come: one by one, steadily, in a burst, long and short mixed, "
-        "and with a prefix in common",
-        "each pattern once after warm-ups",
+        tr("Serving: five arrival patterns"),
+        tr(
+            "186 answers as clients of a server come: one by one, steadily, in a burst, "
+            "long and short mixed, and with a prefix in common"
+        ),
+        tr("each pattern once after warm-ups"),
     ),
     WorkloadName.AGENTIC: WorkloadWords(
-        "Agentic: 15 turns",
-        "the turns of an agent with the results of its calls, up to 53,000 tokens or what its context holds",
-        "3 times",
+        tr("Agentic: 15 turns"),
+        tr(
+            "the turns of an agent with the results of its calls, up to 53,000 tokens or "
+            "what its context holds"
+        ),
+        tr("3 times"),
     ),
     WorkloadName.SOAK: WorkloadWords(
-        "Soak: 20 sessions",
-        "sessions of five turns, and tells whether memory or the time of answers grew",
-        "20 sessions",
+        tr("Soak: 20 sessions"),
+        tr("sessions of five turns, and tells whether memory or the time of answers grew"),
+        tr("20 sessions"),
     ),
     WorkloadName.SOAK_CONTINUOUS: WorkloadWords(
-        "Soak: 5 long sessions",
-        "sessions of five turns up to 25,000 tokens, and tells whether memory or the time of answers grew",
-        "5 sessions",
+        tr("Soak: 5 long sessions"),
+        tr(
+            "sessions of five turns up to 25,000 tokens, and tells whether memory or the time of answers grew"
+        ),
+        tr("5 sessions"),
     ),
     WorkloadName.CONTEXT: WorkloadWords(
-        "Context: up to 0.92 of it",
-        "a fact in longer and longer texts, and tells what it takes and what it finds",
-        "once each",
+        tr("Context: up to 0.92 of it"),
+        tr("a fact in longer and longer texts, and tells what it takes and what it finds"),
+        tr("once each"),
     ),
 }
 _TONES = {"complete": "good", "complete, baseline": "good", "struck": "bad"}
@@ -82,13 +90,15 @@ _TONES = {"complete": "good", "complete, baseline": "good", "struck": "bad"}
 def columns() -> tuple[Column[LabRun], ...]:
     """Return the columns of the table of runs."""
     return (
-        Column("When", at_text, lambda run: run.started_at, tip=lambda run: run.id),
-        Column("Workload", lambda run: run.workload.value),
-        Column("Model", lambda run: run.engine.model, tip=lambda run: run.engine.model_path),
-        Column("Engine", server_text),
-        Column("Decode, one stream", decode_text, _decode_key),
+        Column(tr("When"), at_text, lambda run: run.started_at, tip=lambda run: run.id),
+        Column(tr("Workload"), lambda run: run.workload.value),
+        Column(tr("Model"), lambda run: run.engine.model, tip=lambda run: run.engine.model_path),
+        Column(tr("Engine"), server_text),
+        Column(tr("Decode, one stream"), decode_text, _decode_key),
         Column(
-            "State", state_text, tone=lambda run: "warn" if run.stale else _TONES.get(state_text(run), "warn")
+            tr("State"),
+            state_text,
+            tone=lambda run: "warn" if run.stale else _TONES.get(state_text(run), "warn"),
         ),
     )
 
@@ -100,7 +110,12 @@ def at_text(run: LabRun) -> str:
 
 def one_line(run: LabRun) -> str:
     """Return a run in a line."""
-    return f"{run.workload} of {formats.shortened(run.engine.model)}, {at_text(run)}"
+    return tr(
+        "{workload} of {model}, {at_text}",
+        workload=run.workload,
+        model=formats.shortened(run.engine.model),
+        at_text=at_text(run),
+    )
 
 
 def _decode_key(run: LabRun) -> float:

@@ -9,6 +9,7 @@ from contextlib import aclosing
 
 from engine_host.client import DONE, HostError, SseMessage, chat_chunk
 from engine_host.client.failures import of_openai
+from engine_host.client.language import tr
 from engine_host.protocol.errors import Problem
 from sndr_gui.kit import formats
 from sndr_gui.models.chat.message import Message, ToolCall
@@ -94,13 +95,13 @@ class Answer:
         if delta.text or delta.calls:
             self._end_thought()
         if delta.text:
-            self._status("Answering…")
+            self._status(tr("Answering…"))
             message.text += delta.text
             self._text.append(delta.text)
         for part in delta.parts():
             if part.index not in message.calls and len(message.calls) >= chat_chunk.MOST_CALLS:
                 continue
-            self._status("Calling a tool…")
+            self._status(tr("Calling a tool…"))
             kept = message.calls.setdefault(part.index, ToolCall())
             kept.name += part.name
             kept.arguments += part.arguments
@@ -116,7 +117,7 @@ class Answer:
         message.words += len(text.split()) - (goes_on and bool(message.reasoning))
         message.reasoning += text
         self._reasoning.append(text)
-        self._status(f"Thinking… {formats.plural(message.words, 'word')}")
+        self._status(tr("Thinking… {words}", words=formats.plural(message.words, "word")))
 
     def _end_thought(self) -> None:
         if self._thinking is not None:

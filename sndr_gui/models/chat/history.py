@@ -13,6 +13,7 @@ from engine_host.client import HostError
 from engine_host.client.chats import export
 from engine_host.client.chats.record import Conversation
 from engine_host.client.chats.store import ChatStore, Entry
+from engine_host.client.language import tr
 from engine_host.protocol.errors import Reason
 from sndr_gui.host.session import Session
 from sndr_gui.kit.settings import SettingsFile
@@ -133,8 +134,8 @@ class HistoryModel(QObject):
             self.removed.emit(chat)
             self._session.notices.info(
                 "chat removed",
-                f"“{kept.title}” is deleted.",
-                action_text="Undo",
+                tr("“{title}” is deleted.", title=kept.title),
+                action_text=tr("Undo"),
                 action=lambda: self.save(kept, again=True),
             )
 
@@ -229,6 +230,8 @@ class HistoryModel(QObject):
             except HostError as error:
                 self._session.notices.problem("chat export", error.problem)
             else:
-                self._session.notices.info("chat export", f"The conversation is saved as {path}.")
+                self._session.notices.info(
+                    "chat export", tr("The conversation is saved as {path}.", path=path)
+                )
 
         self._session.tasks.start(work(), "export a conversation")

@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine_host.client import HostError
 from engine_host.client.chats import record
+from engine_host.client.language import tr
 from engine_host.protocol.engines import Engine
 from sndr_gui.host.session import Session
 from sndr_gui.models.chat.answer import Answer
@@ -178,7 +179,7 @@ class Lane(QObject):
     def _begin(self, options: Options) -> None:
         body = self.body(options)
         self.partner.hold()
-        message = Message("assistant", state="streaming", status="Sending…", body=body)
+        message = Message("assistant", state="streaming", status=tr("Sending…"), body=body)
         message.engine = self.partner.model
         self._answer = Answer(message)
         self._add(message)

@@ -7,6 +7,7 @@ from typing import Any
 
 from engine_host.client import decode_rate
 from engine_host.client.chats.record import Call, Measured, Turn
+from engine_host.client.language import tr
 from engine_host.protocol.errors import Problem, Reason
 from sndr_gui.kit import formats
 
@@ -65,26 +66,31 @@ class Message:
             return self.status
         parts = [self.engine] if self.names_engine else []
         if self.ttft is not None:
-            parts.append(f"first token after {formats.duration(self.ttft)}")
+            parts.append(tr("first token after {duration}", duration=formats.duration(self.ttft)))
         if self.rate is not None:
             parts.append(formats.rate(self.rate))
         if self.tokens is not None:
             parts.append(formats.plural(self.tokens, "token"))
         if self.prompt_tokens is not None:
-            parts.append(f"{formats.count(self.prompt_tokens)} prompt tokens")
+            parts.append(tr("{count} prompt tokens", count=formats.count(self.prompt_tokens)))
         if self.draft_tokens and self.draft_accepted is not None:
-            parts.append(f"{formats.percent(self.draft_accepted, self.draft_tokens)} of drafts accepted")
+            parts.append(
+                tr(
+                    "{percent} of drafts accepted",
+                    percent=formats.percent(self.draft_accepted, self.draft_tokens),
+                )
+            )
         if self.state == "stopped":
-            parts.append("stopped")
+            parts.append(tr("stopped"))
         elif self.finish == "length":
-            parts.append("token limit reached")
+            parts.append(tr("token limit reached"))
         return "  ·  ".join(parts)
 
     def reasoning_label(self) -> str:
         """Return the line under which the reasoning is folded."""
         if self.thought is not None:
-            return f"Thought for {formats.duration(self.thought)}"
-        return "Thinking…" if self.state == "streaming" and not self.text else "Reasoning"
+            return tr("Thought for {duration}", duration=formats.duration(self.thought))
+        return tr("Thinking…") if self.state == "streaming" and not self.text else tr("Reasoning")
 
     def take_piece(self, after: float) -> None:
         """Note that a piece of the answer came, so many seconds after the question."""

@@ -7,6 +7,7 @@ from functools import partial
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine_host.client.chats import record
+from engine_host.client.language import tr
 from engine_host.protocol.engines import Engine
 from sndr_gui.host.session import Session
 from sndr_gui.models.chat.conversation import Conversation
@@ -19,9 +20,9 @@ from sndr_gui.models.window.actions import Actions
 
 EXAMPLES = (
     # The model that comes with the program answers these well.
-    "What is a list comprehension?",
-    "How do I read a file in Python?",
-    "Tell me a long story about Python.",
+    tr("What is a list comprehension?"),
+    tr("How do I read a file in Python?"),
+    tr("Tell me a long story about Python."),
 )
 _SETTLED_MS = 800
 """After a change of the settings, before it is kept: each letter of a system prompt is one."""
@@ -160,12 +161,16 @@ class ChatModel(QObject):
             apart.title = record.title_of(f"{before.title} ({other.partner.name})")
             self.history.save(apart.record())
             if self.history.keep:
-                said = f"The answers of {other.partner.name} are a conversation of their own now."
+                said = tr(
+                    "The answers of {name} are a conversation of their own now.", name=other.partner.name
+                )
                 self.session.notices.info("chat apart", said)
             else:
-                said = f"The answers of {other.partner.name} are gone: conversations are not kept."
+                said = tr(
+                    "The answers of {name} are gone: conversations are not kept.", name=other.partner.name
+                )
                 undo = partial(self._open, before)
-                self.session.notices.info("chat apart", said, action_text="Undo", action=undo)
+                self.session.notices.info("chat apart", said, action_text=tr("Undo"), action=undo)
         self._keep(shown)
         self._show(shown)
 
@@ -200,20 +205,24 @@ class ChatModel(QObject):
         if not self.session.connection.connected or self.running is not None:
             return ""
         if self.actions.starting:
-            return "Starting…"
+            return tr("Starting…")
         if (failed := self.failed) is not None:
-            return f"Start {failed.name} again"
+            return tr("Start {name} again", name=failed.name)
         if self.other is not None:
             return ""
         demo = self.actions.demo_model()
-        return f"Start {demo.name}" if demo is not None else ""
+        return tr("Start {name}", name=demo.name) if demo is not None else ""
 
     @property
     def other_label(self) -> str:
         """The label of the button that goes on with another engine; empty where there is none to offer."""
         if (other := self.other) is None:
             return ""
-        return f"Continue with {other.name}" if self.messages else f"Chat with {other.name}"
+        return (
+            tr("Continue with {name}", name=other.name)
+            if self.messages
+            else tr("Chat with {name}", name=other.name)
+        )
 
     def go_on(self) -> None:
         """Go on with another engine that runs."""

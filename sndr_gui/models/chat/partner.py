@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from engine_host.client.language import tr
 from engine_host.protocol.engines import Engine, EngineState
 from sndr_gui.host.choice import LIVE_STATES
 from sndr_gui.host.session import Session
+from sndr_gui.kit.setting_words import word_of
 from sndr_gui.models.engine.choice import other_than
 from sndr_gui.models.engine.start import SERVING
 
@@ -77,15 +79,23 @@ class Partner:
     def blocked_reason(self) -> str:
         """The reason why it cannot be asked, in a sentence; empty where it can."""
         if (engine := self.running) is not None:
-            return "" if self.serving else f"{engine.name} is {engine.state.value}; wait until it is ready."
+            return (
+                ""
+                if self.serving
+                else tr(
+                    "{name} is {state}; wait until it is ready.",
+                    name=engine.name,
+                    state=word_of(engine.state.value),
+                )
+            )
         if (failed := self.failed) is not None:
             why = f" {failed.problem.message}" if failed.problem is not None else ""
-            return f"{failed.name} failed.{why}"
+            return tr("{name} failed.{why}", name=failed.name, why=why)
         if self._with is not None:
-            return f"{self._with.name}, which this conversation is with, has ended."
+            return tr("{name}, which this conversation is with, has ended.", name=self._with.name)
         if self._name:
-            return f"{self._name}, which this conversation was with, does not run."
-        return "No engine runs. Start one to chat with it."
+            return tr("{name}, which this conversation was with, does not run.", name=self._name)
+        return tr("No engine runs. Start one to chat with it.")
 
     def hold(self) -> None:
         """Stay with the engine of now."""

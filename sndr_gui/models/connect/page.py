@@ -15,6 +15,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import tr
 from engine_host.connect.facts import ANY_KEY, Facts, address, facts_of, key_from
 from engine_host.connect.words import STATES
 from engine_host.protocol.endpoint.connect import (
@@ -48,17 +49,17 @@ TONES = {
 def columns() -> list[Column[ClientEntry]]:
     """Return the columns of the list of clients."""
     return [
-        Column("Client", lambda entry: entry.title),
+        Column(tr("Client"), lambda entry: entry.title),
         Column(
-            "Settings",
+            tr("Settings"),
             lambda entry: STATES[entry.state],
             None,
             lambda entry: TONES.get(entry.state, "muted"),
             tip=lambda entry: "\n".join(filter(None, (STATES[entry.state], entry.address, *entry.files))),
         ),
         Column(
-            "Installed",
-            lambda entry: "found" if entry.found else "",
+            tr("Installed"),
+            lambda entry: tr("found") if entry.found else "",
             lambda entry: not entry.found,
             lambda entry: "muted",
             tip=lambda entry: "\n".join(entry.found),

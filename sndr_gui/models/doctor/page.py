@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, Signal
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.client.ends import End, ends_of
+from engine_host.client.language import tr
 from engine_host.protocol.bench.autopsy import AutopsyEntry
 from engine_host.protocol.bench.diagnosis import TOO_LITTLE, Diagnosis, DiagnosisQuery
 from engine_host.protocol.engines import Engine, EngineState
@@ -58,8 +59,8 @@ class DoctorModel(QObject):
     def subtitle(self) -> str:
         """The line below the title."""
         if not self.connected:
-            return "no connection"
-        return f"looked at {self.looked_at}" if self.looked_at else ""
+            return tr("no connection")
+        return tr("looked at {looked_at}", looked_at=self.looked_at) if self.looked_at else ""
 
     @property
     def reading(self) -> bool:
@@ -76,7 +77,7 @@ class DoctorModel(QObject):
         """The engines that can be asked about, each with its id: all that run, and each that has answered."""
         answered = [one for one in self.session.state.engines.values() if one.ready_at is not None]
         answered.sort(key=lambda one: -one.created_at)
-        return (("all that run", ""), *((_title(one), one.id) for one in answered))
+        return ((tr("all that run"), ""), *((_title(one), one.id) for one in answered))
 
     @property
     def knows_nothing(self) -> bool:
@@ -113,11 +114,16 @@ class DoctorModel(QObject):
             return ()
         span = span_words(found.seconds / 60)
         if not found.busy:
-            return ("No engine runs, so none is slow.",)
+            return (tr("No engine runs, so none is slow."),)
         return tuple(
-            f"{name} worked {formats.duration(seconds)} of {span}."
+            tr(
+                "{name} worked {duration} of {span}.",
+                name=name,
+                duration=formats.duration(seconds),
+                span=span,
+            )
             if seconds
-            else f"{name} did not work in {span}."
+            else tr("{name} did not work in {span}.", name=name, span=span)
             for name, seconds in found.busy.items()
         )
 
@@ -126,10 +132,10 @@ class DoctorModel(QObject):
         if self.found is None or self.found.causes or not self.found.busy:
             return ""
         if not any(self.found.busy.values()):
-            return "Ask something, and look again."
+            return tr("Ask something, and look again.")
         short = self.found.too_little
         judged = [name for name, seconds in self.found.busy.items() if seconds and name not in short]
-        return "Nothing that was measured slowed it down." if judged else TOO_LITTLE
+        return tr("Nothing that was measured slowed it down.") if judged else TOO_LITTLE
 
     @property
     def command(self) -> str:

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from engine_host.client.language import tr
 from engine_host.protocol.bench.diagnosis import SlowCause, SlowReason
 from engine_host.protocol.errors import Reason
 from sndr_gui.kit.formats import duration
 
 SPANS = (
-    ("the last minute", 1.0),
-    ("the last 10 minutes", 10.0),
-    ("the last hour", 60.0),
-    ("the last day", 1440.0),
-    ("the last week", 10_080.0),
+    (tr("the last minute"), 1.0),
+    (tr("the last 10 minutes"), 10.0),
+    (tr("the last hour"), 60.0),
+    (tr("the last day"), 1440.0),
+    (tr("the last week"), 10_080.0),
 )
 """How far back to look, in minutes."""
 
 
 def span_words(minutes: float) -> str:
     """Return the time looked at, as it is offered; one that is not is told as a length."""
-    return next((words for words, known in SPANS if known == minutes), f"the last {duration(minutes * 60)}")
+    return next(
+        (words for words, known in SPANS if known == minutes),
+        tr("the last {duration}", duration=duration(minutes * 60)),
+    )
 
 
 @dataclass(frozen=True)
@@ -32,40 +36,40 @@ class Remedy:
 
 
 _FIT, _LAUNCH, _MONITOR = (
-    Remedy("fit", "Open Fit"),
-    Remedy("launch", "Open Launch"),
-    Remedy("monitor", "Open Monitor"),
+    Remedy("fit", tr("Open Fit")),
+    Remedy("launch", tr("Open Launch")),
+    Remedy("monitor", tr("Open Monitor")),
 )
 _CAUSES = {
-    SlowReason.THROTTLED: ("GPU slowed down", _MONITOR),
-    SlowReason.PCIE_NARROW: ("Narrow PCIe link", _MONITOR),
-    SlowReason.CPU_BUSY: ("Processors busy", _MONITOR),
-    SlowReason.RAM_SHORT: ("RAM full", _MONITOR),
-    SlowReason.QUEUED: ("Requests queue", _FIT),
-    SlowReason.KV_FULL: ("KV cache full", _FIT),
-    SlowReason.PREEMPTED: ("Requests preempted", _FIT),
-    SlowReason.PREFIX_MISSED: ("Prompts read again", _MONITOR),
-    SlowReason.DRAFTS_REFUSED: ("Drafts refused", _LAUNCH),
-    SlowReason.EAGER: ("No compiled graphs", _LAUNCH),
+    SlowReason.THROTTLED: (tr("GPU slowed down"), _MONITOR),
+    SlowReason.PCIE_NARROW: (tr("Narrow PCIe link"), _MONITOR),
+    SlowReason.CPU_BUSY: (tr("Processors busy"), _MONITOR),
+    SlowReason.RAM_SHORT: (tr("RAM full"), _MONITOR),
+    SlowReason.QUEUED: (tr("Requests queue"), _FIT),
+    SlowReason.KV_FULL: (tr("KV cache full"), _FIT),
+    SlowReason.PREEMPTED: (tr("Requests preempted"), _FIT),
+    SlowReason.PREFIX_MISSED: (tr("Prompts read again"), _MONITOR),
+    SlowReason.DRAFTS_REFUSED: (tr("Drafts refused"), _LAUNCH),
+    SlowReason.EAGER: (tr("No compiled graphs"), _LAUNCH),
 }
 _REASONS = {
-    Reason.ENGINE_CRASHED: "crashed",
-    Reason.ENGINE_KILLED: "ended by somebody",
-    Reason.ENGINE_START_TIMEOUT: "cold start took too long",
-    Reason.ENGINE_UNUSABLE: "driver or library",
-    Reason.FLAG_UNSUPPORTED: "unknown argument",
-    Reason.GGUF_TOO_NEW: "newer than the engine",
-    Reason.GGUF_TRUNCATED: "corrupt file",
-    Reason.ILLEGAL_INSTRUCTION: "wrong processor",
-    Reason.KERNEL_UNSUPPORTED: "not for this GPU",
-    Reason.KV_TYPE_UNSUPPORTED: "KV cache type not possible",
-    Reason.MODEL_ARCHITECTURE_UNKNOWN: "kind of model unknown",
-    Reason.MODEL_FILE_DAMAGED: "corrupt file",
-    Reason.MODEL_FILE_MISSING: "missing file",
-    Reason.MODEL_WEIGHTS_MISMATCH: "model and engine do not fit",
-    Reason.NOT_GGUF: "not a GGUF file",
-    Reason.PORT_IN_USE: "port in use",
-    Reason.QUANTIZATION_UNSUPPORTED: "quantisation not possible",
+    Reason.ENGINE_CRASHED: tr("crashed"),
+    Reason.ENGINE_KILLED: tr("ended by somebody"),
+    Reason.ENGINE_START_TIMEOUT: tr("cold start took too long"),
+    Reason.ENGINE_UNUSABLE: tr("driver or library"),
+    Reason.FLAG_UNSUPPORTED: tr("unknown argument"),
+    Reason.GGUF_TOO_NEW: tr("newer than the engine"),
+    Reason.GGUF_TRUNCATED: tr("corrupt file"),
+    Reason.ILLEGAL_INSTRUCTION: tr("wrong processor"),
+    Reason.KERNEL_UNSUPPORTED: tr("not for this GPU"),
+    Reason.KV_TYPE_UNSUPPORTED: tr("KV cache type not possible"),
+    Reason.MODEL_ARCHITECTURE_UNKNOWN: tr("kind of model unknown"),
+    Reason.MODEL_FILE_DAMAGED: tr("corrupt file"),
+    Reason.MODEL_FILE_MISSING: tr("missing file"),
+    Reason.MODEL_WEIGHTS_MISMATCH: tr("model and engine do not fit"),
+    Reason.NOT_GGUF: tr("not a GGUF file"),
+    Reason.PORT_IN_USE: tr("port in use"),
+    Reason.QUANTIZATION_UNSUPPORTED: tr("quantisation not possible"),
 }
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 
+from engine_host.client.language import tr
 from engine_host.protocol.engine_settings.row import OFF
 from engine_host.protocol.engines import Engine, Latency, Readings, Request, RequestState
 from engine_host.protocol.launch.plans import EngineKind
@@ -17,14 +18,14 @@ from sndr_gui.models.engine.trends import Points
 
 # The engine's name of a histogram: how it is called here, and what it measures.
 LATENCY_NAMES = {
-    "TTFT": ("First token", "time to first token (TTFT)"),
-    "ITL": ("Between tokens", "inter-token latency (ITL)"),
-    "queue": ("Queue", "waiting in the engine"),
-    "prefill": ("Prefill", "processing the prompt"),
-    "decode": ("Decode", "from the first token to the last"),
-    "end to end": ("End to end", "the whole request in the engine"),
+    "TTFT": (tr("First token"), tr("time to first token (TTFT)")),
+    "ITL": (tr("Between tokens"), tr("inter-token latency (ITL)")),
+    "queue": (tr("Queue"), tr("waiting in the engine")),
+    "prefill": (tr("Prefill"), tr("processing the prompt")),
+    "decode": (tr("Decode"), tr("from the first token to the last")),
+    "end to end": (tr("End to end"), tr("the whole request in the engine")),
 }
-_NOT_RUNNING = "Only a running engine is measured."
+_NOT_RUNNING = tr("Only a running engine is measured.")
 
 
 @dataclass(frozen=True)
@@ -54,24 +55,28 @@ class Speculation:
     def sentence(self) -> str:
         """Acceptance length and counts in one line."""
         if self.length is None and not self.drafted:
-            return "No draft tokens were verified yet."
+            return tr("No draft tokens were verified yet.")
         parts = []
         if self.length is not None:
-            parts.append(f"{self.length:.2f} tokens per step")
+            parts.append(tr("{length} tokens per step", length=f"{self.length:.2f}"))
         if self.drafted and self.accepted is not None:
             share = formats.percent(self.accepted, self.drafted)
-            counts = f"{formats.count(self.accepted)} of {formats.count(self.drafted)}"
-            parts.append(f"{counts} draft tokens accepted, {share}")
+            counts = tr(
+                "{count} of {count_2}",
+                count=formats.count(self.accepted),
+                count_2=formats.count(self.drafted),
+            )
+            parts.append(tr("{counts} draft tokens accepted, {share}", counts=counts, share=share))
         return "  ·  ".join(parts)
 
     @property
     def about(self) -> str:
         """The meaning of the bars, or the reason why there are none."""
         if self.by_position:
-            return "Acceptance rate of draft token 1, 2, …; a step keeps those before the first miss."
+            return tr("Acceptance rate of draft token 1, 2, …; a step keeps those before the first miss.")
         if self.engine != EngineKind.VLLM:
-            return "By position: not reported by llama.cpp."
-        return "By position: not measured yet."
+            return tr("By position: not reported by llama.cpp.")
+        return tr("By position: not measured yet.")
 
 
 def cards(
@@ -86,12 +91,12 @@ def cards(
     vllm = engine.engine == EngineKind.VLLM
     made = (
         _explained(
-            decode, "Measured at the endpoint, for each request on its own; else the engine's counter."
+            decode, tr("Measured at the endpoint, for each request on its own; else the engine's counter.")
         ),
         _prompt(prefill, readings, vllm),
         _first_token(engine, readings, requests),
-        _explained(running, "Requests being processed, of the most that run at once."),
-        _explained(kv, "Tokens in the KV cache, of its capacity."),
+        _explained(running, tr("Requests being processed, of the most that run at once.")),
+        _explained(kv, tr("Tokens in the KV cache, of its capacity.")),
         memory,
         _prefix(engine, readings, requests),
         _preemptions(readings, vllm),
@@ -101,7 +106,7 @@ def cards(
     return tuple(
         card
         if card is memory
-        else replace(card, value=formats.UNMEASURED, note="not running", why=_NOT_RUNNING)
+        else replace(card, value=formats.UNMEASURED, note=tr("not running"), why=_NOT_RUNNING)
         for card in made
     )
 
@@ -112,82 +117,89 @@ def _explained(value: Metric, why: str) -> Metric:
 
 def _prompt(points: Points, readings: Readings | None, vllm: bool) -> Metric:
     """Return the prefill speed as the engine itself timed it."""
-    caption = "Prefill, one request" if vllm else "Prefill, all streams"
+    caption = tr("Prefill, one request") if vllm else tr("Prefill, all streams")
     why = (
-        "vLLM's own timing, from a request's first step to its first token; reported when its answer ends."
+        tr(
+            "vLLM's own timing, from a request's first step to its first token; reported "
+            "when its answer ends."
+        )
         if vllm
-        else "llama.cpp's own timing: prompt tokens for each second that it spent on prompts."
+        else tr("llama.cpp's own timing: prompt tokens for each second that it spent on prompts.")
     )
     now = time.time()
     fresh = [value for at, value in points if value and now - at < 60]
     if fresh:
-        return Metric(caption, formats.rate(median(fresh)), "median over 60 s", why)
+        return Metric(caption, formats.rate(median(fresh)), tr("median over 60 s"), why)
     last = next(((at, value) for at, value in reversed(points) if value), None)
     if last is not None:
-        return Metric(caption, formats.rate(last[1]), f"last prefill, {formats.age(now - last[0])}", why)
+        return Metric(
+            caption, formats.rate(last[1]), tr("last prefill, {age}", age=formats.age(now - last[0])), why
+        )
     if readings is not None and readings.prompt_tokens_total is not None:
-        note = f"{formats.count(readings.prompt_tokens_total)} prompt tokens since the start"
-        quiet = "No prefill in the last five minutes."
+        note = tr("{count} prompt tokens since the start", count=formats.count(readings.prompt_tokens_total))
+        quiet = tr("No prefill in the last five minutes.")
         return Metric(caption, formats.UNMEASURED, note, quiet)
-    return Metric(caption, formats.UNMEASURED, "not measured", "Not reported by the engine.")
+    return Metric(caption, formats.UNMEASURED, tr("not measured"), tr("Not reported by the engine."))
 
 
 def _first_token(engine: Engine, readings: Readings | None, requests: Sequence[Request]) -> Metric:
     """Return the time to the first token."""
-    caption = "First token"
+    caption = tr("First token")
     if engine.engine == EngineKind.VLLM:
         found = next((one for one in (readings.latencies if readings else ()) if one.name == "TTFT"), None)
-        why = "The engine's own histogram since its start; the median is read from its buckets."
+        why = tr("The engine's own histogram since its start; the median is read from its buckets.")
         if found is None or not found.count:
-            return Metric(caption, formats.UNMEASURED, "no request yet", why)
-        note = f"median of {formats.plural(found.count, 'request')}"
+            return Metric(caption, formats.UNMEASURED, tr("no request yet"), why)
+        note = tr("median of {requests}", requests=formats.plural(found.count, "request"))
         return Metric(caption, quantile_words(found.p50, found.p50_below), note, why)
-    why = "Measured at the endpoint: llama.cpp reports no latencies of its own."
+    why = tr("Measured at the endpoint: llama.cpp reports no latencies of its own.")
     times = [one.ttft for one in _finished(engine, requests) if one.ttft is not None]
     if not times:
-        return Metric(caption, formats.UNMEASURED, "no request yet", why)
-    note = f"median of {formats.plural(len(times), 'request')}"
+        return Metric(caption, formats.UNMEASURED, tr("no request yet"), why)
+    note = tr("median of {requests}", requests=formats.plural(len(times), "request"))
     return Metric(caption, formats.duration(median(times)), note, why)
 
 
 def _prefix(engine: Engine, readings: Readings | None, requests: Sequence[Request]) -> Metric:
     """Return the share of prompt tokens that the prefix cache held."""
-    caption = "Prefix cache"
+    caption = tr("Prefix cache")
     if engine.engine != EngineKind.VLLM:
         counted = [one for one in _finished(engine, requests) if one.cached_tokens is not None]
         asked = sum(one.prompt_tokens or 0 for one in counted)
         found = sum(one.cached_tokens or 0 for one in counted)
-        why = "From responses at the endpoint: prompt tokens that a slot still held."
+        why = tr("From responses at the endpoint: prompt tokens that a slot still held.")
         if not asked:
-            return Metric(caption, formats.UNMEASURED, "no prompt yet", why)
+            return Metric(caption, formats.UNMEASURED, tr("no prompt yet"), why)
         return Metric(caption, formats.percent(found, asked), _found(found, asked), why)
     if readings is None or readings.prefix_queries_total is None or readings.prefix_hits_total is None:
-        return Metric(caption, formats.UNMEASURED, "not measured", "Not reported by vLLM.")
+        return Metric(caption, formats.UNMEASURED, tr("not measured"), tr("Not reported by vLLM."))
     if not readings.prefix_queries_total:
         chosen = next((one for one in engine.plan.settings if one.name == "prefix_caching"), None)
         if chosen is not None and chosen.value is False:
-            why = f"Started without a prefix cache{f': {chosen.why}' if chosen.why else ''}."
-            return Metric(caption, formats.UNMEASURED, "off", why)
-        return Metric(caption, formats.UNMEASURED, "no prompt yet", "No prompt yet.")
+            why = tr("Started without a prefix cache.")
+            if chosen.why:
+                why = tr("Started without a prefix cache: {why}.", why=chosen.why)
+            return Metric(caption, formats.UNMEASURED, tr("off"), why)
+        return Metric(caption, formats.UNMEASURED, tr("no prompt yet"), tr("No prompt yet."))
     asked, found = readings.prefix_queries_total, readings.prefix_hits_total
-    why = "vLLM's counters since its start: prompt tokens found, of those looked up."
+    why = tr("vLLM's counters since its start: prompt tokens found, of those looked up.")
     return Metric(caption, formats.percent(found, asked), _found(found, asked), why)
 
 
 def _found(found: int, asked: int) -> str:
-    return f"{formats.count(found)} of {formats.count(asked)} prompt tokens"
+    return tr("{count} of {count_2} prompt tokens", count=formats.count(found), count_2=formats.count(asked))
 
 
 def _preemptions(readings: Readings | None, vllm: bool) -> Metric:
-    caption = "Preemptions"
-    why = "Requests that vLLM preempted and recomputed because the KV cache was full."
+    caption = tr("Preemptions")
+    why = tr("Requests that vLLM preempted and recomputed because the KV cache was full.")
     if not vllm:
-        none = "llama.cpp never preempts: each request has its own slot."
-        return Metric(caption, formats.UNMEASURED, "none in llama.cpp", none)
+        none = tr("llama.cpp never preempts: each request has its own slot.")
+        return Metric(caption, formats.UNMEASURED, tr("none in llama.cpp"), none)
     count = readings.preemptions_total if readings else None
     if count is None:
-        return Metric(caption, formats.UNMEASURED, "not measured", "Not reported by vLLM.")
-    note = "KV cache was full" if count else "KV cache was never full"
+        return Metric(caption, formats.UNMEASURED, tr("not measured"), tr("Not reported by vLLM."))
+    note = tr("KV cache was full") if count else tr("KV cache was never full")
     return Metric(caption, formats.count(count), note, why)
 
 
@@ -235,8 +247,8 @@ def _endpoint_rows(done: Sequence[Request]) -> tuple[LatencyRow, ...]:
 def latency_source(engine: Engine) -> str:
     """Return where the latencies come from, in a sentence."""
     if engine.engine == EngineKind.VLLM:
-        return "Since the start, in the engine; quantiles are read from its buckets."
-    return "Of the last requests, measured at the endpoint: llama.cpp reports no latencies of its own."
+        return tr("Since the start, in the engine; quantiles are read from its buckets.")
+    return tr("Of the last requests, measured at the endpoint: llama.cpp reports no latencies of its own.")
 
 
 def speculation(engine: Engine, readings: Readings | None) -> Speculation | None:

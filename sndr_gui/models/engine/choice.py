@@ -6,10 +6,11 @@ import shlex
 import time
 from dataclasses import dataclass
 
+from engine_host.client.language import tr
 from engine_host.protocol.engines import Engine, EngineState
 from sndr_gui.host.choice import LIVE_STATES, STARTING_STATES, newest
 from sndr_gui.host.state import HostState
-from sndr_gui.kit.formats import shortened
+from sndr_gui.kit.formats import inside, shortened
 from sndr_gui.models.engine.start import SERVING, STATE_WORDS, build_of
 
 
@@ -49,7 +50,7 @@ def _title(engine: Engine, timed: bool, brief: bool) -> str:
 
 def state_word(engine: Engine) -> str:
     """Return the state in a word that requests do not change: a list that somebody has open holds still."""
-    return "running" if engine.state in SERVING else STATE_WORDS[engine.state].lower()
+    return tr("running") if engine.state in SERVING else inside(STATE_WORDS[engine.state])
 
 
 def command_of(state: HostState, engine: Engine | None, *words: str) -> str:

@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import tr
 from engine_host.protocol.engines import Engine, Installation, InstallationPage
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.jobs import Job, JobKind, JobState
@@ -175,15 +176,21 @@ def title_of(one: Installation) -> str:
 def about(one: Installation, now: float | None = None) -> str:
     """Return the size, repairs and age of an installed environment, or the download of another."""
     if not one.present:
-        wants = (
-            f"{formats.size(one.download)} to download  ·  needs {formats.size(one.needs_free)} of free disk"
+        wants = tr(
+            "{size} to download  ·  needs {size_2} of free disk",
+            size=formats.size(one.download),
+            size_2=formats.size(one.needs_free),
         )
-        left = f"  ·  {formats.size(one.leftover)} left by an interrupted install" if one.leftover else ""
+        left = (
+            "  ·  " + tr("{size} left by an interrupted install", size=formats.size(one.leftover))
+            if one.leftover
+            else ""
+        )
         return wants + left
     parts = [formats.size(one.size)]
-    parts.append(f"repaired: {', '.join(one.repairs)}" if one.repairs else "intact")
+    parts.append(tr("repaired: {repairs}", repairs=", ".join(one.repairs)) if one.repairs else tr("intact"))
     if one.installed_at is not None:
-        parts.append(f"installed {formats.age((now or time.time()) - one.installed_at)}")
+        parts.append(tr("installed {age}", age=formats.age((now or time.time()) - one.installed_at)))
     return "  ·  ".join(parts)
 
 

@@ -8,12 +8,13 @@ from statistics import median
 
 from PySide6.QtCore import QObject, Signal
 
+from engine_host.client.language import tr
 from engine_host.protocol.engines import Engine, EngineState, Request
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.models.engine.trends import Points, Trends
 
-ONE, ALL = "Decode, one request", "Decode, all streams"
+ONE, ALL = tr("Decode, one request"), tr("Decode, all streams")
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,8 @@ class EngineMetrics(QObject):
     def values(self) -> tuple[Metric, ...]:
         """Return the four cards: decode, memory, KV cache, requests."""
         if self.engine is not None and not self.is_live:
-            gone = Metric("", formats.UNMEASURED, "not running")
-            captions = (ONE, "KV cache", "Requests")
+            gone = Metric("", formats.UNMEASURED, tr("not running"))
+            captions = (ONE, tr("KV cache"), tr("Requests"))
             decode, kv, requests = (replace(gone, caption=caption) for caption in captions)
             return (decode, self._memory(), kv, requests)
         return (self._decode(), self._memory(), self._kv(), self._requests())
@@ -78,21 +79,21 @@ class EngineMetrics(QObject):
     def _decode(self) -> Metric:
         engine = self.engine
         if engine is None:
-            return Metric(ONE, formats.UNMEASURED, "no engine runs")
+            return Metric(ONE, formats.UNMEASURED, tr("no engine runs"))
         now = time.time()
         done = [entry for entry in self._finished() if entry.decode_rate is not None]
         fresh = [entry.decode_rate or 0.0 for entry in done if now - (entry.ended_at or 0.0) < 60]
         if fresh:
-            note = f"median of {formats.plural(len(fresh), 'request')} in 60 s"
+            note = tr("median of {requests} in 60 s", requests=formats.plural(len(fresh), "request"))
             return Metric(ONE, formats.rate(median(fresh)), note)
         # A second in which an answer began or ended is only partly full; the median leaves those out.
         rates = [value for at, value in self.trend if value and now - at < 60]
         if rates:
-            return Metric(ALL, formats.rate(median(rates)), "median over 60 s")
+            return Metric(ALL, formats.rate(median(rates)), tr("median over 60 s"))
         if done:
-            note = f"last request, {formats.age(now - (done[0].ended_at or now))}"
+            note = tr("last request, {age}", age=formats.age(now - (done[0].ended_at or now)))
             return Metric(ONE, formats.rate(done[0].decode_rate), note)
-        note = "not measured" if self._any_request(engine) else "no request yet"
+        note = tr("not measured") if self._any_request(engine) else tr("no request yet")
         return Metric(ONE, formats.UNMEASURED, note)
 
     def _any_request(self, engine: Engine) -> bool:
@@ -113,46 +114,50 @@ class EngineMetrics(QObject):
     def _memory(self) -> Metric:
         host, engine = self.session.state.host, self.engine
         if host is None:
-            return Metric("Memory", formats.UNMEASURED, "")
+            return Metric(tr("Memory"), formats.UNMEASURED, "")
         state = self.session.state
         if host.gpus:
             used = sum(state.measured(f"gpu.{gpu.index}.memory.used") or gpu.memory_used for gpu in host.gpus)
             total = sum(gpu.memory_total for gpu in host.gpus)
-            where = "1 GPU" if len(host.gpus) == 1 else f"{len(host.gpus)} GPUs"
-            note = f"{where} · {formats.size(total - used)} free"
+            where = formats.plural(len(host.gpus), "GPU")
+            note = tr("{where} · {size} free", where=where, size=formats.size(total - used))
             return Metric("VRAM", formats.used_of(used, total), self._aged(note))
         ram = state.measured("ram.used") or host.ram_used
-        note = f"{formats.size(host.ram_total - ram)} free"
+        note = tr("{size} free", size=formats.size(host.ram_total - ram))
         memory = self._live("memory") or (engine.readings.memory if engine and engine.readings else None)
         if not self.is_live:
             memory = None
         if memory is not None:
-            note = f"engine {formats.size(memory)} · {note}"
+            note = tr("engine {size} · {note}", size=formats.size(memory), note=note)
         return Metric("RAM", formats.used_of(ram, host.ram_total), self._aged(note))
 
     def _kv(self) -> Metric:
         engine = self.engine
         if engine is None:
-            return Metric("KV cache", formats.UNMEASURED, "no engine runs")
+            return Metric(tr("KV cache"), formats.UNMEASURED, tr("no engine runs"))
         readings = engine.readings
         tokens, capacity = self._live("kv.tokens"), readings.kv_capacity if readings else None
         if tokens is None and readings is not None:
             tokens = readings.kv_tokens
         if tokens is None or not capacity:
-            return Metric("KV cache", formats.UNMEASURED, "not measured")
-        note = f"{formats.count(tokens)} of {formats.count(capacity)} tokens"
-        return Metric("KV cache", formats.percent(tokens, capacity), self._aged(note))
+            return Metric(tr("KV cache"), formats.UNMEASURED, tr("not measured"))
+        note = tr("{count} of {count_2} tokens", count=formats.count(tokens), count_2=formats.count(capacity))
+        return Metric(tr("KV cache"), formats.percent(tokens, capacity), self._aged(note))
 
     def _requests(self) -> Metric:
         engine = self.engine
         if engine is None:
-            return Metric("Requests", formats.UNMEASURED, "no engine runs")
+            return Metric(tr("Requests"), formats.UNMEASURED, tr("no engine runs"))
         readings = engine.readings
         slots = readings.slots_total if readings and readings.slots_total else engine.plan.streams
         running, waiting = self._live("requests.running"), self._live("requests.waiting")
         if running is None and readings is not None:
             running, waiting = readings.slots_busy, readings.requests_waiting
         if running is None:
-            return Metric("Requests", formats.UNMEASURED, "not measured")
-        note = f"{waiting:.0f} waiting" if waiting else "none waiting"
-        return Metric("Requests", f"{running:.0f} of {slots}", self._aged(note))
+            return Metric(tr("Requests"), formats.UNMEASURED, tr("not measured"))
+        note = tr("{waiting} waiting", waiting=f"{waiting:.0f}") if waiting else tr("none waiting")
+        return Metric(
+            tr("Requests"),
+            tr("{running} of {slots}", running=f"{running:.0f}", slots=slots),
+            self._aged(note),
+        )

@@ -6,10 +6,11 @@ import shlex
 import time
 from dataclasses import dataclass
 
+from engine_host.client.language import tr
 from engine_host.protocol.engines import Engine, EngineState, Readings
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.launch.plans import EngineKind
-from engine_host.protocol.patches import EnginePatches
+from engine_host.protocol.patches import EnginePatches, ProcessRole
 from sndr_gui.host.choice import LIVE_STATES, STARTING_STATES
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
@@ -35,12 +36,12 @@ from sndr_gui.models.window.actions import Actions
 from sndr_gui.models.window.live_model import LiveModel
 
 _SERIES = {
-    "prefill_rate": "Prefill",
-    "decode_rate": "Decode",
-    "requests.running": "Running",
-    "requests.waiting": "Waiting",
-    "kv.share": "Filled",
-    "acceptance_length": "Tokens per step",
+    "prefill_rate": tr("Prefill"),
+    "decode_rate": tr("Decode"),
+    "requests.running": tr("Running"),
+    "requests.waiting": tr("Waiting"),
+    "kv.share": tr("Filled"),
+    "acceptance_length": tr("Tokens per step"),
 }
 
 
@@ -120,14 +121,14 @@ class EngineModel(LiveModel):
         if self.session.state.host is None:
             return self.session.connection.sentence
         if engine is None:
-            return "no engine runs"
+            return tr("no engine runs")
         parts = [engine.name, build_of(engine), self._machine()]
         if engine.state in SERVING and engine.ready_at:
-            parts.append(f"up {formats.duration(time.time() - engine.ready_at)}")
+            parts.append(tr("up {duration}", duration=formats.duration(time.time() - engine.ready_at)))
         else:
-            parts.append(STATE_WORDS[engine.state].lower())
+            parts.append(formats.inside(STATE_WORDS[engine.state]))
         if (lost := self.session.connection.lost_at) is not None:
-            parts.append(f"last seen {formats.age(time.time() - lost)}")
+            parts.append(tr("last seen {age}", age=formats.age(time.time() - lost)))
         return "  ·  ".join(part for part in parts if part)
 
     def _machine(self) -> str:
@@ -138,8 +139,12 @@ class EngineModel(LiveModel):
             return self.home.machine.split("  ·  ")[1]
         threads = planned_value(self.engine.plan if self.engine else None, "threads")
         if isinstance(threads, int):
-            return f"{threads} of {formats.plural(host.cpu_threads, 'CPU thread')}"
-        return f"a machine of {formats.plural(host.cpu_threads, 'CPU thread')}"
+            return tr(
+                "{threads} of {cpu_threads}",
+                threads=threads,
+                cpu_threads=formats.plural(host.cpu_threads, "CPU thread"),
+            )
+        return tr("a machine of {cpu_threads}", cpu_threads=formats.plural(host.cpu_threads, "CPU thread"))
 
     # The start.
 
@@ -157,14 +162,17 @@ class EngineModel(LiveModel):
         if engine is None:
             return ""
         if engine.state in STARTING_STATES:
-            return f"Starting {engine.name}"
+            return tr("Starting {name}", name=engine.name)
         if engine.state is EngineState.FAILED and engine.ready_at is not None:
-            return f"Ready after {formats.duration(engine.ready_at - engine.created_at)}, ended later"
+            return tr(
+                "Ready after {duration}, ended later",
+                duration=formats.duration(engine.ready_at - engine.created_at),
+            )
         if engine.verified is not None:
-            return f"Ready after {formats.duration(engine.verified.ready_after)}"
+            return tr("Ready after {duration}", duration=formats.duration(engine.verified.ready_after))
         if engine.state is EngineState.FAILED and engine.stages:
-            return f"Failed in stage “{engine.stages[-1].name}”"
-        return "Start"
+            return tr("Failed in stage “{name}”", name=engine.stages[-1].name)
+        return tr("Start")
 
     @property
     def start_age(self) -> str:
@@ -231,7 +239,7 @@ class EngineModel(LiveModel):
         for name in names:
             points = [point for point in self.trends.points(name) if time.time() - point[0] <= TREND_SECONDS]
             at, values = [at for at, _value in points], [value for _at, value in points]
-            made.append(Line(name, "", _SERIES[name], "the engine", at=at, values=values))
+            made.append(Line(name, "", _SERIES[name], tr("the engine"), at=at, values=values))
         return made
 
     # The overlay.
@@ -253,12 +261,12 @@ class EngineModel(LiveModel):
             return ""
         planned = engine.plan.patches
         if planned is None or not planned.chosen:
-            return "No patches in this start."
+            return tr("No patches in this start.")
         applies = self.applies()
         if applies is not None and applies.summary:
             return applies.summary
         count = formats.plural(len(planned.chosen), "patch", "patches")
-        return f"{count} selected; no process has reported yet."
+        return tr("{count} selected; no process has reported yet.", count=count)
 
     def processes(self) -> tuple[ProcessCard, ...]:
         """Return a card for each process with its patch outcomes."""
@@ -278,30 +286,40 @@ class EngineModel(LiveModel):
             return ()
         plan = engine.plan
         facts = [
-            Fact("Engine", build_of(engine), engine.server_version),
-            Fact("Model", plan.model_path.rsplit("/", 1)[-1], plan.model_path),
+            Fact(tr("Engine"), build_of(engine), engine.server_version),
+            Fact(tr("Model"), plan.model_path.rsplit("/", 1)[-1], plan.model_path),
             Fact(
-                "Context",
-                f"{formats.count(engine.context)} tokens × {formats.plural(plan.streams, 'stream')}",
+                tr("Context"),
+                tr(
+                    "{count} tokens × {streams}",
+                    count=formats.count(engine.context),
+                    streams=formats.plural(plan.streams, "stream"),
+                ),
             ),
-            Fact("Speculation", plan.speculation),
-            Fact("State", STATE_WORDS[engine.state]),
-            Fact("Processes", self._processes(engine), "role and process id; the first leads the group"),
-            Fact("Started", time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(engine.created_at))),
-            Fact("Keep running", "yes" if engine.keep else "no, it ends with the engine host"),
+            Fact(tr("Speculation"), plan.speculation),
+            Fact(tr("State"), STATE_WORDS[engine.state]),
+            Fact(
+                tr("Processes"), self._processes(engine), tr("role and process id; the first leads the group")
+            ),
+            Fact(tr("Started"), time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(engine.created_at))),
+            Fact(tr("Keep running"), tr("yes") if engine.keep else tr("no, it ends with the engine host")),
         ]
         if plan.gpus:
             facts.append(Fact("GPUs", self._gpus(plan.gpus), "\n".join(plan.gpus)))
         if plan.installation:
-            facts.insert(1, Fact("Environment", plan.installation, "where this vLLM is installed"))
+            facts.insert(1, Fact(tr("Environment"), plan.installation, tr("where this vLLM is installed")))
         if not self.has_overlay:
-            facts.append(Fact("Patches", "none: llama.cpp has no overlay"))
+            facts.append(Fact(tr("Patches"), tr("none: llama.cpp has no overlay")))
         if (verified := engine.verified) is not None:
-            moved = {True: ", draft tokens were verified", False: ", no draft token was seen", None: ""}
-            said = "generated a token" if verified.token_generated else "generated nothing"
-            facts.append(Fact("Verified", said + moved[verified.speculation_moved]))
+            moved = {
+                True: "  ·  " + tr("draft tokens were verified"),
+                False: "  ·  " + tr("no draft token was seen"),
+                None: "",
+            }
+            said = tr("generated a token") if verified.token_generated else tr("generated nothing")
+            facts.append(Fact(tr("Verified"), said + moved[verified.speculation_moved]))
         for name, size in engine.buffers.items():
-            facts.append(Fact(name, formats.size(size), "from the engine's log"))
+            facts.append(Fact(name, formats.size(size), tr("from the engine's log")))
         return tuple(facts)
 
     def settings(self) -> tuple[Fact, ...]:
@@ -333,7 +351,11 @@ class EngineModel(LiveModel):
         """Return the known processes, each with its id."""
         applies = self.applies()
         known = sorted(applies.processes, key=lambda process: process.since) if applies else []
-        named = [f"{process_name(process)} {process.pid}" for process in known if process.role != "Helper"]
+        named = [
+            f"{process_name(process)} {process.pid}"
+            for process in known
+            if process.role is not ProcessRole.HELPER
+        ]
         if engine.pid and engine.pid not in {process.pid for process in known}:
             named.insert(0, str(engine.pid))
         return "  ·  ".join(named) or formats.UNMEASURED

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from engine_host.client.language import tr
 from engine_host.protocol.engines import Engine, EngineState, StageTime
 from engine_host.protocol.launch.plans import EngineKind, ServerChoice
 from sndr_gui.host.choice import STARTING_STATES
@@ -13,20 +14,20 @@ from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 
 SERVER_NAMES = {
-    ServerChoice.PREBUILT: "Prebuilt",
-    ServerChoice.BUILT: "Built here",
-    ServerChoice.OWN: "Your own",
-    ServerChoice.AUTO: "Automatic",
+    ServerChoice.PREBUILT: tr("Prebuilt"),
+    ServerChoice.BUILT: tr("Built here"),
+    ServerChoice.OWN: tr("Your own"),
+    ServerChoice.AUTO: tr("Automatic"),
 }
 STATE_WORDS = {
-    EngineState.PREPARING: "Preparing",
-    EngineState.STARTING: "Starting",
-    EngineState.READY: "Ready",
-    EngineState.BUSY: "Answering",
-    EngineState.DRAINING: "Finishing requests",
-    EngineState.STOPPING: "Stopping",
-    EngineState.FAILED: "Failed",
-    EngineState.UNLOADED: "Stopped",
+    EngineState.PREPARING: tr("Preparing"),
+    EngineState.STARTING: tr("Starting"),
+    EngineState.READY: tr("Ready"),
+    EngineState.BUSY: tr("Answering"),
+    EngineState.DRAINING: tr("Finishing requests"),
+    EngineState.STOPPING: tr("Stopping"),
+    EngineState.FAILED: tr("Failed"),
+    EngineState.UNLOADED: tr("Stopped"),
 }
 SERVING = (EngineState.READY, EngineState.BUSY)
 ENDING = (EngineState.DRAINING, EngineState.STOPPING)
@@ -93,5 +94,5 @@ def build_of(engine: Engine) -> str:
     if engine.engine == EngineKind.VLLM:
         return f"vLLM {engine.server_version.removeprefix('vLLM ')}"
     if engine.engine == EngineKind.AUTO:
-        return "no engine was chosen yet"
-    return f"llama.cpp {SERVER_NAMES[engine.server].lower()}"
+        return tr("no engine was chosen yet")
+    return f"llama.cpp {formats.inside(SERVER_NAMES[engine.server])}"

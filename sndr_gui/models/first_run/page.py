@@ -14,6 +14,7 @@ from engine_host.client.first_run.overview import (
     presets_sentence,
     recommended,
 )
+from engine_host.client.language import tr
 from engine_host.protocol.bench.lab import LabRun, Quantity, RunBench
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.jobs import JobState
@@ -115,7 +116,7 @@ class FirstRunModel(QObject):
     def can_do(self) -> str:
         """The number of presets that fit here, once that was judged."""
         if self._presets.verdicts is None:
-            return self._presets.sentence or "Checking which presets fit…"
+            return self._presets.sentence or tr("Checking which presets fit…")
         return presets_sentence(self._presets.verdicts.verdicts)
 
     def models(self) -> tuple[tuple[str, str], ...]:
@@ -128,7 +129,7 @@ class FirstRunModel(QObject):
         """The fate of the models that were found, or the places that were looked through."""
         page = self.session.state.models
         if page is None:
-            return "Looking for models…"
+            return tr("Looking for models…")
         return NO_OTHERS if only_bundled(page.models) else IN_PLACE
 
     # The start.
@@ -160,19 +161,22 @@ class FirstRunModel(QObject):
         """Return what Start does, or where the start is."""
         engine, model = self.engine, self.recommended
         if engine is not None and engine.state in SERVING:
-            return f"{engine.name} runs. Ask it something in Chat, or measure it below."
+            return tr("{name} runs. Ask it something in Chat, or measure it below.", name=engine.name)
         if engine is not None:
-            stage = engine.stages[-1].name if engine.stages else "preparing"
-            return f"{engine.name} is starting: {stage}."
+            stage = engine.stages[-1].name if engine.stages else tr("preparing")
+            return tr("{name} is starting: {stage}.", name=engine.name, stage=stage)
         if self.actions.problem is not None:
             return self.actions.problem.sentence()
         if self.waiting:
-            return "One model ships with the program; it can start as soon as the engine host is there."
+            return tr("One model ships with the program; it can start as soon as the engine host is there.")
         if model is None:
-            return "The model that ships with the program is not there. Launch starts one of yours."
-        return (
-            f"{model.name} ships with the program ({formats.size(model.size)}). It is small, runs on any "
-            "machine and needs no network: a good first look, and no judge of what larger models can do."
+            return tr("The model that ships with the program is not there. Launch starts one of yours.")
+        return tr(
+            "{name} ships with the program ({size}). It is small, runs on any machine and "
+            "needs no network: a good first look, and no judge of what larger models can "
+            "do.",
+            name=model.name,
+            size=formats.size(model.size),
         )
 
     @property
@@ -201,12 +205,17 @@ class FirstRunModel(QObject):
         run = bench.measured
         if run is not None:
             tokens = run.parts[0].max_tokens if run.parts else 0
-            return f"{at_text(run)}, {run.engine.model}, answers of at most {tokens} tokens. Bench keeps it."
+            return tr(
+                "{at_text}, {model}, answers of at most {tokens} tokens. Bench keeps it.",
+                at_text=at_text(run),
+                model=run.engine.model,
+                tokens=tokens,
+            )
         if not self.runs:
-            return "Start something first; then its speed on this machine can be measured."
-        return (
-            "Asks for a short story once to warm up and three times measured, then checks what was answered. "
-            "It can be cancelled at any time."
+            return tr("Start something first; then its speed on this machine can be measured.")
+        return tr(
+            "Asks for a short story once to warm up and three times measured, then checks "
+            "what was answered. It can be cancelled at any time."
         )
 
     def figures(self) -> tuple[tuple[str, str, str], ...]:
@@ -221,5 +230,5 @@ class FirstRunModel(QObject):
 def _about(part: MachinePart) -> str:
     """Return a part of the machine in a line; what is no memory is told by its value alone."""
     if part.name == "GPU":
-        return f"{part.value}; models run on the processor"
+        return tr("{part}; models run on the processor", part=part.value)
     return part.value if part.share is None else part.sentence

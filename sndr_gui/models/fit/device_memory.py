@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from engine_host.client.language import tr
 from engine_host.protocol.launch.fit import DeviceFit, FitPart, FitReport, PartSource, Verdict
 from sndr_gui.kit import formats
+from sndr_gui.kit.setting_words import word_of
 
 VERDICTS = {
-    Verdict.FITS: ("fits", "good"),
-    Verdict.TIGHT: ("tight", "warn"),
-    Verdict.UNKNOWN: ("not known", "muted"),
-    Verdict.DOES_NOT_FIT: ("does not fit", "bad"),
-    Verdict.CANNOT_RUN: ("cannot run here", "bad"),
+    Verdict.FITS: (tr("fits"), "good"),
+    Verdict.TIGHT: (tr("tight"), "warn"),
+    Verdict.UNKNOWN: (tr("not known"), "muted"),
+    Verdict.DOES_NOT_FIT: (tr("does not fit"), "bad"),
+    Verdict.CANNOT_RUN: (tr("cannot run here"), "bad"),
 }
 SOURCES = {
-    PartSource.FILES: "from the files",
-    PartSource.CATALOGUE: "from the catalogue",
-    PartSource.HUB: "from Hugging Face",
-    PartSource.FORMULA: "computed",
-    PartSource.MEASURED: "corrected by starts here",
-    PartSource.ESTIMATE: "estimated",
+    PartSource.FILES: tr("from the files"),
+    PartSource.CATALOGUE: tr("from the catalogue"),
+    PartSource.HUB: tr("from Hugging Face"),
+    PartSource.FORMULA: tr("computed"),
+    PartSource.MEASURED: tr("corrected by starts here"),
+    PartSource.ESTIMATE: tr("estimated"),
 }
 # Which colour of the theme a part has: the same one in every model and engine.
 _COLOURS = {
@@ -63,7 +65,11 @@ class MemoryPart:
     @property
     def band(self) -> str:
         """The bytes that it may lie between; empty where it is exact."""
-        return f"{formats.size(self.low)} to {formats.size(self.high)}" if self.has_band else ""
+        return (
+            tr("{size} to {size_2}", size=formats.size(self.low), size_2=formats.size(self.high))
+            if self.has_band
+            else ""
+        )
 
     @property
     def sentence(self) -> str:
@@ -112,22 +118,33 @@ class DeviceMemory:
     @property
     def usage(self) -> str:
         """Needed and usable memory: `15.2 GiB of 21.6 GiB`."""
-        return f"{formats.size(self.needed)} of {formats.size(self.usable)}"
+        return tr("{size} of {size_2}", size=formats.size(self.needed), size_2=formats.size(self.usable))
 
     @property
     def remainder(self) -> str:
         """The memory that stays free, or that is missing."""
         left = self.usable - self.needed
-        return f"{formats.size(left)} free" if left >= 0 else f"{formats.size(-left)} missing"
+        return (
+            tr("{size} free", size=formats.size(left))
+            if left >= 0
+            else tr("{size} missing", size=formats.size(-left))
+        )
 
     @property
     def sentence(self) -> str:
         """The whole device for whoever cannot see the bar."""
         parts = "; ".join(part.sentence for part in self.parts)
-        held = f" Other processes hold {formats.size(self.taken)}." if self.taken else ""
-        return (
-            f"{self.name}, {formats.size(self.total)}: needs {formats.size(self.needed)} of the "
-            f"{formats.size(self.usable)} that the engine may use, {self.remainder}.{held} Parts: {parts}."
+        held = (" " + tr("Other processes hold {size}.", size=formats.size(self.taken))) if self.taken else ""
+        return tr(
+            "{name}, {size}: needs {needed} of the {usable} that the engine may use, "
+            "{remainder}.{held} Parts: {parts}.",
+            name=self.name,
+            size=formats.size(self.total),
+            needed=formats.size(self.needed),
+            usable=formats.size(self.usable),
+            remainder=self.remainder,
+            held=held,
+            parts=parts,
         )
 
 
@@ -149,7 +166,9 @@ def _device_memory(device: DeviceFit) -> DeviceMemory:
 
 def _memory_part(part: FitPart) -> MemoryPart:
     colour = _COLOURS.get(part.name, _OTHER)
-    return MemoryPart(part.name, part.size, part.low, part.high, colour, SOURCES[part.source], part.note)
+    return MemoryPart(
+        word_of(part.name), part.size, part.low, part.high, colour, SOURCES[part.source], part.note
+    )
 
 
 def summary(report: FitReport | None) -> str:
@@ -158,8 +177,8 @@ def summary(report: FitReport | None) -> str:
     if not devices:
         return ""
     fullest = max(devices, key=lambda device: device.needed - device.usable)
-    where = f" on each of {len(devices)} GPUs" if len(devices) > 1 else ""
-    return (
-        f"{formats.size(fullest.needed)} needed{where}  ·  {formats.size(fullest.usable)} usable"
-        f"  ·  {fullest.remainder}"
-    )
+    needed, usable = formats.size(fullest.needed), formats.size(fullest.usable)
+    said = tr("{needed} needed", needed=needed)
+    if len(devices) > 1:
+        said = tr("{needed} needed on each of {devices} GPUs", needed=needed, devices=len(devices))
+    return f"{said}  ·  {tr('{usable} usable', usable=usable)}  ·  {fullest.remainder}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from engine_host.client.language import tr
 from engine_host.protocol.engine_settings.questions import settings_asked
 from engine_host.protocol.launch.fit import Change, FitGpu, FitRequest
 from engine_host.protocol.launch.plans import EngineKind
@@ -89,16 +90,16 @@ class FitForm:
     def missing(self) -> str:
         """The thing to choose first, as a sentence; empty when the question can be asked."""
         if self.source is ModelSource.PRESET and not self.preset:
-            return "Choose a preset."
+            return tr("Choose a preset.")
         if self.source is not ModelSource.PRESET and not self.name:
             return {
                 ModelSource.FILE: "Enter the path of a GGUF file, a folder with weights or a config.json.",
                 ModelSource.HUB: "Enter the name of a model on Hugging Face, such as Qwen/Qwen3-8B.",
-            }.get(self.source, "Choose a model.")
+            }.get(self.source, tr("Choose a model."))
         if self.where is HardwareSource.CARD and not self.card:
-            return "Choose a GPU."
+            return tr("Choose a GPU.")
         if self.where is HardwareSource.FREE and not self.total:
-            return "Enter how much memory the GPU has."
+            return tr("Enter how much memory the GPU has.")
         return ""
 
     @property

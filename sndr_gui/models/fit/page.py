@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import tr
 from engine_host.protocol.catalog import HardwareEntry, ModelEntry
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.launch.fit import (
@@ -121,6 +122,7 @@ class FitModel(QObject):
         if self._shown:
             self._choose_first()
             self.changed.emit()
+            self.answered.emit()
 
     def load(self) -> None:
         """Read the catalogue, what is known of the hub, and the compared starts."""
@@ -133,6 +135,7 @@ class FitModel(QObject):
             self._choose_first()
             self.starts_changed.emit()
             self.changed.emit()
+            self.answered.emit()
 
         self.session.command("read the catalogue", work)
 
@@ -191,7 +194,7 @@ class FitModel(QObject):
         found = [one.kv for one in report.kv_choices] if report else []
         if self.form.kv and self.form.kv not in found:
             found.append(self.form.kv)
-        usual = f"Default ({report.kv})" if report and self.form.kv is None else "Default"
+        usual = tr("Default ({kv})", kv=report.kv) if report and self.form.kv is None else tr("Default")
         return [(usual, None), *((kind, kind) for kind in found)]
 
     @property
@@ -213,9 +216,13 @@ class FitModel(QObject):
         if host is None:
             return ""
         if not host.gpus:
-            return f"No GPU: the CPU with {formats.size(host.ram_total)} of RAM."
+            return tr("No GPU: the CPU with {size} of RAM.", size=formats.size(host.ram_total))
         names = ", ".join(dict.fromkeys(gpu.name for gpu in host.gpus))
-        return f"{formats.plural(len(host.gpus), 'GPU')}: {names}, less what other processes use."
+        return tr(
+            "{gpus}: {names}, less what other processes use.",
+            gpus=formats.plural(len(host.gpus), "GPU"),
+            names=names,
+        )
 
     # The form.
 
@@ -288,9 +295,16 @@ class FitModel(QObject):
             None,
         )
         if found is None:
-            return f"Nothing is sent until you ask. Reading sends two small requests to {self.hub_name}."
-        weights = f", weights {formats.size(found.size)}" if found.size else ", size of the weights not known"
-        return f"Read from {found.endpoint.partition('://')[2]} at commit {found.revision[:12]}{weights}."
+            return tr(
+                "Nothing is sent until you ask. Reading sends two small requests to {hub_name}.",
+                hub_name=self.hub_name,
+            )
+        values = {"hub": found.endpoint.partition("://")[2], "revision": found.revision[:12]}
+        if not found.size:
+            return tr("Read from {hub} at commit {revision}, size of the weights not known.", **values)
+        return tr(
+            "Read from {hub} at commit {revision}, weights {size}.", size=formats.size(found.size), **values
+        )
 
     def read_from_hub(self) -> None:
         """Ask Hugging Face for the config.json of the typed model; only ever called by a click."""
@@ -344,22 +358,40 @@ class FitModel(QObject):
         return missing and self.form.source is ModelSource.HUB
 
     @property
+    def missing(self) -> str:
+        """The thing to choose first, as a sentence; that it is being read while there is no choice yet."""
+        waits = self.form.missing and not self._can_choose
+        return tr("Reading what can be chosen…") if waits else self.form.missing
+
+    @property
+    def _can_choose(self) -> bool:
+        if self.form.source is ModelSource.HERE:
+            return self.session.state.models is not None
+        return self.form.source in {ModelSource.FILE, ModelSource.HUB} or self.catalog is not None
+
+    @property
     def subtitle(self) -> str:
         """The line below the title."""
         if not self.session.connection.connected:
             return self.session.connection.sentence
-        if self.form.missing:
-            return self.form.missing
+        if self.missing:
+            return self.missing
         if self.query.waiting:
-            return "Computing…"
+            return tr("Computing…")
         report = self.report
         if report is None:
-            return "Not computed" if self.problem is not None or self.unread else self.query.sentence
+            return tr("Not computed") if self.problem is not None or self.unread else self.query.sentence
         where = f"{len(report.devices)} × " if len(report.devices) > 1 else ""
         name = report.devices[0].name.partition(" #")[0] if report.devices else ""
         engine = ENGINE_NAMES.get(report.engine.value, report.engine.value)
-        name = "the CPU" if name == "processor" else name
-        return f"{report.model} with {engine} on {where}{name}"
+        name = tr("the CPU") if name == "processor" else name
+        return tr(
+            "{model} with {engine} on {where}{name}",
+            model=report.model,
+            engine=engine,
+            where=where,
+            name=name,
+        )
 
     def figures(self) -> tuple[Figure, ...]:
         """Return the four figures in front."""
@@ -368,24 +400,28 @@ class FitModel(QObject):
             dash = formats.UNMEASURED
             return tuple(
                 Figure(caption, dash, "")
-                for caption in ("Verdict", "Longest context", "Most streams", "KV per token")
+                for caption in (tr("Verdict"), tr("Longest context"), tr("Most streams"), tr("KV per token"))
             )
         word, tone = VERDICTS[report.verdict]
-        pool = f"{report.kv_pool_tokens:,} tokens in total" if report.kv_pool_tokens else ""
+        pool = (
+            tr("{kv_pool_tokens} tokens in total", kv_pool_tokens=f"{report.kv_pool_tokens:,}")
+            if report.kv_pool_tokens
+            else ""
+        )
         bounded = report.verdict is not Verdict.CANNOT_RUN
         return (
-            Figure("Verdict", word, _used(report), tone),
+            Figure(tr("Verdict"), word, _used(report), tone),
             Figure(
-                "Longest context",
+                tr("Longest context"),
                 bound(report.largest_context) if bounded else formats.UNMEASURED,
-                f"tokens, {formats.plural(report.streams, 'stream')}",
+                tr("tokens, {streams}", streams=formats.plural(report.streams, "stream")),
             ),
             Figure(
-                "Most streams",
+                tr("Most streams"),
                 bound(report.most_streams) if bounded else formats.UNMEASURED,
-                f"of {report.context:,} tokens",
+                tr("of {context} tokens", context=f"{report.context:,}"),
             ),
-            Figure("KV per token", formats.size(report.kv_bytes_per_token), pool),
+            Figure(tr("KV per token"), formats.size(report.kv_bytes_per_token), pool),
         )
 
     @property
@@ -410,7 +446,7 @@ class FitModel(QObject):
                 continue
             for one in item.preset.card.evidence:
                 if one.value is not None and one.unit.startswith(_SPEED):
-                    whose = "measured by the project" if one.by == "us" else "reported by others"
+                    whose = tr("measured by the project") if one.by == "us" else tr("reported by others")
                     what = f"{one.metric}; {one.machine}, {one.pin}"
                     found.append((f"{one.value:,g} {one.unit}", what, f"{whose}, {item.preset.id}"))
         return tuple(found[:6])
@@ -449,7 +485,7 @@ class FitModel(QObject):
 
 def bound(most: int) -> str:
     """Return a largest value; "none" where not even the least fits."""
-    return f"{most:,}" if most else "none"
+    return f"{most:,}" if most else tr("none")
 
 
 def _used(report: FitReport) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine_host.client.language import tr
 from engine_host.protocol.launch.fit import KV_TOKENS, Measured
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import Column
@@ -23,24 +24,24 @@ def _figure(one: Measured, number: int) -> str:
 def start_columns() -> tuple[Column[Measured], ...]:
     """Return the columns of the table."""
     return (
-        Column("Model", lambda one: one.model, tip=lambda one: one.model),
-        Column("Engine", lambda one: one.engine, tip=lambda one: f"{one.engine} {one.version}"),
-        Column("On", lambda one: one.gpu, tone=lambda _one: "muted", tip=lambda one: one.gpu),
-        Column("Part", lambda one: one.part),
+        Column(tr("Model"), lambda one: one.model, tip=lambda one: one.model),
+        Column(tr("Engine"), lambda one: one.engine, tip=lambda one: f"{one.engine} {one.version}"),
+        Column(tr("On"), lambda one: one.gpu, tone=lambda _one: "muted", tip=lambda one: one.gpu),
+        Column(tr("Part"), lambda one: one.part),
         Column(
-            "Predicted",
+            tr("Predicted"),
             lambda one: _figure(one, one.predicted),
             right=True,
             tip=lambda one: f"{one.predicted:,}",
         ),
         Column(
-            "Measured",
+            tr("Measured"),
             lambda one: _figure(one, one.measured),
             right=True,
             tip=lambda one: f"{one.measured:,}",
         ),
         Column(
-            "Error",
+            tr("Error"),
             lambda one: f"{one.error:+.1%}" if one.measured else formats.UNMEASURED,
             sort=lambda one: abs(one.error),
             tone=_error_tone,

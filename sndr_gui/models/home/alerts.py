@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import tr
 from engine_host.protocol.bench.alerts import Alert, AlertQuery, SeeAlerts
 from engine_host.protocol.operations import table as ops
 from sndr_gui.host.session import Session
@@ -51,7 +52,7 @@ class Alerts(QObject):
         return tuple(
             AlertRow(
                 alert.text,
-                f"for {formats.duration(now - alert.at)}"
+                tr("for {duration}", duration=formats.duration(now - alert.at))
                 if alert.ended_at is None
                 else formats.age(now - alert.at),
                 alert.ended_at is None,

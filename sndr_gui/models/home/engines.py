@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from engine_host.client.language import tr
 from engine_host.protocol.engines import Engine, EngineState
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
@@ -29,6 +30,7 @@ class EngineRow:
     answers: bool
     can_stop: bool
     stop: str
+    asks: bool
 
 
 def engine_rows(session: Session, actions: Actions, stopping: StopEngine) -> tuple[EngineRow, ...]:
@@ -46,8 +48,12 @@ def _row(engine: Engine, session: Session, actions: Actions, stopping: StopEngin
     state = session.state
     ends = engine.state in ENDING or actions.stopping(engine)
     serves = engine.state in SERVING
-    up = f"  ·  up {formats.duration(time.time() - engine.ready_at)}" if serves and engine.ready_at else ""
-    count = state.open_requests(engine.id)
+    up = (
+        "  ·  " + tr("up {duration}", duration=formats.duration(time.time() - engine.ready_at))
+        if serves and engine.ready_at
+        else ""
+    )
+    count, asks = state.open_requests(engine.id), bool(stopping.question(engine))
     return EngineRow(
         id=engine.id,
         name=engine.name,
@@ -55,11 +61,12 @@ def _row(engine: Engine, session: Session, actions: Actions, stopping: StopEngin
         state=state_word(engine),
         tone=tone_of(engine),
         rate=_rate(engine, session),
-        requests=formats.plural(count, "request") if count else "idle" if serves else "",
+        requests=formats.plural(count, "request") if count else tr("idle") if serves else "",
         chosen=engine is state.engine,
         answers=serves,
         can_stop=session.connection.connected and not ends and engine in state.live,
-        stop="Stopping…" if ends else "Stop anyway" if stopping.question(engine) else "Stop",
+        stop=tr("Stopping…") if ends else tr("Stop anyway") if asks else tr("Stop"),
+        asks=asks,
     )
 
 

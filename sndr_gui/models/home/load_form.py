@@ -9,8 +9,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from engine_host.client.language import tr
 from engine_host.protocol.endpoint.on_demand import LoadSetting
 from engine_host.protocol.engine_settings.table import Overrides
+from sndr_gui.kit.setting_words import word_of
 
 
 class LoadForm:
@@ -43,7 +45,7 @@ class LoadForm:
         try:
             return Overrides.model_validate(values), {}
         except ValidationError as error:
-            captions = {setting.name: setting.caption for setting in self.settings}
+            captions = {setting.name: word_of(setting.caption) for setting in self.settings}
             for one in error.errors(include_url=False):
                 name = str(one["loc"][0]) if one["loc"] else ""
                 said = str(one["msg"]).removeprefix("Value error, ")
@@ -63,25 +65,29 @@ class LoadForm:
 def hint_of(setting: LoadSetting) -> str:
     """Return what a field takes, in words: its bounds, its steps and its unit."""
     if setting.step is None:
-        return setting.help
+        return word_of(setting.help)
     least, most = setting.minimum, setting.maximum
-    bounds = f"{_number(least)} to {_number(most)}" if least is not None and most is not None else ""
+    bounds = (
+        tr("{least} to {most}", least=_number(least), most=_number(most))
+        if least is not None and most is not None
+        else ""
+    )
     if not bounds and least is not None:
-        bounds = f"at least {_number(least)}"
+        bounds = tr("at least {number}", number=_number(least))
     elif not bounds and most is not None:
-        bounds = f"at most {_number(most)}"
-    whole = "" if setting.kind == "whole" else f"in steps of {_number(setting.step)}"
+        bounds = tr("at most {number}", number=_number(most))
+    whole = "" if setting.kind == "whole" else tr("in steps of {number}", number=_number(setting.step))
     told = " ".join(part for part in (bounds, setting.unit, whole) if part)
-    return f"{setting.help} ({told})" if told else setting.help
+    return f"{word_of(setting.help)} ({told})" if told else word_of(setting.help)
 
 
 def shown_value(setting: LoadSetting) -> str:
     """Return the value that holds without another one."""
     value = setting.value
     if value is None:
-        return "as the engine has it"
+        return tr("as the engine has it")
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return tr("yes") if value else tr("no")
     shown = shlex.join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     return f"{shown} {setting.unit}".strip()
 
@@ -100,11 +106,11 @@ def read_value(setting: LoadSetting, typed: Any) -> Any:
     except ValueError:
         value = math.nan
     if not math.isfinite(value) or (setting.kind == "whole" and not value.is_integer()):
-        kind = "a whole number" if setting.kind == "whole" else "a number"
-        raise ValueError(f"{setting.caption} is {kind}.")
+        kind = tr("a whole number") if setting.kind == "whole" else tr("a number")
+        raise ValueError(tr("{caption} is {kind}.", caption=word_of(setting.caption), kind=kind))
     least, most = setting.minimum, setting.maximum
     if (least is not None and value < least) or (most is not None and value > most):
-        raise ValueError(f"{setting.caption}: {hint_of(setting)}.")
+        raise ValueError(f"{word_of(setting.caption)}: {hint_of(setting)}.")
     return int(value) if setting.kind == "whole" else value
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import tr
 from engine_host.protocol.engines import InstallationPage, ServerPage
 from engine_host.protocol.host import Gpu, HostInfo
 from engine_host.protocol.operations import table as ops
@@ -17,9 +18,9 @@ from sndr_gui.models.engine.start import SERVER_NAMES
 
 _READ_MS = 15_000
 _ABSENT = {
-    "no_driver": "no NVIDIA driver",
-    "no_device": "no GPU",
-    "driver_error": "the GPU driver does not respond",
+    "no_driver": tr("no NVIDIA driver"),
+    "no_device": tr("no GPU"),
+    "driver_error": tr("the GPU driver does not respond"),
 }
 
 
@@ -45,17 +46,23 @@ class MachinePart:
 def gpu_part(gpu: Gpu, used: float | None, engines: tuple[str, ...]) -> MachinePart:
     """Return one GPU; `used` is the newest measurement, `engines` those of ours that compute on it."""
     taken = used if used is not None else gpu.memory_used
-    lines = [f"{formats.size(gpu.memory_total - taken)} free of {formats.size(gpu.memory_total)}"]
+    lines = [
+        tr(
+            "{size} free of {size_2}",
+            size=formats.size(gpu.memory_total - taken),
+            size_2=formats.size(gpu.memory_total),
+        )
+    ]
     lines += [
-        f"{holder.name or 'a process'} ({holder.pid}): {formats.size(holder.memory)}"
+        f"{holder.name or tr('a process')} ({holder.pid}): {formats.size(holder.memory)}"
         for holder in gpu.holders
     ]
     if not gpu.holders and taken > 0.02 * gpu.memory_total:
-        lines.append("The driver does not report which process uses it.")
+        lines.append(tr("The driver does not report which process uses it."))
     if engines:
-        lines.append(f"Computes here: {', '.join(engines)}.")
+        lines.append(tr("Computes here: {engines}.", engines=", ".join(engines)))
     if gpu.compute_capability:
-        lines.append(f"Compute capability {gpu.compute_capability}")
+        lines.append(tr("Compute capability {compute_capability}", compute_capability=gpu.compute_capability))
     value = formats.used_of(taken, gpu.memory_total)
     name = gpu.name.removeprefix("NVIDIA ").removeprefix("GeForce ")
     return MachinePart(
@@ -73,13 +80,17 @@ def engine_parts(
         hint = "\n".join(f"{SERVER_NAMES[server.choice]}: {server.version}" for server in here)
         next_one = next((server for server in here if server.choice is servers.next_start), None)
         version = next_one.version.rpartition(", ")[2] if next_one else ""
-        value = f"{version} ({SERVER_NAMES[next_one.choice].lower()})" if next_one else "not installed"
+        value = (
+            f"{version} ({formats.inside(SERVER_NAMES[next_one.choice])})"
+            if next_one
+            else tr("not installed")
+        )
         parts.append(
-            MachinePart("llama.cpp", value, hint or "No llama.cpp server works here.", is_engine=True)
+            MachinePart("llama.cpp", value, hint or tr("No llama.cpp server works here."), is_engine=True)
         )
     if installations is not None:
         present = [one for one in installations.installations if one.present]
-        value = ", ".join(title_of(one).removeprefix("vLLM ") for one in present) or "not installed"
+        value = ", ".join(title_of(one).removeprefix("vLLM ") for one in present) or tr("not installed")
         hint = "\n".join(title_of(one) for one in present) or "sndr engine install vllm"
         parts.append(MachinePart("vLLM", value, hint, is_engine=True))
     return tuple(parts)
@@ -147,11 +158,11 @@ class MachineModel(QObject):
             for gpu in host.gpus
         ]
         if not host.gpus:
-            why = _ABSENT[host.gpu_absence.value] if host.gpu_absence else "no GPU"
-            parts.append(MachinePart("GPU", why, host.gpu_absence_detail or "Models run on the CPU."))
+            why = _ABSENT[host.gpu_absence.value] if host.gpu_absence else tr("no GPU")
+            parts.append(MachinePart("GPU", why, host.gpu_absence_detail or tr("Models run on the CPU.")))
         used = state.measured("ram.used") or host.ram_used
         cpu = f"{host.cpu_name}, {formats.plural(host.cpu_cores, 'core')}"
-        free = f"{formats.size(host.ram_total - used)} free"
+        free = tr("{size} free", size=formats.size(host.ram_total - used))
         value = formats.used_of(used, host.ram_total)
         parts.append(MachinePart("RAM", value, f"{free}\n{cpu}", formats.share_of(used, host.ram_total)))
         return (*parts, *engine_parts(state.servers, self._installations.page))

@@ -7,11 +7,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import ntr, tr
 from engine_host.protocol.endpoint.on_demand import LoadOnDemand, OnDemandModel, OnDemandState
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
+from sndr_gui.kit.setting_words import word_of
 from sndr_gui.models.home.load_form import LoadForm
 
 Command = Callable[[AsyncControlClient], Awaitable[None]]
@@ -110,17 +112,19 @@ def state_word(model: OnDemandModel, now: float | None = None) -> str:
     """Return what a model does, and when it is stopped."""
     now = time.time() if now is None else now
     if model.state is OnDemandState.LOADING and model.waiting:
-        return (
-            f"loading, {formats.plural(model.waiting, 'request')} {'waits' if model.waiting == 1 else 'wait'}"
-        )
+        return ntr("loading, {n} request waits", "loading, {n} requests wait", model.waiting)
     if model.state is not OnDemandState.LOADED:
-        return model.state.value
+        return word_of(model.state.value)
     if model.by_hand:
-        return "runs, started by hand"
+        return tr("runs, started by hand")
     if model.unloads_at is None or model.last_used is None:
-        return "loaded"
+        return tr("loaded")
     idle = formats.duration(max(now - model.last_used, 0))
-    return f"idle for {idle}, stops in {formats.duration(max(model.unloads_at - now, 0))}"
+    return tr(
+        "idle for {idle}, stops in {duration}",
+        idle=idle,
+        duration=formats.duration(max(model.unloads_at - now, 0)),
+    )
 
 
 def about(model: OnDemandModel) -> str:
@@ -128,9 +132,9 @@ def about(model: OnDemandModel) -> str:
     if model.problem is not None and model.state is OnDemandState.LOADABLE:
         return model.problem.message
     if model.pinned:
-        return "pinned: stays once it is loaded"
+        return tr("pinned: stays once it is loaded")
     if model.keep_alive < 0:
-        return "stays until its memory is needed"
+        return tr("stays until its memory is needed")
     if model.keep_alive == 0:
-        return "stops after each answer"
-    return f"stops after {formats.duration(model.keep_alive)} without a request"
+        return tr("stops after each answer")
+    return tr("stops after {duration} without a request", duration=formats.duration(model.keep_alive))

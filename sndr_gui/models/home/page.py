@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from engine_host.client.language import tr
 from engine_host.protocol.engines import Backend, Engine, EngineState, ServerInfo, ServerPage
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.host import Endpoint, Reach
@@ -90,11 +91,13 @@ class HomeModel(LiveModel):
             return self.machine
         parts = [engine.name, build_of(engine)]
         if engine.state in (EngineState.READY, EngineState.BUSY) and engine.ready_at:
-            parts.append(f"up {formats.duration(time.time() - engine.ready_at)}")
+            parts.append(tr("up {duration}", duration=formats.duration(time.time() - engine.ready_at)))
         else:
-            parts.append(STATE_WORDS[engine.state].lower())
+            parts.append(formats.inside(STATE_WORDS[engine.state]))
         if self.session.connection.lost_at is not None:
-            parts.append(f"last seen {formats.age(time.time() - self.session.connection.lost_at)}")
+            parts.append(
+                tr("last seen {age}", age=formats.age(time.time() - self.session.connection.lost_at))
+            )
         return "  ·  ".join(parts)
 
     @property
@@ -109,8 +112,8 @@ class HomeModel(LiveModel):
                 names[gpu.name] = names.get(gpu.name, 0) + 1
             gpus = ", ".join(f"{n} × {name}" if n > 1 else name for name, n in names.items())
         else:
-            gpus = "no GPU"
-        threads = f"{host.cpu_threads} CPU threads"
+            gpus = tr("no GPU")
+        threads = tr("{cpu_threads} CPU threads", cpu_threads=host.cpu_threads)
         return "  ·  ".join((host.hostname, gpus, threads, f"{formats.size(host.ram_total)} RAM"))
 
     def values(self) -> tuple[Metric, ...]:
@@ -165,15 +168,22 @@ class HomeModel(LiveModel):
         if endpoint is None:
             return ""
         if endpoint.url is None:
-            return f"Not served: port {endpoint.wanted_port} could not be used."
+            return tr("Not served: port {wanted_port} could not be used.", wanted_port=endpoint.wanted_port)
         if where := self.session.host:
-            return f"On {where}: what asks this address must run there. From here its engines are asked so:"
-        who = "Reachable from this machine only."
+            return tr(
+                "On {where}: what asks this address must run there. From here its engines are asked so:",
+                where=where,
+            )
+        who = tr("Reachable from this machine only.")
         if endpoint.reach is Reach.NETWORK:
-            who = "Reachable from your network."
-        needed = " API key required: a line of the file api-keys beside the settings."
-        key = needed if endpoint.key_required else " No API key required."
-        moved = f" Port {endpoint.wanted_port} was taken." if endpoint.port != endpoint.wanted_port else ""
+            who = tr("Reachable from your network.")
+        needed = " " + tr("API key required: a line of the file api-keys beside the settings.")
+        key = needed if endpoint.key_required else (" " + tr("No API key required."))
+        moved = (
+            (" " + tr("Port {wanted_port} was taken.", wanted_port=endpoint.wanted_port))
+            if endpoint.port != endpoint.wanted_port
+            else ""
+        )
         return who + key + moved
 
     def snippet(self, language: str) -> str:
@@ -224,12 +234,12 @@ class HomeModel(LiveModel):
     @staticmethod
     def _server_state(server: ServerInfo, page: ServerPage, runs: set[ServerChoice]) -> tuple[str, str]:
         if not server.present:
-            return "not installed", "muted"
+            return tr("not installed"), "muted"
         if server.problem is not None:
-            return "does not work", "bad"
+            return tr("does not work"), "bad"
         if server.choice in runs:
-            return "running", "good"
-        return ("next start", "accent") if page.next_start is server.choice else ("ready", "muted")
+            return tr("running"), "good"
+        return (tr("next start"), "accent") if page.next_start is server.choice else (tr("ready"), "muted")
 
     def gain(self) -> str:
         """Return the speed-up that was measured, in a sentence."""
@@ -238,7 +248,7 @@ class HomeModel(LiveModel):
             return ""
         comparison = page.comparison
         if comparison is None:
-            return "Not measured on this machine."
+            return tr("Not measured on this machine.")
         built = {row.streams: row for row in comparison.rows if row.server is ServerChoice.BUILT}
         plain = {row.streams: row for row in comparison.rows if row.server is ServerChoice.PREBUILT}
         parts = []
@@ -246,13 +256,17 @@ class HomeModel(LiveModel):
             before, after = plain[streams].decode_rate, built[streams].decode_rate
             if before > 0:
                 parts.append(
-                    f"{100 * (after - before) / before:+.0f} % at {formats.plural(streams, 'stream')}"
+                    tr(
+                        "{after} % at {streams}",
+                        after=f"{100 * (after - before) / before:+.0f}",
+                        streams=formats.plural(streams, "stream"),
+                    )
                 )
         if not parts:
-            return "Only one server was measured."
+            return tr("Only one server was measured.")
         age = formats.age(time.time() - comparison.at)
         how = f"{comparison.model}, {formats.plural(comparison.repeats, 'repeat')}, {age}"
-        return f"Built against prebuilt: {', '.join(parts)} ({how})."
+        return tr("Built against prebuilt: {parts} ({how}).", parts=", ".join(parts), how=how)
 
     def job(self) -> Job | None:
         """Return the build or measurement under way, or one that failed and is the newest."""
@@ -268,7 +282,7 @@ class HomeModel(LiveModel):
     def backends(self) -> tuple[tuple[str, Backend], ...]:
         """The backends that llama.cpp can be built for, with their labels."""
         return (
-            ("Automatic", Backend.AUTO),
+            (tr("Automatic"), Backend.AUTO),
             ("CUDA", Backend.CUDA),
             ("Vulkan", Backend.VULKAN),
             ("CPU", Backend.CPU),
@@ -320,7 +334,12 @@ def speed_of(page: ServerPage, choice: ServerChoice) -> str:
     rows = [row for row in (page.comparison.rows if page.comparison else ()) if row.server is choice]
     if not rows:
         # That nothing was measured at all is said once, below the servers.
-        return "not measured" if page.comparison is not None else ""
+        return tr("not measured") if page.comparison is not None else ""
     row = min(rows, key=lambda entry: entry.streams)
     spread = max(row.high - row.decode_rate, row.decode_rate - row.low)
-    return f"{formats.rate(row.decode_rate)} ± {spread:.1f} at {formats.plural(row.streams, 'stream')}"
+    return tr(
+        "{rate} ± {spread} at {streams}",
+        rate=formats.rate(row.decode_rate),
+        spread=f"{spread:.1f}",
+        streams=formats.plural(row.streams, "stream"),
+    )

@@ -5,16 +5,18 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from engine_host.client.language import tr
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.events import EngineStateEvent, JobDoneEvent, NoticeEvent
 from engine_host.protocol.host import HostInfo
 from engine_host.protocol.remote.hosts import HostRole, RemoteFacts, RemoteHost, RemoteHostState, RemoteMode
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
+from sndr_gui.kit.setting_words import word_of
 from sndr_gui.models.engine.choice import state_word
 from sndr_gui.models.engine.start import SERVING
 from sndr_gui.models.hosts.facts import models_of
-from sndr_gui.models.hosts.words import THIS_MACHINE, state_here, state_of
+from sndr_gui.models.hosts.words import STATES, THIS_MACHINE, state_here, state_of
 
 _JOINED = frozenset(
     {
@@ -24,8 +26,12 @@ _JOINED = frozenset(
         RemoteHostState.RECONNECTING,
     }
 )
-_ROLES = {HostRole.CONTROL: "control", HostRole.INGRESS: "ingress", HostRole.GPU_WORKER: "GPU worker"}
-_NO_FIGURES = "not read yet"
+_ROLES = {
+    HostRole.CONTROL: tr("control"),
+    HostRole.INGRESS: tr("ingress"),
+    HostRole.GPU_WORKER: tr("GPU worker"),
+}
+_NO_FIGURES = tr("not read yet")
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,7 @@ def card_here(session: Session) -> HostCard:
     return HostCard(
         name="",
         title=THIS_MACHINE,
-        about="the host of this window",
+        about=tr("the host of this window"),
         word=word,
         tone=tone,
         sentence="" if session.connection.connected else session.connection.sentence,
@@ -84,7 +90,7 @@ def card_of(
     about.append(remote.destination)
     if remote.address and remote.address not in remote.destination:
         about.append(remote.address)
-    about.append("without an engine host" if remote.mode is RemoteMode.AGENTLESS else "engine host")
+    about.append(tr("without an engine host") if remote.mode is RemoteMode.AGENTLESS else tr("engine host"))
     if remote.version:
         about.append(remote.version)
     told = session is not None and session.state.host is not None
@@ -122,7 +128,7 @@ def _problem(remote: RemoteHost) -> Problem | None:
 
 def _sentence(remote: RemoteHost, session: Session | None) -> str:
     word, _tone = state_of(remote, session)
-    if word in {"connected", remote.sentence.rstrip(".").lower()}:
+    if word in {STATES[RemoteHostState.CONNECTED][0], remote.sentence.rstrip(".").lower()}:
         # The word stands beside it.
         return ""
     lost = session is not None and remote.control_socket is not None and not session.connection.connected
@@ -143,7 +149,7 @@ def _gpus_of_facts(facts: RemoteFacts | None) -> str:
 
 def _gpus(names: list[str]) -> str:
     if not names:
-        return "no GPU"
+        return tr("no GPU")
     short = [name.removeprefix("NVIDIA ").removeprefix("GeForce ") for name in names]
     return ", ".join(
         f"{short.count(name)} × {name}" if short.count(name) > 1 else name for name in dict.fromkeys(short)
@@ -153,9 +159,9 @@ def _gpus(names: list[str]) -> str:
 def _models(session: Session) -> str:
     serving = [engine.name for engine in session.state.live if engine.state in SERVING]
     others = len(session.state.live) - len(serving)
-    starting = f"{others} more not ready" if others else ""
     if not serving:
-        return starting.replace(" more", "") or "no model runs"
+        return tr("{others} not ready", others=others) if others else tr("no model runs")
+    starting = tr("{others} more not ready", others=others) if others else ""
     return ", ".join(filter(None, (formats.listed(serving), starting)))
 
 
@@ -163,7 +169,7 @@ def _engines_of_facts(facts: RemoteFacts | None) -> str:
     if facts is None or "engines" not in facts.read_at:
         return _NO_FIGURES
     if not facts.engines:
-        return "no engine found"
+        return tr("no engine found")
     # Two processes of one engine have the same words: one of them says enough.
     return formats.listed(list(dict.fromkeys(models_of(one) or one.kind for one in facts.engines)))
 
@@ -187,7 +193,7 @@ def _last(session: Session) -> str:
         case EngineStateEvent():
             what = f"{event.engine.name}: {state_word(event.engine)}"
         case JobDoneEvent():
-            what = f"{event.job.title}: {event.job.state.value}"
+            what = f"{event.job.title}: {word_of(event.job.state.value)}"
         case NoticeEvent():
             what = event.problem.message if event.problem is not None else event.text
         case _:
@@ -209,12 +215,12 @@ def _last_of(remote: RemoteHost) -> str:
 
 def _age_of(session: Session) -> str:
     if session.connection.connected:
-        return "live"
+        return tr("live")
     lost = session.connection.lost_at
-    return f"as of {formats.age(time.time() - lost)}" if lost is not None else ""
+    return tr("as of {age}", age=formats.age(time.time() - lost)) if lost is not None else ""
 
 
 def _age_of_facts(remote: RemoteHost) -> str:
     if remote.facts_at is None:
-        return "never read"
-    return f"read {formats.age(max(0.0, time.time() - remote.facts_at))}"
+        return tr("never read")
+    return tr("read {age}", age=formats.age(max(0.0, time.time() - remote.facts_at)))

@@ -8,19 +8,23 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
+from engine_host.client.language import tr
 from engine_host.protocol.remote.hosts import ChangeRemoteHost, RemoteHost, RemoteMode
 
 FIELDS: Mapping[str, tuple[str, str]] = {
-    "destination": ("Address", "user@machine, as for ssh"),
-    "model_root": ("Models in", "the folder of its models"),
-    "address_command": ("Address command", "a command of this machine that prints its address"),
-    "role": ("Role", "control, ingress or gpu-worker"),
-    "rejected": ("Not to be done", "what was tried and rejected, and why; another after a semicolon"),
-    "tasks": ("Left to do", "what is still open; another after a semicolon"),
-    "notes": ("Notes", "what is to be remembered about it"),
+    "destination": (tr("Address"), tr("user@machine, as for ssh")),
+    "model_root": (tr("Models in"), tr("the folder of its models")),
+    "address_command": (tr("Address command"), tr("a command of this machine that prints its address")),
+    "role": (tr("Role"), "control, ingress or gpu-worker"),
+    "rejected": (tr("Not to be done"), tr("what was tried and rejected, and why; another after a semicolon")),
+    "tasks": (tr("Left to do"), tr("what is still open; another after a semicolon")),
+    "notes": (tr("Notes"), tr("what is to be remembered about it")),
 }
 """The texts that are kept of a host: what each is called, and what belongs there."""
-_WAYS = {RemoteMode.AGENTLESS: "nothing is installed there", RemoteMode.ENGINE_HOST: "our engine host"}
+_WAYS = {
+    RemoteMode.AGENTLESS: tr("nothing is installed there"),
+    RemoteMode.ENGINE_HOST: tr("our engine host"),
+}
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ class ChangeForm:
             return ChangeRemoteHost.model_validate(asked), ""
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
-            caption = FIELDS.get(str(first["loc"][0]), ("It", ""))[0]
+            caption = FIELDS.get(str(first["loc"][0]), (tr("It"), ""))[0]
             return None, f"{caption}: {str(first['msg']).removeprefix('Value error, ')}."
 
     @property
@@ -68,7 +72,7 @@ class ChangeForm:
         if self.mode is not self.old.mode:
             lines += [f"- Way: {_WAYS[self.old.mode]}", f"+ Way: {_WAYS[self.mode]}"]
         if self.ends_connection:
-            lines.append("@ Its connection ends, for it leads elsewhere or is used in another way.")
+            lines.append(tr("@ Its connection ends, for it leads elsewhere or is used in another way."))
         return "\n".join(lines)
 
     @property

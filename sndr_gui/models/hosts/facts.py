@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from engine_host.client.language import tr
 from engine_host.protocol.remote.hosts import RemoteEngine, RemoteFacts, RemoteGpu
 from sndr_gui.kit import formats
 
@@ -32,11 +33,13 @@ def fact_part(facts: RemoteFacts | None, part: str, now: float) -> FactPart:
     at = facts.read_at.get(part) if facts is not None else None
     if facts is None or at is None:
         problem = facts.problems.get(part, "") if facts is not None else ""
-        return FactPart(part, title, "never read", problem, nothing="Read the facts to see them here.")
+        return FactPart(
+            part, title, tr("never read"), problem, nothing=tr("Read the facts to see them here.")
+        )
     return FactPart(
         id=part,
         title=title,
-        age=f"read {formats.age(max(0.0, now - at))}",
+        age=tr("read {age}", age=formats.age(max(0.0, now - at))),
         problem=facts.problems.get(part, ""),
         headings=headings,
         rows=rows(facts),
@@ -55,16 +58,28 @@ def _measured(value: float | None, unit: str) -> str:
 
 def _system(facts: RemoteFacts) -> Rows:
     said = (
-        ("System", " · ".join(filter(None, (facts.system, facts.kernel, facts.machine)))),
-        ("Processor", " · ".join(filter(None, (facts.cpu, f"{facts.cpus} CPUs" if facts.cpus else None)))),
+        (tr("System"), " · ".join(filter(None, (facts.system, facts.kernel, facts.machine)))),
+        (
+            tr("Processor"),
+            " · ".join(filter(None, (facts.cpu, tr("{cpus} CPUs", cpus=facts.cpus) if facts.cpus else None))),
+        ),
         ("Python", facts.python or ""),
-        ("User", " in ".join(filter(None, (facts.user, facts.home)))),
+        (tr("User"), " in ".join(filter(None, (facts.user, facts.home)))),
     )
     return tuple((caption, value or formats.UNMEASURED) for caption, value in said)
 
 
 def _memory(facts: RemoteFacts) -> Rows:
-    return (("Available", f"{formats.size(facts.memory_free)} of {formats.size(facts.memory_total)}"),)
+    return (
+        (
+            tr("Available"),
+            tr(
+                "{size} of {size_2}",
+                size=formats.size(facts.memory_free),
+                size_2=formats.size(facts.memory_total),
+            ),
+        ),
+    )
 
 
 def _disks(facts: RemoteFacts) -> Rows:
@@ -72,9 +87,9 @@ def _disks(facts: RemoteFacts) -> Rows:
         (
             disk.mount,
             disk.device,
-            f"{formats.size(disk.free)} of {formats.size(disk.total)}",
+            tr("{size} of {size_2}", size=formats.size(disk.free), size_2=formats.size(disk.total)),
             ", ".join(
-                word for word, so in (("root disk", disk.is_root), ("models", disk.holds_models)) if so
+                word for word, so in ((tr("root disk"), disk.is_root), ("models", disk.holds_models)) if so
             ),
         )
         for disk in facts.disks
@@ -88,15 +103,17 @@ def _gpus(facts: RemoteFacts) -> Rows:
 def _gpu(gpu: RemoteGpu, facts: RemoteFacts) -> tuple[str, ...]:
     holders = [holder for holder in facts.holders if holder.gpu == gpu.uuid]
     held = formats.listed([f"{one.name} ({one.pid}) {formats.size(one.memory)}" for one in holders])
-    limit = f" of {gpu.power_limit:.0f} W" if gpu.power_limit is not None else ""
+    power = _measured(gpu.power, "W")
+    if gpu.power_limit is not None:
+        power = tr("{power} of {power_limit} W", power=power, power_limit=f"{gpu.power_limit:.0f}")
     return (
         f"{gpu.index}",
         gpu.name,
         formats.used_of(gpu.memory_used, gpu.memory_total),
         formats.UNMEASURED if gpu.utilization is None else f"{gpu.utilization:.0f} %",
         _measured(gpu.temperature, "°C"),
-        f"{_measured(gpu.power, 'W')}{limit}",
-        held if holders else "nobody",
+        power,
+        held if holders else tr("nobody"),
     )
 
 
@@ -105,7 +122,7 @@ def _engines(facts: RemoteFacts) -> Rows:
 
 
 def _engine(engine: RemoteEngine) -> tuple[str, ...]:
-    listens = ", ".join(engine.listens) or "not seen"
+    listens = ", ".join(engine.listens) or tr("not seen")
     model = models_of(engine) or formats.UNMEASURED
     return engine.kind, model, f"{engine.pid}", engine.user, listens, " ".join(engine.arguments)
 
@@ -138,20 +155,25 @@ _Part = tuple[str, tuple[str, ...], Callable[[RemoteFacts], Rows], str]
 _PARTS: dict[str, _Part] = {
     "gpus": (
         "GPUs",
-        ("", "GPU", "Memory", "Busy", "Heat", "Power", "Held by"),
+        ("", "GPU", tr("Memory"), tr("Busy"), tr("Heat"), tr("Power"), tr("Held by")),
         _gpus,
-        "The machine shows no NVIDIA GPU.",
+        tr("The machine shows no NVIDIA GPU."),
     ),
     "engines": (
-        "Engines",
-        ("Kind", "Model", "Process", "User", "Listens on", "Command line"),
+        tr("Engines"),
+        (tr("Kind"), tr("Model"), tr("Process"), tr("User"), tr("Listens on"), tr("Command line")),
         _engines,
-        "No engine runs there.",
+        tr("No engine runs there."),
     ),
-    "disks": ("Disks", ("Mounted at", "Device", "Free", ""), _disks, "No disk was told."),
-    "memory": ("Main memory", (), _memory, ""),
-    "system": ("System", (), _system, ""),
-    "containers": ("Containers", (), lambda facts: _lines(facts.containers), "No container runs there."),
-    "units": ("Services", (), lambda facts: _lines(facts.units), "Its user has no service."),
-    "tools": ("Tools", (), _tools, "None of the tools that engines are built with was found."),
+    "disks": (tr("Disks"), (tr("Mounted at"), tr("Device"), tr("Free"), ""), _disks, tr("No disk was told.")),
+    "memory": (tr("Main memory"), (), _memory, ""),
+    "system": (tr("System"), (), _system, ""),
+    "containers": (
+        tr("Containers"),
+        (),
+        lambda facts: _lines(facts.containers),
+        tr("No container runs there."),
+    ),
+    "units": (tr("Services"), (), lambda facts: _lines(facts.units), tr("Its user has no service.")),
+    "tools": (tr("Tools"), (), _tools, tr("None of the tools that engines are built with was found.")),
 }

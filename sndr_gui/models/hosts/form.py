@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
+from engine_host.client.language import tr
 from engine_host.protocol.remote.hosts import AddRemoteHost, HostCandidate, RemoteMode
 
 _NOT_IN_A_NAME = re.compile(r"[^a-z0-9-]+")
@@ -38,9 +39,14 @@ class HostForm:
             )
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
-            field = {"name": "Name", "destination": "Address", "model_root": "Models in", "notes": "Notes"}
+            field = {
+                "name": tr("Name"),
+                "destination": tr("Address"),
+                "model_root": tr("Models in"),
+                "notes": tr("Notes"),
+            }
             why = str(first["msg"]).removeprefix("Value error, ")
-            return None, f"{field.get(str(first['loc'][0]), 'It')}: {why}."
+            return None, f"{field.get(str(first['loc'][0]), tr('It'))}: {why}."
 
     @property
     def command(self) -> str:

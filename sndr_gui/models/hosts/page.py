@@ -9,6 +9,7 @@ from PySide6.QtCore import Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import tr
 from engine_host.protocol.jobs import Job
 from engine_host.protocol.operations import remote_hosts as ops
 from engine_host.protocol.operations.table import CANCEL_JOB
@@ -63,12 +64,16 @@ class HostsModel(LiveModel):
         """The line below the title."""
         names = self.fleet.names
         if not self.connected:
-            return "no connection to this machine's engine host"
+            return tr("no connection to this machine's engine host")
         if not names:
-            return "only this machine"
+            return tr("only this machine")
         told = [one for one in map(self.fleet.remote, names) if one is not None]
         count = sum(one.connected_at is not None for one in told)
-        return f"{formats.plural(len(names), 'other machine')}  ·  {count} connected"
+        return tr(
+            "{other_machines}  ·  {count} connected",
+            other_machines=formats.plural(len(names), "other machine"),
+            count=count,
+        )
 
     @property
     def cards(self) -> tuple[HostCard, ...]:
@@ -174,8 +179,8 @@ class HostsModel(LiveModel):
                 self.session.state.set_remote_host(remote, removed=True)
                 self.session.notices.info(
                     "host removed",
-                    f"{name} is removed. Nothing changed on that machine.",
-                    action_text="Undo",
+                    tr("{name} is removed. Nothing changed on that machine.", name=name),
+                    action_text=tr("Undo"),
                     action=partial(self._keep_again, remote),
                 )
 

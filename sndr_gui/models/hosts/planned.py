@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import tr
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.jobs import Job
@@ -219,5 +220,5 @@ class PlannedJob(QObject):
     def _refuse(self, error: ValidationError) -> None:
         first = error.errors(include_url=False, include_input=False)[0]
         captions = {field.id: field.caption for field in self.action.fields}
-        where = captions.get(str(first["loc"][0]) if first["loc"] else "", "It")
+        where = captions.get(str(first["loc"][0]) if first["loc"] else "", tr("It"))
         self.wrong = f"{where}: {str(first['msg']).removeprefix('Value error, ')}."

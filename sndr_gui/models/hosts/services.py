@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import tr
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.jobs import Job
 from engine_host.protocol.operations import services as ops
@@ -106,13 +107,13 @@ class ServicesModel(QObject):
 class RemoveServiceAction(PlannedAction):
     """Stop a service of ours and remove its files."""
 
-    verb = "Remove"
+    verb = tr("Remove")
     danger = True
-    about = "It is stopped, and what was written down for it goes. Models stay."
-    fields = (AskedField("replace", "Remove also files that somebody changed there", check=True),)
+    about = tr("It is stopped, and what was written down for it goes. Models stay.")
+    fields = (AskedField("replace", tr("Remove also files that somebody changed there"), check=True),)
 
     def __init__(self, name: str, service: Service) -> None:
-        self.title = f"Remove {service.name} from {name}"
+        self.title = tr("Remove {name} from {name_2}", name=service.name, name_2=name)
         self._name, self._service = name, service
 
     def command(self, values: Values) -> str:

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+from engine_host.client.language import tr
 from engine_host.protocol.remote.hosts import RemoteHost, RemoteHostState
 from sndr_gui.host.connection import Phase
 from sndr_gui.host.session import Session
 
-THIS_MACHINE = "This machine"
-_STATES = {
-    RemoteHostState.DISCONNECTED: ("not connected", "muted"),
-    RemoteHostState.CONNECTING: ("connecting", "accent"),
-    RemoteHostState.ASKING: ("asks", "warn"),
-    RemoteHostState.CONNECTED: ("connected", "good"),
-    RemoteHostState.RECONNECTING: ("reconnecting", "warn"),
-    RemoteHostState.FAILED: ("failed", "bad"),
+THIS_MACHINE = tr("This machine")
+STATES = {
+    RemoteHostState.DISCONNECTED: (tr("not connected"), "muted"),
+    RemoteHostState.CONNECTING: (tr("connecting"), "accent"),
+    RemoteHostState.ASKING: (tr("asks"), "warn"),
+    RemoteHostState.CONNECTED: (tr("connected"), "good"),
+    RemoteHostState.RECONNECTING: (tr("reconnecting"), "warn"),
+    RemoteHostState.FAILED: (tr("failed"), "bad"),
 }
 _PHASES = {
-    Phase.STARTING: ("connecting", "accent"),
-    Phase.CONNECTED: ("connected", "good"),
-    Phase.RECONNECTING: ("reconnecting", "warn"),
-    Phase.FAILED: ("failed", "bad"),
-    Phase.MISMATCH: ("other version", "bad"),
-    Phase.CLOSING: ("closing", "muted"),
+    Phase.STARTING: (tr("connecting"), "accent"),
+    Phase.CONNECTED: (tr("connected"), "good"),
+    Phase.RECONNECTING: (tr("reconnecting"), "warn"),
+    Phase.FAILED: (tr("failed"), "bad"),
+    Phase.MISMATCH: (tr("other version"), "bad"),
+    Phase.CLOSING: (tr("closing"), "muted"),
 }
 
 
@@ -32,10 +33,10 @@ def state_of(remote: RemoteHost, session: Session | None) -> tuple[str, str]:
     """
     if remote.state is RemoteHostState.CONNECTED:
         if remote.engine_host_problem is not None:
-            return "no engine host", "warn"
+            return tr("no engine host"), "warn"
         if session is not None and remote.control_socket is not None:
             return _PHASES[session.connection.phase]
-    return _STATES[remote.state]
+    return STATES[remote.state]
 
 
 def state_here(session: Session) -> tuple[str, str]:

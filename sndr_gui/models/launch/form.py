@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine_host.client import HostError
+from engine_host.client.language import tr
 from engine_host.protocol.engine_settings.row import EngineSetting
 from engine_host.protocol.engine_settings.table import Overrides, means_something, settings_of
 from engine_host.protocol.engines import Installation
@@ -89,7 +90,7 @@ def words_of(text: str) -> tuple[tuple[str, ...], str]:
     try:
         return tuple(shlex.split(text)), ""
     except ValueError as error:
-        return (), f"not a list of arguments: {error}"
+        return (), tr("not a list of arguments: {error}", error=error)
 
 
 class PlannedForm(QObject):
@@ -184,7 +185,7 @@ class PlannedForm(QObject):
     @property
     def behind(self) -> str:
         """The notice beside computed values while something typed cannot be taken."""
-        return "For the last valid values, not for what is typed." if self._wrong else ""
+        return tr("For the last valid values, not for what is typed.") if self._wrong else ""
 
     @property
     def engine_kind(self) -> EngineKind:
@@ -264,7 +265,7 @@ class PlannedForm(QObject):
             self.plan, self.problem, self._old = None, error.problem, self._old and error.lost
             if error.lost:
                 # When a host is back the plan is made again; of one that is silent nothing else tells.
-                again = Fix(text="Change a setting, or leave this page and come back: it is asked again.")
+                again = Fix(text=tr("Change a setting, or leave this page and come back: it is asked again."))
                 self.problem = error.problem.model_copy(update={"fix": again})
         self.planning = False
         self.plan_changed.emit()

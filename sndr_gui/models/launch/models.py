@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Signal
 
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import tr
 from engine_host.protocol.models import ModelFile, ModelOrigin
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.settings import SettingsChange
@@ -61,7 +62,11 @@ class LaunchModels(QObject):
         """Return how many there are and are shown, and in how many folders."""
         rows = self.rows
         total = formats.plural(rows.total, "model")
-        shown = f"{len(rows.shown)} of {total}" if len(rows.shown) != rows.total else total
+        shown = (
+            tr("{shown} of {total}", shown=len(rows.shown), total=total)
+            if len(rows.shown) != rows.total
+            else total
+        )
         return shown + (f"  ·  {formats.plural(len(self.folders), 'folder')}" if self.folders else "")
 
     def set_filter(self, text: str) -> None:
@@ -112,7 +117,7 @@ def model_columns() -> list[Column[ModelFile]]:
         if model.embedding_only:
             parts.append("embeddings")
         if model.origin is ModelOrigin.BUNDLED:
-            parts.append("bundled")
+            parts.append(tr("bundled"))
         return " · ".join(parts)
 
     def tip(model: ModelFile) -> str:
@@ -120,16 +125,21 @@ def model_columns() -> list[Column[ModelFile]]:
 
     return [
         Column(
-            "Model",
+            tr("Model"),
             lambda m: m.name,
             lambda m: m.name.casefold(),
             lambda m: "bad" if m.problem else "",
             tip=tip,
         ),
-        Column("Size", lambda m: formats.size(m.size), lambda m: m.size, tone, right=True, tip=tip),
-        Column("Quant", lambda m: m.quantization or formats.UNMEASURED, tone=tone, tip=tip),
+        Column(tr("Size"), lambda m: formats.size(m.size), lambda m: m.size, tone, right=True, tip=tip),
+        Column(tr("Quant"), lambda m: m.quantization or formats.UNMEASURED, tone=tone, tip=tip),
         Column(
-            "Context", lambda m: formats.count(m.context), lambda m: m.context or 0, tone, right=True, tip=tip
+            tr("Context"),
+            lambda m: formats.count(m.context),
+            lambda m: m.context or 0,
+            tone,
+            right=True,
+            tip=tip,
         ),
         Column("", note, tone=tone, tip=tip),
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from engine_host.client.language import tr
 from engine_host.protocol.engine_settings.row import OFF, EngineSetting
 from engine_host.protocol.engine_settings.table import SETTINGS
 from engine_host.protocol.engines import ServerInfo, ServerPage
@@ -44,7 +45,11 @@ class Offers:
         page = self.servers
         choices: list[tuple[str, ServerChoice]] = []
         if page is not None:
-            auto = f"Automatic ({SERVER_NAMES[page.next_start].lower()})" if page.next_start else "Automatic"
+            auto = (
+                tr("Automatic ({server_names})", server_names=formats.inside(SERVER_NAMES[page.next_start]))
+                if page.next_start
+                else tr("Automatic")
+            )
             choices.append((auto, ServerChoice.AUTO))
             for server in page.servers:
                 if server.present and server.problem is None:
@@ -57,9 +62,15 @@ class Offers:
         best = next(fitting, None) or self.installations.resolve("")
         # The caption says whose environment it is; the box has little room.
         name = title_of(best).removeprefix("vLLM ") if best else ""
-        found: list[Choice] = [(f"Automatic ({name})" if name else "Automatic", "")]
+        found: list[Choice] = [(tr("Automatic ({name})", name=name) if name else tr("Automatic"), "")]
         for one in self.installations.all:
-            state = "" if one.present else "  ·  damaged" if one.problem else "  ·  not installed"
+            state = (
+                ""
+                if one.present
+                else ("  ·  " + tr("damaged"))
+                if one.problem
+                else ("  ·  " + tr("not installed"))
+            )
             found.append((title_of(one) + state, one.id))
         return tuple(found)
 
@@ -70,7 +81,7 @@ class Offers:
         elif field.name in ("kv_type_k", "kv_type_v"):
             found = tuple((self._kv_name(kind), kind) for kind in self.kv_types())
         elif field.name == "speculation":
-            found = (("Off", OFF), *((kind, kind) for kind in self.speculation_kinds()))
+            found = ((tr("Off"), OFF), *((kind, kind) for kind in self.speculation_kinds()))
         else:
             found = tuple((one.label, one.value) for one in field.choices)
         if field.name in _KV:
@@ -93,9 +104,11 @@ class Offers:
         if found is None:
             return ""
         if found.verdict is Verdict.CANNOT_RUN:
-            return "  ·  cannot run here"
+            return "  ·  " + tr("cannot run here")
         return (
-            f"  ·  up to {formats.count(found.largest_context)}" if found.largest_context else "  ·  no room"
+            ("  ·  " + tr("up to {count}", count=formats.count(found.largest_context)))
+            if found.largest_context
+            else ("  ·  " + tr("no room"))
         )
 
     def speculation_kinds(self) -> tuple[str, ...]:
@@ -116,10 +129,10 @@ def choices_of(entry: EngineSetting, build: str, subject: Subject | None) -> tup
         # Of a build that is not known yet those of GPUs are offered.
         of_build = {"": "cuda"}.get(build, build)
         return tuple((one.label, one.value) for one in entry.choices if one.build in ("", of_build))
-    found: list[Choice] = [("Off", OFF)]
+    found: list[Choice] = [(tr("Off"), OFF)]
     if subject is not None and subject.drafts:
-        found.append(("MTP: by the model itself", "mtp"))
-    found.append(("n-gram: drafts from the prompt", "ngram"))
+        found.append((tr("MTP: by the model itself"), "mtp"))
+    found.append((tr("n-gram: drafts from the prompt"), "ngram"))
     if build == "cuda":
-        found.append(("n-gram on the GPU", "ngram_gpu"))
+        found.append((tr("n-gram on the GPU"), "ngram_gpu"))
     return tuple(found)

@@ -7,6 +7,7 @@ import shlex
 from dataclasses import replace
 
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import tr
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import PlannedPatches
 from sndr_gui.host.choice import STARTING_STATES
@@ -38,8 +39,8 @@ from sndr_gui.models.window.actions import Actions
 class ListKind(enum.Enum):
     """The list in front; what is chosen in it is what Launch is about."""
 
-    PRESETS = "Presets"
-    MODELS = "Models"
+    PRESETS = tr("Presets")
+    MODELS = tr("Models")
 
 
 class LaunchModel(PlannedForm):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from engine_host.client.language import tr
 from engine_host.protocol.patches import PatchDecision, PatchReason, PlannedPatches
 from sndr_gui.kit import formats
 from sndr_gui.models.patches.outcomes import reason_words
@@ -54,15 +55,15 @@ def patch_lines(
 def summary(planned: PlannedPatches) -> str:
     """Return how many are in and how many are not."""
     inside = formats.plural(len(planned.chosen), "patch", "patches")
-    return f"{inside} in, {len(planned.left_out)} left out"
+    return tr("{inside} in, {left_out} left out", inside=inside, left_out=len(planned.left_out))
 
 
 def reason_of(decision: PatchDecision) -> str:
     """Return the reason why a patch is not part of a start, in words."""
     if decision.reason is PatchReason.LEFT_OUT:
-        return "left out of this start"
+        return tr("left out of this start")
     return reason_words(decision.reason, decision.detail)
 
 
 def _inside(name: str, planned: PlannedPatches) -> str:
-    return "vLLM is not started without it" if name in planned.required else ""
+    return tr("vLLM is not started without it") if name in planned.required else ""

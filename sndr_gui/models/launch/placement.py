@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from engine_host.client.language import tr
+from engine_host.client.language.findings import worded
 from engine_host.protocol.base import Severity
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.host import Gpu
@@ -73,8 +75,12 @@ def gpu_offers(
     return tuple(
         GpuOffer(
             gpu.uuid,
-            f"{gpu.index}: {gpu.name.removeprefix('NVIDIA ').removeprefix('GeForce ')}, "
-            f"{formats.size(gpu.memory_total - gpu.memory_used)} free",
+            tr(
+                "{index}: {removeprefix}, {size} free",
+                index=gpu.index,
+                removeprefix=gpu.name.removeprefix("NVIDIA ").removeprefix("GeForce "),
+                size=formats.size(gpu.memory_total - gpu.memory_used),
+            ),
             gpu.uuid in chosen,
             gpu.uuid in planned,
         )
@@ -92,12 +98,12 @@ def places(live: Sequence[Engine], chosen: Ended, plan: LaunchPlan | None) -> tu
     if not live:
         return ()
     names = list(dict.fromkeys(engine.name for engine in live))
-    found = [Place(_automatic(chosen, plan), None), Place("Beside what runs", ())]
-    found += [Place(f"Instead of {formats.shortened(name)}", (name,)) for name in names]
+    found = [Place(_automatic(chosen, plan), None), Place(tr("Beside what runs"), ())]
+    found += [Place(tr("Instead of {name}", name=formats.shortened(name)), (name,)) for name in names]
     if len(names) > 1:
-        found.append(Place("Instead of all", (ALL_ENGINES,)))
+        found.append(Place(tr("Instead of all"), (ALL_ENGINES,)))
     if chosen is not None and chosen not in [place.instead_of for place in found]:
-        found.append(Place(f"Instead of {listed(chosen)}", chosen))
+        found.append(Place(tr("Instead of {chosen}", chosen=listed(chosen)), chosen))
     return tuple(found)
 
 
@@ -121,10 +127,16 @@ def room(plan: LaunchPlan | None, report: FitReport | None) -> Room:
     beside, ended = [one.name for one in plan.beside], [one.name for one in plan.instead_of]
     left, tone = _left(plan, report)
     if beside and tone == "warn":
-        return Room(f"May not fit beside {listed(beside)}: {left}.", "warn")
-    parts = [f"ends {listed(ended)} first"] if ended else []
+        return Room(tr("May not fit beside {beside}: {left}.", beside=listed(beside), left=left), "warn")
+    parts = [tr("ends {ended} first", ended=listed(ended))] if ended else []
     parts += (
-        [f"fits beside {listed(beside)}" if plan.startable else f"beside {listed(beside)}"] if beside else []
+        [
+            tr("fits beside {beside}", beside=listed(beside))
+            if plan.startable
+            else tr("beside {beside}", beside=listed(beside))
+        ]
+        if beside
+        else []
     )
     said = ", ".join([*parts, left] if left and parts else parts)
     return Room(f"{said[:1].upper()}{said[1:]}." if said else "", "warn" if ended else "muted")
@@ -132,8 +144,8 @@ def room(plan: LaunchPlan | None, report: FitReport | None) -> Room:
 
 def _automatic(chosen: Ended, plan: LaunchPlan | None) -> str:
     if chosen is not None or plan is None:
-        return "Automatic"
-    return "Automatic: instead" if plan.instead_of else "Automatic: beside"
+        return tr("Automatic")
+    return tr("Automatic: instead") if plan.instead_of else tr("Automatic: beside")
 
 
 def _left(plan: LaunchPlan, report: FitReport | None) -> tuple[str, str]:
@@ -146,9 +158,9 @@ def _left(plan: LaunchPlan, report: FitReport | None) -> tuple[str, str]:
         return "", ""
     if report.verdict is Verdict.DOES_NOT_FIT:
         missing = max(device.needed - device.room for device in report.devices)
-        return f"{formats.size(missing)} are missing (estimated)", "warn"
+        return tr("{size} are missing (estimated)", size=formats.size(missing)), "warn"
     left = min(device.free_after for device in report.devices)
-    return f"{formats.size(left)} left (estimated)", "muted"
+    return tr("{size} left (estimated)", size=formats.size(left)), "muted"
 
 
 def _names(evidence: dict[str, Any], name: str) -> tuple[str, ...]:
@@ -160,22 +172,30 @@ def _no_room(finding: Finding) -> Room:
     told = dict(finding.evidence)
     missing, beside, ended = told.get("missing"), _names(told, "beside"), _names(told, "instead_of")
     if not isinstance(missing, int) or not ended:
-        return Room(finding.message, "bad")
-    where = f" in {told.get('device')}" if told.get("device") else ""
-    said = f"Misses {formats.size(missing)}{where} beside {listed(beside)} (estimated)"
-    remedies = [Remedy(f"Instead of {listed(ended, 2)}", ended)]
+        return Room(worded(finding).message, "bad")
+    values = {"size": formats.size(missing), "beside": listed(beside), "ended": listed(ended)}
+    said = (
+        tr(
+            "Misses {size} in {device} beside {beside} (estimated); instead of {ended} it fits.",
+            device=told["device"],
+            **values,
+        )
+        if told.get("device")
+        else tr("Misses {size} beside {beside} (estimated); instead of {ended} it fits.", **values)
+    )
+    remedies = [Remedy(tr("Instead of {ended}", ended=listed(ended, 2)), ended)]
     if set(ended) != set(beside):
-        remedies.append(Remedy("Instead of all", (ALL_ENGINES,)))
-    return Room(f"{said}; instead of {listed(ended)} it fits.", "bad", tuple(remedies))
+        remedies.append(Remedy(tr("Instead of all"), (ALL_ENGINES,)))
+    return Room(said, "bad", tuple(remedies))
 
 
 def _name_taken(finding: Finding) -> Room:
     told = dict(finding.evidence)
     name, free = told.get("name"), told.get("free")
     if not isinstance(name, str) or not isinstance(free, str):
-        return Room(finding.message, "bad")
+        return Room(worded(finding).message, "bad")
     remedies = (
-        Remedy(f"Start as {formats.shortened(free)}", name=free),
-        Remedy(f"Instead of {formats.shortened(name)}", (name,)),
+        Remedy(tr("Start as {free}", free=formats.shortened(free)), name=free),
+        Remedy(tr("Instead of {name}", name=formats.shortened(name)), (name,)),
     )
-    return Room(f"{formats.shortened(name)} runs already under this name.", "bad", remedies)
+    return Room(tr("{name} runs already under this name.", name=formats.shortened(name)), "bad", remedies)

@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import tr
 from engine_host.protocol.catalog import PresetEngine
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import PlannedPatches
@@ -217,14 +218,14 @@ class LaunchPresets(QObject):
     def subtitle(self) -> str:
         """Return how many there are, how many of them fit here, and how many could be started now."""
         if self.page is None:
-            return self.sentence or "Reading the presets…"
+            return self.sentence or tr("Reading the presets…")
         shown, total = len(self.rows.shown), formats.plural(self.total, "preset")
-        parts = [f"{shown} of {total}" if shown != self.total else total]
+        parts = [tr("{shown} of {total}", shown=shown, total=total) if shown != self.total else total]
         if self.verdicts is not None:
-            parts.append(f"{sum(row.works for row in self._all)} fit here")
-            parts.append(f"{sum(row.ready for row in self._all)} ready")
+            parts.append(tr("{sum} fit here", sum=sum(row.works for row in self._all)))
+            parts.append(tr("{sum} ready", sum=sum(row.ready for row in self._all)))
         elif self.judging:
-            parts.append("checking them…")
+            parts.append(tr("checking them…"))
         if self.sentence:
             parts.append(self.sentence)
         return "  ·  ".join(parts)

@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from engine_host.client.language import tr
 from engine_host.protocol.launch.plans import LaunchPlan
 from engine_host.protocol.presets import ResolvedPreset
+from sndr_gui.kit.setting_words import word_of
+
+NOT_SET, NO_VALUES = tr("not set"), tr("none")
 
 
 @dataclass(frozen=True)
@@ -23,7 +27,9 @@ def setting_rows(plan: LaunchPlan | None) -> tuple[SettingRow, ...]:
     """The plan's settings, each with the layer that set it."""
     settings = plan.settings if plan else ()
     return tuple(
-        SettingRow(entry.name.replace("_", " "), shown_value(entry.value), entry.layer.value, entry.why)
+        SettingRow(
+            entry.name.replace("_", " "), shown_value(entry.value), word_of(entry.layer.value), entry.why
+        )
         for entry in settings
     )
 
@@ -35,9 +41,10 @@ def resolved_rows(resolved: ResolvedPreset) -> tuple[SettingRow, ...]:
         by = setting.by
         file = PurePath(by.file).name
         where = f"{file}:{by.line}" if by.line is not None else file
-        over = f", over {setting.over[0].layer.value}" if setting.over else ""
+        if setting.over:
+            where = tr("{where}, over {layer}", where=where, layer=word_of(setting.over[0].layer.value))
         name = setting.name.replace("_", " ")
-        rows.append(SettingRow(name, shown_value(setting.value), by.layer.value, where + over))
+        rows.append(SettingRow(name, shown_value(setting.value), word_of(by.layer.value), where))
     return tuple(rows)
 
 
@@ -56,9 +63,9 @@ def planned(plan: LaunchPlan | None, name: str) -> str:
 def shown_value(value: object) -> str:
     """A setting's value as a person reads it."""
     if value is None:
-        return "not set"
+        return NOT_SET
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return tr("yes") if value else tr("no")
     if isinstance(value, list | tuple):
-        return ", ".join(map(str, value)) or "none"
+        return ", ".join(map(str, value)) or NO_VALUES
     return str(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass, field
 
+from engine_host.client.language import tr
 from engine_host.protocol.catalog import ModelEntry, PresetEngine
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.launch.plans import EngineKind
@@ -72,8 +73,8 @@ def of_preset(item: PresetItem, entry: ModelEntry | None = None) -> Subject:
         name = ENGINE_NAMES[preset.engine.value]
         problem = Problem(
             reason=Reason.UNSUPPORTED,
-            message=f"This program does not start {name}.",
-            cause="The preset is here for its figures and its command.",
+            message=tr("This program does not start {name}.", name=name),
+            cause=tr("The preset is here for its figures and its command."),
         )
     return Subject(
         id=preset.id,

@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import tr
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.library import (
     DownloadModel,
@@ -82,10 +83,21 @@ class HubModel(QObject):
         if files is None or choice is None:
             return ""
         free = formats.size(files.free)
-        said = f"{formats.size(self.size)} are to come; {files.folder} has {free} free."
+        said = tr(
+            "{size} are to come; {folder} has {free} free.",
+            size=formats.size(self.size),
+            folder=files.folder,
+            free=free,
+        )
         if files.gated and not files.has_token:
-            said += " It is gated: accept its licence on the hub, and start the host with HF_TOKEN set."
-        return said if self.fits else f"{said} That does not fit: delete models and empty the trash first."
+            said += " " + tr(
+                "It is gated: accept its licence on the hub, and start the host with HF_TOKEN set."
+            )
+        return (
+            said
+            if self.fits
+            else tr("{said} That does not fit: delete models and empty the trash first.", said=said)
+        )
 
     @property
     def fits(self) -> bool:
@@ -155,7 +167,7 @@ class HubModel(QObject):
                 self.files = None
                 self.choice_rows.set_rows(())
 
-        self._ask(f"Searching for {words}…", work)
+        self._ask(tr("Searching for {words}…", words=words), work)
 
     def open(self, repository: str, revision: str = "main") -> None:
         """Ask the hub for the files of a repository."""
@@ -170,7 +182,7 @@ class HubModel(QObject):
                 if files.choices:
                     self.choose(files.choices[0])
 
-        self._ask(f"Asking for the files of {repository}…", work)
+        self._ask(tr("Asking for the files of {repository}…", repository=repository), work)
 
     def download(self) -> None:
         """Download the choice as a job of the host."""

@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import tr
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.jobs import Job, JobKind
 from engine_host.protocol.library import (
@@ -62,11 +63,11 @@ class LibraryModel(QObject):
     def subtitle(self) -> str:
         """The line below the title."""
         if not self.connected:
-            return "no connection"
+            return tr("no connection")
         parts = [formats.plural(self.rows.total, "model")]
         parts.append(formats.size(sum(model.size for model in self.rows.all)))
         if self.page is not None and self.page.free is not None:
-            parts.append(f"{formats.size(self.page.free)} free")
+            parts.append(tr("{size} free", size=formats.size(self.page.free)))
         return "  ·  ".join(parts)
 
     @property
@@ -116,8 +117,8 @@ class LibraryModel(QObject):
     def _say_gone(self, gone: TrashedModel) -> None:
         self.session.notices.info(
             f"deleted {gone.id}",
-            f"{gone.model} is deleted; it can come back for a day.",
-            action_text="Undo",
+            tr("{model} is deleted; it can come back for a day.", model=gone.model),
+            action_text=tr("Undo"),
             action=lambda: self.restore(gone.id),
         )
 

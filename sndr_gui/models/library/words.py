@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from engine_host.client.language import tr
 from engine_host.protocol.library import HubChoice, HubModelEntry
 from engine_host.protocol.models import ModelFile, ModelOrigin
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import Column
 
-_TONES = {"✓ verified": "good", "WRONG": "bad", "cannot be used": "bad"}
-
 
 def mark(model: ModelFile) -> str:
     """Return a few words on a model's hashes."""
     if model.problem is not None:
-        return "cannot be used"
+        return tr("cannot be used")
     if model.origin is ModelOrigin.BUNDLED:
-        return "comes with the program"
-    return {True: "✓ verified", False: "WRONG", None: "UNVERIFIED"}[model.verified]
+        return tr("as the package")
+    return {True: tr("✓ verified"), False: tr("WRONG"), None: tr("UNVERIFIED")}[model.verified]
+
+
+def _mark_tone(model: ModelFile) -> str:
+    if model.problem is not None:
+        return "bad"
+    if model.origin is ModelOrigin.BUNDLED:
+        return "muted"
+    return {True: "good", False: "bad", None: "muted"}[model.verified]
 
 
 def mark_tip(model: ModelFile) -> str:
@@ -24,11 +31,11 @@ def mark_tip(model: ModelFile) -> str:
     if model.problem is not None:
         return model.problem.sentence()
     if model.origin is ModelOrigin.BUNDLED:
-        return "It is part of the package, which is checked as a whole."
+        return tr("It is part of the package, which is checked as a whole.")
     return {
-        True: "Its files were hashed here, and have the SHA-256 that their place in the cache promises.",
-        False: "Its files have other hashes than their place promises: download it again.",
-        None: "Nobody has hashed its files yet, or nothing here says what their hashes should be.",
+        True: tr("Its files were hashed here, and have the SHA-256 that their place in the cache promises."),
+        False: tr("Its files have other hashes than their place promises: download it again."),
+        None: tr("Nobody has hashed its files yet, or nothing here says what their hashes should be."),
     }[model.verified]
 
 
@@ -39,12 +46,12 @@ def columns() -> list[Column[ModelFile]]:
         return "bad" if model.problem else ""
 
     return [
-        Column("Model", lambda m: m.name, lambda m: m.name.casefold(), tone, tip=lambda m: m.path),
-        Column("Size", lambda m: formats.size(m.size), lambda m: m.size, right=True),
-        Column("Format", lambda m: m.format),
-        Column("Quant", lambda m: m.quantization or formats.UNMEASURED),
-        Column("Lies in", lambda m: m.found_in, tip=lambda m: m.path),
-        Column("Hashes", mark, tone=lambda m: _TONES.get(mark(m), "muted"), tip=mark_tip),
+        Column(tr("Model"), lambda m: m.name, lambda m: m.name.casefold(), tone, tip=lambda m: m.path),
+        Column(tr("Size"), lambda m: formats.size(m.size), lambda m: m.size, right=True),
+        Column(tr("Format"), lambda m: m.format),
+        Column(tr("Quant"), lambda m: m.quantization or formats.UNMEASURED),
+        Column(tr("Lies in"), lambda m: m.found_in, tip=lambda m: m.path),
+        Column(tr("Hashes"), mark, tone=_mark_tone, tip=mark_tip),
     ]
 
 
@@ -56,11 +63,11 @@ def found_columns() -> list[Column[HubModelEntry]]:
         return ", ".join(form for form, there in has if there) or "–"
 
     return [
-        Column("Model", lambda one: one.repository, tip=lambda one: one.repository),
-        Column("Files", forms),
-        Column("Downloads", lambda one: formats.count(one.downloads), right=True),
-        Column("Updated", lambda one: one.updated or "–"),
-        Column("", lambda one: "gated" if one.gated else "", tone=lambda _one: "warn"),
+        Column(tr("Model"), lambda one: one.repository, tip=lambda one: one.repository),
+        Column(tr("Files"), forms),
+        Column(tr("Downloads"), lambda one: formats.count(one.downloads), right=True),
+        Column(tr("Updated"), lambda one: one.updated or "–"),
+        Column("", lambda one: tr("gated") if one.gated else "", tone=lambda _one: "warn"),
     ]
 
 
@@ -69,18 +76,18 @@ def choice_columns() -> list[Column[HubChoice]]:
 
     def here(one: HubChoice) -> str:
         if one.model is not None:
-            return "on this machine"
-        return f"{formats.size(one.here)} here" if one.here else ""
+            return tr("on this machine")
+        return tr("{size} here", size=formats.size(one.here)) if one.here else ""
 
     def hashed(one: HubChoice) -> str:
-        return "SHA-256" if all(file.hashed for file in one.files) else "no hash: UNVERIFIED"
+        return "SHA-256" if all(file.hashed for file in one.files) else tr("no hash: UNVERIFIED")
 
     return [
-        Column("Choice", lambda one: one.label, tip=lambda one: one.id),
-        Column("Size", lambda one: formats.size(one.size), lambda one: one.size, right=True),
-        Column("Format", lambda one: one.format),
-        Column("Files", lambda one: str(len(one.files)), lambda one: len(one.files), right=True),
-        Column("Checked by", hashed, tone=lambda one: "" if hashed(one) == "SHA-256" else "warn"),
+        Column(tr("Choice"), lambda one: one.label, tip=lambda one: one.id),
+        Column(tr("Size"), lambda one: formats.size(one.size), lambda one: one.size, right=True),
+        Column(tr("Format"), lambda one: one.format),
+        Column(tr("Files"), lambda one: str(len(one.files)), lambda one: len(one.files), right=True),
+        Column(tr("Checked by"), hashed, tone=lambda one: "" if hashed(one) == "SHA-256" else "warn"),
         Column("", here, tone=lambda _one: "good"),
     ]
 
@@ -88,7 +95,9 @@ def choice_columns() -> list[Column[HubChoice]]:
 def belongs(model: ModelFile) -> str:
     """Return whose a model is, in a sentence."""
     if model.origin is ModelOrigin.BUNDLED:
-        return "It comes with the program."
+        return tr("It comes with the program.")
     if model.origin is ModelOrigin.OTHER_PROGRAM:
-        return f"It lies in the folder of {model.found_in}, which other programs use too."
-    return f"It lies in {model.found_in}."
+        return tr(
+            "It lies in the folder of {found_in}, which other programs use too.", found_in=model.found_in
+        )
+    return tr("It lies in {found_in}.", found_in=model.found_in)

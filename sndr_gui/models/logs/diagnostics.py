@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.diagnostics.bundle import Bundle, collect, save
+from engine_host.client.language import tr
 from engine_host.protocol.remote.host_command import for_host
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
@@ -57,14 +58,20 @@ class DiagnosticsModel(QObject):
     def sentence(self) -> str:
         """The state of the report in words."""
         if self.problem or self.bundle is None:
-            return self.problem or "Collecting…"
+            return self.problem or tr("Collecting…")
         missing = len(self.bundle.missing)
         lacks = (
-            f" {formats.plural(missing, 'file is', 'files are')} missing; README.txt says why."
+            (
+                " "
+                + tr(
+                    "{files_are} missing; README.txt says why.",
+                    files_are=formats.plural(missing, "file is", "files are"),
+                )
+            )
             if missing
             else ""
         )
-        return f"Nothing is sent anywhere: this is all that the file will hold.{lacks}"
+        return tr("Nothing is sent anywhere: this is all that the file will hold.{lacks}", lacks=lacks)
 
     def save(self, path: str) -> None:
         """Write the zip, readable by its owner alone; what is there already is left."""
@@ -76,7 +83,9 @@ class DiagnosticsModel(QObject):
     async def _collect(self) -> None:
         there = self.session.connection.there
         if self.session.host and there is None:
-            self.problem = f"{self.session.host} is not connected: a report of it needs its host."
+            self.problem = tr(
+                "{host} is not connected: a report of it needs its host.", host=self.session.host
+            )
             self.changed.emit()
             return
         try:
@@ -92,7 +101,9 @@ class DiagnosticsModel(QObject):
         except HostError as error:
             self.problem = error.problem.sentence()
         else:
-            self.session.notices.info("diagnostics", f"Written to {path}, readable by you alone.")
+            self.session.notices.info(
+                "diagnostics", tr("Written to {path}, readable by you alone.", path=path)
+            )
             self.saved.emit()
         finally:
             self.saving = False

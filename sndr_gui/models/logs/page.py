@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from PySide6.QtCore import QObject, Signal
 
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import tr
 from engine_host.protocol.base import Severity
 from engine_host.protocol.logs import LogLine, LogQuery
 from engine_host.protocol.operations import table as ops
@@ -146,7 +147,7 @@ class LogsModel(QObject):
         """Return the title of a source."""
         if name := self._name(source):
             return f"{name} ({source})"
-        return {"host": "Engine host", "build": "Build"}.get(source, source)
+        return {"host": tr("Engine host"), "build": tr("Build")}.get(source, source)
 
     def source_label(self, source: str) -> str:
         """Return the word in front of a source's lines: an engine's name, as wide as every other."""
@@ -191,10 +192,10 @@ class LogsModel(QObject):
     def why_empty(self) -> str:
         """The reason why no line is shown."""
         if not self.loaded and not self.lines:
-            return "Reading the lines…"
+            return tr("Reading the lines…")
         if self.past.at is not None and self.lines and self.lines[0].at > self.past.at:
-            return "The lines of that moment are no longer kept here."
-        return "No line matches the filters." if self.lines else "There are no lines yet."
+            return tr("The lines of that moment are no longer kept here.")
+        return tr("No line matches the filters.") if self.lines else tr("There are no lines yet.")
 
     def set_filters(
         self, *, source: str | None = None, severity: Severity | None = None, search: str | None = None
@@ -223,7 +224,9 @@ class LogsModel(QObject):
 
         def place(shown: list[LogLine]) -> int | None:
             if not shown or shown[0].at > at + _CLOSE:
-                self.session.notices.info("log of a time", "The lines of that time are no longer kept here.")
+                self.session.notices.info(
+                    "log of a time", tr("The lines of that time are no longer kept here.")
+                )
             after = (number for number, line in enumerate(shown) if line.at >= at - _CLOSE)
             return next(after, len(shown) - 1 if shown else None)
 

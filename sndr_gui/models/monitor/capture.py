@@ -7,6 +7,7 @@ import time
 from PySide6.QtCore import QObject, Signal
 
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import tr
 from engine_host.protocol.endpoint.requests import CaptureState, StartCapture
 from engine_host.protocol.engines import Request
 from engine_host.protocol.operations import endpoint as endpoint_ops
@@ -49,8 +50,8 @@ class CaptureModel(QObject):
         if self.on and state.until is not None:
             held = f"{formats.plural(state.requests, 'request')}, {formats.size(state.bytes)}"
             clock = time.strftime("%H:%M", time.localtime(state.until))
-            return f"Texts are kept in memory until {clock}: {held}."
-        return "Texts of requests are not kept."
+            return tr("Texts are kept in memory until {clock}: {held}.", clock=clock, held=held)
+        return tr("Texts of requests are not kept.")
 
     def refresh(self) -> None:
         """Read the state."""

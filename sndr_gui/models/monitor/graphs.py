@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from engine_host.client.language import tr
 from sndr_gui.kit import formats
 
 
@@ -36,52 +37,52 @@ def _a_second(value: float) -> str:
     return f"{formats.size(value)}/s"
 
 
-ENGINE, LATENCY, GPUS, MACHINE = "Engine", "Latency", "GPUs", "Machine"
+ENGINE, LATENCY, GPUS, MACHINE = tr("Engine"), tr("Latency"), "GPUs", tr("Machine")
 SETS = (ENGINE, LATENCY, GPUS, MACHINE)
-KV = GraphRow("KV cache, %", r"kv\.(share|cached)", formats.percent, 100.0, 100.0, of_engine=True)
-RATES = GraphRow("Tokens per second", r"(decode|prefill)_rate", formats.rate, of_engine=True)
+KV = GraphRow(tr("KV cache, %"), r"kv\.(share|cached)", formats.percent, 100.0, 100.0, of_engine=True)
+RATES = GraphRow(tr("Tokens per second"), r"(decode|prefill)_rate", formats.rate, of_engine=True)
 GRAPHS = {
     LATENCY: (
-        GraphRow("Time to first token, s", r"ttft|queued", formats.duration, of_engine=True),
-        GraphRow("Between tokens, ms", r"itl", formats.duration, 1000.0, of_engine=True),
+        GraphRow(tr("Time to first token, s"), r"ttft|queued", formats.duration, of_engine=True),
+        GraphRow(tr("Between tokens, ms"), r"itl", formats.duration, 1000.0, of_engine=True),
         GraphRow(
-            "Prefix found and drafts accepted, %",
+            tr("Prefix found and drafts accepted, %"),
             r"prefix_hits|acceptance\.\d+",
             formats.percent,
             100.0,
             100.0,
             of_engine=True,
         ),
-        GraphRow("Requests", r"requests\.(running|waiting)|preemptions", _in(""), of_engine=True),
+        GraphRow(tr("Requests"), r"requests\.(running|waiting)|preemptions", _in(""), of_engine=True),
     ),
     GPUS: (
-        GraphRow("Busy, %", r"(recorded\.)?gpu\.\d+\.utilization", formats.percent, 100.0, 100.0),
-        GraphRow("Power, W", r"(recorded\.)?gpu\.\d+\.power", _in("W")),
-        GraphRow("Temperature, °C", r"(recorded\.)?gpu\.\d+\.temperature", _in("°C")),
-        GraphRow("Memory temperature, °C", r"(recorded\.)?gpu\.\d+\.memory\.temperature", _in("°C")),
+        GraphRow(tr("Busy, %"), r"(recorded\.)?gpu\.\d+\.utilization", formats.percent, 100.0, 100.0),
+        GraphRow(tr("Power, W"), r"(recorded\.)?gpu\.\d+\.power", _in("W")),
+        GraphRow(tr("Temperature, °C"), r"(recorded\.)?gpu\.\d+\.temperature", _in("°C")),
+        GraphRow(tr("Memory temperature, °C"), r"(recorded\.)?gpu\.\d+\.memory\.temperature", _in("°C")),
         GraphRow(
-            "Slowed down by power or heat, %",
+            tr("Slowed down by power or heat, %"),
             r"(recorded\.)?gpu\.\d+\.throttled",
             formats.percent,
             100.0,
             100.0,
         ),
         GraphRow(
-            "Memory controller busy, %",
+            tr("Memory controller busy, %"),
             r"(recorded\.)?gpu\.\d+\.memory\.utilization",
             formats.percent,
             100.0,
             100.0,
         ),
-        GraphRow("Clock, MHz", r"(recorded\.)?gpu\.\d+\.clock", _in("MHz")),
-        GraphRow("Memory clock, MHz", r"(recorded\.)?gpu\.\d+\.memory\.clock", _in("MHz")),
-        GraphRow("PCIe lanes", r"(recorded\.)?gpu\.\d+\.pcie\.width", _in("lanes")),
-        GraphRow("PCIe generation", r"(recorded\.)?gpu\.\d+\.pcie\.generation", _in("", 0)),
+        GraphRow(tr("Clock, MHz"), r"(recorded\.)?gpu\.\d+\.clock", _in("MHz")),
+        GraphRow(tr("Memory clock, MHz"), r"(recorded\.)?gpu\.\d+\.memory\.clock", _in("MHz")),
+        GraphRow(tr("PCIe lanes"), r"(recorded\.)?gpu\.\d+\.pcie\.width", _in("lanes")),
+        GraphRow(tr("PCIe generation"), r"(recorded\.)?gpu\.\d+\.pcie\.generation", _in("", 0)),
     ),
     MACHINE: (
         GraphRow("CPU, %", r"cpu\.share", formats.percent, 100.0, 100.0),
-        GraphRow("RAM used, GiB", r"ram\.used", formats.size, 1 / 2**30),
-        GraphRow("Disk, MiB/s", r"disk\..*", _a_second, 1 / 2**20),
-        GraphRow("Network, MiB/s", r"network\..*", _a_second, 1 / 2**20),
+        GraphRow(tr("RAM used, GiB"), r"ram\.used", formats.size, 1 / 2**30),
+        GraphRow(tr("Disk, MiB/s"), r"disk\..*", _a_second, 1 / 2**20),
+        GraphRow(tr("Network, MiB/s"), r"network\..*", _a_second, 1 / 2**20),
     ),
 }

@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import tr
 from engine_host.client.request_export import write_requests
 from engine_host.client.request_words import pretty, readable, turn_text
 from engine_host.protocol.endpoint.requests import CapturedRequest, RequestDetail
@@ -17,9 +18,18 @@ from engine_host.protocol.operations import endpoint as endpoint_ops
 from sndr_gui.host.session import Session
 from sndr_gui.host.state import OPEN_REQUESTS
 from sndr_gui.kit import formats
+from sndr_gui.kit.setting_words import word_of
 
-_NOT = "not measured"
-TEXTS = ("As sent", "For the engine", "Changed", "Answer", "Sent to the client", "From the engine")
+_NOT = tr("not measured")
+CHANGED = tr("Changed")
+TEXTS = (
+    tr("As sent"),
+    tr("For the engine"),
+    CHANGED,
+    tr("Answer"),
+    tr("Sent to the client"),
+    tr("From the engine"),
+)
 
 
 class InspectorModel(QObject):
@@ -70,36 +80,45 @@ class InspectorModel(QObject):
         if prefill is None and turn is not None:
             prefill = turn.prefill_seconds
         accepted = (
-            f"{formats.count(one.draft_accepted)} of {formats.count(one.draft_tokens)}"
+            tr(
+                "{count} of {count_2}",
+                count=formats.count(one.draft_accepted),
+                count_2=formats.count(one.draft_tokens),
+            )
             if one.draft_tokens is not None and one.draft_accepted is not None
             else _NOT
         )
         rows = [
-            ("Request", one.id),
-            ("State", one.state.value + (f", place {one.place} in the queue" if one.place else "")),
-            ("Client", one.client_name or "it does not say"),
-            ("User agent", one.client or "none"),
-            ("Key", one.key or "none"),
-            ("Route", one.route),
-            ("Model", f"{one.destination} ({one.engine})"),
-            ("Waited", _seconds(one.waited)),
-            ("First token", _seconds(one.ttft)),
-            ("Prefill", _seconds(prefill)),
-            ("Decode", _NOT if one.decode_rate is None else formats.rate(one.decode_rate)),
-            ("Tokens in", _tokens(one.prompt_tokens)),
-            ("Of them cached", _tokens(one.cached_tokens)),
-            ("Tokens out", _tokens(one.generated_tokens)),
-            ("Drafts accepted", accepted),
-            ("Ended with", one.finish or "—"),
+            (tr("Request"), one.id),
+            (
+                tr("State"),
+                tr("{state}, place {place} in the queue", state=word_of(one.state.value), place=one.place)
+                if one.place
+                else word_of(one.state.value),
+            ),
+            (tr("Client"), one.client_name or tr("it does not say")),
+            (tr("User agent"), one.client or tr("none")),
+            (tr("Key"), one.key or tr("none")),
+            (tr("Route"), one.route),
+            (tr("Model"), f"{one.destination} ({one.engine})"),
+            (tr("Waited"), _seconds(one.waited)),
+            (tr("First token"), _seconds(one.ttft)),
+            (tr("Prefill"), _seconds(prefill)),
+            (tr("Decode"), _NOT if one.decode_rate is None else formats.rate(one.decode_rate)),
+            (tr("Tokens in"), _tokens(one.prompt_tokens)),
+            (tr("Of them cached"), _tokens(one.cached_tokens)),
+            (tr("Tokens out"), _tokens(one.generated_tokens)),
+            (tr("Drafts accepted"), accepted),
+            (tr("Ended with"), one.finish or "—"),
         ]
         if turn is not None:
             rows += [
-                ("Prefix", turn_text(turn)),
-                ("Read again", _tokens(turn.read_again)),
-                ("Lost by that", _seconds(turn.lost_seconds)),
+                (tr("Prefix"), turn_text(turn)),
+                (tr("Read again"), _tokens(turn.read_again)),
+                (tr("Lost by that"), _seconds(turn.lost_seconds)),
             ]
         if one.problem is not None:
-            rows.append(("Problem", one.problem.sentence()))
+            rows.append((tr("Problem"), one.problem.sentence()))
         return [(name, readable(value)) for name, value in rows]
 
     def headers(self) -> str:
@@ -116,7 +135,9 @@ class InspectorModel(QObject):
 
         async def work(_client: AsyncControlClient) -> None:
             await asyncio.to_thread(write_requests, Path(path), [detail])
-            self.session.notices.info("export request", f"Written to {path}, readable by you alone.")
+            self.session.notices.info(
+                "export request", tr("Written to {path}, readable by you alone.", path=path)
+            )
 
         self.session.command("export request", work)
 
@@ -138,9 +159,11 @@ class InspectorModel(QObject):
 def _texts(captured: CapturedRequest) -> dict[str, str]:
     changed = captured.difference
     if changed is None:
-        changed = "Not compared: the engine was not asked, or the texts are too long."
+        changed = tr("Not compared: the engine was not asked, or the texts are too long.")
     elif not changed:
-        changed = f"Nothing: the engine got the same text, at {captured.engine_path}."
+        changed = tr(
+            "Nothing: the engine got the same text, at {engine_path}.", engine_path=captured.engine_path
+        )
     values = (
         pretty(captured.asked),
         pretty(captured.translated),

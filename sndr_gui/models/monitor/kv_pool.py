@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from engine_host.client.language import tr
 from engine_host.protocol.engines import Readings
 from sndr_gui.kit import formats
 
@@ -34,17 +35,31 @@ class KvPool:
         """Return the pool in words."""
 
         def told(share: float) -> str:
-            tokens = f", {formats.count(share * self.capacity)} tokens" if self.capacity else ""
-            return f"{formats.percent(share)}{tokens}"
+            if not self.capacity:
+                return formats.percent(share)
+            tokens = formats.count(share * self.capacity)
+            return tr("{share}, {tokens} tokens", share=formats.percent(share), tokens=tokens)
 
-        kept = "this engine does not tell" if self.kept is None else told(self.kept)
-        whole = f" of {formats.count(self.capacity)} tokens" if self.capacity else ""
+        kept = tr("this engine does not tell") if self.kept is None else told(self.kept)
+        free = told(max(0.0, 1 - self.filled))
+        share = f"{100 / number:.3g}"
+        map_of = tr(
+            "A map by share: a square is {number} % of the pool. The engine tells how much is used, not "
+            "which blocks.",
+            number=share,
+        )
+        if self.capacity:
+            map_of = tr(
+                "A map by share of {count} tokens: a square is {number} % of the pool. The engine tells how "
+                "much is used, not which blocks.",
+                count=formats.count(self.capacity),
+                number=share,
+            )
         return (
-            f"Used by requests: {told(self.used)}",
-            f"Kept for prompts that begin alike: {kept}",
-            f"Free{' or kept' if self.kept is None else ''}: {told(max(0.0, 1 - self.filled))}",
-            f"A map by share{whole}: a square is {100 / number:.3g} % of the pool. "
-            "The engine tells how much is used, not which blocks.",
+            tr("Used by requests: {told}", told=told(self.used)),
+            tr("Kept for prompts that begin alike: {kept}", kept=kept),
+            tr("Free or kept: {told}", told=free) if self.kept is None else tr("Free: {told}", told=free),
+            map_of,
         )
 
 

@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import tr
 from engine_host.client.request_words import turn_text
 from engine_host.protocol.endpoint.requests import Conversation, ConversationQuery, PrefixReason, PrefixTurn
 from engine_host.protocol.engines import Request
@@ -40,31 +41,43 @@ def name_of(one: Conversation) -> str:
 def conversation_columns() -> list[Column[Conversation]]:
     """Return the columns of the list of conversations."""
     return [
-        Column("Last turn", lambda c: _clock(c.last_at), lambda c: c.last_at, _muted),
-        Column("Conversation", name_of, tip=lambda c: f"{name_of(c)}, {c.id}, named by {c.source}"),
-        Column("Turns", lambda c: str(c.count), lambda c: c.count, _muted, right=True),
+        Column(tr("Last turn"), lambda c: _clock(c.last_at), lambda c: c.last_at, _muted),
         Column(
-            "Reused",
+            tr("Conversation"),
+            name_of,
+            tip=lambda c: tr(
+                "{name_of}, {id}, named by {source}", name_of=name_of(c), id=c.id, source=c.source
+            ),
+        ),
+        Column(tr("Turns"), lambda c: str(c.count), lambda c: c.count, _muted, right=True),
+        Column(
+            tr("Reused"),
             lambda c: formats.percent(c.cached_tokens, c.prompt_tokens) if c.measured else formats.UNMEASURED,
             lambda c: c.cached_tokens / c.prompt_tokens if c.prompt_tokens else 0,
             right=True,
         ),
-        Column("Lost", lambda c: formats.duration(c.lost_seconds), lambda c: c.lost_seconds or 0, right=True),
+        Column(
+            tr("Lost"), lambda c: formats.duration(c.lost_seconds), lambda c: c.lost_seconds or 0, right=True
+        ),
     ]
 
 
 def turn_columns() -> list[Column[PrefixTurn]]:
     """Return the columns of a conversation's turns."""
     return [
-        Column("Time", lambda t: _clock(t.at), lambda t: t.at, _muted),
-        Column("In", lambda t: formats.count(t.prompt_tokens), lambda t: t.prompt_tokens or 0, right=True),
+        Column(tr("Time"), lambda t: _clock(t.at), lambda t: t.at, _muted),
         Column(
-            "Cached", lambda t: formats.count(t.cached_tokens), lambda t: t.cached_tokens or 0, right=True
+            tr("In"), lambda t: formats.count(t.prompt_tokens), lambda t: t.prompt_tokens or 0, right=True
         ),
-        Column("Again", lambda t: formats.count(t.read_again), lambda t: t.read_again or 0, right=True),
-        Column("Lost", lambda t: formats.duration(t.lost_seconds), lambda t: t.lost_seconds or 0, right=True),
         Column(
-            "Prefix",
+            tr("Cached"), lambda t: formats.count(t.cached_tokens), lambda t: t.cached_tokens or 0, right=True
+        ),
+        Column(tr("Again"), lambda t: formats.count(t.read_again), lambda t: t.read_again or 0, right=True),
+        Column(
+            tr("Lost"), lambda t: formats.duration(t.lost_seconds), lambda t: t.lost_seconds or 0, right=True
+        ),
+        Column(
+            tr("Prefix"),
             turn_text,
             None,
             lambda t: "muted" if t.side else "good" if t.reason in _FINE else "warn",

@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import tr
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.telemetry import Mark, MarkKind, MarkQuery
@@ -36,26 +37,30 @@ class MarkGroup:
 
 GROUPS = (
     MarkGroup(
-        "Failures",
-        "engines that died or ran out of memory",
+        tr("Failures"),
+        tr("engines that died or ran out of memory"),
         "bad",
         "cross",
         (MarkKind.OUT_OF_MEMORY, MarkKind.DIED),
     ),
     MarkGroup(
-        "Failed patches", "patches that failed in an engine", "warn", "triangle", (MarkKind.PATCH_FAILED,)
+        tr("Failed patches"),
+        tr("patches that failed in an engine"),
+        "warn",
+        "triangle",
+        (MarkKind.PATCH_FAILED,),
     ),
-    MarkGroup("Routes", "routes that lead elsewhere", "good", "diamond", (MarkKind.CUT_OVER,)),
+    MarkGroup(tr("Routes"), tr("routes that lead elsewhere"), "good", "diamond", (MarkKind.CUT_OVER,)),
     MarkGroup(
-        "Measurements",
-        "runs of the bench lab, their beginning and end",
+        tr("Measurements"),
+        tr("runs of the bench lab, their beginning and end"),
         "accent",
         "square",
         (MarkKind.BENCH_BEGUN, MarkKind.BENCH_ENDED),
     ),
     MarkGroup(
-        "Starts and ends",
-        "engines that started, were ready, or stopped",
+        tr("Starts and ends"),
+        tr("engines that started, were ready, or stopped"),
         "muted",
         "circle",
         (MarkKind.STARTED, MarkKind.READY, MarkKind.STOPPED),
@@ -82,7 +87,7 @@ class Bunch:
         in_order = sorted(self.marks, key=lambda mark: mark.at)
         said = [f"{clock(mark.at)}  {mark.text}" for mark in in_order[:_SAID]]
         more = len(in_order) - _SAID
-        return "\n".join([*said, *([f"and {more} more"] if more > 0 else [])])
+        return "\n".join([*said, *([tr("and {more} more", more=more)] if more > 0 else [])])
 
 
 def clock(at: float) -> str:
@@ -157,4 +162,4 @@ class MarksModel(QObject):
     def said(self) -> str:
         """The marks that are shown, counted."""
         count = len(self.shown())
-        return formats.plural(count, "event") if count else "no events"
+        return formats.plural(count, "event") if count else tr("no events")

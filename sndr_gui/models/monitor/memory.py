@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import tr
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.host import RECORDED
 from engine_host.protocol.operations import table as ops
@@ -56,7 +57,9 @@ class Bar:
     def sentence(self) -> str:
         """The bar for whoever cannot see it."""
         parts = "; ".join(segment.sentence for segment in self.segments)
-        missing = f" Not measured: {'; '.join(self.unknown)}." if self.unknown else ""
+        missing = (
+            (" " + tr("Not measured: {unknown}.", unknown="; ".join(self.unknown))) if self.unknown else ""
+        )
         return f"{self.title}. {parts}.{missing}"
 
 
@@ -67,14 +70,14 @@ def bar_of(device: MemoryDevice) -> Bar:
     for user in device.users:
         _add(user, segments, unknown)
     if device.rest is None:
-        unknown.append("what others hold")
+        unknown.append(tr("what others hold"))
     elif device.rest:
-        named = "Other programs" if device.name == "RAM" else "Held, by nobody who is listed"
+        named = tr("Other programs") if device.name == "RAM" else tr("Held, by nobody who is listed")
         segments.append(Segment(named, device.rest, OTHERS))
     held = sum(segment.size for segment in segments)
     if device.name != "RAM" or held <= device.total:
         free = max(0, device.total - max(held, device.used))
-        segments.append(Segment("Free", free, FREE))
+        segments.append(Segment(tr("Free"), free, FREE))
     mark = f"  ({RECORDED})" if device.recorded else ""
     title = f"{device.name}{mark}  ·  {formats.used_of(device.used, device.total)}"
     return Bar(title, device.total, tuple(one for one in segments if one.size), tuple(unknown))

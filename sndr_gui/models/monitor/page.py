@@ -10,6 +10,7 @@ from dataclasses import replace
 from PySide6.QtCore import Signal
 
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import tr
 from engine_host.protocol.engines import Engine, Request, RequestState
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
@@ -18,6 +19,7 @@ from sndr_gui.host.session import Session
 from sndr_gui.host.state import OPEN_REQUESTS
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import Column, RowsModel
+from sndr_gui.kit.setting_words import word_of
 from sndr_gui.models.monitor.as_of import as_of
 from sndr_gui.models.monitor.capture import CaptureModel
 from sndr_gui.models.monitor.energy import EnergyModel
@@ -38,7 +40,7 @@ RANGES = (
     ("30 d", 2_592_000),
 )
 _POINTS = 600
-_ENGINE_MEMORY = GraphRow("Memory", "memory", formats.size, of_engine=True)
+_ENGINE_MEMORY = GraphRow(tr("Memory"), "memory", formats.size, of_engine=True)
 _MEMORY_USED = r"ram\.used|(recorded\.)?gpu\.\d+\.memory\.used"
 _TONES = {
     RequestState.DONE: "good",
@@ -57,10 +59,10 @@ def _in_order(line: Line) -> tuple[tuple[int, str], ...]:
 def state_of(request: Request) -> str:
     """Return a request's state in a word, with its place while it waits."""
     if request.state is RequestState.WAITING:
-        return f"queued, {request.place}." if request.place is not None else "queued"
+        return tr("queued, {place}.", place=request.place) if request.place is not None else tr("queued")
     if request.state is RequestState.PREFILL and request.prefill_tokens is not None and request.prefill_of:
-        return f"{request.state.value} {formats.percent(request.prefill_tokens, request.prefill_of)}"
-    return request.state.value
+        return f"{word_of(request.state.value)} {formats.percent(request.prefill_tokens, request.prefill_of)}"
+    return word_of(request.state.value)
 
 
 def request_columns(name_of: Callable[[str], str]) -> list[Column[Request]]:
@@ -73,52 +75,60 @@ def request_columns(name_of: Callable[[str], str]) -> list[Column[Request]]:
         return request.problem.sentence() if request.problem else f"{request.route} · {request.id}"
 
     def client_tip(request: Request) -> str:
-        key = f"key {request.key}" if request.key else ""
+        key = tr("key {key}", key=request.key) if request.key else ""
         return " · ".join(filter(None, (request.client, key)))
 
     return [
         Column(
-            "Time",
+            tr("Time"),
             lambda r: time.strftime("%H:%M:%S", time.localtime(r.created_at)),
             lambda r: r.created_at,
             muted,
         ),
-        Column("State", state_of, None, lambda r: _TONES.get(r.state, "accent"), tip=tip),
+        Column(tr("State"), state_of, None, lambda r: _TONES.get(r.state, "accent"), tip=tip),
         Column(
-            "Engine",
+            tr("Engine"),
             lambda r: r.provider or name_of(r.engine),
             tip=lambda r: f"{name_of(r.engine)} ({r.engine})",
         ),
-        Column("Model", lambda r: r.destination, tip=tip),
+        Column(tr("Model"), lambda r: r.destination, tip=tip),
         Column(
-            "Client",
+            tr("Client"),
             lambda r: r.client_name or r.client.split(" ")[0] or formats.UNMEASURED,
             None,
             muted,
             tip=client_tip,
         ),
-        Column("Waited", lambda r: formats.duration(r.waited), lambda r: r.waited or 0, muted, right=True),
-        Column("First token", lambda r: formats.duration(r.ttft), lambda r: r.ttft or 0, muted, right=True),
-        Column("Decode", lambda r: formats.rate(r.decode_rate), lambda r: r.decode_rate or 0, right=True),
         Column(
-            "In", lambda r: formats.count(r.prompt_tokens), lambda r: r.prompt_tokens or 0, muted, right=True
+            tr("Waited"), lambda r: formats.duration(r.waited), lambda r: r.waited or 0, muted, right=True
         ),
         Column(
-            "Cached",
+            tr("First token"), lambda r: formats.duration(r.ttft), lambda r: r.ttft or 0, muted, right=True
+        ),
+        Column(tr("Decode"), lambda r: formats.rate(r.decode_rate), lambda r: r.decode_rate or 0, right=True),
+        Column(
+            tr("In"),
+            lambda r: formats.count(r.prompt_tokens),
+            lambda r: r.prompt_tokens or 0,
+            muted,
+            right=True,
+        ),
+        Column(
+            tr("Cached"),
             lambda r: formats.count(r.cached_tokens),
             lambda r: r.cached_tokens or 0,
             muted,
             right=True,
         ),
         Column(
-            "Out",
+            tr("Out"),
             lambda r: formats.count(r.generated_tokens),
             lambda r: r.generated_tokens or 0,
             muted,
             right=True,
         ),
         Column(
-            "Accepted",
+            tr("Accepted"),
             lambda r: formats.percent(r.draft_accepted, r.draft_tokens),
             lambda r: formats.share_of(r.draft_accepted or 0, r.draft_tokens or 0),
             muted,
@@ -174,7 +184,7 @@ class MonitorModel(LiveModel):
     def stale(self) -> str:
         """The age of the graphs, while the host is away."""
         lost = self.session.connection.lost_at
-        return f"No connection: last values {formats.age(time.time() - lost)}" if lost else ""
+        return tr("No connection: last values {age}", age=formats.age(time.time() - lost)) if lost else ""
 
     @property
     def several(self) -> bool:
@@ -187,8 +197,12 @@ class MonitorModel(LiveModel):
         engine = self.session.state.running
         if engine is None:
             others = len(self.session.state.live)
-            return f"{formats.plural(others, 'other engine')} running" if others else "no engine runs"
-        return f"{engine.name}  ·  {'live' if self.past.at is None else 'of the past'}"
+            return (
+                tr("{other_engines} running", other_engines=formats.plural(others, "other engine"))
+                if others
+                else tr("no engine runs")
+            )
+        return f"{engine.name}  ·  {tr('live') if self.past.at is None else tr('of the past')}"
 
     def set_shown(self, shown: bool) -> None:
         """Read the history when the page is first looked at."""
@@ -358,7 +372,7 @@ class MonitorModel(LiveModel):
     def engines_of_requests(self) -> tuple[tuple[str, str], ...]:
         """Return the engines that have requests in the list: label and id, all of them first."""
         ids = dict.fromkeys(request.engine for request in self.session.state.requests.values())
-        return (("All engines", ""), *((self.name_of(one), one) for one in sorted(ids, key=self.name_of)))
+        return ((tr("All engines"), ""), *((self.name_of(one), one) for one in sorted(ids, key=self.name_of)))
 
     def show_only(self, engine_id: str) -> None:
         """List the requests of one engine; the empty id lists those of all."""

@@ -8,6 +8,7 @@ from pathlib import PurePath
 from PySide6.QtCore import QObject, Signal
 
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import tr
 from engine_host.protocol.host import RECORDED
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.settings import SettingsChange
@@ -53,8 +54,8 @@ class PlaybackModel(QObject):
             return ""
         name = PurePath(self.file).name
         if self.playing:
-            return f"GPUs of {name}: {RECORDED}"
-        return f"{name} is not played; `sndr telemetry check` says why"
+            return tr("GPUs of {name}: {recorded}", name=name, recorded=RECORDED)
+        return tr("{name} is not played; `sndr telemetry check` says why", name=name)
 
     def stop(self) -> None:
         """Play nothing any more."""

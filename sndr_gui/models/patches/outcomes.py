@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from engine_host.client.language import tr
 from engine_host.protocol.patches import (
     EnginePatches,
     Patch,
@@ -12,38 +13,38 @@ from engine_host.protocol.patches import (
     ProcessPatches,
     ProcessRole,
 )
-from sndr_gui.models.patches.rows import PatchRow
+from sndr_gui.models.patches.rows import NOT_HERE, PatchRow
 
 # Its modules are not imported in that process, and often never will be.
-_COUNT_LABELS = {"pending": "not used here"}
+_COUNT_LABELS = {"pending": tr("not used here")}
 _WRONG = (PatchOutcome.SKIPPED, PatchOutcome.FAILED, PatchOutcome.REVERTED)
 REASONS = {
-    PatchReason.ANCHOR_AMBIGUOUS: "the text that it replaces occurs more than once",
-    PatchReason.ANCHOR_MISSING: "the text that it replaces is not in this vLLM",
-    PatchReason.CONFLICT: "another patch of this start excludes it",
-    PatchReason.LEFT_OUT: "this start was asked to leave it out",
-    PatchReason.MODULE_MISSING: "this vLLM has no such module",
-    PatchReason.NOT_DEFAULT: "it is not on unless it is asked for",
-    PatchReason.OUT_OF_RANGE: "it is for other versions of vLLM",
-    PatchReason.RAISED: "its code raised an error",
-    PatchReason.REQUIREMENT_SKIPPED: "a patch that it needs was not applied",
-    PatchReason.SHADOW_UNWRITABLE: "the changed source could not be written",
-    PatchReason.SIGNATURE_CHANGED: "the function that it replaces takes other arguments here",
-    PatchReason.SWITCHED_OFF: "it is switched off",
-    PatchReason.TARGET_MISSING: "this vLLM has no such function or class",
-    PatchReason.TOO_LATE: "its module was already imported",
-    PatchReason.UPSTREAM_MERGED: "this vLLM has the fix already",
-    PatchReason.WRONG_ARCHITECTURE: "it is for other model architectures",
-    PatchReason.WRONG_GPU: "it is for other GPUs",
-    PatchReason.WRONG_KV_CACHE: "it is for other KV-cache types",
-    PatchReason.WRONG_PLATFORM: "it is for another platform",
-    PatchReason.WRONG_SPECULATION: "it is for another kind of speculation",
+    PatchReason.ANCHOR_AMBIGUOUS: tr("the text that it replaces occurs more than once"),
+    PatchReason.ANCHOR_MISSING: tr("the text that it replaces is not in this vLLM"),
+    PatchReason.CONFLICT: tr("another patch of this start excludes it"),
+    PatchReason.LEFT_OUT: tr("this start was asked to leave it out"),
+    PatchReason.MODULE_MISSING: tr("this vLLM has no such module"),
+    PatchReason.NOT_DEFAULT: tr("it is not on unless it is asked for"),
+    PatchReason.OUT_OF_RANGE: tr("it is for other versions of vLLM"),
+    PatchReason.RAISED: tr("its code raised an error"),
+    PatchReason.REQUIREMENT_SKIPPED: tr("a patch that it needs was not applied"),
+    PatchReason.SHADOW_UNWRITABLE: tr("the changed source could not be written"),
+    PatchReason.SIGNATURE_CHANGED: tr("the function that it replaces takes other arguments here"),
+    PatchReason.SWITCHED_OFF: tr("it is switched off"),
+    PatchReason.TARGET_MISSING: tr("this vLLM has no such function or class"),
+    PatchReason.TOO_LATE: tr("its module was already imported"),
+    PatchReason.UPSTREAM_MERGED: tr("this vLLM has the fix already"),
+    PatchReason.WRONG_ARCHITECTURE: tr("it is for other model architectures"),
+    PatchReason.WRONG_GPU: tr("it is for other GPUs"),
+    PatchReason.WRONG_KV_CACHE: tr("it is for other KV-cache types"),
+    PatchReason.WRONG_PLATFORM: tr("it is for another platform"),
+    PatchReason.WRONG_SPECULATION: tr("it is for another kind of speculation"),
 }
 _ROLES = {
-    ProcessRole.API_SERVER: "API server",
+    ProcessRole.API_SERVER: tr("API server"),
     ProcessRole.ENGINE_CORE: "EngineCore",
-    ProcessRole.WORKER: "Worker",
-    ProcessRole.HELPER: "Helper",
+    ProcessRole.WORKER: tr("Worker"),
+    ProcessRole.HELPER: tr("Helper"),
 }
 # The outcome that a person must see first stands for the patch over all processes.
 _WORST = (
@@ -66,10 +67,9 @@ class ProcessCard:
     @property
     def sentence(self) -> str:
         """The outcomes that occurred."""
-        return (
-            ", ".join(f"{count} {_COUNT_LABELS.get(name, name)}" for name, count in self.counts if count)
-            or "none yet"
-        )
+        return ", ".join(
+            f"{count} {_COUNT_LABELS.get(name, name)}" for name, count in self.counts if count
+        ) or tr("none yet")
 
 
 def process_name(process: ProcessPatches) -> str:
@@ -117,7 +117,7 @@ def row_of(patch: Patch, applies: EnginePatches | None, pid: int | None = None) 
     if planned is not None:
         for decision in planned.left_out:
             if decision.patch == patch.id:
-                return PatchRow(patch, "left out", reason_words(decision.reason, decision.detail), None)
+                return PatchRow(patch, tr("left out"), reason_words(decision.reason, decision.detail), None)
         if patch.id in planned.chosen and pid is None:
-            return PatchRow(patch, "pending", "no process reported it yet", None)
-    return PatchRow(patch, "not here" if pid is not None else patch.switch, "", None)
+            return PatchRow(patch, "pending", tr("no process reported it yet"), None)
+    return PatchRow(patch, NOT_HERE if pid is not None else patch.switch, "", None)

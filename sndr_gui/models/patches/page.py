@@ -8,6 +8,7 @@ from dataclasses import replace
 from PySide6.QtCore import QObject, Signal
 
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import tr
 from engine_host.protocol.engines import Engine, Installation
 from engine_host.protocol.launch.plans import EngineKind
 from engine_host.protocol.operations import table as ops
@@ -23,6 +24,7 @@ from engine_host.protocol.patches import (
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import RowsModel
+from sndr_gui.kit.setting_words import word_of
 from sndr_gui.models.engine.installations import InstallationsModel
 from sndr_gui.models.engine.start import build_of
 from sndr_gui.models.patches.bisect import BisectionModel
@@ -152,14 +154,14 @@ class PatchesModel(QObject):
             return (
                 self.session.connection.sentence
                 if not self.session.connection.connected
-                else "Reading the catalogue…"
+                else tr("Reading the catalogue…")
             )
-        parts = [f"{len(self.page.patches)} in the catalogue"]
+        parts = [tr("{patches} in the catalogue", patches=len(self.page.patches))]
         if (faults := len(self.page.faults)) > 0:
-            parts.append(f"{formats.plural(faults, 'folder')} cannot be used")
+            parts.append(tr("{folders} cannot be used", folders=formats.plural(faults, "folder")))
         engine = self.engine
         if engine is not None:
-            parts.append(f"{engine.name} on {build_of(engine)}")
+            parts.append(tr("{name} on {build_of}", name=engine.name, build_of=build_of(engine)))
         return "  ·  ".join(parts)
 
     @property
@@ -168,20 +170,24 @@ class PatchesModel(QObject):
         engine = self.engine
         if engine is None and self.missing is not None:
             return (
-                "vLLM is not installed",
-                "Install it to see what each patch changes.",
+                tr("vLLM is not installed"),
+                tr("Install it to see what each patch changes."),
             )
         if engine is None:
             return (
-                "No engine runs",
-                "Start a model on vLLM to see which patches took effect in each process.",
+                tr("No engine runs"),
+                tr("Start a model on vLLM to see which patches took effect in each process."),
             )
         if engine.engine != "vllm":
             return (
-                f"{engine.engine} has no overlay",
-                "Patches change vLLM only.",
+                tr("{engine} has no overlay", engine=engine.engine),
+                tr("Patches change vLLM only."),
             )
-        return ("", "") if self.cards() else ("Waiting for the engine's processes", "None has reported yet.")
+        return (
+            ("", "")
+            if self.cards()
+            else (tr("Waiting for the engine's processes"), tr("None has reported yet."))
+        )
 
     def cards(self) -> tuple[ProcessCard, ...]:
         """Return one card a process, in order of their start; a short-lived helper only after trouble."""
@@ -216,10 +222,17 @@ class PatchesModel(QObject):
                 values = {patch.applies_to.vllm for patch in patches}
                 if self.version:
                     runs = self.engine is not None and self.engine.engine == EngineKind.VLLM
-                    found.append((f"For {self.version}, which {'runs' if runs else 'is here'}", HERE))
+                    found.append(
+                        (
+                            tr("For {version}, which runs", version=self.version)
+                            if runs
+                            else tr("For {version}, which is here", version=self.version),
+                            HERE,
+                        )
+                    )
             case _:
                 values = {row_of(patch, self.applies, self.facets.pid).state for patch in patches}
-        return [*found, *((value, value) for value in sorted(values))]
+        return [*found, *((word_of(value), value) for value in sorted(values))]
 
     def set_facets(self, facets: Facets) -> None:
         """Show only the rows in these facets."""
@@ -268,7 +281,9 @@ class PatchesModel(QObject):
         for one in planned.left_out if planned else ():
             if one.patch == self.chosen:
                 detail = f" ({one.detail})" if one.detail else ""
-                return f"Left out of this start: {REASONS[one.reason]}{detail}."
+                return tr(
+                    "Left out of this start: {reasons}{detail}.", reasons=REASONS[one.reason], detail=detail
+                )
         return ""
 
     def needed_by(self) -> tuple[str, ...]:
@@ -304,7 +319,7 @@ class PatchesModel(QObject):
         families = sorted({patch.family for patch in patches})
         counts = {name: sum(patch.family == name for patch in patches) for name in families}
         return (
-            (ALL_PATCHES, f"All {formats.plural(len(patches), 'patch', 'patches')}"),
+            (ALL_PATCHES, tr("All {patches}", patches=formats.plural(len(patches), "patch", "patches"))),
             *((name, f"{name}  ·  {formats.plural(counts[name], 'patch', 'patches')}") for name in families),
         )
 

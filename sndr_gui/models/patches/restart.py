@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from engine_host.client.language import ntr, tr
 from engine_host.protocol.engines import Engine, EngineState
 from sndr_gui.host.state import HostState
 from sndr_gui.kit import formats
@@ -32,17 +33,34 @@ def restart_of(
     if engine is None or (engine.state not in _LOADED and not open_now):
         return None
     took = engine.verified.ready_after if engine.verified else None
-    last = f" Its last start took {formats.duration(took)}." if took is not None else ""
+    last = (
+        (" " + tr("Its last start took {duration}.", duration=formats.duration(took)))
+        if took is not None
+        else ""
+    )
     cuts = ""
     if open_now:
-        running = "request is running: it has" if open_now == 1 else "requests are running: they have"
-        cuts = f"{open_now} {running} a few seconds to finish, and what is not finished then is cut off."
-    also = f"Left out as well, because they need it: {', '.join(needed_by)}." if needed_by else ""
+        cuts = ntr(
+            "{n} request is running: it has a few seconds to finish, and what is not finished then is "
+            "cut off.",
+            "{n} requests are running: they have a few seconds to finish, and what is not finished then is "
+            "cut off.",
+            open_now,
+        )
+    also = (
+        tr("Left out as well, because they need it: {needed_by}.", needed_by=", ".join(needed_by))
+        if needed_by
+        else ""
+    )
     return Restart(
         engine=engine.id,
-        title=f"Start {engine.name} without {patch}?",
-        does=f"{engine.name} is stopped and started again with the same settings. It answers nothing in "
-        f"between, and what it has cached is lost.{last}",
+        title=tr("Start {name} without {patch}?", name=engine.name, patch=patch),
+        does=tr(
+            "{name} is stopped and started again with the same settings. It answers "
+            "nothing in between, and what it has cached is lost.{last}",
+            name=engine.name,
+            last=last,
+        ),
         cuts=cuts,
         also=also,
         command=command_of(state, engine, "patches", "without", patch),

@@ -6,13 +6,22 @@ from dataclasses import dataclass
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+from engine_host.client.language import tr
 from engine_host.protocol.patches import Patch
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import Column
+from sndr_gui.kit.setting_words import word_of
 
 ALL = "All"
 HERE = "here"
-FACETS = {"family": "Any family", "state": "Any state", "kind": "Any kind", "range": "Any version"}
+NOT_HERE = tr("not here")
+"""The state of a patch of which a process says nothing."""
+FACETS = {
+    "family": tr("Any family"),
+    "state": tr("Any state"),
+    "kind": tr("Any kind"),
+    "range": tr("Any version"),
+}
 TONES = {
     "applied": "good",
     "skipped": "warn",
@@ -68,7 +77,7 @@ def passes(row: PatchRow, facets: Facets, version: str = "") -> bool:
         and facets.state in (ALL, row.state)
         and (facets.kind == ALL or facets.kind in patch.kinds)
         and (covers(patch, version) if facets.range == HERE else in_range)
-        and (facets.pid is None or row.state != "not here")
+        and (facets.pid is None or row.state != NOT_HERE)
     )
 
 
@@ -80,18 +89,18 @@ def columns() -> list[Column[PatchRow]]:
 
     return [
         Column("ID", lambda row: row.patch.id, tone=muted, tip=lambda row: row.patch.title),
-        Column("Patch", lambda row: row.patch.title, tip=lambda row: row.patch.problem),
-        Column("Family", lambda row: row.patch.family, tone=muted),
-        Column("Kind", lambda row: row.kinds, tone=muted),
-        Column("Range", lambda row: row.patch.applies_to.vllm, tone=muted),
+        Column(tr("Patch"), lambda row: row.patch.title, tip=lambda row: row.patch.problem),
+        Column(tr("Family"), lambda row: row.patch.family, tone=muted),
+        Column(tr("Kind"), lambda row: row.kinds, tone=muted),
+        Column(tr("Range"), lambda row: row.patch.applies_to.vllm, tone=muted),
         Column(
-            "State",
-            lambda row: row.state,
+            tr("State"),
+            lambda row: word_of(row.state),
             tone=lambda row: TONES.get(row.state, "muted"),
             tip=lambda row: row.why,
         ),
         Column(
-            "Apply time",
+            tr("Apply time"),
             lambda row: formats.UNMEASURED if row.ms is None else f"{row.ms:.1f} ms",
             sort=lambda row: -1.0 if row.ms is None else row.ms,
             tone=muted,

@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import tr
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.operations import table as ops
@@ -148,8 +149,8 @@ class PresetEditor(QObject):
             self.leave(keep=False)
             self.session.notices.info(
                 "preset discarded",
-                f"{preset} is discarded.",
-                action_text="Undo",
+                tr("{preset} is discarded.", preset=preset),
+                action_text=tr("Undo"),
                 action=lambda: self.open_new(preset, text),
             )
             return
@@ -166,13 +167,17 @@ class PresetEditor(QObject):
         try:
             self.drafts.keep(draft)
         except OSError as error:
-            self.session.notices.warning("draft", f"The draft of {self.id} could not be kept: {error}.")
+            self.session.notices.warning(
+                "draft", tr("The draft of {id} could not be kept: {error}.", id=self.id, error=error)
+            )
 
     def _drop_draft(self) -> None:
         try:
             self.drafts.drop(self.id)
         except OSError as error:
-            self.session.notices.warning("draft", f"The drafts could not be written: {error}.")
+            self.session.notices.warning(
+                "draft", tr("The drafts could not be written: {error}.", error=error)
+            )
 
     # The text, from both sides.
 
@@ -301,7 +306,7 @@ class PresetEditor(QObject):
             return (by.value, by.layer.value) if by is not None else (None, "")
         base = value_at(self.data, ("extends",))
         if base and self.value(path) is None:
-            return value_at(resolved.preset.model_dump(mode="json"), path), "the original"
+            return value_at(resolved.preset.model_dump(mode="json"), path), tr("the original")
         return None, ""
 
     @property

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from engine_host.client.language import tr
 from engine_host.protocol.presets import CatalogPage, PresetForm, PresetItem
+from sndr_gui.kit.setting_words import word_of
 
 Path = tuple[str, ...]
 _ALTERNATIVES = re.compile(r"\^\(([\w.|-]+)\)\$")
@@ -16,32 +18,32 @@ _LARGEST = 10_000_000
 # Not edited by hand: the format never changes, and the id only while the preset is new.
 _LEFT_OUT = {("format",)}
 _GROUPS = {
-    "notes": "Notes",
-    "settings": "Settings",
-    "patches": "Patches",
-    "needs": "What it needs",
-    "card": "Card",
+    "notes": tr("Notes"),
+    "settings": tr("Settings"),
+    "patches": tr("Patches"),
+    "needs": tr("What it needs"),
+    "card": tr("Card"),
 }
 _CAPTIONS = {
-    ("id",): "Id",
-    ("extends",): "Extends",
-    ("variant",): "Weights",
-    ("patches", "on"): "Switched on",
-    ("patches", "off"): "Left out",
-    ("patches", "only"): "Only these",
+    ("id",): tr("Id"),
+    ("extends",): tr("Extends"),
+    ("variant",): tr("Weights"),
+    ("patches", "on"): tr("Switched on"),
+    ("patches", "off"): tr("Left out"),
+    ("patches", "only"): tr("Only these"),
     ("needs", "gpus"): "GPUs",
-    ("needs", "vram_gib"): "VRAM of each, GiB",
-    ("needs", "ram_gib"): "Main memory, GiB",
-    ("needs", "sm"): "Compute capability",
+    ("needs", "vram_gib"): tr("VRAM of each, GiB"),
+    ("needs", "ram_gib"): tr("Main memory, GiB"),
+    ("needs", "sm"): tr("Compute capability"),
     ("needs", "nvlink"): "NVLink",
 }
 _HELPS = {
-    ("id",): "small letters, digits, dots and hyphens; also the name of its file",
-    ("title",): "how lists call it",
-    ("extends",): "everything that is not set here is as there",
-    ("variant",): "which set of the model's weights",
-    ("profile",): "a way of running whichever model",
-    ("notes",): "for yourself",
+    ("id",): tr("small letters, digits, dots and hyphens; also the name of its file"),
+    ("title",): tr("how lists call it"),
+    ("extends",): tr("everything that is not set here is as there"),
+    ("variant",): tr("which set of the model's weights"),
+    ("profile",): tr("a way of running whichever model"),
+    ("notes",): tr("for yourself"),
 }
 
 
@@ -191,9 +193,9 @@ def _walk(schema: Mapping[str, Any], definitions: Mapping[str, Any], path: Path)
             engines = tuple(map(str, described.get("engines", ())))
             yield replace(
                 made,
-                caption=str(described["title"]) if engines else made.caption,
+                caption=word_of(str(described["title"])) if engines else made.caption,
                 engines=engines,
-                help=_HELPS.get(place, help_text),
+                help=_HELPS.get(place, word_of(help_text)),
                 required=name in required and not optional and not path,
             )
 
@@ -227,7 +229,7 @@ def _field(path: Path, schema: Mapping[str, Any], definitions: Mapping[str, Any]
     """A field without its help; None for what only a text can say."""
     name = path[-1]
     caption = _CAPTIONS.get(path, name.replace("_", " ").capitalize())
-    made = FormField(path, _GROUPS.get(path[0], "Preset"), caption, "", "text")
+    made = FormField(path, _GROUPS.get(path[0], tr("Preset")), caption, "", "text")
     kind = schema.get("type")
     if "enum" in schema:
         return replace(made, kind="choice", choices=tuple(map(str, schema["enum"])), closed=True)

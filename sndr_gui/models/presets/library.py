@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from engine_host.client.language import tr
 from sndr_gui.kit.rows import Column
+from sndr_gui.kit.setting_words import word_of
 from sndr_gui.models.presets.rows import STATUS_TONES
 
 ALL, OWN, SHIPPED = "all", "own", "shipped"
@@ -37,25 +39,27 @@ class LibraryRow:
     @property
     def kind(self) -> str:
         """Return the words for its origin."""
-        words = {SHIPPED: "shipped", OWN: "own"}.get(self.origin, "draft")
-        return f"{words}, draft" if self.draft and words != "draft" else words
+        words = {SHIPPED: tr("shipped"), OWN: tr("own")}.get(self.origin)
+        if words is None:
+            return tr("draft")
+        return tr("{words}, draft", words=words) if self.draft else words
 
 
 def library_columns() -> tuple[Column[LibraryRow], ...]:
     """Return the columns of the list."""
     return (
-        Column("Preset", lambda row: row.title, tip=lambda row: f"{row.id}\n{row.why}".strip()),
+        Column(tr("Preset"), lambda row: row.title, tip=lambda row: f"{row.id}\n{row.why}".strip()),
         Column("ID", lambda row: row.id, tone=lambda _row: "muted"),
         Column(
-            "Origin",
+            tr("Origin"),
             lambda row: row.kind,
             tone=lambda row: "warn" if row.draft else "accent" if row.own else "muted",
         ),
-        Column("Model", lambda row: row.model, tone=lambda _row: "muted"),
-        Column("Engine", lambda row: row.engine, tone=lambda _row: "muted"),
+        Column(tr("Model"), lambda row: row.model, tone=lambda _row: "muted"),
+        Column(tr("Engine"), lambda row: row.engine, tone=lambda _row: "muted"),
         Column(
-            "Status",
-            lambda row: row.status,
+            tr("Status"),
+            lambda row: word_of(row.status),
             tone=lambda row: _TONES.get(row.status, "muted"),
             tip=lambda row: row.why or row.status,
         ),

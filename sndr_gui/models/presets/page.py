@@ -14,6 +14,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError, read_text
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import tr
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.launch.consents import ConsentNeeded
 from engine_host.protocol.operations import table as ops
@@ -177,10 +178,10 @@ class PresetsModel(QObject):
             return (
                 self.session.connection.sentence
                 if not self.session.connection.connected
-                else "Reading the catalogue…"
+                else tr("Reading the catalogue…")
             )
         own = sum(item.origin is EntryOrigin.USER for item in self.items)
-        parts = [f"{formats.plural(len(self.items), 'preset')}", f"{own} own"]
+        parts = [f"{formats.plural(len(self.items), 'preset')}", tr("{own} own", own=own)]
         if drafts := len(self.drafts.all):
             parts.append(formats.plural(drafts, "unsaved draft"))
         return "  ·  ".join(parts)
@@ -208,11 +209,15 @@ class PresetsModel(QObject):
         for fault in self.faults:
             path = Path(fault.file)
             if path.is_absolute() and path.parent.name == "presets" and path.stem not in found:
-                why = f"line {fault.line}: {fault.message}" if fault.line else fault.message
-                found[path.stem] = LibraryRow(path.stem, path.stem, OWN, status="cannot be used", why=why)
+                why = (
+                    tr("line {line}: {message}", line=fault.line, message=fault.message)
+                    if fault.line
+                    else fault.message
+                )
+                found[path.stem] = LibraryRow(path.stem, path.stem, OWN, status=tr("cannot be used"), why=why)
         for draft in self.drafts.all:
             if draft.id not in found and draft.digest is None:
-                found[draft.id] = LibraryRow(draft.id, draft.id, "draft", status="not saved", draft=True)
+                found[draft.id] = LibraryRow(draft.id, draft.id, "draft", status=tr("not saved"), draft=True)
         return [found[name] for name in sorted(found)]
 
     def _row(self, item: PresetItem) -> LibraryRow:
@@ -277,7 +282,7 @@ class PresetsModel(QObject):
         if item.extends is not None:
             self._copy(preset, name)
             return
-        title = _scalar(f"{item.preset.title}, my own")
+        title = _scalar(tr("{title}, my own", title=item.preset.title))
         self.editor.open_new(name, f"format: 1\nid: {name}\ntitle: {title}\nextends: {preset}\n")
 
     def _copy(self, preset: str, name: str) -> None:
@@ -329,7 +334,9 @@ class PresetsModel(QObject):
         self.changed.emit()
 
     def _say_removed(self, preset: str, undo: Callable[[], object]) -> None:
-        self.session.notices.info("preset removed", f"{preset} is removed.", action_text="Undo", action=undo)
+        self.session.notices.info(
+            "preset removed", tr("{preset} is removed.", preset=preset), action_text=tr("Undo"), action=undo
+        )
 
     def _save_again(self, preset: str, text: str) -> None:
         async def work(client: AsyncControlClient) -> None:
@@ -353,9 +360,11 @@ class PresetsModel(QObject):
             try:
                 await asyncio.to_thread(Path(path).write_text, found.text, encoding="utf-8")
             except OSError as error:
-                self.session.notices.error("export", f"{path} cannot be written: {error.strerror}.")
+                self.session.notices.error(
+                    "export", tr("{path} cannot be written: {strerror}.", path=path, strerror=error.strerror)
+                )
                 return
-            self.session.notices.info("export", f"{preset} is in {path}.")
+            self.session.notices.info("export", tr("{preset} is in {path}.", preset=preset, path=path))
 
         self.session.command("export preset", work)
 
@@ -367,7 +376,9 @@ class PresetsModel(QObject):
             try:
                 text = await asyncio.to_thread(read_text, Path(path), _LARGEST_FILE)
             except (OSError, UnicodeDecodeError, ValueError) as error:
-                self.session.notices.error("import", f"{name} cannot be read: {error}.")
+                self.session.notices.error(
+                    "import", tr("{name} cannot be read: {error}.", name=name, error=error)
+                )
                 return
             self.import_text(path, text)
 
@@ -388,7 +399,7 @@ class PresetsModel(QObject):
             done = await client.call(ops.IMPORT_PRESET, asked)
             self._set_pending_import(None)
             self.chosen = done.id
-            written = "is imported" if done.written else "was here already, unchanged"
+            written = tr("is imported") if done.written else tr("was here already, unchanged")
             warned = f" {done.faults[0].message}." if done.faults else ""
             self.session.notices.info("import", f"{done.id} {written}.{warned}")
             self.load()

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from engine_host.client.language import ntr, tr
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import PresetStatus, Workload
 from engine_host.protocol.launch.fit import Verdict
 from engine_host.protocol.presets import EntryOrigin, PresetItem, PresetVerdict
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import Column
+from sndr_gui.kit.setting_words import word_of
 from sndr_gui.models.fit.device_memory import VERDICTS
 from sndr_gui.models.launch.subject import ENGINE_NAMES
 
@@ -26,15 +28,15 @@ STATUS_TONES = {
     PresetStatus.PREVIEW: "warn",
 }
 STATUS_MEANS = {
-    PresetStatus.VERIFIED: "this project ran it",
-    PresetStatus.REPORTED: "others published results",
-    PresetStatus.COMPUTED: "computed to fit, not measured",
-    PresetStatus.EXPERIMENTAL: "it ran, with known problems",
-    PresetStatus.PREVIEW: "it ran, with known problems",
-    PresetStatus.UPSTREAM_GATED: "it waits for an upstream change",
-    PresetStatus.DEPRECATED: "do not use it for new setups",
+    PresetStatus.VERIFIED: tr("this project ran it"),
+    PresetStatus.REPORTED: tr("others published results"),
+    PresetStatus.COMPUTED: tr("computed to fit, not measured"),
+    PresetStatus.EXPERIMENTAL: tr("it ran, with known problems"),
+    PresetStatus.PREVIEW: tr("it ran, with known problems"),
+    PresetStatus.UPSTREAM_GATED: tr("it waits for an upstream change"),
+    PresetStatus.DEPRECATED: tr("do not use it for new setups"),
 }
-JUDGING = "checking…"
+JUDGING = tr("checking…")
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class PresetRow:
         own = ("own",) if self.item.origin is EntryOrigin.USER else ()
         words = [workload_words(workload) for workload in preset.card.good_for]
         return "  ·  ".join(
-            (ENGINE_NAMES[preset.engine.value], preset.card.status.value, *own, ", ".join(words))
+            (ENGINE_NAMES[preset.engine.value], word_of(preset.card.status.value), *own, ", ".join(words))
         )
 
     @property
@@ -63,9 +65,15 @@ class PresetRow:
         words, tone = VERDICTS[self.verdict.verdict]
         # Most of a catalogue is for other machines: that is no alarm.
         quiet = self.verdict.verdict is Verdict.CANNOT_RUN
-        words = f"needs {lacks}" if quiet and (lacks := self._lacks) else words.removesuffix(" here")
+        words = (
+            tr("needs {lacks}", lacks=lacks)
+            if quiet and (lacks := self._lacks)
+            else tr("cannot run")
+            if quiet
+            else words
+        )
         if self.works and not self.ready:
-            return f"{words}, not ready", "muted"
+            return tr("{words}, not ready", words=words), "muted"
         return words, "muted" if quiet else tone
 
     @property
@@ -93,12 +101,16 @@ class PresetRow:
     def why(self) -> str:
         """The reason for the verdict."""
         if self.verdict is None:
-            return "Not computed yet."
-        missing = formats.plural(len(self.verdict.missing), "thing") + " missing"
+            return tr("Not computed yet.")
+        missing = ntr("{n} thing missing", "{n} things missing", len(self.verdict.missing))
         parts = [self.verdict.why, missing if self.verdict.missing else ""]
         if self.verdict.needed is not None and self.verdict.room is not None:
             parts.append(
-                f"{formats.size(self.verdict.needed)} needed, {formats.size(self.verdict.room)} usable"
+                tr(
+                    "{size} needed, {size_2} usable",
+                    size=formats.size(self.verdict.needed),
+                    size_2=formats.size(self.verdict.room),
+                )
             )
         return "\n".join(part for part in parts if part)
 
@@ -138,9 +150,9 @@ def preset_rows(items: Iterable[PresetItem], verdicts: Iterable[PresetVerdict]) 
 def choices(facet: str, rows: Iterable[PresetRow]) -> list[tuple[str, str]]:
     """Return the choices of a facet: everything, then each value that occurs."""
     captions: Mapping[str, str] = {
-        "status": "Status",
-        "workload": "Workload",
-        "engine": "Engine",
+        "status": tr("Status"),
+        "workload": tr("Workload"),
+        "engine": tr("Engine"),
     }
     order: Callable[[str], int] = {
         "status": [status.value for status in PresetStatus].index,
@@ -180,15 +192,24 @@ def _speed_words(row: PresetRow) -> str:
     """Return what the ceiling is of, what drafts may add, and what somebody measured on this hardware."""
     found, sure = row.verdict, _sure(row)
     if found is None or sure is None:
-        lines = ["The speed limit is not known: a figure for it is missing."]
+        lines = [tr("The speed limit is not known: a figure for it is missing.")]
     else:
-        lines = ["Speed limit of one stream by memory bandwidth, tokens per second"]
-        if found.decode_undrafted is not None and found.decode is not None:
-            lines[0] += f" without draft tokens; {formats.rate(found.decode)} if all were accepted"
-        lines[0] += "."
+        lines = [
+            tr("Speed limit of one stream by memory bandwidth, tokens per second.")
+            if found.decode_undrafted is None or found.decode is None
+            else tr(
+                "Speed limit of one stream by memory bandwidth, tokens per second without draft tokens; "
+                "{rate} if all were accepted.",
+                rate=formats.rate(found.decode),
+            )
+        ]
     if found is not None and found.measured is not None and found.measured.value is not None:
-        whose = "by this project" if found.measured.by == "us" else "by others"
-        lines.append(f"Measured {whose} on this hardware: {formats.rate(found.measured.value)}.")
+        rate = formats.rate(found.measured.value)
+        lines.append(
+            tr("Measured by this project on this hardware: {rate}.", rate=rate)
+            if found.measured.by == "us"
+            else tr("Measured by others on this hardware: {rate}.", rate=rate)
+        )
     return "\n".join(lines)
 
 
@@ -209,14 +230,14 @@ def preset_columns() -> list[Column[PresetRow]]:
 
     return [
         Column(
-            "Preset",
+            tr("Preset"),
             name,
             lambda row: row.item.preset.title.casefold(),
             lambda row: "muted" if row.verdict is not None and not row.works else "",
             tip=lambda row: row.item.preset.summary,
         ),
         Column(
-            "Here",
+            tr("Here"),
             lambda row: row.here[0],
             lambda row: row.rank,
             lambda row: row.here[1],
@@ -230,5 +251,5 @@ def preset_columns() -> list[Column[PresetRow]]:
             right=True,
             tip=_speed_words,
         ),
-        Column("Words", words),
+        Column(tr("Words"), words),
     ]

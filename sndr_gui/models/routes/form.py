@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
+from engine_host.client.language import tr
 from engine_host.protocol.endpoint.model_ids import fault_of_id, suggested_id
 from engine_host.protocol.endpoint.routes import NextProvider, Provider, RouteTargets, origin_of
 
@@ -52,7 +53,9 @@ class ProviderForm:
     def title(self) -> str:
         """The provider in few words."""
         there = host_of(self.url.strip())
-        return f"{self.model.strip() or 'a model'} at {there or 'an address'}"
+        return tr(
+            "{model} at {there}", model=self.model.strip() or tr("a model"), there=there or tr("an address")
+        )
 
     def moved(self) -> bool:
         """Forget, once, what was given for another address; True where that was done."""
@@ -63,16 +66,20 @@ class ProviderForm:
 
     def read(self) -> NextProvider:
         """Return what was typed. Raises ValueError and ValidationError for what is missing or wrong."""
-        for value, name in ((self.url, "base URL"), (self.model, "model"), (self.context, "context")):
+        for value, sentence in (
+            (self.url, tr("Give the provider's base URL.")),
+            (self.model, tr("Give the provider's model.")),
+            (self.context, tr("Give the provider's context.")),
+        ):
             if not value.strip():
-                raise ValueError(f"Give the provider's {name}.")
+                raise ValueError(sentence)
         provider = Provider(
             url=self.url.strip(),
             model=self.model.strip(),
             key_variable=self.key_variable.strip() or None,
             key_file=self.key_file.strip() or None,
-            context=_number(self.context, "context"),
-            slots=_number(self.slots, "number of requests at a time"),
+            context=_number(self.context, tr("The context is a whole number.")),
+            slots=_number(self.slots, tr("The number of requests at a time is a whole number.")),
             tools=self.tools,
             images=self.images,
             embeddings=self.embeddings,
@@ -107,10 +114,12 @@ class RouteForm:
     def read(self) -> tuple[RouteTargets | None, str]:
         """Return what was typed as a request, or None with what is missing or wrong."""
         if not self.route_id.strip():
-            return None, "Give the route an ID: the model that clients ask for."
+            return None, tr("Give the route an ID: the model that clients ask for.")
         if (fault := fault_of_id(self.route_id.strip())) is not None:
             better = suggested_id(self.route_id)
-            return None, f"The ID cannot be used: {fault}." + (f" Call it {better}." if better else "")
+            return None, tr("The ID cannot be used: {fault}.", fault=fault) + (
+                (" " + tr("Call it {better}.", better=better)) if better else ""
+            )
         try:
             return self._targets(), ""
         except ValidationError as error:
@@ -122,7 +131,7 @@ class RouteForm:
     def _targets(self) -> RouteTargets:
         engines = tuple(name for part in self.engines.split(",") if (name := part.strip()))
         if not engines and not self.asks_provider:
-            raise ValueError("Name an engine, a preset or a model, or a provider.")
+            raise ValueError(tr("Name an engine, a preset or a model, or a provider."))
         providers = self._read_providers()
         if not providers:
             return RouteTargets(engines=engines)
@@ -144,10 +153,13 @@ class RouteForm:
                 if len(self.providers) == 1:
                     raise
                 first = error.errors(include_url=False)[0]
-                raise ValueError(f"Provider {number}: {_sentence(first['loc'], first['msg'])}") from error
+                said = _sentence(first["loc"], first["msg"])
+                raise ValueError(tr("Provider {number}: {said}", number=number, said=said)) from error
             except ValueError as error:
                 raise ValueError(
-                    f"Provider {number}: {error}" if len(self.providers) > 1 else str(error)
+                    tr("Provider {number}: {said}", number=number, said=error)
+                    if len(self.providers) > 1
+                    else str(error)
                 ) from error
         return found
 
@@ -161,21 +173,21 @@ def host_of(url: str) -> str:
         return url
 
 
-def _number(text: str, name: str) -> int:
+def _number(text: str, sentence: str) -> int:
     plain = text.strip().replace(",", "").replace("_", "")
     if not (plain.isascii() and plain.isdigit() and len(plain) < 12):
-        raise ValueError(f"The {name} is a whole number.")
+        raise ValueError(sentence)
     return int(plain)
 
 
 _NAMES = {
-    "key_variable": "The key's variable",
-    "key_file": "The key's file",
-    "context": "The context",
-    "slots": "Requests at a time",
-    "url": "The base URL",
-    "model": "The model",
-    "engines": "Engines",
+    "key_variable": tr("The key's variable"),
+    "key_file": tr("The key's file"),
+    "context": tr("The context"),
+    "slots": tr("Requests at a time"),
+    "url": tr("The base URL"),
+    "model": tr("The model"),
+    "engines": tr("Engines"),
 }
 
 

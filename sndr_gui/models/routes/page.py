@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import ntr, tr
 from engine_host.protocol.endpoint.routes import (
     Route,
     RoutePage,
@@ -62,9 +63,9 @@ class RoutesModel(QObject):
     def subtitle(self) -> str:
         """The line below the title."""
         if self.page is None:
-            return "" if self.connected else "no connection"
+            return "" if self.connected else tr("no connection")
         count = len(self.page.routes)
-        return f"{count} routes" if count != 1 else "one route"
+        return ntr("one route", "{n} routes", count)
 
     @property
     def routes(self) -> tuple[RouteStatus, ...]:
@@ -83,9 +84,9 @@ class RoutesModel(QObject):
     def answers(self, status: RouteStatus) -> str:
         """Return what was seen of who is asked now, in words."""
         if status.answers is not None:
-            return "answers" if status.answers else "does not answer"
+            return tr("answers") if status.answers else tr("does not answer")
         loads = any(target.state is TargetState.ON_DEMAND for target in status.targets)
-        return "loaded when asked" if loads else "not asked yet"
+        return tr("loaded when asked") if loads else tr("not asked yet")
 
     def set_shown(self, shown: bool) -> None:
         """Read while somebody looks."""
@@ -171,8 +172,8 @@ class RoutesModel(QObject):
             if targets is not None:
                 self.session.notices.info(
                     "route removed",
-                    f"{route_id} is removed.",
-                    action_text="Undo",
+                    tr("{route_id} is removed.", route_id=route_id),
+                    action_text=tr("Undo"),
                     action=partial(self._make_again, route_id, targets),
                 )
 

@@ -1,16 +1,17 @@
 """The state of a route's target in a word, with the tone that goes with it."""
 
+from engine_host.client.language import tr
 from engine_host.protocol.endpoint.routes import TargetState
 
 STATES = {
-    TargetState.RUNS: ("runs", "good"),
-    TargetState.ALLOWED: ("not asked yet", "muted"),
-    TargetState.ANSWERED: ("answered", "good"),
-    TargetState.FAILED: ("failed", "bad"),
-    TargetState.ON_DEMAND: ("loaded when asked", "good"),
-    TargetState.STARTING: ("starts", "accent"),
-    TargetState.NOT_RUNNING: ("does not run", "warn"),
-    TargetState.UNKNOWN: ("unknown", "bad"),
-    TargetState.NOT_ALLOWED: ("may not be asked", "warn"),
-    TargetState.KEY_MISSING: ("no key", "bad"),
+    TargetState.RUNS: (tr("runs"), "good"),
+    TargetState.ALLOWED: (tr("not asked yet"), "muted"),
+    TargetState.ANSWERED: (tr("answered"), "good"),
+    TargetState.FAILED: (tr("failed"), "bad"),
+    TargetState.ON_DEMAND: (tr("loaded when asked"), "good"),
+    TargetState.STARTING: (tr("starts"), "accent"),
+    TargetState.NOT_RUNNING: (tr("does not run"), "warn"),
+    TargetState.UNKNOWN: (tr("unknown"), "bad"),
+    TargetState.NOT_ALLOWED: (tr("may not be asked"), "warn"),
+    TargetState.KEY_MISSING: (tr("no key"), "bad"),
 }

@@ -14,6 +14,7 @@ from engine_host.client.at_login.window_entry import (
     remove_entry,
     write_entry,
 )
+from engine_host.client.language import tr
 from engine_host.protocol.errors import Problem
 from sndr_gui.host.session import Session
 from sndr_gui.models.launch.presets import LaunchPresets
@@ -48,7 +49,7 @@ class AtLoginModel(QObject):
         preset = self.entry.preset
         if preset and all(one != preset for _, one in ready):
             ready.append((preset, preset))
-        return [("no preset", ""), *ready]
+        return [(tr("no preset"), ""), *ready]
 
     @property
     def command(self) -> str:

@@ -1,11 +1,13 @@
-"""The rows of Settings that are the window's own: its look, each with its choices."""
+"""The rows of Settings that are the window's own: its look and its language, each with its choices."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from engine_host.client.language import LANGUAGES, SYSTEM, tr
 from sndr_gui.kit.look.choices import SCALES, Accent, Density, Motion, ThemeChoice
+from sndr_gui.kit.setting_words import word_of
 
 
 @dataclass(frozen=True)
@@ -21,40 +23,48 @@ class LookEntry:
 LOOK_ENTRIES = (
     LookEntry(
         "theme",
-        "Theme",
-        "System follows the desktop, also in its wish for contrast.",
+        tr("Theme"),
+        tr("System follows the desktop, also in its wish for contrast."),
         (
-            ("System", ThemeChoice.SYSTEM),
-            ("Light", ThemeChoice.LIGHT),
-            ("Dark", ThemeChoice.DARK),
-            ("High contrast", ThemeChoice.HIGH_CONTRAST),
+            (tr("System"), ThemeChoice.SYSTEM),
+            (tr("Light"), ThemeChoice.LIGHT),
+            (tr("Dark"), ThemeChoice.DARK),
+            (tr("High contrast"), ThemeChoice.HIGH_CONTRAST),
         ),
     ),
     LookEntry(
         "accent",
-        "Accent",
-        "The colour of what is chosen. Text stays readable in each.",
-        tuple((accent.value.capitalize(), accent) for accent in Accent),
+        tr("Accent"),
+        tr("The colour of what is chosen. Text stays readable in each."),
+        tuple((word_of(accent.value.capitalize()), accent) for accent in Accent),
     ),
     LookEntry(
         "density",
-        "Density",
-        "The room around controls, cards and rows.",
-        (("Comfortable", Density.COMFORTABLE), ("Compact", Density.COMPACT)),
+        tr("Density"),
+        tr("The room around controls, cards and rows."),
+        ((tr("Comfortable"), Density.COMFORTABLE), (tr("Compact"), Density.COMPACT)),
     ),
     LookEntry(
         "motion",
-        "Motion",
-        "Reduced: no cursor blinks, no menu slides.",
-        (("System", Motion.SYSTEM), ("Reduced", Motion.REDUCED)),
+        tr("Motion"),
+        tr("Reduced: no cursor blinks, no menu slides."),
+        ((tr("System"), Motion.SYSTEM), (tr("Reduced"), Motion.REDUCED)),
     ),
     LookEntry(
         "scale",
-        "Scale",
-        "Of everything, over the system's own.",
+        tr("Scale"),
+        tr("Of everything, over the system's own."),
         tuple((f"{scale} %", scale) for scale in SCALES),
     ),
+    LookEntry(
+        "language",
+        tr("Language"),
+        tr("Of the window. Commands, logs and answers of models stay as they are."),
+        ((tr("System"), SYSTEM), *((name, code) for code, name in LANGUAGES.items())),
+    ),
 )
+AT_START = ("scale", "language")
+"""Rows that take effect at the next start."""
 
 
 def look_entry(name: str) -> LookEntry:

@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import tr
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.remote.host_command import for_host
@@ -55,7 +56,11 @@ class MendingModel(QObject):
         """The line at fault, with its number; empty where it cannot be told."""
         evidence = self.problem.evidence if self.problem is not None else {}
         line, said = evidence.get("line"), evidence.get("text")
-        return f"Line {line}: {said}" if isinstance(line, int) and isinstance(said, str) else ""
+        return (
+            tr("Line {line}: {said}", line=line, said=said)
+            if isinstance(line, int) and isinstance(said, str)
+            else ""
+        )
 
     def command(self, how: str) -> str:
         """Return the command that does the same."""
@@ -73,8 +78,11 @@ class MendingModel(QObject):
             self._told = problem.message
             self.session.notices.warning(
                 _KEY,
-                f"The settings file is wrong, and the rest of it is used. {problem.message}",
-                action_text="Show",
+                tr(
+                    "The settings file is wrong, and the rest of it is used. {message}",
+                    message=problem.message,
+                ),
+                action_text=tr("Show"),
                 action=self._show,
             )
         self.changed.emit()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,6 +13,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import tr
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.launch.plans import Layer, ServerChoice, Setting
 from engine_host.protocol.operations import table as ops
@@ -21,6 +23,7 @@ from sndr_gui.kit import formats
 from sndr_gui.kit.level import Level
 from sndr_gui.kit.level import choose as choose_level
 from sndr_gui.kit.look.choices import ThemeChoice
+from sndr_gui.kit.setting_words import word_of
 from sndr_gui.kit.settings import SettingsFile, WindowSettings
 from sndr_gui.models.settings.entries import ENTRIES, EXPERT, Entry
 from sndr_gui.models.settings.mending import MendingModel
@@ -59,7 +62,7 @@ class SettingsModel(QObject):
         names = [setting.name for setting in page.settings] if page else []
         known = [entry for entry in ENTRIES if entry.name in names]
         listed = {entry.name for entry in known}
-        more = [Entry(name, "More", name, "", "text") for name in names if name not in listed]
+        more = [Entry(name, tr("More"), name, "", "text") for name in names if name not in listed]
         return (*known, *more)
 
     def offers(self, entry: Entry, words: Sequence[str]) -> bool:
@@ -85,8 +88,8 @@ class SettingsModel(QObject):
         if setting is None:
             return ""
         if setting.layer is Layer.USER:
-            return "set by you"
-        return "default" if setting.layer is Layer.ENGINE else setting.layer.value
+            return tr("set by you")
+        return tr("default") if setting.layer is Layer.ENGINE else word_of(setting.layer.value)
 
     def is_default(self, name: str) -> bool:
         """Return True when nobody set this value."""
@@ -114,7 +117,7 @@ class SettingsModel(QObject):
         if server.problem is not None:
             return formats.strip_backticks(server.problem.sentence()), "bad"
         devices = ", ".join(server.devices) or "CPU"
-        return f"Works: llama.cpp {server.version} · {devices}", "good"
+        return tr("Works: llama.cpp {version} · {devices}", version=server.version, devices=devices), "good"
 
     def put(self, name: str, value: Any) -> None:
         """Set a value; None brings its default back."""
@@ -147,7 +150,12 @@ class SettingsModel(QObject):
     @property
     def scale_in_force(self) -> int:
         """The scale that the window was started with."""
-        return self._file.started_with
+        return self._file.started_with.scale
+
+    @property
+    def language_in_force(self) -> str:
+        """The choice of language that the window was started with."""
+        return self._file.started_with.language
 
     @property
     def window(self) -> WindowSettings:
@@ -195,10 +203,21 @@ class SettingsModel(QObject):
         page = self.session.state.settings
         return page.file if page else ""
 
+    @property
+    def places(self) -> str:
+        """The files that hold what is set here: the host's, and the window's own."""
+        if not self.file:
+            return ""
+        look = str(self._file.path)
+        # Of another machine only its host knows which files there are.
+        if self.session.host or os.path.exists(self.file):
+            return tr("{file}; the look in {look}", file=self.file, look=look)
+        return tr("{file}, from the first change on; the look in {look}", file=self.file, look=look)
+
 
 def save_window_settings(file: SettingsFile, warn: Callable[..., object], **values: Any) -> None:
     """Save values of the window's settings; a folder that cannot be written is reported and not fatal."""
     try:
         file.write(replace(file.current, **values))
     except OSError as error:
-        warn("window settings", f"The window's settings could not be saved: {error}.")
+        warn("window settings", tr("The window's settings could not be saved: {error}.", error=error))

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import ntr, tr
 from engine_host.protocol.host import HostStay
 from engine_host.protocol.operations import table as ops
 from sndr_gui.host.connection import USER_AGENT
@@ -43,7 +44,11 @@ class CloseConfirmation:
         count = self._others()
         if not count:
             return ""
-        return "One request of another program is" if count == 1 else f"{count} requests of others are"
+        return ntr(
+            "One request of another program is being answered.",
+            "{n} requests of others are being answered.",
+            count,
+        )
 
     def keep(self, then: Callable[[], object]) -> None:
         """Have the host and its engines stay, and go on only once that is sure."""
@@ -67,10 +72,15 @@ class CloseConfirmation:
         if not count or (asked is not None and now - asked < _SECONDS_TO_CONFIRM):
             return ""
         self._asked_at = now
-        running = self.others
         live = [engine.name for engine in self._session.state.live]
-        what = f"end {listed(live)}" if len(live) > 1 else "end all"
-        return f"{running} being answered, and would end with this window. Close again to {what}."
+        said = ntr(
+            "One request of another program is being answered, and would end with this window.",
+            "{n} requests of others are being answered, and would end with this window.",
+            count,
+        )
+        if len(live) > 1:
+            return tr("{said} Close again to end {engines}.", said=said, engines=listed(live))
+        return tr("{said} Close again to end all.", said=said)
 
     @property
     def _takes_along(self) -> bool:

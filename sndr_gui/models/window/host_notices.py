@@ -5,6 +5,8 @@ from functools import partial
 
 from PySide6.QtCore import QObject
 
+from engine_host.client.language import tr
+from engine_host.client.language.findings import worded
 from engine_host.protocol.engines import EngineState
 from engine_host.protocol.events import NoticeEvent
 from engine_host.protocol.jobs import Job, JobKind, JobState
@@ -48,8 +50,8 @@ class HostNotices(QObject):
                 why = f" {engine.problem.message}" if engine.problem is not None else ""
                 self._notices.error(
                     f"failed {engine.id}",
-                    f"{engine.name} failed.{why}",
-                    action_text="Show",
+                    tr("{name} failed.{why}", name=engine.name, why=why),
+                    action_text=tr("Show"),
                     action=partial(self._show, engine.id),
                 )
         self._ran = {engine.id for engine in state.live}
@@ -61,6 +63,7 @@ class HostNotices(QObject):
 
     def _on_finding(self, finding: Finding) -> None:
         if finding.severity != "info":
+            finding = worded(finding)
             advice = f" {finding.fix.text}" if finding.fix else ""
             say = self._notices.error if finding.severity == "error" else self._notices.warning
             say(finding.id, finding.message + advice)
@@ -70,7 +73,11 @@ class HostNotices(QObject):
             return
         if job.state is JobState.DONE:
             took = job.ended_at - job.started_at if job.ended_at and job.started_at else None
-            after = f" after {formats.duration(took)}" if took is not None else ""
-            self._notices.info(job.id, f"{job.title}: done{after}.")
+            said = tr("{title}: done.", title=job.title)
+            if took is not None:
+                said = tr("{title}: done after {duration}.", title=job.title, duration=formats.duration(took))
+            self._notices.info(job.id, said)
         elif job.state is JobState.FAILED and job.error is not None:
-            self._notices.error(job.id, f"{job.title} failed. {job.error.sentence()}")
+            self._notices.error(
+                job.id, tr("{title} failed. {sentence}", title=job.title, sentence=job.error.sentence())
+            )

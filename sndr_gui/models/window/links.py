@@ -14,6 +14,7 @@ from urllib.parse import unquote_to_bytes
 from pydantic import TypeAdapter, ValidationError
 
 from engine_host.client import visible
+from engine_host.client.language import tr
 from engine_host.protocol.catalog import Id
 from engine_host.protocol.remote.hosts import HostName
 
@@ -41,14 +42,14 @@ class LinkFault(StrEnum):
 
 
 _SENTENCES = {
-    LinkFault.OTHER_SCHEME: "it does not begin with sndr://",
-    LinkFault.TOO_LONG: f"it has more than {LONGEST:,} characters",
-    LinkFault.CHARACTERS: "it holds spaces, control characters or letters that a link writes with %",
-    LinkFault.FORM: "it is not sndr://KIND/NAME",
-    LinkFault.UNKNOWN_KIND: "there are links to a page, to chat, to a preset and to a host alone",
-    LinkFault.UNKNOWN_PAGE: "the window has no such page",
-    LinkFault.UNKNOWN_QUERY: "it asks for more than the page can be asked for by a link",
-    LinkFault.NAME: "what it names cannot be a name here",
+    LinkFault.OTHER_SCHEME: tr("it does not begin with sndr://"),
+    LinkFault.TOO_LONG: tr("it has more than {longest} characters", longest=f"{LONGEST:,}"),
+    LinkFault.CHARACTERS: tr("it holds spaces, control characters or letters that a link writes with %"),
+    LinkFault.FORM: tr("it is not sndr://KIND/NAME"),
+    LinkFault.UNKNOWN_KIND: tr("there are links to a page, to chat, to a preset and to a host alone"),
+    LinkFault.UNKNOWN_PAGE: tr("the window has no such page"),
+    LinkFault.UNKNOWN_QUERY: tr("it asks for more than the page can be asked for by a link"),
+    LinkFault.NAME: tr("what it names cannot be a name here"),
 }
 
 
@@ -59,7 +60,9 @@ class LinkRefusedError(ValueError):
         # Half a character, which an argument may hold, cannot be shown.
         begin = " ".join(text[:80].encode("utf-8", "replace").decode("utf-8").split())
         shown = visible(begin) + ("…" if len(text) > 80 else "")
-        super().__init__(f"The link {shown} was not followed: {_SENTENCES[fault]}.")
+        super().__init__(
+            tr("The link {shown} was not followed: {sentences}.", shown=shown, sentences=_SENTENCES[fault])
+        )
         self.fault = fault
 
 

@@ -7,9 +7,9 @@ from functools import partial
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from engine_host.client.language import ntr, tr
 from engine_host.protocol.engines import Engine
 from sndr_gui.host.session import Session
-from sndr_gui.kit import formats
 from sndr_gui.models.window.actions import Actions
 
 _SECONDS_TO_CONFIRM = 6
@@ -66,9 +66,9 @@ class StopEngine(QObject):
         running = self._running(engine)
         if running and not self.question(engine):
             self._ask(
-                _Question(engine.id, f"{running}. Stop anyway", False),
+                _Question(engine.id, tr("{running}. Stop anyway", running=running), False),
                 f"{engine.name}: {running}.",
-                "Stop anyway",
+                tr("Stop anyway"),
                 partial(self._stop, engine),
             )
             return
@@ -79,9 +79,13 @@ class StopEngine(QObject):
         running = self._running(self._session.state.live_named(engine.name) or engine)
         if running and not self.relaunch_question(engine):
             self._ask(
-                _Question(engine.id, f"{running}. Relaunch anyway", True),
-                f"{engine.name}: {running}. What is not finished in a few seconds is cut off.",
-                "Relaunch anyway",
+                _Question(engine.id, tr("{running}. Relaunch anyway", running=running), True),
+                tr(
+                    "{name}: {running}. What is not finished in a few seconds is cut off.",
+                    name=engine.name,
+                    running=running,
+                ),
+                tr("Relaunch anyway"),
                 partial(self._relaunch, engine),
             )
             return
@@ -92,7 +96,7 @@ class StopEngine(QObject):
         count = self._session.state.open_requests(engine.id)
         if not count:
             return ""
-        return f"{formats.plural(count, 'request')} {'is' if count == 1 else 'are'} running"
+        return ntr("{n} request is running", "{n} requests are running", count)
 
     def _ask(self, asked: _Question, sentence: str, answer: str, act: partial[None]) -> None:
         self._asked = asked

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Signal
 
+from engine_host.client.language import tr
 from sndr_gui.kit import formats
 
 STEPS = 1000
@@ -48,7 +49,7 @@ class TimeTravel(QObject):
             return ""
         same_day = time.strftime("%j", time.localtime(self.at)) == time.strftime("%j", time.localtime())
         shown = time.strftime("%H:%M:%S" if same_day else "%Y-%m-%d %H:%M:%S", time.localtime(self.at))
-        return f"You look at {shown}, {formats.age(self._clock() - self.at)}"
+        return tr("You look at {shown}, {age}", shown=shown, age=formats.age(self._clock() - self.at))
 
     def look_at(self, at: float) -> None:
         """Look at a moment; one that is still to come is now."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QLineEdit
 
+from engine_host.client.language import tr
 from engine_host.protocol.bench.lab import WorkloadName
 from sndr_gui.models.bench.page import BenchModel
 from sndr_gui.models.bench.verifying import VerifyModel
@@ -23,10 +24,11 @@ from sndr_gui.views.widgets.page import Page
 from sndr_gui.views.widgets.problems import ProblemBox
 from sndr_gui.views.widgets.tables import Table
 
-_ABOUT = (
-    "A measurement asks an engine that runs and keeps what came: speed of one answer and of all together, "
-    "time to the first token, the gaps between tokens, each with its spread. Figures of answers that make no "
-    "sense are crossed out, and what cannot be told is n/a with its reason. Two runs are then compared: "
+_ABOUT = tr(
+    "A measurement asks an engine that runs and keeps what came: speed of one "
+    "answer and of all together, time to the first token, the gaps between tokens, "
+    "each with its spread. Figures of answers that make no sense are crossed out, "
+    "and what cannot be told is n/a with its reason. Two runs are then compared: "
     "faster, slower, or not to be told yet."
 )
 _HEIGHT = 220
@@ -36,12 +38,12 @@ class BenchView(Page):
     """The page of the bench lab; `go` opens another page."""
 
     def __init__(self, model: BenchModel, go: Callable[[str], object]) -> None:
-        super().__init__("Bench", scrolls=True)
+        super().__init__(tr("Bench"), scrolls=True)
         self.model = model
         self._asks_to_remove = ""
         self.filter = QLineEdit()
-        self.filter.setPlaceholderText("Search runs  (Ctrl+F)")
-        self.filter.setAccessibleName("Search runs")
+        self.filter.setPlaceholderText(tr("Search runs  (Ctrl+F)"))
+        self.filter.setAccessibleName(tr("Search runs"))
         self.filter.setClearButtonEnabled(True)
         self.filter.setFixedWidth(200)
         self.filter.textChanged.connect(model.runs.set_filter)
@@ -49,7 +51,7 @@ class BenchView(Page):
         self.problem = ProblemBox()
         self._make_start(go)
         self._make_runs()
-        self.empty = EmptyState("timer", "Nothing was measured here yet", _ABOUT)
+        self.empty = EmptyState("timer", tr("Nothing was measured here yet"), _ABOUT)
         self.verify = VerifyCard(VerifyModel(model))
         for part in (self.problem, self.measure, self.verify, self.kept, self.shown):
             self.body.addWidget(part)
@@ -60,26 +62,26 @@ class BenchView(Page):
 
     def _make_start(self, go: Callable[[str], object]) -> None:
         model = self.model
-        self.workload = ChoiceBox("Workload")
+        self.workload = ChoiceBox(tr("Workload"))
         self.workload.fill([(words.title, name) for name, words in WORKLOADS.items()], model.workload)
         self.workload.activated.connect(
             lambda _place: model.choose_workload(WorkloadName(self.workload.currentData()))
         )
-        self.engine = ChoiceBox("Engine to measure")
+        self.engine = ChoiceBox(tr("Engine to measure"))
         self.engine.activated.connect(lambda _place: model.choose_engine(str(self.engine.currentData())))
-        self.against = ChoiceBox("Alone or in turns with another engine")
+        self.against = ChoiceBox(tr("Alone or in turns with another engine"))
         self.against.activated.connect(lambda _place: model.choose_against(str(self.against.currentData())))
         for box in (self.workload, self.engine, self.against):
             box.setSizeAdjustPolicy(ChoiceBox.SizeAdjustPolicy.AdjustToContents)
-        self.start = button("Measure", model.start, kind="primary", icon="timer")
+        self.start = button(tr("Measure"), model.start, kind="primary", icon="timer")
         self.launch = button(
-            "Open Launch", lambda: go("launch"), icon="rocket", command="sndr run --demo --detach"
+            tr("Open Launch"), lambda: go("launch"), icon="rocket", command="sndr run --demo --detach"
         )
         self.about = text("", "muted", wrap=True)
-        self.command = CopyField(what="the command that measures the same", wraps=True)
-        self.job = JobView("measurement", dismiss=True)
+        self.command = CopyField(what=tr("the command that measures the same"), wraps=True)
+        self.job = JobView(tr("measurement"), dismiss=True)
         self.job.cancel.clicked.connect(model.cancel)
-        self.measure = Card("Measure")
+        self.measure = Card(tr("Measure"))
         for part in (
             Flow(self.workload, self.engine, self.against, self.start, self.launch),
             self.about,
@@ -91,26 +93,26 @@ class BenchView(Page):
     def _make_runs(self) -> None:
         model = self.model
         widths = {0: 130, 1: 100, 2: 150, 3: 150, 5: 130}
-        self.table = Table(model.runs, "Runs that were measured", 4, widths)  # type: ignore[arg-type]
+        self.table = Table(model.runs, tr("Runs that were measured"), 4, widths)  # type: ignore[arg-type]
         self.table.fit({0: 150, 1: 110, 2: 170, 3: 170, 5: 150})
         self.table.setFixedHeight(_HEIGHT)
         self.table.row_chosen.connect(lambda place: model.choose(model.runs.row_at(place)))
         self.unreadable = text("", "warn", wrap=True)
         self.keep = button(
-            "Compare with…",
+            tr("Compare with…"),
             model.keep,
-            hint="Choose the other run in the table after it",
+            hint=tr("Choose the other run in the table after it"),
             command="sndr bench compare A B",
         )
-        self.remove = button("Remove", self._on_remove, icon="trash-2")
-        self.copied = CopyButton("the report as Markdown", "Copy report")
-        self.kept = Card("Runs")
+        self.remove = button(tr("Remove"), self._on_remove, icon="trash-2")
+        self.copied = CopyButton(tr("the report as Markdown"), tr("Copy report"))
+        self.kept = Card(tr("Runs"))
         for part in (self.table, self.unreadable):
             self.kept.body.addWidget(part)
         self.shown = Card(" ")
         self.pair = text("", "accent", wrap=True)
         self.result = Result()
-        self.report = CopyField(what="the command that says the same", wraps=True)
+        self.report = CopyField(what=tr("the command that says the same"), wraps=True)
         for card_part in (Flow(self.keep, self.copied, self.remove), self.pair, self.result, self.report):
             self.shown.body.addWidget(card_part)
 
@@ -134,7 +136,7 @@ class BenchView(Page):
         self.kept.setVisible(some)
         self.filter.setVisible(some)
         self.unreadable.setVisible(bool(model.unreadable))
-        set_text(self.unreadable, f"Cannot be read: {', '.join(model.unreadable)}.")
+        set_text(self.unreadable, tr("Cannot be read: {unreadable}.", unreadable=", ".join(model.unreadable)))
         self._refresh_shown()
 
     def _refresh_start(self) -> None:
@@ -149,7 +151,7 @@ class BenchView(Page):
         command = model.request.command
         self.start.setEnabled(model.can_start)
         self.start.setToolTip(
-            tip("Measure as a job of the host, also while the window is closed", command=command)
+            tip(tr("Measure as a job of the host, also while the window is closed"), command=command)
         )
         self.launch.setVisible(model.connected and engine is None)
         set_text(self.about, model.about())
@@ -171,24 +173,24 @@ class BenchView(Page):
         if self._asks_to_remove != run.id:
             self._asks_to_remove = ""
         set_text(self.shown.title, one_line(run))
-        self.keep.setText("Compare with…" if kept is None else "Compare no more")
+        self.keep.setText(tr("Compare with…") if kept is None else tr("Compare no more"))
         self.keep.setAccessibleName(
-            f"{'Compare' if kept is None else 'Do not compare'} {one_line(kept or run)}"
+            f"{(tr('Compare') if kept is None else tr('Do not compare'))} {one_line(kept or run)}"
         )
         self.pair.setVisible(kept is not None)
         if kept is not None:
             waits = kept.id == run.id
             set_text(
                 self.pair,
-                f"A is {one_line(kept)}. Choose B in the table."
+                tr("A is {one_line}. Choose B in the table.", one_line=one_line(kept))
                 if waits
-                else f"A is {one_line(kept)}, B is this.",
+                else tr("A is {one_line}, B is this.", one_line=one_line(kept)),
             )
-        said = "Remove for good" if self._asks_to_remove else "Remove"
+        said = tr("Remove for good") if self._asks_to_remove else tr("Remove")
         self.remove.setText(said)
         self.remove.setAccessibleName(f"{said}: {one_line(run)}")
         self.remove.setToolTip(
-            tip("Delete the run; a second click does it", command=f"sndr bench remove {run.id}")
+            tip(tr("Delete the run; a second click does it"), command=f"sndr bench remove {run.id}")
         )
         if model.comparison is not None:
             self.result.show_comparison(model.comparison)

@@ -20,6 +20,7 @@ from engine_host.client.bench_reports.figures import (
     rung_rows,
 )
 from engine_host.client.bench_reports.plots import Plot, comparison_plots, run_plots
+from engine_host.client.language import tr
 from engine_host.protocol.bench.comparison import LabComparison
 from engine_host.protocol.bench.lab import LabRun
 from sndr_gui.kit import formats
@@ -54,11 +55,11 @@ class Result(QWidget):
         self._draw(run_plots(run))
         if run.drifts:
             self._lines.addWidget(rule())
-            self._lines.addWidget(text("From its first half to its second"))
+            self._lines.addWidget(text(tr("From its first half to its second")))
             self._lines.addWidget(cells(DRIFT_HEADINGS, drift_rows(run)))
         if run.rungs:
             self._lines.addWidget(rule())
-            self._lines.addWidget(text("How much of its context it takes"))
+            self._lines.addWidget(text(tr("How much of its context it takes")))
             self._lines.addWidget(cells(RUNG_HEADINGS, rung_rows(run)))
         for part in run.parts:
             self._lines.addWidget(rule())
@@ -153,4 +154,8 @@ def _cell(content: str, *, wraps: bool) -> QLabel:
 
 
 def _plain(content: str) -> str:
-    return f"struck: {content.removeprefix(_STRUCK)}" if content.startswith(_STRUCK) else content
+    return (
+        tr("struck: {removeprefix}", removeprefix=content.removeprefix(_STRUCK))
+        if content.startswith(_STRUCK)
+        else content
+    )

@@ -5,7 +5,9 @@ from __future__ import annotations
 from PySide6.QtWidgets import QVBoxLayout
 
 from engine_host.client.bench_reports.checks import HEADINGS, check_rows
+from engine_host.client.language import tr
 from engine_host.protocol.bench.checks import VerifyLevel
+from sndr_gui.kit.setting_words import word_of
 from sndr_gui.models.bench.verifying import LEVELS, VerifyModel
 from sndr_gui.views.bench.result import cells
 from sndr_gui.views.engine.stages import JobView
@@ -23,17 +25,17 @@ class VerifyCard(Card):
     """Level, button, the job while it goes on, and what came of it."""
 
     def __init__(self, model: VerifyModel) -> None:
-        super().__init__("Verify")
+        super().__init__(tr("Verify"))
         self.model = model
         self._shown: object = None
-        self.level = ChoiceBox("Level of the verification")
+        self.level = ChoiceBox(tr("Level of the verification"))
         self.level.fill([(title, level) for level, (title, _) in LEVELS.items()], model.level)
         self.level.setSizeAdjustPolicy(ChoiceBox.SizeAdjustPolicy.AdjustToContents)
         self.level.activated.connect(lambda _place: model.choose(VerifyLevel(self.level.currentData())))
-        self.start = button("Verify", model.start, icon="circle-check")
+        self.start = button(tr("Verify"), model.start, icon="circle-check")
         self.about = text("", "muted", wrap=True)
-        self.command = CopyField(what="the command that verifies the same", wraps=True)
-        self.job = JobView("verification")
+        self.command = CopyField(what=tr("the command that verifies the same"), wraps=True)
+        self.job = JobView(tr("verification"))
         self.job.cancel.clicked.connect(model.cancel)
         self.problem = ProblemBox()
         self.outcome = text("", wrap=True)
@@ -56,7 +58,9 @@ class VerifyCard(Card):
         model = self.model
         command = model.request.command
         self.start.setEnabled(model.can_start)
-        self.start.setToolTip(tip("Check the answers of the engine that is chosen above", command=command))
+        self.start.setToolTip(
+            tip(tr("Check the answers of the engine that is chosen above"), command=command)
+        )
         set_text(self.about, LEVELS[model.level][1])
         self.command.set_content(command)
         self.problem.setVisible(model.problem is not None)
@@ -68,7 +72,7 @@ class VerifyCard(Card):
             self.job.show_job(job, model.cancelling)
         self.outcome.setVisible(report is not None)
         if report is not None:
-            set_text(self.outcome, f"{report.name}, {report.level.value}: {report.summary}.")
+            set_text(self.outcome, f"{report.name}, {word_of(report.level.value)}: {report.summary}.")
         if report != self._shown:
             self._shown = report
             clear(self._table)

@@ -18,6 +18,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from engine_host.client import visible
+from engine_host.client.language import tr
 from sndr_gui.kit import theme
 from sndr_gui.models.chat import code_colours
 from sndr_gui.models.chat.paragraphs import LONGEST
@@ -44,7 +45,7 @@ class CodeHeader(QWidget):
 
     def __init__(self, parent: QWidget, language: str) -> None:
         super().__init__(parent)
-        self.copy = CopyButton("this code")
+        self.copy = CopyButton(tr("this code"))
         self.copy.setCursor(Qt.CursorShape.ArrowCursor)
         line = QHBoxLayout(self)
         line.setContentsMargins(10, 2, 2, 0)

@@ -6,6 +6,7 @@ from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.kit.shortcuts import keys
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.labels import restyle, text
@@ -34,8 +35,8 @@ class Composer(QFrame):
         self.setObjectName("composerbox")
         self.edit = QPlainTextEdit()
         self.edit.setObjectName("composer")
-        self.edit.setAccessibleName("Message")
-        self.edit.setPlaceholderText("Message the model…   Enter sends, Shift+Enter begins a new line")
+        self.edit.setAccessibleName(tr("Message"))
+        self.edit.setPlaceholderText(tr("Message the model…   Enter sends, Shift+Enter begins a new line"))
         self.edit.setTabChangesFocus(True)
         self.edit.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
         self.edit.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -45,17 +46,21 @@ class Composer(QFrame):
         self.edit.textChanged.connect(self._on_text)
         self._can_send = False
         self._draft = ""
-        self.send = button("Send", self._on_send, kind="primary", icon="send", hint="Send  (Enter)")
+        self.send = button(tr("Send"), self._on_send, kind="primary", icon="send", hint=tr("Send  (Enter)"))
         self.stop = button(
-            "Stop",
+            tr("Stop"),
             icon="square",
             shortcut=keys("stop answer"),
-            hint="Stop the answer and keep its text; Esc does the same",
+            hint=tr("Stop the answer and keep its text; Esc does the same"),
         )
-        self.leave = button("Cancel", self.edit_ended.emit, kind="flat", hint="Leave the question as it was")
-        self.leave.setAccessibleName("Cancel editing")
+        self.leave = button(
+            tr("Cancel"), self.edit_ended.emit, kind="flat", hint=tr("Leave the question as it was")
+        )
+        self.leave.setAccessibleName(tr("Cancel editing"))
         self.editing = QWidget()
-        note = text("Editing a question. The answers that it has are kept as a branch.", "muted", wrap=True)
+        note = text(
+            tr("Editing a question. The answers that it has are kept as a branch."), "muted", wrap=True
+        )
         self.editing.setLayout(row(note, self.leave))
         self.editing.hide()
         line = row(spacing=8)

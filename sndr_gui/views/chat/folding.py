@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Signal
 
+from engine_host.client.language import tr
 from sndr_gui.kit import theme
 from sndr_gui.views.widgets.buttons import Button
 
@@ -33,4 +34,4 @@ class FoldButton(Button):
         self.unfolded.emit(down)
 
     def _say(self) -> None:
-        self.setAccessibleName(f"{'Hide' if self.isChecked() else 'Show'} {self._name}")
+        self.setAccessibleName(f"{(tr('Hide') if self.isChecked() else tr('Show'))} {self._name}")

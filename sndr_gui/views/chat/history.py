@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from engine_host.client.chats.store import Entry
+from engine_host.client.language import tr
 from sndr_gui.kit import formats, theme
 from sndr_gui.kit.shortcuts import keys
 from sndr_gui.kit.tooltip import plain_tooltip
@@ -65,20 +66,20 @@ class HistoryPanel(QFrame):
         self._filling = False
         self.setFixedWidth(WIDTH)
         self.filter = QLineEdit()
-        self.filter.setAccessibleName("Search conversations")
-        self.filter.setPlaceholderText("Search  (Ctrl+F)")
+        self.filter.setAccessibleName(tr("Search conversations"))
+        self.filter.setPlaceholderText(tr("Search  (Ctrl+F)"))
         self.filter.setClearButtonEnabled(True)
         self.list = QListWidget()
-        self.list.setAccessibleName("Conversations")
+        self.list.setAccessibleName(tr("Conversations"))
         self.list.setItemDelegate(_TwoLines(self.list))
         self.list.setEditTriggers(QListWidget.EditTrigger.NoEditTriggers)
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.rename = icon_button("pencil", "Rename the chosen conversation", self._on_rename)
+        self.rename = icon_button("pencil", tr("Rename the chosen conversation"), self._on_rename)
         self.remove = icon_button(
-            "trash-2", "Delete the chosen conversation; it can come back", self._on_remove
+            "trash-2", tr("Delete the chosen conversation; it can come back"), self._on_remove
         )
         self.note = text("", "muted", wrap=True)
-        self.command = CopyField("sndr chats list", "equivalent command")
+        self.command = CopyField("sndr chats list", tr("equivalent command"))
         lines = QVBoxLayout(self)
         lines.setContentsMargins(0, 0, 0, 0)
         lines.setSpacing(8)
@@ -125,17 +126,17 @@ class HistoryPanel(QFrame):
         history = self._history
         said = []
         if not history.keep:
-            said.append("New conversations are not kept: that is off in Settings.")
+            said.append(tr("New conversations are not kept: that is off in Settings."))
         if not history.entries and history.loaded:
             said.append(
-                "No conversation holds these words."
+                tr("No conversation holds these words.")
                 if history.words
-                else "What you ask is kept here, in files of this machine that only you can read."
+                else tr("What you ask is kept here, in files of this machine that only you can read.")
                 if history.keep
                 else ""
             )
         if history.damaged:
-            said.append(f"{formats.plural(history.damaged, 'file')} cannot be read.")
+            said.append(tr("{files} cannot be read.", files=formats.plural(history.damaged, "file")))
         set_text(self.note, " ".join(filter(None, said)))
         self.note.setVisible(bool(self.note.text()))
         self._on_current()
@@ -190,7 +191,7 @@ class HistoryPanel(QFrame):
 
 
 def _item(entry: Entry, now: float) -> QListWidgetItem:
-    item = QListWidgetItem(entry.title or "Untitled")
+    item = QListWidgetItem(entry.title or tr("Untitled"))
     at = time.localtime(entry.changed)
     today = at[:3] == time.localtime(now)[:3]
     when = time.strftime("%H:%M" if today else "%d %b %Y", at)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from engine_host.protocol.engines import Engine
 from sndr_gui.models.chat.lane import Lane
 from sndr_gui.models.chat.page import ChatModel
@@ -41,13 +42,16 @@ class LaneView(QWidget):
         canvas = QWidget()
         canvas.setObjectName("canvas")
         around = QHBoxLayout(canvas)
-        side = 12 if several else MARGIN
-        around.setContentsMargins(side, 4, side, 4)
+        # Outside it is the page's margin, between two columns half of a gap each.
+        self._sides = (MARGIN, MARGIN) if not several else (MARGIN, 12) if number == 1 else (12, MARGIN)
+        around.setContentsMargins(self._sides[0], 4, self._sides[1], 4)
         around.addStretch(1)
         around.addWidget(inner, 100)
         around.addStretch(1)
         self.area = scrolling(canvas)
-        self.area.setAccessibleName(f"Conversation, model {number}" if several else "Conversation")
+        self.area.setAccessibleName(
+            tr("Conversation, model {number}", number=number) if several else tr("Conversation")
+        )
         self._bar = self.area.verticalScrollBar()
         self._bar.rangeChanged.connect(self._on_grown)
         self._bar.valueChanged.connect(self._on_scrolled)
@@ -80,14 +84,16 @@ class LaneView(QWidget):
             shown=self._shown_engine,
             choose=self._on_choose,
         )
-        self.stop = button("Stop", self.lane.stop, icon="square", hint="Stop this answer and keep its text")
-        self.stop.setAccessibleName(f"Stop model {number}")
-        hint = "Go on with this model alone; the other's answers become a conversation of their own"
-        self.alone = button("Only this", self._on_alone, kind="flat", hint=hint)
-        self.alone.setAccessibleName(f"Go on with model {number} alone")
+        self.stop = button(
+            tr("Stop"), self.lane.stop, icon="square", hint=tr("Stop this answer and keep its text")
+        )
+        self.stop.setAccessibleName(tr("Stop model {number}", number=number))
+        hint = tr("Go on with this model alone; the other's answers become a conversation of their own")
+        self.alone = button(tr("Only this"), self._on_alone, kind="flat", hint=hint)
+        self.alone.setAccessibleName(tr("Go on with model {number} alone", number=number))
         head = QWidget()
         line = row(self.choice, None, self.stop, self.alone)
-        line.setContentsMargins(12, 0, 12, 0)
+        line.setContentsMargins(self._sides[0], 0, self._sides[1], 0)
         head.setLayout(line)
         return head
 
@@ -197,11 +203,14 @@ class LaneView(QWidget):
     def _on_curl(self) -> None:
         if (place := self._place_of_sender()) >= 0:
             copy(self.lane.as_curl(place, self.model.options))
-            self.model.session.notices.info("curl", "The curl command is copied.")
+            self.model.session.notices.info("curl", tr("The curl command is copied."))
 
     def _on_link(self, address: str) -> None:
         self.model.session.notices.info(
-            "link", f"The answer links to {address}", action_text="Copy", action=lambda: copy(address)
+            "link",
+            tr("The answer links to {address}", address=address),
+            action_text=tr("Copy"),
+            action=lambda: copy(address),
         )
 
     def _on_grown(self, _low: int, high: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.models.chat.message import Message
 from sndr_gui.views.chat.folding import FoldButton
 from sndr_gui.views.chat.rich_text import MessageText
@@ -38,12 +39,13 @@ class MessageView(QWidget):
         super().__init__()
         self._message = message
         self.mine = message.role == "user"
-        self.body = MessageText("Your message" if self.mine else "Answer")
+        self.body = MessageText(tr("Your message") if self.mine else tr("Answer"))
         self.body.link_chosen.connect(self.link_chosen)
-        self.copy = CopyButton("your message" if self.mine else "the answer")
-        what = "question" if self.mine else "answer"
-        self.before = icon_button("chevron-left", f"Show the {what} before", self._on_before)
-        self.after = icon_button("chevron-right", f"Show the next {what}", self._on_after)
+        self.copy = CopyButton(tr("your message") if self.mine else tr("the answer"))
+        before = tr("Show the question before") if self.mine else tr("Show the answer before")
+        after = tr("Show the next question") if self.mine else tr("Show the next answer")
+        self.before = icon_button("chevron-left", before, self._on_before)
+        self.after = icon_button("chevron-right", after, self._on_after)
         self.branch = text("", "muted")
         self._branches = QWidget()
         self._branches.setLayout(row(self.before, self.branch, self.after, spacing=0))
@@ -66,14 +68,14 @@ class MessageView(QWidget):
         outer.addWidget(bubble)
         self.body.set_plain(self._message.text)
         self.copy.set_content(self._message.text)
-        self.edit = icon_button("pencil", "Edit and send again", self.edit_wanted.emit)
+        self.edit = icon_button("pencil", tr("Edit and send again"), self.edit_wanted.emit)
         for control in (self.copy, self.edit):
             inside.addWidget(control, 0, Qt.AlignmentFlag.AlignTop)
         outer.addLayout(row(None, self._branches, spacing=2))
 
     def _make_answer(self, outer: QVBoxLayout, narrow: bool) -> None:
         message = self._message
-        self.fold = FoldButton("", "the reasoning")
+        self.fold = FoldButton("", tr("the reasoning"))
         self.fold.hide()
         self.fold.unfolded.connect(self._on_thought)
         self.thought: MessageText | None = None
@@ -85,8 +87,8 @@ class MessageView(QWidget):
         self.problem = ProblemBox()
         self.problem.hide()
         self.metrics = text("", "muted", wrap=True) if narrow else ElidedLabel("", "muted")
-        self.curl = icon_button("terminal", "Copy the request as curl", self.curl_wanted.emit)
-        self.regenerate = icon_button("rotate-cw", "Regenerate", self.regenerate_wanted.emit)
+        self.curl = icon_button("terminal", tr("Copy the request as curl"), self.curl_wanted.emit)
+        self.regenerate = icon_button("rotate-cw", tr("Regenerate"), self.regenerate_wanted.emit)
         for control in (self.copy, self.curl, self.regenerate):
             control.hide()
         outer.addLayout(row(self.fold, None))
@@ -120,8 +122,8 @@ class MessageView(QWidget):
     def set_branch(self, number: int, count: int) -> None:
         """Say which of several branches this is."""
         self._branches.setVisible(count > 1)
-        set_text(self.branch, f"{number} of {count}")
-        self.branch.setAccessibleName(f"Version {number} of {count}")
+        set_text(self.branch, tr("{number} of {count}", number=number, count=count))
+        self.branch.setAccessibleName(tr("Version {number} of {count}", number=number, count=count))
         self.before.setEnabled(number > 1)
         self.after.setEnabled(number < count)
 
@@ -165,7 +167,7 @@ class MessageView(QWidget):
 
     def _on_thought(self, shown: bool) -> None:
         if shown and self.thought is None:
-            self.thought = MessageText("Reasoning", "muted")
+            self.thought = MessageText(tr("Reasoning"), "muted")
             self._thought_place.addWidget(self.thought)
             self.thought.append_text(self._message.reasoning)
             if self._message.state != "streaming":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtWidgets import QGridLayout, QPlainTextEdit
 
 from engine_host.client.chats.sampling import SAMPLING, spelled
+from engine_host.client.language import tr
 from sndr_gui.models.chat.options import Options
 from sndr_gui.models.chat.page import ChatModel
 from sndr_gui.views.widgets.buttons import button, tip
@@ -25,8 +26,8 @@ class OptionsCard(Card):
         self._model = model
         self._filling = False
         self.system = QPlainTextEdit()
-        self.system.setAccessibleName("System prompt")
-        self.system.setPlaceholderText("Instructions for the model, before the first message")
+        self.system.setAccessibleName(tr("System prompt"))
+        self.system.setPlaceholderText(tr("Instructions for the model, before the first message"))
         self.system.setTabChangesFocus(True)
         self.system.setFixedHeight(66)
         self.fields = {
@@ -44,10 +45,12 @@ class OptionsCard(Card):
             grid.addLayout(column(caption, field, None, spacing=3), place // _COLUMNS, place % _COLUMNS)
             grid.setColumnStretch(place % _COLUMNS, 1)
         self.temperature, self.tokens = self.fields["temperature"].edit, self.fields["max_tokens"].edit
-        self.reset = button("Engine's defaults", self._on_reset, kind="flat", hint="Empty every field")
-        self.command = CopyField("", "equivalent command", wraps=True)
+        self.reset = button(
+            tr("Engine's defaults"), self._on_reset, kind="flat", hint=tr("Empty every field")
+        )
+        self.command = CopyField("", tr("equivalent command"), wraps=True)
         self.system.textChanged.connect(self._on_edited)
-        self.body.addLayout(column(text("System prompt", "muted"), self.system, spacing=3))
+        self.body.addLayout(column(text(tr("System prompt"), "muted"), self.system, spacing=3))
         self.body.addLayout(grid)
         line = row(self.command, self.reset)
         line.setStretch(0, 1)

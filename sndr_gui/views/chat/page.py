@@ -18,7 +18,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from engine_host.client.language import tr
 from engine_host.protocol.engines import Engine
+from sndr_gui.kit import formats
 from sndr_gui.kit.shortcuts import SHORTCUTS, keys
 from sndr_gui.models.chat.page import EXAMPLES, ChatModel
 from sndr_gui.views.chat.composer import Composer
@@ -35,14 +37,14 @@ from sndr_gui.views.widgets.page import Page
 
 _FILES = "Markdown (*.md);;JSON, with every branch (*.json)"
 
-_WAYS = "Ctrl+J earlier conversations   Ctrl+\\ two models side by side\n↑ edit the last question"
+_WAYS = tr("Ctrl+J earlier conversations   Ctrl+\\ two models side by side\n↑ edit the last question")
 
 
 class ChatView(Page):
     """The page of conversations."""
 
     def __init__(self, model: ChatModel, open_launch: Callable[[], None]) -> None:
-        super().__init__("Chat")
+        super().__init__(tr("Chat"))
         self.model = model
         self.lanes: list[LaneView] = []
         self._make_tools()
@@ -77,22 +79,22 @@ class ChatView(Page):
 
     def _make_tools(self) -> None:
         model = self.model
-        self.show_history = icon_button("history", "Conversations that were kept", self._on_history)
-        self.compare = icon_button("columns-2", "Ask two models side by side", self._on_compare)
-        self.save = icon_button("download", "Export this conversation", self._on_export)
-        self.options = button("Options", self._on_options, icon="sliders-horizontal")
+        self.show_history = icon_button("history", tr("Conversations that were kept"), self._on_history)
+        self.compare = icon_button("columns-2", tr("Ask two models side by side"), self._on_compare)
+        self.save = icon_button("download", tr("Export this conversation"), self._on_export)
+        self.options = button(tr("Options"), self._on_options, icon="sliders-horizontal")
         for made, name, does in (
-            (self.show_history, "history", "Conversations that were kept"),
-            (self.compare, "compare", "Ask two models side by side"),
-            (self.save, "export chat", "Export this conversation as Markdown or JSON"),
-            (self.options, "chat options", "System prompt and sampling of this conversation"),
+            (self.show_history, "history", tr("Conversations that were kept")),
+            (self.compare, "compare", tr("Ask two models side by side")),
+            (self.save, "export chat", tr("Export this conversation as Markdown or JSON")),
+            (self.options, "chat options", tr("System prompt and sampling of this conversation")),
         ):
             made.setShortcut(keys(name))
             made.setToolTip(tip(does, keys(name)))
         for made in (self.show_history, self.compare, self.options):
             made.setCheckable(True)
         self.new = button(
-            "New chat", model.new_chat, icon="plus", shortcut=keys("new chat"), hint="Start over"
+            tr("New chat"), model.new_chat, icon="plus", shortcut=keys("new chat"), hint=tr("Start over")
         )
         self.tools.setSpacing(6)
         for tool in (self.show_history, self.compare, self.save, self.options, self.new):
@@ -100,19 +102,19 @@ class ChatView(Page):
 
     def _make_lower(self) -> QHBoxLayout:
         model = self.model
-        self.again = button("Start", model.start_engine, kind="primary", icon="rotate-cw")
-        self.go_on = button("Continue", model.go_on, kind="primary", icon="message-square")
+        self.again = button(tr("Start"), model.start_engine, kind="primary", icon="rotate-cw")
+        self.go_on = button(tr("Continue"), model.go_on, kind="primary", icon="message-square")
         self._offer_text = text("", "muted", wrap=True)
         self.offer = QWidget()
         self.offer.setMaximumWidth(WIDTH)
         self.offer.setLayout(row(self._offer_text, self.again, self.go_on))
         self.composer = Composer()
         self.composer.setMaximumWidth(WIDTH)
-        self.in_turns = QCheckBox("One after the other")
-        self.in_turns.setToolTip(tip("The second model begins when the first has ended"))
+        self.in_turns = QCheckBox(tr("One after the other"))
+        self.in_turns.setToolTip(tip(tr("The second model begins when the first has ended")))
         self.in_turns.toggled.connect(self._on_turns)
         shared = text(
-            "Answering at once they share this machine: each is slower than alone.", "muted", wrap=True
+            tr("Answering at once they share this machine: each is slower than alone."), "muted", wrap=True
         )
         self.sharing = QWidget()
         self.sharing.setLayout(row(self.in_turns, shared, spacing=12))
@@ -124,22 +126,26 @@ class ChatView(Page):
         return lower
 
     def _make_empty(self, open_launch: Callable[[], None]) -> EmptyState:
-        self.start = button("Start", self.model.start_engine, kind="primary", icon="play")
-        self.launch = button("Choose a model", open_launch, icon="rocket", hint="Open Launch")
+        self.start = button(tr("Start"), self.model.start_engine, kind="primary", icon="play")
+        self.launch = button(tr("Choose a model"), open_launch, icon="rocket", hint=tr("Open Launch"))
         self.examples = []
         lines = QVBoxLayout()
         lines.setSpacing(8)
         for sentence in EXAMPLES:
-            example = button(sentence, kind="example", hint="Send this")
+            example = button(sentence, kind="example", hint=tr("Send this"))
             example.setFixedWidth(440)
             example.clicked.connect(self._on_example)
             self.examples.append(example)
             lines.addWidget(example)
-        self.other = button("Continue", self.model.go_on, kind="primary", icon="message-square")
+        self.other = button(tr("Continue"), self.model.go_on, kind="primary", icon="message-square")
         lines.addSpacing(6)
         lines.addWidget(Paragraph(_WAYS, 440), 0, Qt.AlignmentFlag.AlignHCenter)
         return EmptyState(
-            "message-square", "Ask the model something", "", row(self.start, self.other, self.launch), lines
+            "message-square",
+            tr("Ask the model something"),
+            "",
+            row(self.start, self.other, self.launch),
+            lines,
         )
 
     def _connect(self) -> None:
@@ -213,16 +219,16 @@ class ChatView(Page):
         self.composer.set_can_send(can_send)
         self.composer.send.setVisible(not model.busy)
         self.composer.stop.setVisible(model.busy)
-        self.composer.stop.setText("Stop both" if several else "Stop")
-        self.composer.stop.setAccessibleName("Stop both" if several else "Stop")
+        self.composer.stop.setText(tr("Stop both") if several else tr("Stop"))
+        self.composer.stop.setAccessibleName(tr("Stop both") if several else tr("Stop"))
         self._escape.setEnabled(model.busy)
         set_text(
             self.empty.sentence,
             model.blocked_reason
             or (
-                f"What you write goes to {model.session.host} alone. Try one of these:"
+                tr("What you write goes to {host} alone. Try one of these:", host=model.session.host)
                 if model.session.host
-                else "Nothing that you write leaves this machine. Try one of these:"
+                else tr("Nothing that you write leaves this machine. Try one of these:")
             ),
         )
         self._offer_start()
@@ -234,26 +240,23 @@ class ChatView(Page):
         self.sharing.setVisible(several)
         self._shared.setVisible(not model.in_turns)
         self.compare.setChecked(several)
-        self.compare.setEnabled(several or model.can_compare)
-        does = (
-            "Ask two models side by side"
-            if several or model.can_compare
-            else "Two models side by side need two engines that run: start another one on Launch"
-        )
-        self.compare.setToolTip(tip(does, keys("compare")))
+        does = tr("Ask two models side by side")
+        self.compare.setToolTip(tip(does if several or model.can_compare else _two_needed(), keys("compare")))
         self.save.setEnabled(not model.shown.empty)
         count = model.options.count
-        self.options.setText(f"Options ({count})" if count else "Options")
+        self.options.setText(tr("Options ({count})", count=count) if count else tr("Options"))
         self.panel.refresh()
 
     def _say(self) -> None:
         model = self.model
         if len(model.lanes) > 1:
-            names = " and ".join(lane.partner.name or "a model" for lane in model.lanes)
-            said = model.blocked_reason or f"{names}, side by side"
+            names = formats.listed([lane.partner.name or tr("a model") for lane in model.lanes])
+            said = model.blocked_reason or tr("{names}, side by side", names=names)
         else:
             command = " ".join(model.command[:300].split())
-            said = model.blocked_reason or f"{model.model}  ·  {command} does the same"
+            said = model.blocked_reason or tr(
+                "{model}  ·  {command} does the same", model=model.model, command=command
+            )
         set_text(self.subtitle, said)
 
     def _offer_start(self) -> None:
@@ -305,6 +308,10 @@ class ChatView(Page):
     def _on_compare(self) -> None:
         if len(self.model.lanes) > 1:
             self.model.go_on_alone(self.model.lanes[0])
+        elif self.model.busy:
+            self._on_refused()
+        elif not self.model.can_compare:
+            self.model.session.notices.info("chat", _two_needed())
         else:
             self.model.compare()
         self._on_available()
@@ -319,7 +326,7 @@ class ChatView(Page):
         self.model.send(content)
 
     def _on_refused(self) -> None:
-        why = self.model.blocked_reason or "The last answer is still coming; Esc stops it."
+        why = self.model.blocked_reason or tr("The last answer is still coming; Esc stops it.")
         self.model.session.notices.info("chat", why)
 
     def _on_edit_last(self) -> None:
@@ -333,11 +340,11 @@ class ChatView(Page):
 
     def _on_title(self) -> None:
         title = self.model.shown.title
-        set_text(self.title, "Chat" if not title else _shortened(title))
+        set_text(self.title, tr("Chat") if not title else _shortened(title))
 
     def _on_export(self) -> None:
         name = re.sub(r"[^\w .-]+", "-", self.model.shown.title, flags=re.ASCII).strip(" .-")[:60] or "chat"
-        dialog = QFileDialog(self, "Export this conversation", str(Path.home() / f"{name}.md"), _FILES)
+        dialog = QFileDialog(self, tr("Export this conversation"), str(Path.home() / f"{name}.md"), _FILES)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.filterSelected.connect(_SuffixOf(dialog))
@@ -357,6 +364,10 @@ class _SuffixOf:
         self._dialog.setDefaultSuffix(suffix)
         for file in self._dialog.selectedFiles()[:1]:
             self._dialog.selectFile(f"{Path(file).stem}.{suffix}")
+
+
+def _two_needed() -> str:
+    return tr("Two models side by side need two engines that run: start another one on Launch")
 
 
 def _shortened(title: str) -> str:

@@ -12,6 +12,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QTextBrowser
 
+from engine_host.client.language import tr
 from sndr_gui.kit import theme
 from sndr_gui.models.chat.paragraphs import Code, CodeEnd, CodeStart, MarkdownStream, Piece, Prose
 from sndr_gui.views.chat.code_frame import CodeFrame, CodeHeader, code_look, thin_shape
@@ -30,7 +31,7 @@ _MOST_MARKS = 400
 """Of Markdown in one paragraph; with more nobody reads it, and Qt takes seconds for its tables and spans."""
 _LONGEST_CODE = 20_000
 _MARKS = "|*_`[~<>"
-_LEFT_OUT = "[The rest of this text is not drawn. Copy and Export have all of it.]"
+_LEFT_OUT = tr("[The rest of this text is not drawn. Copy and Export have all of it.]")
 # Signs that Qt's documents use for frames and objects of their own, and ends of lines of other systems.
 _CLEAN = {0: 0xFFFD, 0xFFFC: 0xFFFD, 0xFDD0: 0xFFFD, 0xFDD1: 0xFFFD, 0x0D: None, 0x2028: 0x0A, 0x2029: 0x0A}
 

@@ -7,6 +7,7 @@ import json
 from PySide6.QtWidgets import QFrame, QVBoxLayout
 
 from engine_host.client import visible
+from engine_host.client.language import tr
 from sndr_gui.models.chat.message import ToolCall
 from sndr_gui.views.chat.folding import FoldButton
 from sndr_gui.views.chat.rich_text import MessageText
@@ -24,7 +25,7 @@ class ToolCallView(QFrame):
         self.setObjectName("inset")
         self._call = ToolCall()
         self._shown: str | None = None
-        self.fold = FoldButton("", f"the arguments of tool call {number}")
+        self.fold = FoldButton("", tr("the arguments of tool call {number}", number=number))
         self.fold.unfolded.connect(self._on_fold)
         self.beginning = ElidedLabel("", "muted", "mono")
         self.beginning.setProperty("tone", "muted")
@@ -39,14 +40,14 @@ class ToolCallView(QFrame):
     def show_call(self, call: ToolCall) -> None:
         """Show what came of it."""
         self._call = call
-        name = visible(call.name[:_LONGEST_NAME]) or "a tool"
-        self.fold.setText(f"Tool call: {name.replace('&', '&&')}")
+        name = visible(call.name[:_LONGEST_NAME]) or tr("a tool")
+        self.fold.setText(tr("Tool call: {name}", name=name.replace("&", "&&")))
         set_text(self.beginning, visible(call.arguments[:_BEGINNING]).replace("\n", " "))
         self._draw()
 
     def _on_fold(self, shown: bool) -> None:
         if shown and self.arguments is None:
-            self.arguments = MessageText("Arguments of the tool call")
+            self.arguments = MessageText(tr("Arguments of the tool call"))
             self._lines.addWidget(self.arguments)
         if self.arguments is not None:
             self.arguments.setVisible(shown)

@@ -6,15 +6,16 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from engine_host.connect.words import OUTCOMES, STATES
-from engine_host.protocol.endpoint.connect import ClientSettings, ProbeOutcome, ProbeStep
+from engine_host.protocol.endpoint.connect import ClientSettings, FileDifference, ProbeOutcome, ProbeStep
 from sndr_gui.kit import formats
 from sndr_gui.models.connect.page import TONES, ConnectModel
 from sndr_gui.views.widgets.buttons import button, tip
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.labels import badge, set_text, set_tone, text
-from sndr_gui.views.widgets.layout import GAP, clear, column, row
+from sndr_gui.views.widgets.layout import GAP, clear, column, row, show_part
 from sndr_gui.views.widgets.problems import ProblemBox
 
 _OUTCOME_TONES = {
@@ -23,7 +24,12 @@ _OUTCOME_TONES = {
     ProbeOutcome.UNCLEAR: "warn",
     ProbeOutcome.SKIPPED: "muted",
 }
-_WORKING = {"reading": "reading…", "writing": "writing…", "undoing": "undoing…", "probing": "probing…"}
+_WORKING = {
+    "reading": tr("reading…"),
+    "writing": tr("writing…"),
+    "undoing": tr("undoing…"),
+    "probing": tr("probing…"),
+}
 
 
 class ClientDetail(QWidget):
@@ -39,22 +45,22 @@ class ClientDetail(QWidget):
         self.where = text("", "muted", wrap=True)
         self.impossible = text("", wrap=True)
         self.problem = ProblemBox()
-        self.launch = button("Open Launch", open_launch, kind="primary", icon="rocket")
-        self.write = button("Write it for me", model.propose, kind="primary", icon="check")
-        self.undo = button("Undo", model.undo, icon="undo-2")
-        self.probe = button("Probe", model.probe, icon="activity")
+        self.launch = button(tr("Open Launch"), open_launch, kind="primary", icon="rocket")
+        self.write = button(tr("Write it for me"), model.propose, kind="primary", icon="check")
+        self.undo = button(tr("Undo"), model.undo, icon="undo-2")
+        self.probe = button(tr("Probe"), model.probe, icon="activity")
         self.done = text("", "good", wrap=True)
-        self.command = CopyField("", "equivalent command", wraps=True)
+        self.command = CopyField("", tr("equivalent command"), wraps=True)
         for part in (self.where, self.impossible, self.problem):
             self.card.body.addWidget(part)
         self.card.body.addLayout(row(self.launch, self.write, self.undo, self.probe, None))
         self.card.body.addWidget(self.done)
         self.card.body.addWidget(self.command)
-        self.steps = Card("Probe")
+        self.steps = Card(tr("Probe"))
         self._step_lines = QVBoxLayout()
         self._step_lines.setSpacing(6)
         self.steps.body.addLayout(self._step_lines)
-        self.settings = Card("Settings")
+        self.settings = Card(tr("Settings"))
         self._lines = QVBoxLayout()
         self._lines.setSpacing(8)
         self.settings.body.addLayout(self._lines)
@@ -67,7 +73,7 @@ class ClientDetail(QWidget):
     def refresh(self) -> None:
         """Show what is known now."""
         model, entry = self.model, self.model.entry
-        self.setVisible(entry is not None)
+        show_part(self, entry is not None)
         if entry is None:
             return
         set_text(self.card.title, entry.title)
@@ -87,14 +93,16 @@ class ClientDetail(QWidget):
         self.undo.setVisible(entry.undo)
         self.undo.setEnabled(idle)
         loses = model.undoing_loses
-        self.undo.setText("Undo anyway" if loses else "Undo")
-        yes, kept = (" --yes", "; what stands there now is kept beside it") if loses else ("", "")
+        self.undo.setText(tr("Undo anyway") if loses else tr("Undo"))
+        yes, what = " --yes" if loses else "", tr("Put the old file back")
+        if loses:
+            what = tr("Put the old file back; what stands there now is kept beside it")
         self.probe.setVisible(ready)
         self.probe.setEnabled(idle)
-        self.write.setToolTip(tip("Look at the changes, then write", command=model.command("--write")))
+        self.write.setToolTip(tip(tr("Look at the changes, then write"), command=model.command("--write")))
         undoing = f"sndr connect {entry.name} --undo{yes}"
-        self.undo.setToolTip(tip(f"Put the old file back{kept}", command=undoing))
-        self.probe.setToolTip(tip("Try it as the client does", command=model.command("--probe")))
+        self.undo.setToolTip(tip(what, command=undoing))
+        self.probe.setToolTip(tip(tr("Try it as the client does"), command=model.command("--probe")))
         self.command.set_content(model.command())
         done = model.done if model.done is not None and model.done.client == entry.name else None
         set_text(self.done, "\n".join(self._done_lines()) if done is not None else "")
@@ -120,15 +128,13 @@ class ClientDetail(QWidget):
         if done is None:
             return []
         if not done.files:
-            return ["It was as before already." if self.model.undone else "It is set up already."]
+            return [tr("It was as before already.") if self.model.undone else tr("It is set up already.")]
         if self.model.undone:
-            return [
-                f"{'Removed' if file.removed else 'Put back'}: {file.path}"
-                + (f" (what stood there: {file.backup})" if file.backup else "")
-                for file in done.files
-            ]
+            return [_taken_back(file) for file in done.files]
         return [
-            f"Written: {file.path}" + (f" (before: {file.backup})" if file.backup else "")
+            tr("Written: {path} (before: {backup})", path=file.path, backup=file.backup)
+            if file.backup
+            else tr("Written: {path}", path=file.path)
             for file in done.files
         ]
 
@@ -161,8 +167,11 @@ class ClientDetail(QWidget):
             box = ProblemBox("warning")
             box.show_sentence(warning)
             self._lines.addWidget(box)
-        facts = (
-            f"{settings.model}  ·  context {settings.context:,} tokens, answers up to {settings.max_output:,}"
+        facts = tr(
+            "{model}  ·  context {context} tokens, answers up to {max_output}",
+            model=settings.model,
+            context=f"{settings.context:,}",
+            max_output=f"{settings.max_output:,}",
         )
         self._lines.addWidget(text(facts, "muted", wrap=True))
         for field in settings.fields:
@@ -171,6 +180,20 @@ class ClientDetail(QWidget):
             )
         for one in settings.texts:
             self._lines.addWidget(text(one.place, "muted", wrap=True))
-            self._lines.addWidget(CopyField(one.text, f"settings for {one.place}", wraps=True))
+            self._lines.addWidget(
+                CopyField(one.text, tr("settings for {place}", place=one.place), wraps=True)
+            )
         for note in settings.notes:
             self._lines.addWidget(text(formats.strip_backticks(note), "muted", wrap=True))
+
+
+def _taken_back(file: FileDifference) -> str:
+    """Say what became of a file that was written before."""
+    if file.backup:
+        values = {"path": file.path, "backup": file.backup}
+        return (
+            tr("Removed: {path} (what stood there: {backup})", **values)
+            if file.removed
+            else tr("Put back: {path} (what stood there: {backup})", **values)
+        )
+    return tr("Removed: {path}", path=file.path) if file.removed else tr("Put back: {path}", path=file.path)

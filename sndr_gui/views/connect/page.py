@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from engine_host.protocol.endpoint.connect import ClientChange
 from sndr_gui.models.connect.page import ConnectModel
 from sndr_gui.views.connect.detail import ClientDetail
 from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.labels import set_text
-from sndr_gui.views.widgets.layout import GAP, HeightForWidthLayout, scrolling
+from sndr_gui.views.widgets.layout import GAP, HeightForWidthLayout, beside_bar, scrolling
 from sndr_gui.views.widgets.page import Page
 from sndr_gui.views.widgets.tables import Table
 
@@ -23,24 +24,22 @@ class ConnectView(Page):
     """The page of clients."""
 
     def __init__(self, model: ConnectModel, open_launch: Callable[[], None]) -> None:
-        super().__init__("Connect")
+        super().__init__(tr("Connect"))
         self.model = model
-        self.models = ChoiceBox("Model to tell clients of")
+        self.models = ChoiceBox(tr("Model to tell clients of"))
         self.models.activated.connect(self._on_model)
         self.tools.addWidget(self.models)
-        self.table = Table(model.rows, "Clients", 1, {0: 120, 2: 96})  # type: ignore[arg-type]
+        self.table = Table(model.rows, tr("Clients"), 1, {0: 120, 2: 96})  # type: ignore[arg-type]
         self.table.fit({0: 200, 2: 96})
         self.table.row_chosen.connect(self._on_chosen)
         self.detail = ClientDetail(model, open_launch)
         canvas = QWidget()
         canvas.setObjectName("canvas")
-        # As high as its texts are at this width, and not as they would be at the least one.
-        canvas.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
         lines = HeightForWidthLayout(canvas)
-        lines.setContentsMargins(0, 0, 8, 0)
         lines.addWidget(self.detail)
         lines.addStretch(1)
         area = scrolling(canvas)
+        beside_bar(area, lines)
         area.setMinimumWidth(300)
         split = QHBoxLayout()
         split.setSpacing(GAP)
@@ -62,8 +61,8 @@ class ConnectView(Page):
         """Show the clients and the one that is chosen."""
         model = self.model
         found = sum(bool(entry.found) for entry in model.rows.shown)
-        where = f"  ·  {model.url}" if model.url else ""
-        set_text(self.subtitle, f"{found} of {model.rows.total} clients on this machine{where}")
+        said = tr("{found} of {total} clients on this machine", found=found, total=model.rows.total)
+        set_text(self.subtitle, f"{said}  ·  {model.url}" if model.url else said)
         place = model.rows.place_of(model.chosen)
         if place is not None and place != self.table.chosen:
             self.table.selectRow(place)

@@ -7,6 +7,7 @@ from functools import partial
 
 from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from engine_host.protocol.bench.diagnosis import SlowCause
 from sndr_gui.kit import formats
 from sndr_gui.models.doctor.words import evidence_words, fix_words, remedy_of, title_of
@@ -14,7 +15,7 @@ from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.flow import Flow
 from sndr_gui.views.widgets.labels import badge, text
-from sndr_gui.views.widgets.layout import clear, rule
+from sndr_gui.views.widgets.layout import clear, rule, show_part
 
 _GRAVE = 0.5
 
@@ -42,7 +43,7 @@ class Causes(QWidget):
         for row in self.rows:
             self._lines.addWidget(rule())
             self._lines.addWidget(row)
-        self.setVisible(bool(causes))
+        show_part(self, bool(causes))
 
 
 class CauseRow(QFrame):
@@ -56,7 +57,7 @@ class CauseRow(QFrame):
         whose = "" if cause.engine is None else f"  ·  {formats.shortened(cause.engine)}"
         title = text(f"{number}. {title_of(cause)}{whose}", name="h2")
         share = badge(
-            f"{formats.percent(cause.share)} of the time it worked",
+            tr("{percent} of the time it worked", percent=formats.percent(cause.share)),
             "bad" if cause.share >= _GRAVE else "warn",
         )
         lines.addWidget(Flow(title, share))
@@ -66,9 +67,16 @@ class CauseRow(QFrame):
         if fix := fix_words(cause):
             lines.addWidget(text(formats.strip_backticks(fix), wrap=True))
         if cause.fix is not None and cause.fix.command:
-            lines.addWidget(CopyField(cause.fix.command, f"the command for cause {number}"))
+            lines.addWidget(CopyField(cause.fix.command, tr("the command for cause {number}", number=number)))
         remedy = remedy_of(cause)
         self.open = button(remedy.button, partial(go, remedy.page))
-        self.open.setAccessibleName(f"{remedy.button} for cause {number}: {title_of(cause)}")
+        self.open.setAccessibleName(
+            tr(
+                "{button} for cause {number}: {title_of}",
+                button=remedy.button,
+                number=number,
+                title_of=title_of(cause),
+            )
+        )
         lines.addWidget(Flow(self.open))
-        self.setAccessibleName(f"Cause {number}: {cause.sentence}")
+        self.setAccessibleName(tr("Cause {number}: {sentence}", number=number, sentence=cause.sentence))

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from engine_host.client.ends import End
+from engine_host.client.language import tr
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.labels import set_text, text
+from sndr_gui.views.widgets.layout import show_part
 
 
 class EarlierEnds(QWidget):
@@ -21,13 +23,13 @@ class EarlierEnds(QWidget):
         lines = QVBoxLayout(self)
         lines.setContentsMargins(0, 0, 0, 0)
         lines.setSpacing(8)
-        lines.addWidget(text("Earlier ends and refused starts, the newest first", name="h2"))
+        lines.addWidget(text(tr("Earlier ends and refused starts, the newest first"), name="h2"))
         for row in self.rows:
             lines.addWidget(row)
 
     def show_ends(self, ends: Sequence[End]) -> None:
         """Show as many as there are lines for."""
-        self.setVisible(bool(ends))
+        show_part(self, bool(ends))
         now = time.time()
         for place, row in enumerate(self.rows):
             row.setVisible(place < len(ends))
@@ -41,7 +43,7 @@ class _Row(QWidget):
     def __init__(self, number: int) -> None:
         super().__init__()
         self.sentence = text("", wrap=True)
-        self.command = CopyField("", f"the command that shows the record of end {number}")
+        self.command = CopyField("", tr("the command that shows the record of end {number}", number=number))
         lines = QVBoxLayout(self)
         lines.setContentsMargins(0, 0, 0, 0)
         lines.setSpacing(4)
@@ -49,6 +51,6 @@ class _Row(QWidget):
         lines.addWidget(self.command)
 
     def show_end(self, end: End, now: float) -> None:
-        again = " It was started again, and runs." if end.lives_again else ""
+        again = (" " + tr("It was started again, and runs.")) if end.lives_again else ""
         set_text(self.sentence, f"{end.age(now)}: {end.name} ({end.engine}): {end.sentence}{again}")
         self.command.set_content(f"sndr autopsy {end.record or end.engine}")

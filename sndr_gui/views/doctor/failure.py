@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from engine_host.client.language import tr
 from engine_host.protocol.engines import COLD_START, Engine
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.launch.plans import Finding
@@ -16,6 +17,7 @@ from sndr_gui.views.doctor.ends import EarlierEnds
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.labels import badge, set_text, text
+from sndr_gui.views.widgets.layout import show_part
 from sndr_gui.views.widgets.problems import ProblemBox
 
 
@@ -29,15 +31,15 @@ class FailureCard(Card):
         apply_fix: Callable[[Problem | Finding], object],
     ) -> None:
         self.reason = badge("", "bad")
-        super().__init__("Why did it fail?", self.reason)
+        super().__init__(tr("Why did it fail?"), self.reason)
         self._model, self._open_log = model, open_log
         self.cold = ProblemBox("info")
         self.about = text("", "muted", wrap=True)
         self.failure = ProblemBox("error", apply_fix)
         self.failure.log.show()
         self.failure.log_wanted.connect(self._on_log_wanted)
-        self.command = CopyField("", "the command that shows the log")
-        self.record = CopyField("", "the command that shows what it held and wanted")
+        self.command = CopyField("", tr("the command that shows the log"))
+        self.record = CopyField("", tr("the command that shows what it held and wanted"))
         self.earlier = EarlierEnds(MOST_ENDS)
         for part in (self.cold, self.about, self.failure, self.command, self.record, self.earlier):
             self.body.addWidget(part)
@@ -45,7 +47,7 @@ class FailureCard(Card):
     def refresh(self) -> None:
         """Show the last start that failed, and those that are under way."""
         failed, starting = self._model.failed, self._model.starting
-        self.setVisible(not self._model.knows_nothing)
+        show_part(self, not self._model.knows_nothing)
         self.cold.setVisible(bool(starting))
         if starting:
             self.cold.show_sentence("  ".join(map(_progress, starting)), COLD_START)
@@ -55,7 +57,7 @@ class FailureCard(Card):
         # Where it never had a process there is no log.
         self.command.setVisible(failed is not None and bool(failed.stages))
         if failed is None:
-            set_text(self.about, "No engine died that this host remembers, and no start has failed.")
+            set_text(self.about, tr("No engine died that this host remembers, and no start has failed."))
             return
         set_text(self.about, self._told(failed))
         self.command.set_content(f"sndr logs {failed.id}")
@@ -65,16 +67,26 @@ class FailureCard(Card):
             set_text(self.reason, reason_words(failed.problem.reason))
             self.failure.show_problem(failed.problem, lines)
         else:
-            set_text(self.reason, "ended")
-            self.failure.show_sentence(f"{failed.name} ended.", "", lines)
+            set_text(self.reason, tr("ended"))
+            self.failure.show_sentence(tr("{name} ended.", name=failed.name), "", lines)
 
     def _told(self, failed: Engine) -> str:
-        said = f"{failed.name} ({failed.id}), {build_of(failed)}, started {_moment(failed.created_at)}."
+        said = tr(
+            "{name} ({id}), {build_of}, started {moment}.",
+            name=failed.name,
+            id=failed.id,
+            build_of=build_of(failed),
+            moment=_moment(failed.created_at),
+        )
         if failed.ended_at is not None:
-            said += f" It ended {_moment(failed.ended_at)}."
+            said += " " + tr("It ended {moment}.", moment=_moment(failed.ended_at))
         later = self._model.later(failed)
         if later is not None:
-            said += f" It was started again {_moment(later.created_at)} and is {state_word(later)}."
+            said += " " + tr(
+                "It was started again {moment} and is {state_word}.",
+                moment=_moment(later.created_at),
+                state_word=state_word(later),
+            )
         return said
 
     def _on_log_wanted(self) -> None:
@@ -84,12 +96,14 @@ class FailureCard(Card):
 
 def _progress(engine: Engine) -> str:
     stage = engine.stages[-1] if engine.stages else None
-    what = (
-        ""
-        if stage is None
-        else f": {stage.name}, since {time.strftime('%H:%M:%S', time.localtime(stage.started_at))}"
+    if stage is None:
+        return tr("{name} is starting and has not failed.", name=engine.name)
+    return tr(
+        "{name} is starting and has not failed: {stage}, since {moment}.",
+        name=engine.name,
+        stage=stage.name,
+        moment=time.strftime("%H:%M:%S", time.localtime(stage.started_at)),
     )
-    return f"{engine.name} is starting and has not failed{what}."
 
 
 def _moment(at: float) -> str:

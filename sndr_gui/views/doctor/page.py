@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QVBoxLayout
 
+from engine_host.client.language import tr
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.launch.plans import Finding
 from sndr_gui.models.doctor.page import DoctorModel
@@ -21,10 +22,11 @@ from sndr_gui.views.widgets.labels import set_text, text
 from sndr_gui.views.widgets.page import Page
 from sndr_gui.views.widgets.problems import ProblemBox
 
-_ABOUT = (
-    "Start an engine and ask it something: the queue, the KV cache, prompts that are read twice, refused "
-    "drafts, heat and power of GPUs, processors and memory are measured and judged here. When a start fails, "
-    "the reason stands here, with the lines of the log that tell it and what to do."
+_ABOUT = tr(
+    "Start an engine and ask it something: the queue, the KV cache, prompts that "
+    "are read twice, refused drafts, heat and power of GPUs, processors and memory "
+    "are measured and judged here. When a start fails, the reason stands here, "
+    "with the lines of the log that tell it and what to do."
 )
 
 
@@ -38,21 +40,21 @@ class DoctorView(Page):
         open_log: Callable[[str], object],
         apply_fix: Callable[[Problem | Finding], object],
     ) -> None:
-        super().__init__("Doctor", scrolls=True)
+        super().__init__(tr("Doctor"), scrolls=True)
         self.model = model
         self.again = button(
-            "Look again",
+            tr("Look again"),
             model.read,
             icon="refresh-cw",
-            hint="Judge what was measured until now",
+            hint=tr("Judge what was measured until now"),
             command="sndr doctor",
         )
         self.tools.addWidget(self.again)
         self.problem = ProblemBox()
-        self.engine = ChoiceBox("Engine to examine")
+        self.engine = ChoiceBox(tr("Engine to examine"))
         self.engine.setMinimumWidth(160)
         self.engine.activated.connect(self._on_engine)
-        self.span = ChoiceBox("Time to look back")
+        self.span = ChoiceBox(tr("Time to look back"))
         for box in (self.engine, self.span):
             box.setSizeAdjustPolicy(ChoiceBox.SizeAdjustPolicy.AdjustToContents)
         self.span.fill(SPANS, model.minutes)
@@ -61,8 +63,8 @@ class DoctorView(Page):
         self.verdict = text("", wrap=True)
         self.causes = Causes(go)
         self.not_measured = text("", "muted", wrap=True)
-        self.command = CopyField(model.command, "the command that says the same")
-        self.slow = Card("Why is this slow?")
+        self.command = CopyField(model.command, tr("the command that says the same"))
+        self.slow = Card(tr("Why is this slow?"))
         for part in (
             Flow(self.engine, self.span),
             self.busy,
@@ -75,11 +77,15 @@ class DoctorView(Page):
         self.failure = FailureCard(model, open_log, apply_fix)
         self.empty = EmptyState(
             "first-aid",
-            "Nothing to examine yet",
+            tr("Nothing to examine yet"),
             _ABOUT,
-            CopyField("sndr run --demo", "the command that starts one"),
+            CopyField("sndr run --demo", tr("the command that starts one")),
             button(
-                "Open Launch", lambda: go("launch"), icon="rocket", kind="primary", command="sndr run MODEL"
+                tr("Open Launch"),
+                lambda: go("launch"),
+                icon="rocket",
+                kind="primary",
+                command="sndr run MODEL",
             ),
         )
         lines = QVBoxLayout()
@@ -118,12 +124,15 @@ class DoctorView(Page):
         model, found = self.model, self.model.found
         chosen = model.chosen
         self.engine.fill(model.choices, chosen.id if chosen is not None else "")
-        set_text(self.busy, "\n".join(model.busy_words()) if found is not None else "Looking…")
+        set_text(self.busy, "\n".join(model.busy_words()) if found is not None else tr("Looking…"))
         verdict = model.verdict()
         self.verdict.setVisible(bool(verdict))
         set_text(self.verdict, verdict)
         self.causes.show_causes(found.causes if found is not None else ())
         missing = found.not_measured if found is not None else ()
         self.not_measured.setVisible(bool(missing))
-        set_text(self.not_measured, f"Could not be judged, as it was not measured: {'; '.join(missing)}.")
+        set_text(
+            self.not_measured,
+            tr("Could not be judged, as it was not measured: {missing}.", missing="; ".join(missing)),
+        )
         self.command.set_content(model.command)

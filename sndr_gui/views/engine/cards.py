@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QGridLayout, QPushButton, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.cards import LatencyRow
 from sndr_gui.models.engine.choice import command_of
@@ -23,10 +24,10 @@ class StartCard(Card):
 
     def __init__(self, model: EngineModel) -> None:
         self._age = text("", "muted")
-        self.fold = button("Show stages", self._on_fold, kind="flat", hint="How long each stage took")
+        self.fold = button(tr("Show stages"), self._on_fold, kind="flat", hint=tr("How long each stage took"))
         self.fold.setCheckable(True)
-        self.cancel = button("Cancel", model.cancel)
-        self.cancel.setAccessibleName("Cancel the start")
+        self.cancel = button(tr("Cancel"), model.cancel)
+        self.cancel.setAccessibleName(tr("Cancel the start"))
         super().__init__(" ", self._age, self.fold, self.cancel)
         self._model = model
         self.strip = StageStrip()
@@ -48,16 +49,16 @@ class StartCard(Card):
         cancelling = model.actions.stopping(engine) or (
             engine is not None and model.actions.pending(f"cancel {engine.job}")
         )
-        self.cancel.setText("Cancelling…" if cancelling else "Cancel")
+        self.cancel.setText(tr("Cancelling…") if cancelling else tr("Cancel"))
         self.cancel.setEnabled(not cancelling and model.session.connection.connected)
         self.cancel.setVisible(starting)
         command = command_of(model.session.state, engine, "stop", "--now")
-        self.cancel.setToolTip(tip("Cancel this start", "", command))
+        self.cancel.setToolTip(tip(tr("Cancel this start"), "", command))
         stages = model.stages()
         folds = mode in ("running", "stopping") and bool(stages)
         opened = self.fold.isChecked()
         self.fold.setVisible(folds)
-        self.fold.setText("Hide stages" if opened else "Show stages")
+        self.fold.setText(tr("Hide stages") if opened else tr("Show stages"))
         self.fold.setAccessibleName(self.fold.text())
         self.strip.setVisible(bool(stages))
         self.strip.show_stages(model.stage_spans())
@@ -69,7 +70,7 @@ class LatencyCard(Card):
     """A table of latencies."""
 
     def __init__(self) -> None:
-        super().__init__("Latencies")
+        super().__init__(tr("Latencies"))
         self._grid = QGridLayout()
         self._grid.setHorizontalSpacing(18)
         self._grid.setVerticalSpacing(6)
@@ -81,7 +82,7 @@ class LatencyCard(Card):
 
     def show_rows(self, rows: tuple[LatencyRow, ...], source: str) -> None:
         """Show these latencies, and where they come from."""
-        set_text(self._source, source if rows else f"No request has ended yet. {source}")
+        set_text(self._source, source if rows else tr("No request has ended yet. {source}", source=source))
         if rows == self._shown:
             return
         self._shown = rows
@@ -92,7 +93,14 @@ class LatencyCard(Card):
             name = text(entry.name)
             name.setToolTip(plain_tooltip(entry.about))
             name.setAccessibleName(
-                f"{entry.name}, {entry.about}: median {entry.p50}, 95 % {entry.p95}, mean {entry.mean}"
+                tr(
+                    "{name}, {about}: median {p50}, 95 % {p95}, mean {mean}",
+                    name=entry.name,
+                    about=entry.about,
+                    p50=entry.p50,
+                    p95=entry.p95,
+                    mean=entry.mean,
+                )
             )
             cells = (name, text(entry.p50), text(entry.p95), text(entry.mean), text(entry.count, "muted"))
             for across, label in enumerate(cells):
@@ -104,9 +112,9 @@ class SpeculationCard(Card):
     """The acceptance of draft tokens, in all and by position."""
 
     def __init__(self) -> None:
-        super().__init__("Speculation")
+        super().__init__(tr("Speculation"))
         self.sentence = text("", wrap=True)
-        self.bars = ShareBars("Acceptance rate by position")
+        self.bars = ShareBars(tr("Acceptance rate by position"))
         self.about = text("", "muted", wrap=True)
         for part in (self.sentence, self.bars, self.about):
             self.body.addWidget(part)
@@ -117,7 +125,7 @@ class SpeculationCard(Card):
         found = model.speculation()
         if found is None:
             return
-        set_text(self.title, f"Speculation: {found.method}")
+        set_text(self.title, tr("Speculation: {method}", method=found.method))
         set_text(self.sentence, found.sentence)
         set_text(self.about, found.about)
         self.bars.setVisible(bool(found.by_position))
@@ -128,8 +136,8 @@ class PatchesCard(Card):
     """The patch outcomes of each process; a click opens Patches."""
 
     def __init__(self, open_patches: Callable[[int | None], None]) -> None:
-        self.open = button("Open Patches", self._on_open, icon="layers", kind="flat")
-        super().__init__("Patches", self.open)
+        self.open = button(tr("Open Patches"), self._on_open, icon="layers", kind="flat")
+        super().__init__(tr("Patches"), self.open)
         self._open_patches = open_patches
         self.sentence = text("", wrap=True)
         self.processes: list[QPushButton] = []
@@ -164,12 +172,12 @@ class PatchesCard(Card):
             self._known = known
             self._show_processes(known)
         command = command_of(model.session.state, model.engine, "patches", "status")
-        self.open.setToolTip(tip("Open Patches", "", command))
+        self.open.setToolTip(tip(tr("Open Patches"), "", command))
         for made, card in zip(self.processes, known, strict=True):
-            made.setToolTip(tip(f"Open the patches of process {card.pid}", "", command))
+            made.setToolTip(tip(tr("Open the patches of process {pid}", pid=card.pid), "", command))
         left_out = model.left_out()
         self._left_out.setVisible(bool(left_out))
-        set_text(self._left_out, "Left out of this start:")
+        set_text(self._left_out, tr("Left out of this start:"))
         if left_out != self._shown:
             self._shown = left_out
             clear(self._grid)
@@ -190,7 +198,9 @@ class PatchesCard(Card):
             self._lines.addWidget(made)
         for made, card in zip(self.processes, known, strict=True):
             made.setText(f"{card.title}:  {card.sentence}")
-            made.setAccessibleName(f"{card.title}, {card.sentence}: open its patches")
+            made.setAccessibleName(
+                tr("{title}, {sentence}: open its patches", title=card.title, sentence=card.sentence)
+            )
             made.setProperty("pid", card.pid)
 
 
@@ -198,16 +208,16 @@ class FactsCard(Card):
     """The facts of the start and two command lines: ours, and the engine's own."""
 
     def __init__(self) -> None:
-        super().__init__("Details")
+        super().__init__(tr("Details"))
         self._grid = QGridLayout()
         self._grid.setHorizontalSpacing(18)
         self._grid.setVerticalSpacing(4)
         self._shown: tuple[Fact, ...] = ()
-        self.command = CopyField(what="equivalent command", wraps=True)
-        self.argv = CopyField(what="engine command line", wraps=True)
+        self.command = CopyField(what=tr("equivalent command"), wraps=True)
+        self.argv = CopyField(what=tr("engine command line"), wraps=True)
         self.body.addLayout(self._grid)
-        self.body.addLayout(column(text("Equivalent command", "muted"), self.command, spacing=4))
-        self.body.addLayout(column(text("Engine command line", "muted"), self.argv, spacing=4))
+        self.body.addLayout(column(text(tr("Equivalent command"), "muted"), self.command, spacing=4))
+        self.body.addLayout(column(text(tr("Engine command line"), "muted"), self.argv, spacing=4))
         self.body.addStretch(1)
 
     def show_facts(self, facts: tuple[Fact, ...], command: str, argv: str) -> None:
@@ -232,11 +242,11 @@ class SettingsCard(Card):
 
     def __init__(self) -> None:
         self.fold = button(
-            "Show", self._on_fold, kind="flat", hint="All settings, and the layer that set each"
+            tr("Show"), self._on_fold, kind="flat", hint=tr("All settings, and the layer that set each")
         )
         self.fold.setCheckable(True)
-        self.fold.setAccessibleName("Show the settings of this start")
-        super().__init__("Settings of this start", self.fold)
+        self.fold.setAccessibleName(tr("Show the settings of this start"))
+        super().__init__(tr("Settings of this start"), self.fold)
         self.inner = QWidget()
         self._grid = QGridLayout(self.inner)
         self._grid.setContentsMargins(0, 0, 0, 0)
@@ -248,7 +258,7 @@ class SettingsCard(Card):
 
     def _on_fold(self) -> None:
         self.inner.setVisible(self.fold.isChecked())
-        self.fold.setText("Hide" if self.fold.isChecked() else "Show")
+        self.fold.setText(tr("Hide") if self.fold.isChecked() else tr("Show"))
 
     def show_facts(self, facts: tuple[Fact, ...]) -> None:
         """Show these settings."""

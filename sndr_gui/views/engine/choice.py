@@ -7,6 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QWidget
 
+from engine_host.client.language import tr
 from engine_host.protocol.engines import Engine
 from sndr_gui.host.state import HostState
 from sndr_gui.kit import theme
@@ -14,7 +15,7 @@ from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.choice import EngineEntry, entries
 from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.labels import text
-from sndr_gui.views.widgets.layout import row
+from sndr_gui.views.widgets.layout import row, show_part
 
 
 class EngineChoice(QWidget):
@@ -27,8 +28,8 @@ class EngineChoice(QWidget):
         self,
         state: HostState,
         *,
-        label: str = "Engine",
-        name: str = "Engine shown",
+        label: str = tr("Engine"),
+        name: str = tr("Engine shown"),
         ended: bool = False,
         brief: bool = False,
         shown: Callable[[], Engine | None] | None = None,
@@ -45,8 +46,12 @@ class EngineChoice(QWidget):
         self.box.setIconSize(QSize(10, 10))
         # As wide as its longest line where there is room: starts of one model differ only at their ends.
         self.box.setSizeAdjustPolicy(ChoiceBox.SizeAdjustPolicy.AdjustToContents)
-        what = "Show another engine, or a start that failed" if ended else "Show another engine that runs"
-        self.box.setToolTip(plain_tooltip(f"{what}\nsndr status"))
+        what = (
+            tr("Show another engine, or a start that failed")
+            if ended
+            else tr("Show another engine that runs")
+        )
+        self.box.setToolTip(plain_tooltip(tr("{what}\nsndr status", what=what)))
         self.box.activated.connect(self._on_chosen)
         self.setLayout(row(text(label, "muted"), self.box, None) if label else row(self.box))
         state.engines_changed.connect(self.refresh)
@@ -63,7 +68,7 @@ class EngineChoice(QWidget):
             self._paint()
         if shown is not None:
             self.box.setCurrentIndex(self.box.findData(shown.id))
-        self.setVisible(len(found) > 1)
+        show_part(self, len(found) > 1)
 
     def _paint(self) -> None:
         for place, entry in enumerate(self._known):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from engine_host.protocol.engines import Installation
 from sndr_gui.kit import formats
 from sndr_gui.kit.tooltip import plain_tooltip
@@ -17,7 +18,7 @@ from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.dialog import Dialog
 from sndr_gui.views.widgets.flow import Flow
 from sndr_gui.views.widgets.labels import badge, set_text, set_tone, text
-from sndr_gui.views.widgets.layout import clear, column, row, rule
+from sndr_gui.views.widgets.layout import clear, column, row, rule, show_part
 from sndr_gui.views.widgets.problems import ProblemBox
 
 
@@ -29,12 +30,12 @@ class InstallationRow(QWidget):
         self._model, self._wanted, self._can_remove = model, wanted, can_remove
         self.name = text("")
         self.state = badge("")
-        self.note = badge("recommended", "accent")
+        self.note = badge(tr("recommended"), "accent")
         self.about = text("", "muted", wrap=True)
-        self.install = button("Install", self._on_install)
-        self.remove = button("Remove…", self._on_remove)
+        self.install = button(tr("Install"), self._on_install)
+        self.remove = button(tr("Remove…"), self._on_remove)
         self.problem = ProblemBox("warning")
-        self.job = JobView("environment")
+        self.job = JobView(tr("environment"))
         self.job.cancel.clicked.connect(self._on_cancel)
         line = Flow(self.name, self.state, self.note)
         upper = row(column(line, self.about, spacing=4), self.install, self.remove, spacing=8)
@@ -44,7 +45,7 @@ class InstallationRow(QWidget):
     def refresh(self) -> None:
         """Show the environment of now."""
         model, one = self._model, self._model.get(self._wanted)
-        self.setVisible(one is not None)
+        show_part(self, one is not None)
         if one is None:
             return
         user = model.user(one.id)
@@ -57,14 +58,20 @@ class InstallationRow(QWidget):
         self.about.setToolTip(plain_tooltip(one.path))
         busy, connected = model.busy(one.id) or one.changing, model.session.connection.connected
         self.install.setVisible(not one.present)
-        self.install.setText("Install again" if one.problem is not None else "Install")
+        self.install.setText(tr("Install again") if one.problem is not None else tr("Install"))
         self.install.setAccessibleName(f"{self.install.text()} {title_of(one)}")
         self.install.setEnabled(connected and not busy)
-        self.install.setToolTip(tip(f"Install {title_of(one)}", "", command("install", one)))
+        self.install.setToolTip(
+            tip(tr("Install {title_of}", title_of=title_of(one)), "", command("install", one))
+        )
         self.remove.setVisible(self._can_remove and (one.present or bool(one.problem or one.leftover)))
-        self.remove.setAccessibleName(f"Remove {title_of(one)}")
+        self.remove.setAccessibleName(tr("Remove {title_of}", title_of=title_of(one)))
         self.remove.setEnabled(connected and not busy and user is None)
-        why = f"{user.name} runs from it." if user is not None else f"Remove {title_of(one)}"
+        why = (
+            tr("{name} runs from it.", name=user.name)
+            if user is not None
+            else tr("Remove {title_of}", title_of=title_of(one))
+        )
         self.remove.setToolTip(tip(why, "", command("remove", one)))
         problem = model.problems.get(one.id) or one.problem
         self.problem.setVisible(problem is not None and not busy)
@@ -96,19 +103,19 @@ class RemoveDialog(Dialog):
     """Asks before an environment is removed: nothing brings it back but another install."""
 
     def __init__(self, parent: QWidget, one: Installation, confirmed: Callable[[], object]) -> None:
-        super().__init__(parent, f"Remove {title_of(one)}?")
+        super().__init__(parent, tr("Remove {title_of}?", title_of=title_of(one)))
         self.setMinimumWidth(420)
         self._confirmed = confirmed
-        frees = f"This frees {formats.size(one.size)}. " if one.size else ""
-        again = f"Reinstalling downloads {formats.size(one.download)}."
-        self.remove = button("Remove", self._on_remove, kind="danger")
-        self.stay = button("Cancel", self.reject)
+        frees = (tr("This frees {size}.", size=formats.size(one.size)) + " ") if one.size else ""
+        again = tr("Reinstalling downloads {size}.", size=formats.size(one.download))
+        self.remove = button(tr("Remove"), self._on_remove, kind="danger")
+        self.stay = button(tr("Cancel"), self.reject)
         outer = QVBoxLayout(self)
         outer.setSpacing(12)
-        outer.addWidget(text(f"Remove {title_of(one)}?", name="big"))
+        outer.addWidget(text(tr("Remove {title_of}?", title_of=title_of(one)), name="big"))
         outer.addWidget(text(frees + again, "muted", wrap=True))
         if one.path:
-            outer.addWidget(CopyField(one.path, "the folder"))
+            outer.addWidget(CopyField(one.path, tr("the folder")))
         outer.addLayout(row(None, self.stay, self.remove))
 
     def _on_remove(self) -> None:
@@ -127,7 +134,7 @@ class InstallCard(Card):
         self.hint = text("", "muted", wrap=True)
         self.entry: InstallationRow | None = None
         self._place = QVBoxLayout()
-        self.equivalent_command = CopyField(what="equivalent command", wraps=True)
+        self.equivalent_command = CopyField(what=tr("equivalent command"), wraps=True)
         for part in (self.heading, self.hint):
             self.body.addWidget(part)
         self.body.addLayout(self._place)
@@ -135,7 +142,7 @@ class InstallCard(Card):
 
     def show_missing(self, one: Installation | None) -> None:
         """Offer this environment; nothing when none is missing."""
-        self.setVisible(one is not None)
+        show_part(self, one is not None)
         if one is None:
             return
         if one.id != self._wanted or self.entry is None:
@@ -145,10 +152,15 @@ class InstallCard(Card):
             self.entry.install.setProperty("primary", "true")
             self._place.addWidget(self.entry)
         damaged = one.problem is not None
-        set_text(self.heading, f"{title_of(one)} is {'damaged' if damaged else 'not installed'}")
+        set_text(
+            self.heading,
+            tr("{title} is damaged", title=title_of(one))
+            if damaged
+            else tr("{title} is not installed", title=title_of(one)),
+        )
         set_text(
             self.hint,
-            "This model runs on vLLM, which gets its own environment; nothing else changes.",
+            tr("This model runs on vLLM, which gets its own environment; nothing else changes."),
         )
         self.equivalent_command.set_content(command("install", one))
         self.entry.refresh()
@@ -163,7 +175,7 @@ class InstallationsCard(Card):
         self.rows: dict[str, InstallationRow] = {}
         self.body.addWidget(
             text(
-                "Each version and build has its own environment. Patches never change its files.",
+                tr("Each version and build has its own environment. Patches never change its files."),
                 "muted",
             )
         )
@@ -176,7 +188,7 @@ class InstallationsCard(Card):
     def refresh(self) -> None:
         """Show the environments of now."""
         known = [one.id for one in self._model.all]
-        self.setVisible(bool(known))
+        show_part(self, bool(known))
         if list(self.rows) != known:
             clear(self._lines)
             self.rows = {}
@@ -191,9 +203,9 @@ class InstallationsCard(Card):
 
 def _state(one: Installation, used: bool) -> tuple[str, str]:
     if used:
-        return "running", "good"
+        return tr("running"), "good"
     if one.changing:
         return "changing", "muted"
     if one.problem is not None:
-        return "damaged", "bad"
-    return ("installed", "good") if one.present else ("not installed", "muted")
+        return tr("damaged"), "bad"
+    return (tr("installed"), "good") if one.present else (tr("not installed"), "muted")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.kit import formats
 from sndr_gui.kit.shortcuts import keys
 from sndr_gui.kit.tooltip import plain_tooltip
@@ -34,13 +35,13 @@ from sndr_gui.views.widgets.problems import ProblemBox
 from sndr_gui.views.widgets.stop_button import StopButton
 
 _EMPTY = {
-    "connecting": "Starting the engine host",
-    "lost": "Engine host not connected",
-    "empty": "No engine runs",
+    "connecting": tr("Starting the engine host"),
+    "lost": tr("Engine host not connected"),
+    "empty": tr("No engine runs"),
 }
-_EMPTY_HINT = (
-    "Start a model to see the stages of its start, then its "
-    "requests, KV cache, speed, latencies and draft tokens."
+_EMPTY_HINT = tr(
+    "Start a model to see the stages of its start, then its requests, KV cache, "
+    "speed, latencies and draft tokens."
 )
 _NARROW = 900
 _GRAPH_HEIGHT = 216
@@ -57,15 +58,17 @@ class EngineView(Page):
         open_logs: Callable[[str], None],
         open_chat: Callable[[str], None],
     ) -> None:
-        super().__init__("Engine", scrolls=True)
+        super().__init__(tr("Engine"), scrolls=True)
         self.model = model
         self._open_logs, self._open_chat = open_logs, open_chat
         self._arranged: tuple[object, ...] = ()
         self._measures = self._drafts = self._patched = False
         self._loading = False
         self._make_tools()
-        self.launch = button("Choose a model", open_launch, kind="primary", icon="rocket", hint="Open Launch")
-        self._try = CopyField("sndr run --demo", "the command that starts the demo model")
+        self.launch = button(
+            tr("Choose a model"), open_launch, kind="primary", icon="rocket", hint=tr("Open Launch")
+        )
+        self._try = CopyField("sndr run --demo", tr("the command that starts the demo model"))
         self._try.setFixedWidth(300)
         self.empty = EmptyState("gauge", "", "", self.launch, self._try)
         self.failure = ProblemBox(apply_fix=model.actions.apply_fix)
@@ -74,10 +77,10 @@ class EngineView(Page):
         self.start = StartCard(model)
         self.cards: list[ValueCard] = []
         self._cards, self._grid = _grid()
-        self.rates = GraphCard("Tokens per second, all streams", formats.rate)
-        self.requests = GraphCard("Requests", formats.count)
-        self.kv = GraphCard("KV cache filled, %", formats.percent)
-        self.acceptance = GraphCard("Acceptance length, tokens per step", lambda value: f"{value:.2f}")
+        self.rates = GraphCard(tr("Tokens per second, all streams"), formats.rate)
+        self.requests = GraphCard(tr("Requests"), formats.count)
+        self.kv = GraphCard(tr("KV cache filled, %"), formats.percent)
+        self.acceptance = GraphCard(tr("Acceptance length, tokens per step"), lambda value: f"{value:.2f}")
         self.graphs = (self.rates, self.requests, self.kv, self.acceptance)
         self.trends, self._trends = _grid()
         for graph in self.graphs:
@@ -107,12 +110,12 @@ class EngineView(Page):
 
     def _make_tools(self) -> None:
         model = self.model
-        self.choice = EngineChoice(model.session.state, label="Start", ended=True)
+        self.choice = EngineChoice(model.session.state, label=tr("Start"), ended=True)
         self.below_header.addWidget(self.choice)
-        self.chat = button("Chat", self._on_chat, icon="message-square")
-        self.log = button("Log", self._on_log, icon="terminal", hint="Show the engine's log")
+        self.chat = button(tr("Chat"), self._on_chat, icon="message-square")
+        self.log = button(tr("Log"), self._on_log, icon="terminal", hint=tr("Show the engine's log"))
         self.stop = StopButton(model.stop)
-        self.relaunch = button("Relaunch", model.relaunch, kind="primary", shortcut=keys("relaunch"))
+        self.relaunch = button(tr("Relaunch"), model.relaunch, kind="primary", shortcut=keys("relaunch"))
         for tool in (self.log, self.chat, self.stop, self.relaunch):
             self.tools.addWidget(tool)
 
@@ -230,21 +233,23 @@ class EngineView(Page):
     def _refresh_tools(self, mode: str) -> None:
         model = self.model
         if model.engine is not None:
-            self.log.setToolTip(tip("Show the engine's log", "", f"sndr logs {model.engine.id}"))
+            self.log.setToolTip(tip(tr("Show the engine's log"), "", f"sndr logs {model.engine.id}"))
         running = mode in ("running", "stopping")
         connected = model.session.connection.connected
         self._refresh_stop(mode == "stopping" or model.actions.stopping(model.engine))
         self.stop.setVisible(running)
         relaunching = model.actions.relaunching(model.engine)
         question = model.stopping.relaunch_question(model.engine)
-        self.relaunch.setText("Relaunching…" if relaunching else question or "Relaunch")
+        self.relaunch.setText(tr("Relaunching…") if relaunching else question or tr("Relaunch"))
         self.relaunch.setVisible(running or (mode == "failed" and model.can_relaunch))
         self.relaunch.setEnabled(connected and not relaunching)
-        self.relaunch.setToolTip(plain_tooltip(f"Start the same again  (Ctrl+R)\n{model.command}"))
+        self.relaunch.setToolTip(
+            plain_tooltip(tr("Start the same again  (Ctrl+R)\n{command}", command=model.command))
+        )
         self.chat.setVisible(mode == "running")
         option = ("--model",) if model.told_apart else ()
         command = command_of(model.session.state, model.engine, "chat", *option)
-        self.chat.setToolTip(tip("Chat with this model", "", command))
+        self.chat.setToolTip(tip(tr("Chat with this model"), "", command))
         self.log.setVisible(mode not in _EMPTY)
 
     def _refresh_stop(self, stopping: bool) -> None:
@@ -261,7 +266,7 @@ class EngineView(Page):
         if problem is not None:
             self.failure.show_problem(problem, engine.marked_lines)
         else:
-            self.failure.show_sentence(f"{engine.name} ended.", "", engine.marked_lines)
+            self.failure.show_sentence(tr("{name} ended.", name=engine.name), "", engine.marked_lines)
 
     def _show_cards(self, values: tuple[Metric, ...]) -> None:
         while len(self.cards) < len(values):

@@ -2,6 +2,7 @@
 
 from PySide6.QtWidgets import QGridLayout, QLabel, QProgressBar, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from engine_host.protocol.jobs import Job, JobState
 from sndr_gui.kit import formats
 from sndr_gui.kit.tooltip import plain_tooltip
@@ -55,25 +56,25 @@ class StageList(QWidget):
             set_text(name, stage.name)
             set_text(detail, stage.detail)
             set_text(time, stage.time)
-            time.setToolTip(plain_tooltip(f"How long “{stage.name}” took"))
-            time.setAccessibleName(f"{stage.name} took {stage.time}")
+            time.setToolTip(plain_tooltip(tr("How long “{name}” took", name=stage.name)))
+            time.setAccessibleName(tr("{name} took {time}", name=stage.name, time=stage.time))
 
 
 class JobView(QWidget):
     """A job: its title, its step, how far it is, and Cancel; or how it ended, with Dismiss if wanted."""
 
-    def __init__(self, what: str, *, dismiss: bool = False, cancel: str = "Cancel") -> None:
+    def __init__(self, what: str, *, dismiss: bool = False, cancel: str = tr("Cancel")) -> None:
         """`cancel` is the word for it: of what goes on later it is Pause."""
         super().__init__()
         self._what, self._dismiss, self._verb = what, dismiss, cancel
         self._title = text("", name="h2", wrap=True)
         self._step = text("", "muted", wrap=True)
-        self.command = CopyField(what="the command that fixes it", wraps=True)
+        self.command = CopyField(what=tr("the command that fixes it"), wraps=True)
         self._bar = QProgressBar()
         self._bar.setTextVisible(False)
         self._bar.setRange(0, 1000)
-        self._bar.setAccessibleName(f"Progress of the {what}")
-        self.cancel = button(cancel, hint=f"{cancel} the {what}")
+        self._bar.setAccessibleName(tr("Progress of the {what}", what=what))
+        self.cancel = button(cancel, hint=tr("{cancel} the {what}", cancel=cancel, what=what))
         body = QVBoxLayout(self)
         body.setContentsMargins(0, 0, 0, 0)
         body.setSpacing(8)
@@ -87,10 +88,12 @@ class JobView(QWidget):
         set_text(self._title, job.title)
         self.cancel.setVisible(not job.ended or self._dismiss)
         self.cancel.setEnabled(job.ended or not cancelling)
-        words = "Dismiss" if job.ended else "Cancelling…" if cancelling else self._verb
+        words = tr("Dismiss") if job.ended else tr("Cancelling…") if cancelling else self._verb
         if self.cancel.text() != words:
             self.cancel.setText(words)
-        self.cancel.setAccessibleName(f"{'Dismiss' if job.ended else self._verb} the {self._what}")
+        self.cancel.setAccessibleName(
+            tr("{verb} the {what}", verb=tr("Dismiss") if job.ended else self._verb, what=self._what)
+        )
         set_text(self._step, formats.strip_backticks(_story(job)))
         set_tone(self._step, "bad" if job.state is JobState.FAILED else "muted")
         fix = job.error.fix if job.error is not None else None
@@ -108,15 +111,22 @@ class JobView(QWidget):
 
 def _story(job: Job) -> str:
     if job.state is JobState.QUEUED:
-        return f"Waiting for {job.behind}." if job.behind else "Queued."
+        return tr("Waiting for {behind}.", behind=job.behind) if job.behind else tr("Queued.")
     if job.state is JobState.FAILED:
-        return job.error.sentence() if job.error else "Failed."
+        return job.error.sentence() if job.error else tr("Failed.")
     if job.state is JobState.CANCELLED:
-        return " ".join(part for part in ("Cancelled.", job.undone, job.left) if part)
+        return " ".join(part for part in (tr("Cancelled."), job.undone, job.left) if part)
     if job.state is JobState.DONE:
-        return "Done."
+        return tr("Done.")
     if job.step is None:
-        return "Starting…"
+        return tr("Starting…")
     detail = f" · {job.step.detail}" if job.step.detail else ""
     share = f" · {job.step.progress:.0%}" if job.step.progress is not None else ""
-    return f"Step {job.step.number} of {job.step.of}: {job.step.name}{detail}{share}"
+    return tr(
+        "Step {number} of {of}: {name}{detail}{share}",
+        number=job.step.number,
+        of=job.step.of,
+        name=job.step.name,
+        detail=detail,
+        share=share,
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from engine_host.client.language import tr
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.layout import row
 from sndr_gui.views.widgets.page import Page
@@ -16,13 +17,17 @@ class FaultPage(Page):
         from sndr_gui.views.widgets.cards import EmptyState  # The first picture does without it.
 
         super().__init__(title)
-        self.again = button("Try again", again, kind="primary", hint="Make this page anew")
-        what = str(error)[:200] or "no more is known"
-        said = (
-            f"It failed with {type(error).__name__}: {what}. The other pages work as before. "
-            "If it fails again, save diagnostics on Logs and report it."
+        self.again = button(tr("Try again"), again, kind="primary", hint=tr("Make this page anew"))
+        what = str(error)[:200] or tr("no more is known")
+        said = tr(
+            "It failed with {error}: {what}. The other pages work as before. "
+            "If it fails again, save diagnostics on Logs and report it.",
+            error=type(error).__name__,
+            what=what,
         )
-        self.body.addWidget(EmptyState("circle-alert", f"{title} cannot be shown", said, row(self.again)))
+        self.body.addWidget(
+            EmptyState("circle-alert", tr("{title} cannot be shown", title=title), said, row(self.again))
+        )
 
 
 def made(

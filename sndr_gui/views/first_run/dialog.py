@@ -7,6 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from engine_host.protocol.errors import Problem
 from sndr_gui.models.first_run.page import FirstRunModel
 from sndr_gui.views.engine.stages import JobView
@@ -18,7 +19,7 @@ from sndr_gui.views.widgets.labels import set_text, set_tone, text
 from sndr_gui.views.widgets.layout import GAP, HeightForWidthLayout, clear, row, scrolling
 
 COMMAND = "sndr setup"
-_LATER = "You can do this at any time. It is in the palette and in Settings whenever you want it again."
+_LATER = tr("You can do this at any time. It is in the palette and in Settings whenever you want it again.")
 
 
 class FirstRunDialog(Dialog):
@@ -26,7 +27,7 @@ class FirstRunDialog(Dialog):
 
     def __init__(self, parent: QWidget, model: FirstRunModel, go: Callable[[str], object]) -> None:
         """`go` opens a page of the window."""
-        super().__init__(parent, "Welcome")
+        super().__init__(parent, tr("Welcome"))
         self.resize(720, 740)
         self.model, self._go = model, go
         self._machine_card()
@@ -41,16 +42,16 @@ class FirstRunDialog(Dialog):
         for card in (self.machine, self.models, self.first, self.measure):
             body.addWidget(card)
         body.addStretch(1)
-        self.skip = button("Skip", self.reject, hint="Close this; it does not come again by itself")
+        self.skip = button(tr("Skip"), self.reject, hint=tr("Close this; it does not come again by itself"))
         lines = QVBoxLayout(self)
         lines.setContentsMargins(0, 18, 0, 18)
         lines.setSpacing(12)
         head, foot = QVBoxLayout(), QVBoxLayout()
         for part in (head, foot):
             part.setContentsMargins(20, 0, 20, 0)
-        head.addWidget(text("Welcome", name="h1"))
+        head.addWidget(text(tr("Welcome"), name="h1"))
         head.addWidget(text(_LATER, "muted", wrap=True))
-        command = CopyField(COMMAND, "equivalent command")
+        command = CopyField(COMMAND, tr("equivalent command"))
         command.setFixedWidth(220)
         foot.addLayout(row(command, None, self.skip))
         lines.addLayout(head)
@@ -67,7 +68,7 @@ class FirstRunDialog(Dialog):
         self.model.set_shown(False)
 
     def _machine_card(self) -> None:
-        self.machine = Card("This machine")
+        self.machine = Card(tr("This machine"))
         self._parts = QGridLayout()
         self.can_do = text("", wrap=True)
         self.machine.body.addLayout(self._grid(self._parts))
@@ -75,10 +76,10 @@ class FirstRunDialog(Dialog):
         self._shown_parts: tuple[tuple[str, str], ...] | None = None
 
     def _models_card(self) -> None:
-        self.models = Card("Models that are here")
+        self.models = Card(tr("Models that are here"))
         self._places = QGridLayout()
         self.models_sentence = text("", "muted", wrap=True)
-        self.library = button("Library", self._leave_to("library"), kind="flat", hint="Open Library")
+        self.library = button(tr("Library"), self._leave_to("library"), kind="flat", hint=tr("Open Library"))
         self.models.body.addLayout(self._grid(self._places))
         self.models.body.addWidget(self.models_sentence)
         self.models.body.addLayout(row(self.library, None))
@@ -86,30 +87,32 @@ class FirstRunDialog(Dialog):
 
     def _start_card(self) -> None:
         model = self.model
-        self.first = Card("Start something")
+        self.first = Card(tr("Start something"))
         self.about = text("", wrap=True)
-        self.start = button("Start it", model.start, kind="primary", icon="play")
-        self.cancel = button("Cancel", model.cancel_start, hint="Give up the start")
-        self.cancel.setAccessibleName("Cancel the start")
-        self.chat = button("Open Chat", self._leave_to("chat"), icon="message-square", hint="Talk to it")
+        self.start = button(tr("Start it"), model.start, kind="primary", icon="play")
+        self.cancel = button(tr("Cancel"), model.cancel_start, hint=tr("Give up the start"))
+        self.cancel.setAccessibleName(tr("Cancel the start"))
+        self.chat = button(
+            tr("Open Chat"), self._leave_to("chat"), icon="message-square", hint=tr("Talk to it")
+        )
         self.launch = button(
-            "Something else…",
+            tr("Something else…"),
             self._leave_to("launch"),
             kind="flat",
-            hint="Choose on Launch: models and presets",
+            hint=tr("Choose on Launch: models and presets"),
         )
         self.first.body.addWidget(self.about)
         self.first.body.addLayout(row(self.start, self.cancel, self.chat, self.launch, None))
 
     def _measure_card(self) -> None:
         bench = self.model.bench
-        self.measure = Card("Measure it")
+        self.measure = Card(tr("Measure it"))
         self.found = text("", "muted", wrap=True)
         self._figures = QGridLayout()
         self._shown_figures: tuple[tuple[str, str, str], ...] | None = None
-        self.job = JobView("measurement", dismiss=True)
+        self.job = JobView(tr("measurement"), dismiss=True)
         self.job.cancel.clicked.connect(bench.cancel)
-        self.go_measure = button("Measure", bench.start, icon="timer")
+        self.go_measure = button(tr("Measure"), bench.start, icon="timer")
         self.measure.body.addLayout(self._grid(self._figures))
         for part in (self.found, self.job):
             self.measure.body.addWidget(part)
@@ -143,7 +146,7 @@ class FirstRunDialog(Dialog):
         set_text(self.models_sentence, model.models_sentence)
         self._refresh_start()
         self._refresh_measurement()
-        leave = "Close" if model.runs else "Skip"
+        leave = tr("Close") if model.runs else tr("Skip")
         self.skip.setText(leave)
         self.skip.setAccessibleName(leave)
 
@@ -153,9 +156,9 @@ class FirstRunDialog(Dialog):
         failed = isinstance(model.actions.problem, Problem) and model.engine is None
         set_tone(self.about, "bad" if failed else "")
         self.start.setVisible(not model.runs)
-        self.start.setText("Starting…" if model.starting else "Start it")
+        self.start.setText(tr("Starting…") if model.starting else tr("Start it"))
         self.start.setEnabled(model.connected and model.recommended is not None and not model.starting)
-        self.start.setToolTip(tip("Start the recommended model", command=model.command))
+        self.start.setToolTip(tip(tr("Start the recommended model"), command=model.command))
         self.cancel.setVisible(model.starting and model.engine is not None)
         self.chat.setVisible(model.runs)
 
@@ -177,10 +180,10 @@ class FirstRunDialog(Dialog):
         self.job.setVisible(shown)
         if job is not None and shown:
             self.job.show_job(job, bench.cancelling)
-        self.go_measure.setText("Measure again" if figures else "Measure")
+        self.go_measure.setText(tr("Measure again") if figures else tr("Measure"))
         self.go_measure.setEnabled(bench.can_start)
         self.go_measure.setToolTip(
-            tip("Measure what runs as a job of the host", command=bench.request.command)
+            tip(tr("Measure what runs as a job of the host"), command=bench.request.command)
         )
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine_host.client.language import tr
 from engine_host.protocol.launch.fit import FitReport
 from sndr_gui.kit import formats
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.labels import set_text, text
+from sndr_gui.views.widgets.layout import show_part
 
 if TYPE_CHECKING:
     from sndr_gui.views.graphs.plots import Curve
@@ -17,7 +19,7 @@ class CurveCard(Card):
     """One curve with the room as a line; said in words below for whoever cannot see it."""
 
     def __init__(self) -> None:
-        super().__init__("Needed memory by context, GiB")
+        super().__init__(tr("Needed memory by context, GiB"))
         self.curve: Curve | None = None
         self.note = text("", "muted", wrap=True)
         self._report: FitReport | None = None
@@ -29,7 +31,7 @@ class CurveCard(Card):
         from sndr_gui.views.graphs.plots import Curve
 
         if self.curve is None:
-            self.curve = Curve("Needed memory by context")
+            self.curve = Curve(tr("Needed memory by context"))
             self.curve.setFixedHeight(220)
             self.body.insertWidget(1, self.curve)
             self.show_report(self._report)
@@ -38,7 +40,7 @@ class CurveCard(Card):
         """Show the curve of an answer."""
         self._report = report
         points = report.curve if report else ()
-        self.setVisible(bool(points))
+        show_part(self, bool(points))
         if report is None or not points:
             return
         if self.curve is not None:
@@ -50,8 +52,13 @@ class CurveCard(Card):
                 report.context,
             )
         first, last = points[0], points[-1]
-        said = (
-            f"The line is the usable memory, {formats.size(last.room)}. {first.context:,} tokens need "
-            f"{formats.size(first.needed)}, {last.context:,} need {formats.size(last.needed)}."
+        said = tr(
+            "The line is the usable memory, {size}. {context} tokens need {size_2}, "
+            "{context_2} need {size_3}.",
+            size=formats.size(last.room),
+            context=f"{first.context:,}",
+            size_2=formats.size(first.needed),
+            context_2=f"{last.context:,}",
+            size_3=formats.size(last.needed),
         )
         set_text(self.note, said)

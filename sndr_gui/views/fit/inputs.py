@@ -12,10 +12,10 @@ from PySide6.QtWidgets import (
     QGridLayout,
     QLineEdit,
     QStackedWidget,
-    QVBoxLayout,
     QWidget,
 )
 
+from engine_host.client.language import tr
 from engine_host.protocol.launch.plans import EngineKind
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.fit.form import HardwareSource, ModelSource
@@ -25,26 +25,26 @@ from sndr_gui.views.widgets.buttons import button, keep_to_paths, tip
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.fields import ChoiceBox, NumberField
 from sndr_gui.views.widgets.labels import set_text, text
-from sndr_gui.views.widgets.layout import column, row
+from sndr_gui.views.widgets.layout import HeightForWidthLayout, column, row
 from sndr_gui.views.widgets.problems import ProblemBox
 
 _TYPING_MS = 350
 _TWO_COLUMNS = 520
 _SOURCES = (
-    ("Local model", ModelSource.HERE),
-    ("Catalogue model", ModelSource.CATALOGUE),
-    ("Preset", ModelSource.PRESET),
-    ("File, folder or config.json", ModelSource.FILE),
+    (tr("Local model"), ModelSource.HERE),
+    (tr("Catalogue model"), ModelSource.CATALOGUE),
+    (tr("Preset"), ModelSource.PRESET),
+    (tr("File, folder or config.json"), ModelSource.FILE),
     ("Hugging Face", ModelSource.HUB),
 )
 _PLACES = (
-    ("This machine", HardwareSource.HERE),
-    ("Catalogue GPUs", HardwareSource.CARD),
-    ("Custom GPUs", HardwareSource.FREE),
-    ("CPU only", HardwareSource.CPU),
+    (tr("This machine"), HardwareSource.HERE),
+    (tr("Catalogue GPUs"), HardwareSource.CARD),
+    (tr("Custom GPUs"), HardwareSource.FREE),
+    (tr("CPU only"), HardwareSource.CPU),
 )
 _ENGINES = (
-    ("Automatic", EngineKind.AUTO),
+    (tr("Automatic"), EngineKind.AUTO),
     ("llama.cpp", EngineKind.LLAMA_CPP),
     ("vLLM", EngineKind.VLLM),
 )
@@ -53,9 +53,9 @@ _KINDS: dict[str, type[ModelSource | HardwareSource | EngineKind]] = {
     "where": HardwareSource,
     "engine": EngineKind,
 }
-_YES_NO = (("Default", None), ("Yes", True), ("No", False))
+_YES_NO = ((tr("Default"), None), (tr("Yes"), True), (tr("No"), False))
 _COUNTS = tuple((f"{count}", count) for count in range(1, 9))
-_FILES = "Models (*.gguf config.json *.json);;All files (*)"
+_FILES = tr("Models (*.gguf config.json *.json);;All files (*)")
 
 
 class FitInputs(QWidget):
@@ -80,7 +80,7 @@ class FitInputs(QWidget):
         self._columns = 0
         self._grid = QGridLayout()
         self._grid.setSpacing(14)
-        outer = QVBoxLayout(self)
+        outer = HeightForWidthLayout(self)
         outer.setContentsMargins(0, 0, 4, 0)
         outer.addLayout(self._grid)
         outer.addStretch(1)
@@ -133,35 +133,35 @@ class FitInputs(QWidget):
         return made
 
     def _model_card(self) -> Card:
-        card = Card("Model")
-        self._box("source", "Model source")
+        card = Card(tr("Model"))
+        self._box("source", tr("Model source"))
         self.edit = button(
-            "Make a preset…",
+            tr("Make a preset…"),
             self._on_edit,
             icon="bookmark",
-            hint="Edit the preset with these settings",
+            hint=tr("Edit the preset with these settings"),
         )
         here, catalogue = (
-            self._box("model", "Local model"),
-            self._box("catalogue", "Catalogue model"),
+            self._box("model", tr("Local model")),
+            self._box("catalogue", tr("Catalogue model")),
         )
-        variant, preset = self._box("variant", "Weights of the model"), self._box("preset", "Preset")
+        variant, preset = self._box("variant", tr("Weights of the model")), self._box("preset", tr("Preset"))
         self.path = self._line(
-            "path", "Path of a GGUF file, a folder or a config.json", "/models/config.json"
+            "path", tr("Path of a GGUF file, a folder or a config.json"), "/models/config.json"
         )
-        browse = button("Browse…", self._on_browse, hint="Select a GGUF file or a config.json")
-        folder = button("Folder…", self._on_folder, hint="Choose a folder with weights")
+        browse = button(tr("Browse…"), self._on_browse, hint=tr("Select a GGUF file or a config.json"))
+        folder = button(tr("Folder…"), self._on_folder, hint=tr("Choose a folder with weights"))
         for made in (browse, folder):
             keep_to_paths(made, self._model.session.host)
-        self.repository = self._line("repository", "Model on Hugging Face", "organisation/model")
+        self.repository = self._line("repository", tr("Model on Hugging Face"), "organisation/model")
         self.hub_note = text("", "muted", wrap=True)
-        self.read = button("Read config.json from Hugging Face", self._model.read_from_hub)
+        self.read = button(tr("Read config.json from Hugging Face"), self._model.read_from_hub)
         self.hub_problem = ProblemBox("warning")
         self.hub_problem.hide()
         self.sources = QStackedWidget()
         for parts in (
             (here,),
-            (catalogue, self._cell("Weights", variant)),
+            (catalogue, self._cell(tr("Weights"), variant)),
             (preset, row(self.edit, None)),
             (self.path, row(browse, folder, None)),
             (self.repository, self.hub_note, row(self.read, None)),
@@ -183,22 +183,22 @@ class FitInputs(QWidget):
         return edit
 
     def _hardware_card(self) -> Card:
-        card = Card("Hardware")
-        self._box("where", "Hardware")
-        gpu, count = self._box("card", "Catalogue GPU"), self._box("count", "Number of GPUs")
+        card = Card(tr("Hardware"))
+        self._box("where", tr("Hardware"))
+        gpu, count = self._box("card", tr("Catalogue GPU")), self._box("count", tr("Number of GPUs"))
         self.here = text("", "muted", wrap=True)
-        self.count_cell = self._cell("Count", count)
+        self.count_cell = self._cell(tr("Count"), count)
         self.card_cell = self._cell("GPU", gpu)
-        total = self._number("total", "Memory of each GPU in GiB", 0.5, 2048.0)
-        taken = self._number("taken", "GiB used by other processes", 0.0, 2048.0)
-        bandwidth = self._number("bandwidth", "Bandwidth in GB/s", 1.0, 20000.0)
-        taken.edit.setPlaceholderText("nothing")
-        bandwidth.edit.setPlaceholderText("not known")
+        total = self._number("total", tr("Memory of each GPU in GiB"), 0.5, 2048.0)
+        taken = self._number("taken", tr("GiB used by other processes"), 0.0, 2048.0)
+        bandwidth = self._number("bandwidth", tr("Bandwidth in GB/s"), 1.0, 20000.0)
+        taken.edit.setPlaceholderText(tr("nothing"))
+        bandwidth.edit.setPlaceholderText(tr("not known"))
         self.free = QWidget()
         self.free.setLayout(
             column(
-                self._beside(self._cell("Memory, GiB", total), self._cell("Used, GiB", taken)),
-                self._cell("Bandwidth, GB/s", bandwidth),
+                self._beside(self._cell(tr("Memory, GiB"), total), self._cell(tr("Used, GiB"), taken)),
+                self._cell(tr("Bandwidth, GB/s"), bandwidth),
                 spacing=8,
             )
         )
@@ -209,44 +209,46 @@ class FitInputs(QWidget):
 
     def _settings_card(self) -> Card:
         self.reset = button(
-            "Reset",
+            tr("Reset"),
             self._model.reset,
             kind="flat",
             icon="undo-2",
-            hint="Reset all settings to their defaults",
+            hint=tr("Reset all settings to their defaults"),
         )
-        card = Card("Settings", self.reset)
-        context = self._number("context", "Context, tokens for one stream", 128, 10_000_000)
-        streams = self._number("streams", "Requests in parallel", 1, 4096)
-        kind, engine = self._box("kv", "KV cache type"), self._box("engine", "Engine")
-        self.engine_cell = self._cell("Engine", engine)
+        card = Card(tr("Settings"), self.reset)
+        context = self._number("context", tr("Context, tokens for one stream"), 128, 10_000_000)
+        streams = self._number("streams", tr("Requests in parallel"), 1, 4096)
+        kind, engine = self._box("kv", tr("KV cache type")), self._box("engine", tr("Engine"))
+        self.engine_cell = self._cell(tr("Engine"), engine)
         for part in (
-            self._beside(self._cell("Context", context), self._cell("Streams", streams)),
-            self._cell("KV cache type", kind),
+            self._beside(self._cell(tr("Context"), context), self._cell(tr("Streams"), streams)),
+            self._cell(tr("KV cache type"), kind),
             self.engine_cell,
         ):
             card.body.addWidget(part)
-        share = self._number("gpu_memory", "Share of the VRAM, 0 to 1", 0.05, 1.0)
-        chunk = self._number("batched_tokens", "Tokens of one step", 16, 1_000_000)
-        gpus = self._number("tensor_parallel", "GPUs that share each layer", 1, 64)
-        draft = self._number("draft_tokens", "Draft tokens per step", 1, 64)
-        bits = self._number("bits", "Bits of a weight, for a config without files", 1.0, 32.0)
+        share = self._number("gpu_memory", tr("Share of the VRAM, 0 to 1"), 0.05, 1.0)
+        chunk = self._number("batched_tokens", tr("Tokens of one step"), 16, 1_000_000)
+        gpus = self._number("tensor_parallel", tr("GPUs that share each layer"), 1, 64)
+        draft = self._number("draft_tokens", tr("Draft tokens per step"), 1, 64)
+        bits = self._number("bits", tr("Bits of a weight, for a config without files"), 1.0, 32.0)
         drafting, eager = (
-            self._box("speculation", "Speculation"),
-            self._box("eager", "Eager, without CUDA graphs"),
+            self._box("speculation", tr("Speculation")),
+            self._box("eager", tr("Eager, without CUDA graphs")),
         )
         self.more_part = QWidget()
         self.more_part.setLayout(
             column(
-                self._beside(self._cell("Share of the VRAM", share), self._cell("Tokens a step", chunk)),
-                self._beside(self._cell("GPUs", gpus), self._cell("Bits per weight", bits)),
-                self._beside(self._cell("Speculation", drafting), self._cell("Draft tokens", draft)),
-                self._cell("Eager", eager),
+                self._beside(
+                    self._cell(tr("Share of the VRAM"), share), self._cell(tr("Tokens a step"), chunk)
+                ),
+                self._beside(self._cell("GPUs", gpus), self._cell(tr("Bits per weight"), bits)),
+                self._beside(self._cell(tr("Speculation"), drafting), self._cell(tr("Draft tokens"), draft)),
+                self._cell(tr("Eager"), eager),
                 spacing=8,
             )
         )
         self.more_part.hide()
-        self.more = button("More settings", self._on_more, kind="flat")
+        self.more = button(tr("More settings"), self._on_more, kind="flat")
         self.more.setCheckable(True)
         card.body.addWidget(self.more_part)
         card.body.addLayout(row(self.more, None))
@@ -257,7 +259,7 @@ class FitInputs(QWidget):
 
     def _on_more(self) -> None:
         self.more_part.setVisible(self.more.isChecked())
-        self.more.setText("Fewer settings" if self.more.isChecked() else "More settings")
+        self.more.setText(tr("Fewer settings") if self.more.isChecked() else tr("More settings"))
 
     def _on_box(self, name: str, *_place: object) -> None:
         if not self._filling:
@@ -289,12 +291,12 @@ class FitInputs(QWidget):
             self.edit_requested.emit(self._model.form.preset, self._model.preset_settings())
 
     def _on_browse(self) -> None:
-        dialog = QFileDialog(self, "Choose a model", self.path.text(), _FILES)
+        dialog = QFileDialog(self, tr("Choose a model"), self.path.text(), _FILES)
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
         self._ask_for(dialog)
 
     def _on_folder(self) -> None:
-        dialog = QFileDialog(self, "Choose a folder with weights", self.path.text())
+        dialog = QFileDialog(self, tr("Choose a folder with weights"), self.path.text())
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.setOption(QFileDialog.Option.ShowDirsOnly)
         self._ask_for(dialog)
@@ -318,7 +320,7 @@ class FitInputs(QWidget):
             "model": model.model_choices(),
             "catalogue": model.catalogue_choices(),
             "variant": model.variant_choices(),
-            "preset": [("Choose a preset", ""), *model.preset_choices()],
+            "preset": [(tr("Choose a preset"), ""), *model.preset_choices()],
             "where": list(_PLACES),
             "card": model.card_choices(),
             "count": list(_COUNTS),
@@ -360,12 +362,12 @@ class FitInputs(QWidget):
     def _refresh_hub(self) -> None:
         model = self._model
         set_text(self.hub_note, model.hub_note)
-        words = "Read again" if model.hub_known else "Read config.json"
-        self.read.setText("Reading…" if model.reading else words)
+        words = tr("Read again") if model.hub_known else tr("Read config.json")
+        self.read.setText(tr("Reading…") if model.reading else words)
         name = model.form.repository.strip()
-        self.read.setAccessibleName("Read config.json from Hugging Face")
+        self.read.setAccessibleName(tr("Read config.json from Hugging Face"))
         self.read.setEnabled(bool(name) and not model.reading)
-        said = f"Two requests to {model.hub_name}: config.json and the list of files"
+        said = tr("Two requests to {hub_name}: config.json and the list of files", hub_name=model.hub_name)
         self.read.setToolTip(tip(said, "", f"sndr fit {name or 'organisation/model'} --online"))
         known = sorted({one.repository for one in (model.hub.models if model.hub else ())})
         if known and self.repository.property("known") != known:
@@ -385,12 +387,12 @@ class FitInputs(QWidget):
             ("streams", report.streams if report else None),
             ("tensor_parallel", report.tensor_parallel if report else None),
         ):
-            self.numbers[name].edit.setPlaceholderText("Default" if value is None else f"{value}")
+            self.numbers[name].edit.setPlaceholderText(tr("Default") if value is None else f"{value}")
         usual = {
             "gpu_memory": "0.9",
             "draft_tokens": "3",
-            "batched_tokens": "Default",
-            "bits": "from the config",
+            "batched_tokens": tr("Default"),
+            "bits": tr("from the config"),
         }
         for name, said in usual.items():
             self.numbers[name].edit.setPlaceholderText(said)

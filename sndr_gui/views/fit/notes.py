@@ -7,31 +7,44 @@ from functools import partial
 
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from engine_host.protocol.launch.fit import Advice, Change, FitReport, Roofline
 from sndr_gui.kit import formats
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.labels import SEVERITY_ICONS, IconLabel, badge, text
-from sndr_gui.views.widgets.layout import clear, column, row, rule
+from sndr_gui.views.widgets.layout import clear, column, row, rule, show_part
 
 
 def saved_words(change: Change) -> str:
     """Return what a change saves, and whether it is enough."""
-    return f"saves {formats.size(change.saves)}" + (", then it fits" if change.fits else ", not enough alone")
+    if change.fits:
+        return tr("saves {size}, then it fits", size=formats.size(change.saves))
+    return tr("saves {size}, not enough alone", size=formats.size(change.saves))
 
 
 def speed_lines(roofline: Roofline, streams: int, measured: float | None) -> tuple[str, ...]:
     """Return the ceilings in words, and the measured speed beside them where one is measured."""
     lines = []
     if roofline.decode is not None:
-        lines.append(f"At most {formats.rate(roofline.decode)} for one stream")
+        lines.append(tr("At most {rate} for one stream", rate=formats.rate(roofline.decode)))
     if streams > 1 and roofline.decode_all_streams is not None:
         many = formats.plural(streams, "stream")
-        lines.append(f"At most {formats.rate(roofline.decode_all_streams)} for {many} together")
+        lines.append(
+            tr(
+                "At most {rate} for {many} together",
+                rate=formats.rate(roofline.decode_all_streams),
+                many=many,
+            )
+        )
     if roofline.prefill is not None:
-        lines.append(f"At most {formats.rate(roofline.prefill)} of prefill")
-    lines.append(f"{formats.size(roofline.bytes_per_step)} read per step")
-    lines.append(f"Measured now: {formats.rate(measured)}" if measured is not None else "Not measured here")
+        lines.append(tr("At most {rate} of prefill", rate=formats.rate(roofline.prefill)))
+    lines.append(tr("{size} read per step", size=formats.size(roofline.bytes_per_step)))
+    lines.append(
+        tr("Measured now: {rate}", rate=formats.rate(measured))
+        if measured is not None
+        else tr("Not measured here")
+    )
     return tuple(lines)
 
 
@@ -39,19 +52,19 @@ class ChangesCard(Card):
     """The changes that make it fit, the cheapest first; a click applies one."""
 
     def __init__(self, apply: Callable[[Change], object], can: Callable[[Change], bool]) -> None:
-        super().__init__("To make it fit")
+        super().__init__(tr("To make it fit"))
         self._apply, self._can = apply, can
         self._shown: tuple[Change, ...] = ()
         self.buttons: dict[str, QWidget] = {}
         self._lines = QVBoxLayout()
         self._lines.setSpacing(8)
-        self.body.addWidget(text("The cheapest first; each on its own.", "muted", wrap=True))
+        self.body.addWidget(text(tr("The cheapest first; each on its own."), "muted", wrap=True))
         self.body.addLayout(self._lines)
         self.hide()
 
     def show_changes(self, changes: tuple[Change, ...]) -> None:
         """Show these changes."""
-        self.setVisible(bool(changes))
+        show_part(self, bool(changes))
         if changes == self._shown:
             return
         self._shown = changes
@@ -65,8 +78,10 @@ class ChangesCard(Card):
         saves = text(saved_words(change), "good" if change.fits else "muted", wrap=True)
         parts: list[QWidget] = []
         if self._can(change):
-            made = button("Apply", partial(self._on_apply, change), hint=change.text, command=change.option)
-            made.setAccessibleName(f"Apply: {change.text}")
+            made = button(
+                tr("Apply"), partial(self._on_apply, change), hint=change.text, command=change.option
+            )
+            made.setAccessibleName(tr("Apply: {text}", text=change.text))
             self.buttons[change.id] = made
             parts.append(made)
         made_line = row(column(what, saves, spacing=1), *parts, spacing=12)
@@ -81,7 +96,7 @@ class AdviceCard(Card):
     """The advisor's rules that apply, the gravest first, each with what shows it."""
 
     def __init__(self) -> None:
-        super().__init__("Advice")
+        super().__init__(tr("Advice"))
         self._shown: tuple[Advice, ...] = ()
         self._lines = QVBoxLayout()
         self._lines.setSpacing(10)
@@ -90,7 +105,7 @@ class AdviceCard(Card):
 
     def show_advice(self, advice: tuple[Advice, ...]) -> None:
         """Show these rules."""
-        self.setVisible(bool(advice))
+        show_part(self, bool(advice))
         if advice == self._shown:
             return
         self._shown = advice
@@ -103,9 +118,9 @@ class AdviceCard(Card):
     @staticmethod
     def _line(one: Advice) -> QHBoxLayout:
         icon, tone = SEVERITY_ICONS[one.severity.value]
-        evidence = text(f"Evidence: {one.evidence}", "muted", wrap=True)
+        evidence = text(tr("Evidence: {evidence}", evidence=one.evidence), "muted", wrap=True)
         name = badge(one.id)
-        name.setToolTip("The advisor's rule")
+        name.setToolTip(tr("The advisor's rule"))
         parts = [text(one.message, wrap=True)]
         if one.fix:
             parts.append(text(one.fix, "accent", wrap=True))
@@ -120,7 +135,7 @@ class SpeedCard(Card):
     """The ceilings that the hardware sets, beside what is measured."""
 
     def __init__(self) -> None:
-        super().__init__("Speed")
+        super().__init__(tr("Speed"))
         self._shown: object = None
         self._lines = QVBoxLayout()
         self._lines.setSpacing(3)
@@ -130,7 +145,7 @@ class SpeedCard(Card):
     def show_report(self, report: FitReport | None, measured: float | None) -> None:
         """Show the ceilings of a report."""
         roofline = report.roofline if report is not None else None
-        self.setVisible(roofline is not None)
+        show_part(self, roofline is not None)
         known = (roofline, report.streams if report else 0, measured)
         if roofline is None or report is None or known == self._shown:
             return
@@ -144,7 +159,17 @@ class SpeedCard(Card):
         for part in report.corrections:
             starts = formats.plural(part.n, "start")
             self._lines.addWidget(
-                text(f"Corrected by {starts} here: {part.part} × {part.factor:.2f}", "muted")
+                text(
+                    tr(
+                        "Corrected by {starts} here: {part} × {factor}",
+                        starts=starts,
+                        part=part.part,
+                        factor=f"{part.factor:.2f}",
+                    ),
+                    "muted",
+                )
             )
         if report.unknown:
-            self._lines.addWidget(text(f"Not known: {', '.join(report.unknown)}", "muted", wrap=True))
+            self._lines.addWidget(
+                text(tr("Not known: {unknown}", unknown=", ".join(report.unknown)), "muted", wrap=True)
+            )

@@ -7,6 +7,7 @@ import asyncio
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QWidget
 
+from engine_host.client.language import tr
 from engine_host.protocol.launch.fit import Verdict
 from sndr_gui.kit import formats
 from sndr_gui.kit.tooltip import plain_tooltip
@@ -22,7 +23,7 @@ from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.cards import Card, EmptyState, ValueCard
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.labels import set_text, set_tone, text
-from sndr_gui.views.widgets.layout import GAP, HeightForWidthLayout, rule, scrolling
+from sndr_gui.views.widgets.layout import GAP, HeightForWidthLayout, beside_bar, rule, scrolling
 from sndr_gui.views.widgets.page import Page
 from sndr_gui.views.widgets.problems import ProblemBox
 from sndr_gui.views.widgets.tables import Table
@@ -35,7 +36,7 @@ class FitView(Page):
     """The page of the memory calculator."""
 
     def __init__(self, model: FitModel) -> None:
-        super().__init__("Fit")
+        super().__init__(tr("Fit"))
         self.model = model
         self._columns = 0
         self._loading: asyncio.Future[None] | None = None
@@ -45,20 +46,18 @@ class FitView(Page):
         self._left = left
         canvas = QWidget()
         canvas.setObjectName("canvas")
-        # As high as its texts are at this width, and not as they would be at the least one.
-        canvas.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
         self._right = HeightForWidthLayout(canvas)
-        self._right.setContentsMargins(0, 0, 4, 0)
         self._right.setSpacing(GAP)
         self._make_answer()
         self.answer = scrolling(canvas)
+        beside_bar(self.answer, self._right)
         self.answer.setMinimumWidth(300)
         split = QHBoxLayout()
         split.setSpacing(GAP)
         split.addWidget(left)
         split.addWidget(self.answer, 1)
         self.body.addLayout(split, 1)
-        self.equivalent_command = CopyField("", "equivalent command")
+        self.equivalent_command = CopyField("", tr("equivalent command"))
         self.body.addWidget(self.equivalent_command)
         model.changed.connect(self._on_changed)
         model.answered.connect(self._on_answered)
@@ -75,32 +74,34 @@ class FitView(Page):
         self.why = text("", wrap=True)
         self.problem = ProblemBox("warning")
         self.read = button(
-            "Read config.json from Hugging Face", model.read_from_hub, kind="primary", icon="download"
+            tr("Read config.json from Hugging Face"), model.read_from_hub, kind="primary", icon="download"
         )
-        self.unread = EmptyState("download", "Config not read yet", "", self.read)
+        self.unread = EmptyState("download", tr("Config not read yet"), "", self.read)
         self.unread.setMinimumHeight(220)
         self.memory = MemoryView()
         self.parts = PartTable()
-        self.memory_card = Card("Memory per device")
+        self.memory_card = Card(tr("Memory per device"))
         for part in (self.memory, rule(), self.parts):
             self.memory_card.body.addWidget(part)
         self.changes = ChangesCard(model.apply_change, model.can_change)
         self.kinds, self.grid, self.curve = KvCard(), GridCard(), CurveCard()
         self.advice, self.speed, self.reported = AdviceCard(), SpeedCard(), ReportedCard()
         self.known = KnownCard()
-        self.verified = Card("Predicted and measured on this machine")
+        self.verified = Card(tr("Predicted and measured on this machine"))
         widths = {1: 92, 2: 120, 3: 140, 4: 96, 5: 96, 6: 78}
-        self.starts = Table(self.model.starts, "Compared starts", 0, widths)  # type: ignore[arg-type]
+        self.starts = Table(self.model.starts, tr("Compared starts"), 0, widths)  # type: ignore[arg-type]
         self.starts.verticalHeader().setDefaultSectionSize(30)
         self.no_starts = text(
-            "No start was compared yet. When an engine is ready, the memory that it reports "
-            "is compared with the prediction, and corrects later estimates.",
+            tr(
+                "No start was compared yet. When an engine is ready, the memory that it "
+                "reports is compared with the prediction, and corrects later estimates."
+            ),
             "muted",
             wrap=True,
         )
         self.verified.body.addWidget(self.no_starts)
         self.verified.body.addWidget(self.starts)
-        self.verified.body.addWidget(CopyField("sndr fit --starts", "equivalent command"))
+        self.verified.body.addWidget(CopyField("sndr fit --starts", tr("equivalent command")))
         self._right.addLayout(self._figures)
         for shown in (
             self.why,
@@ -150,10 +151,13 @@ class FitView(Page):
             return
         if narrow:
             self._left.takeWidget()
+            # Among the cards it is as high as it wants to be.
+            self.inputs.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
             self._right.insertWidget(1, self.inputs)
             self.inputs.show()
         else:
             self._right.removeWidget(self.inputs)
+            self.inputs.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
             self._left.setWidget(self.inputs)
         self._left.setVisible(not narrow)
 
@@ -182,7 +186,7 @@ class FitView(Page):
         why = report.why if report else ""
         if report is not None and report.verdict is Verdict.DOES_NOT_FIT and fullest and not fullest.fits:
             # Rounded as the bar below is.
-            why = f"{formats.size(fullest.needed - fullest.usable)} are missing."
+            why = tr("{size} are missing.", size=formats.size(fullest.needed - fullest.usable))
         set_text(self.why, why)
         self.why.setVisible(bool(why))
         problem, sentence = model.problem, model.query.sentence
@@ -194,7 +198,7 @@ class FitView(Page):
             self.problem.show_sentence(sentence)
         self._refresh_unread()
         self.memory_card.setVisible(not model.unread and (report is None or bool(report.devices)))
-        self.memory.show_report(report, waiting, model.form.missing or "not computed")
+        self.memory.show_report(report, waiting, model.missing or tr("not computed"))
         self.parts.show_device(fullest)
         self.changes.show_changes(report.changes if report else ())
         self.kinds.show_report(report)
@@ -212,10 +216,18 @@ class FitView(Page):
         self.unread.setVisible(model.unread and model.hub_problem is None)
         name = model.form.repository.strip()
         self.unread.sentence.setText(
-            f"Reading sends two small requests about {name} to "
-            f"{model.hub_name}: for its config.json and its list of files. No weights are downloaded."
+            tr(
+                "Reading sends two small requests about {name} to {hub_name}: for its "
+                "config.json and its list of files. No weights are downloaded.",
+                name=name,
+                hub_name=model.hub_name,
+            )
         )
-        self.read.setText("Reading…" if model.reading else f"Read config.json from {model.hub_name}")
+        self.read.setText(
+            tr("Reading…")
+            if model.reading
+            else tr("Read config.json from {hub_name}", hub_name=model.hub_name)
+        )
         self.read.setEnabled(not model.reading)
         self.read.setToolTip(plain_tooltip(f"sndr fit {name} --online"))
 

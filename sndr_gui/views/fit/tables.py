@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout
 
+from engine_host.client.language import tr
 from engine_host.protocol.launch.fit import FitReport, Verdict
 from sndr_gui.kit import formats
 from sndr_gui.kit.tooltip import plain_tooltip
@@ -12,15 +13,15 @@ from sndr_gui.models.fit.device_memory import VERDICTS
 from sndr_gui.models.fit.page import bound
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.labels import badge, set_text, set_tone, text
-from sndr_gui.views.widgets.layout import clear
+from sndr_gui.views.widgets.layout import clear, show_part
 
 # Short, because there are many; never a colour alone.
 _LETTERS = {
-    Verdict.FITS: "fits",
-    Verdict.TIGHT: "tight",
+    Verdict.FITS: tr("fits"),
+    Verdict.TIGHT: tr("tight"),
     Verdict.UNKNOWN: "?",
-    Verdict.DOES_NOT_FIT: "no",
-    Verdict.CANNOT_RUN: "never",
+    Verdict.DOES_NOT_FIT: tr("no"),
+    Verdict.CANNOT_RUN: tr("never"),
 }
 
 
@@ -33,7 +34,7 @@ class KvCard(Card):
     """The types of the KV cache: what a token costs, how far each goes, and whether it fits."""
 
     def __init__(self) -> None:
-        super().__init__("KV cache types")
+        super().__init__(tr("KV cache types"))
         self._shown: object = None
         self._grid = QGridLayout()
         self._grid.setHorizontalSpacing(18)
@@ -44,18 +45,18 @@ class KvCard(Card):
     def show_report(self, report: FitReport | None) -> None:
         """Show the types of an answer."""
         choices = report.kv_choices if report else ()
-        self.setVisible(bool(choices))
+        show_part(self, bool(choices))
         known = (choices, report.kv if report else "")
         if known == self._shown or report is None:
             return
         self._shown = known
         clear(self._grid)
-        for place, title in enumerate(("Type", "Per token", "Longest context", "Here", "")):
+        for place, title in enumerate((tr("Type"), tr("Per token"), tr("Longest context"), tr("Here"), "")):
             label = text(title, "muted")
             self._grid.addWidget(_right(label) if place in (1, 2) else label, 0, place)
         for number, choice in enumerate(choices, start=1):
             word, tone = VERDICTS[choice.verdict]
-            name = text(choice.kv + ("  (chosen)" if choice.kv == report.kv else ""))
+            name = text(choice.kv + (f"  ({tr('chosen')})" if choice.kv == report.kv else ""))
             note = text(choice.note, "muted", wrap=True)
             longest = bound(choice.largest_context)
             cells = (
@@ -65,8 +66,13 @@ class KvCard(Card):
                 badge(word, tone),
                 note,
             )
-            said = f"{choice.kv}: {formats.size(choice.bytes_per_token)} per token, {word}"
-            name.setAccessibleName(f"{said}, longest context {longest}")
+            said = tr(
+                "{kv}: {size} per token, {word}",
+                kv=choice.kv,
+                size=formats.size(choice.bytes_per_token),
+                word=word,
+            )
+            name.setAccessibleName(tr("{said}, longest context {longest}", said=said, longest=longest))
             for place, cell in enumerate(cells):
                 self._grid.addWidget(cell, number, place)
 
@@ -75,26 +81,26 @@ class GridCard(Card):
     """The verdict for every pair of context and streams, in words and colours."""
 
     def __init__(self) -> None:
-        super().__init__("Contexts and streams")
+        super().__init__(tr("Contexts and streams"))
         self._grid = QGridLayout()
         self._grid.setHorizontalSpacing(6)
         self._grid.setVerticalSpacing(6)
         self.cells: dict[tuple[int, int], QLabel] = {}
-        hint = "All streams at full context; tight: requests may wait for one another."
+        hint = tr("All streams at full context; tight: requests may wait for one another.")
         self.body.addWidget(text(hint, "muted", wrap=True))
         self.body.addLayout(self._grid)
 
     def show_report(self, report: FitReport | None) -> None:
         """Show the grid of an answer."""
         grid = report.grid if report else ()
-        self.setVisible(bool(grid))
+        show_part(self, bool(grid))
         places = {(cell.context, cell.streams) for cell in grid}
         if places != set(self.cells):
             self._build(places)
         for cell in grid:
             made = self.cells[cell.context, cell.streams]
             many, (word, tone) = formats.plural(cell.streams, "stream"), VERDICTS[cell.verdict]
-            said = f"{many} of {cell.context:,} tokens: {word}"
+            said = tr("{many} of {context} tokens: {word}", many=many, context=f"{cell.context:,}", word=word)
             set_text(made, _LETTERS[cell.verdict])
             set_tone(made, tone)
             made.setToolTip(plain_tooltip(said))
@@ -105,7 +111,7 @@ class GridCard(Card):
         self.cells.clear()
         contexts = sorted({context for context, _ in places})
         streams = sorted({count for _, count in places})
-        self._grid.addWidget(text("Streams", "muted"), 0, 0)
+        self._grid.addWidget(text(tr("Streams"), "muted"), 0, 0)
         for place, context in enumerate(contexts, start=1):
             head = text(f"{context:,}", "muted")
             head.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -126,7 +132,7 @@ class ReportedCard(Card):
     """Speeds that were measured or published for this model, each with machine, version and source."""
 
     def __init__(self) -> None:
-        super().__init__("Published speeds")
+        super().__init__(tr("Published speeds"))
         self._shown: object = None
         self._lines = QVBoxLayout()
         self._lines.setSpacing(6)
@@ -134,7 +140,7 @@ class ReportedCard(Card):
 
     def show_speeds(self, speeds: tuple[tuple[str, str, str], ...]) -> None:
         """Show these speeds: value, conditions, whose."""
-        self.setVisible(bool(speeds))
+        show_part(self, bool(speeds))
         if speeds == self._shown:
             return
         self._shown = speeds
@@ -148,7 +154,7 @@ class KnownCard(Card):
     """The corrections corrected by starts here, and what the model's files do not say."""
 
     def __init__(self) -> None:
-        super().__init__("Accuracy")
+        super().__init__(tr("Accuracy"))
         self._learnt = text("", wrap=True)
         self._unknown = text("", wrap=True)
         self._where = text("", "muted", wrap=True)
@@ -157,31 +163,41 @@ class KnownCard(Card):
 
     def show_report(self, report: FitReport | None) -> None:
         """Show what an answer says of itself."""
-        self.setVisible(report is not None)
+        show_part(self, report is not None)
         if report is None:
             return
         learnt = [
-            f"{one.part} × {one.factor:.2f} from {formats.plural(one.n, 'start')} here"
+            tr(
+                "{part} × {factor} from {starts} here",
+                part=one.part,
+                factor=f"{one.factor:.2f}",
+                starts=formats.plural(one.n, "start"),
+            )
             for one in report.corrections
         ]
         set_text(
             self._learnt,
-            f"Corrections: {'; '.join(learnt)}."
+            tr("Corrections: {learnt}.", learnt="; ".join(learnt))
             if learnt
-            else "No corrections: no start of this engine was compared on this hardware yet.",
+            else tr("No corrections: no start of this engine was compared on this hardware yet."),
         )
-        set_text(self._unknown, f"Not known: {'; '.join(report.unknown)}." if report.unknown else "")
+        set_text(
+            self._unknown,
+            tr("Not known: {unknown}.", unknown="; ".join(report.unknown)) if report.unknown else "",
+        )
         self._unknown.setVisible(bool(report.unknown))
         sources = {part.source.value for device in report.devices for part in device.parts}
         words = {
-            "files": "the model's files",
-            "catalogue": "the catalogue",
+            "files": tr("the model's files"),
+            "catalogue": tr("the catalogue"),
             "hub": "Hugging Face",
-            "formula": "formulas",
-            "measured": "measurements",
-            "estimate": "estimates",
+            "formula": tr("formulas"),
+            "measured": tr("measurements"),
+            "estimate": tr("estimates"),
         }
         set_text(
             self._where,
-            f"Sources: {', '.join(words[one] for one in sorted(sources))}." if sources else "",
+            tr("Sources: {words}.", words=", ".join(words[one] for one in sorted(sources)))
+            if sources
+            else "",
         )

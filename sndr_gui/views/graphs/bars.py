@@ -4,6 +4,7 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.kit import formats, theme
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.page import StageSpan
@@ -72,7 +73,7 @@ class StageStrip(QWidget):
         self._stages: tuple[StageSpan, ...] = ()
         self.setFixedHeight(12)
         self.setMouseTracking(True)
-        self.setAccessibleName("Stages of the start")
+        self.setAccessibleName(tr("Stages of the start"))
         theme.notifier.changed.connect(self.update)
 
     def show_stages(self, stages: tuple[StageSpan, ...]) -> None:
@@ -81,7 +82,9 @@ class StageStrip(QWidget):
             return
         self._stages = stages
         said = ", ".join(f"{stage.name} {formats.duration(stage.seconds)}" for stage in stages)
-        self.setAccessibleName(f"Stages of the start: {said}" if said else "Stages of the start")
+        self.setAccessibleName(
+            tr("Stages of the start: {said}", said=said) if said else tr("Stages of the start")
+        )
         self.update()
 
     def _spans(self) -> list[tuple[StageSpan, QRectF]]:

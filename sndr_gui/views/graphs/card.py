@@ -11,6 +11,7 @@ from PySide6.QtCore import QSize
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.kit import formats, theme
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.monitor.lines import Line
@@ -70,7 +71,7 @@ class GraphCard(Card):
         self._reading = text("", "muted")
         self._reading.setMinimumWidth(10)
         self._stack = _Picture()
-        self._note = EmptyState("activity", "", "Loading the graphs…")
+        self._note = EmptyState("activity", "", tr("Loading the graphs…"))
         self._note.sentence.set_width(260)
         self._note.heading.hide()
         self._stack.addWidget(self._note)
@@ -126,12 +127,17 @@ class GraphCard(Card):
         """
         measured = [line for line in lines if any(value is not None for value in line.values)]
         most = len(theme.current().series)
-        set_text(self.title, f"{title}  (and {len(measured) - most} more)" if len(measured) > most else title)
+        set_text(
+            self.title,
+            tr("{title}  (and {measured} more)", title=title, measured=len(measured) - most)
+            if len(measured) > most
+            else title,
+        )
         measured = measured[:most]
         self._show_legend(measured, at)
         if self.graph is None:
             return
-        self._note.sentence.setText("Nothing was measured in this time.")
+        self._note.sentence.setText(tr("Nothing was measured in this time."))
         self._stack.setCurrentIndex(1 if measured else 0)
         if measured:
             self.graph.show_lines(measured, seconds, time.time() if now is None else now)
@@ -145,7 +151,7 @@ class GraphCard(Card):
             self._values = []
             for number, line in enumerate(lines):
                 name = text(line.title, "muted")
-                name.setToolTip(plain_tooltip(f"Measured by: {line.source}"))
+                name.setToolTip(plain_tooltip(tr("Measured by: {source}", source=line.source)))
                 value = text("")
                 self._values.append((line, value))
                 entry = QWidget()

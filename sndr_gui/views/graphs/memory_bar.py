@@ -8,6 +8,7 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QBrush, QColor, QHelpEvent, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QToolTip, QWidget
 
+from engine_host.client.language import tr
 from engine_host.protocol.launch.fit import FitReport
 from sndr_gui.kit import formats, theme
 from sndr_gui.kit.tooltip import plain_tooltip
@@ -21,7 +22,7 @@ _BAR = 20
 _APART = 10
 _ROUND = 5
 _DIM = 0.38
-_NOT_COMPUTED = "not computed"
+_NOT_COMPUTED = tr("not computed")
 
 
 def part_colour(number: int) -> QColor:
@@ -41,7 +42,7 @@ class MemoryBars(QWidget):
         self._devices: tuple[DeviceMemory, ...] = ()
         self._waiting = False
         self._note = _NOT_COMPUTED
-        self.setAccessibleName("Memory per device")
+        self.setAccessibleName(tr("Memory per device"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setMinimumWidth(120)
         theme.notifier.changed.connect(self.update)
@@ -64,7 +65,11 @@ class MemoryBars(QWidget):
         rows = len(self._devices)
         self._devices, self._waiting, self._note = devices, waiting, note
         said = " ".join(device.sentence for device in devices) or note
-        self.setAccessibleDescription(f"{_NOT_COMPUTED}; before: {said}" if waiting and devices else said)
+        self.setAccessibleDescription(
+            tr("{not_computed}; before: {said}", not_computed=_NOT_COMPUTED, said=said)
+            if waiting and devices
+            else said
+        )
         if len(devices) != rows or self.minimumHeight() != self._height():
             self.setFixedHeight(self._height())
         self.update()
@@ -106,9 +111,9 @@ class MemoryBars(QWidget):
                 if span.left() <= place.x() <= span.right():
                     return part.sentence
             if device.taken and place.x() < bar.left() + device.taken * self._scale():
-                return f"Other processes hold {formats.size(device.taken)}"
+                return tr("Other processes hold {size}", size=formats.size(device.taken))
             if place.x() > bar.left() + device.limit * self._scale():
-                return f"Beyond the {formats.size(device.usable)} that the engine may use"
+                return tr("Beyond the {size} that the engine may use", size=formats.size(device.usable))
             return device.remainder
         return ""
 
@@ -148,7 +153,7 @@ class MemoryBars(QWidget):
 
     def _paint_head(self, painter: QPainter, number: int, device: DeviceMemory) -> None:
         line = QRectF(1, self._bar(number).top() - _HEAD, self.width() - 2, _HEAD - 3)
-        figure = "computing…" if self._waiting else device.usage
+        figure = tr("computing…") if self._waiting else device.usage
         painter.setPen(theme.color("muted" if self._waiting or device.fits else "bad"))
         painter.drawText(line, int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter), figure)
         room = line.adjusted(0, 0, -painter.fontMetrics().horizontalAdvance(figure) - 10, 0)
@@ -256,14 +261,23 @@ def _legend_entries(device: DeviceMemory | None) -> tuple[_LegendEntry, ...]:
     ]
     if device.taken:
         held = formats.size(device.taken)
-        said = f"Other processes hold {held}"
-        found.append(_LegendEntry(Swatch.HELD, "held", f"other processes {held}", said))
+        said = tr("Other processes hold {held}", held=held)
+        found.append(_LegendEntry(Swatch.HELD, "held", tr("other processes {held}", held=held), said))
     room = formats.size(device.usable)
-    found.append(_LegendEntry(Swatch.LIMIT, "room", f"usable memory {room}", f"The engine may use {room}"))
+    found.append(
+        _LegendEntry(
+            Swatch.LIMIT,
+            "room",
+            tr("usable memory {room}", room=room),
+            tr("The engine may use {room}", room=room),
+        )
+    )
     if device.low != device.high:
         low, high = formats.size(device.low), formats.size(device.high)
-        said = f"With all estimates, {low} to {high} are needed"
-        found.append(_LegendEntry(Swatch.BAND, "band", f"estimates {low} to {high}", said))
+        said = tr("With all estimates, {low} to {high} are needed", low=low, high=high)
+        found.append(
+            _LegendEntry(Swatch.BAND, "band", tr("estimates {low} to {high}", low=low, high=high), said)
+        )
     return tuple(found)
 
 
@@ -326,7 +340,7 @@ class PartTable(QWidget):
                 Swatch(part.colour),
                 text(part.name),
                 size,
-                text(part.band or "exact", "muted"),
+                text(part.band or tr("exact"), "muted"),
                 source,
             )
             for place, cell in enumerate(cells):
@@ -348,7 +362,7 @@ class MemoryView(QWidget):
         devices = device_memories(report)
         self.bars.show_devices(devices, waiting, note)
         fullest = max(devices, key=lambda device: device.needed - device.usable, default=None)
-        computing = "Computing…" if waiting else ""
+        computing = tr("Computing…") if waiting else ""
         set_text(self.summary, unbroken(computing or summary(report)))
         set_tone(self.summary, "muted" if waiting or fullest is None or fullest.fits else "bad")
         self.summary.setVisible(bool(devices))

@@ -12,6 +12,7 @@ from PySide6.QtGui import QFocusEvent, QFont, QKeyEvent, QMouseEvent, QPainter, 
 from PySide6.QtWidgets import QToolTip
 
 from engine_host.client.bench_reports.plots import Plot, Series
+from engine_host.client.language import tr
 from engine_host.protocol.telemetry import Mark
 from sndr_gui.kit import formats, theme
 from sndr_gui.kit.tooltip import plain_tooltip
@@ -30,7 +31,7 @@ class _AgoAxis(pg.AxisItem):  # type: ignore[misc]
     """A time axis that counts back from now."""
 
     def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
-        return ["now" if value > -1 else f"{_ago(-value)} ago" for value in values]
+        return [tr("now") if value > -1 else tr("{ago} ago", ago=_ago(-value)) for value in values]
 
     def tickValues(self, low: float, high: float, size: float) -> list[tuple[float, list[float]]]:
         wanted = max(1.0, (high - low) / max(2, size / 130))
@@ -261,9 +262,13 @@ class Graph(_Plot):
             value = line.value_at(at)
             shown = formats.UNMEASURED if value is None else self._word(value)
             parts.append(f"{line.title} {shown}")
-        said = f"{_ago(max(0.0, self._now - at))} ago:  " + "  ·  ".join(parts)
+        said = (tr("{ago} ago:", ago=_ago(max(0.0, self._now - at))) + "  ") + "  ·  ".join(parts)
         if self._reading is not None:
-            self._reading(f"{said}\n{mark.sentences()}\nClick for its log." if mark else said)
+            self._reading(
+                tr("{said}\n{sentences}\nClick for its log.", said=said, sentences=mark.sentences())
+                if mark
+                else said
+            )
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Open the mark under the pointer."""

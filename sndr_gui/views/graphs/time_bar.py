@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QSlider, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.kit.shortcuts import keys
 from sndr_gui.models.window.time_travel import STEPS, TimeTravel
 from sndr_gui.views.widgets.buttons import button, tip
@@ -26,13 +27,18 @@ class TimeBar(QWidget):
         self.slider.setRange(0, STEPS)
         self.slider.setPageStep(STEPS // 20)
         self.slider.setSingleStep(STEPS // 200)
-        self.slider.setAccessibleName("Moment that is shown")
+        self.slider.setAccessibleName(tr("Moment that is shown"))
         self.slider.setToolTip(
-            tip("Go back in time: graphs, requests and logs show that moment; the right end is now", "Left")
+            tip(
+                tr("Go back in time: graphs, requests and logs show that moment; the right end is now"),
+                "Left",
+            )
         )
         self.slider.valueChanged.connect(model.scrub)
         self.said = ElidedLabel("", "warn")
-        self.back = button("Back to now", model.back, hint=f"Look at what happens now ({keys('now')})")
+        self.back = button(
+            tr("Back to now"), model.back, hint=tr("Look at what happens now ({keys})", keys=keys("now"))
+        )
         line = row(self.slider, self.said, self.back)
         line.setStretchFactor(self.slider, 3)
         line.setStretchFactor(self.said, 4)
@@ -52,9 +58,9 @@ class TimeBar(QWidget):
         self.slider.setValue(self.model.place)
         self.slider.blockSignals(False)
         also = self._also() if past and self._also is not None else ""
-        set_text(self.said, "  ·  ".join(filter(None, (self.model.said, also))) if past else "now")
+        set_text(self.said, "  ·  ".join(filter(None, (self.model.said, also))) if past else tr("now"))
         self.said.setProperty("tone", "warn" if past else "muted")
         self.said.style().polish(self.said)
-        self.slider.setAccessibleDescription(self.model.said or "now")
+        self.slider.setAccessibleDescription(self.model.said or tr("now"))
         self.back.setEnabled(past)
         self._leave.setEnabled(past)

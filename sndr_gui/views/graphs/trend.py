@@ -4,6 +4,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QLinearGradient, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.kit import theme
 
 Points = list[tuple[float, float | None]]
@@ -79,7 +80,7 @@ class Trend(QWidget):
         minutes = round(self._seconds / 60)
         for number in minutes_named(minutes, area.width()):
             x = area.right() - area.width() * number / minutes
-            label = f"{number} min ago" if number else "now"
+            label = tr("{number} min ago", number=number) if number else tr("now")
             side = Qt.AlignmentFlag.AlignHCenter
             box = QRectF(x - 36, area.bottom() + 4, 72, 18)
             if number == 0:

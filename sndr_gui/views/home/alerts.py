@@ -5,11 +5,12 @@ from functools import partial
 
 from PySide6.QtWidgets import QGridLayout
 
+from engine_host.client.language import tr
 from sndr_gui.models.home.alerts import AlertRow, Alerts
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.labels import set_text, text
-from sndr_gui.views.widgets.layout import clear
+from sndr_gui.views.widgets.layout import clear, show_part
 
 
 class AlertsCard(Card):
@@ -17,12 +18,12 @@ class AlertsCard(Card):
 
     def __init__(self, model: Alerts, open_logs: Callable[[str], None]) -> None:
         self.away = button(
-            "Put away",
+            tr("Put away"),
             model.put_away,
-            hint="They are seen; those that last stay",
+            hint=tr("They are seen; those that last stay"),
             command="sndr alerts --seen",
         )
-        super().__init__("Needs attention", self.away)
+        super().__init__(tr("Needs attention"), self.away)
         self._model, self._open_logs = model, open_logs
         self._rows: tuple[AlertRow, ...] = ()
         self._grid = QGridLayout()
@@ -38,8 +39,8 @@ class AlertsCard(Card):
     def refresh(self) -> None:
         """Show the alerts of now."""
         rows = self._model.rows()
-        self.setVisible(bool(rows))
-        set_text(self.more, f"{self._model.more} more: sndr alerts")
+        show_part(self, bool(rows))
+        set_text(self.more, tr("{more} more: sndr alerts", more=self._model.more))
         self.more.setVisible(self._model.more > 0)
         if rows == self._rows:
             return
@@ -50,7 +51,7 @@ class AlertsCard(Card):
             self._grid.addWidget(text(alert.when, "warning" if alert.lasts else "muted"), place, 1)
             if alert.engine:
                 log = button(
-                    "Log", partial(self._open_logs, alert.engine), command=f"sndr logs {alert.engine}"
+                    tr("Log"), partial(self._open_logs, alert.engine), command=f"sndr logs {alert.engine}"
                 )
-                log.setAccessibleName(f"Log of the engine: {alert.text}")
+                log.setAccessibleName(tr("Log of the engine: {text}", text=alert.text))
                 self._grid.addWidget(log, place, 2)

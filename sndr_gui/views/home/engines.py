@@ -8,6 +8,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QButtonGroup, QGridLayout, QLayout, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.kit import theme
 from sndr_gui.kit.formats import shortened
 from sndr_gui.models.home.engines import EngineRow
@@ -15,7 +16,7 @@ from sndr_gui.models.home.page import HomeModel
 from sndr_gui.views.widgets.buttons import button, tip
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.labels import ElidedLabel, restyle, set_text, text
-from sndr_gui.views.widgets.layout import clear, column, row
+from sndr_gui.views.widgets.layout import clear, column, row, show_part
 
 # Where the name begins, behind its dot.
 _INDENT = 24
@@ -27,7 +28,7 @@ class EnginesCard(Card):
     def __init__(
         self, model: HomeModel, open_chat: Callable[[str], None], open_engine: Callable[[str], None]
     ) -> None:
-        super().__init__("Engines")
+        super().__init__(tr("Engines"))
         self._model, self._open_chat, self._open_engine = model, open_chat, open_engine
         self.lines: list[_EngineLine] = []
         self._grid = QGridLayout()
@@ -40,7 +41,7 @@ class EnginesCard(Card):
     def refresh(self) -> None:
         """Show the engines of now; nothing while there is only one."""
         rows = self._model.engines()
-        self.setVisible(bool(rows))
+        show_part(self, bool(rows))
         if [line.id for line in self.lines] != [entry.id for entry in rows]:
             self._rebuild(rows)
         for line, entry in zip(self.lines, rows, strict=True):
@@ -86,9 +87,9 @@ class _EngineLine:
         for label in (self.rate, self.requests):
             label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
             label.setMinimumWidth(90)
-        self.chat = button("Chat", self._on_chat)
-        self.show_engine = button("Show", self._on_show)
-        self.stop = button("Stop", self._on_stop)
+        self.chat = button(tr("Chat"), self._on_chat)
+        self.show_engine = button(tr("Show"), self._on_show)
+        self.stop = button(tr("Stop"), self._on_stop)
 
     @property
     def parts(self) -> tuple[QWidget | QLayout, ...]:
@@ -116,20 +117,31 @@ class _EngineLine:
         """Show how the engine does now."""
         self.name.setText(shortened(entry.name))
         self.name.setChecked(entry.chosen)
-        self.name.setAccessibleName(f"{entry.name}, {entry.state}, {entry.rate}: show its numbers below")
-        self.name.setToolTip(tip(f"Show the numbers of {entry.name} below", "", "sndr status"))
+        self.name.setAccessibleName(
+            tr(
+                "{name}, {state}, {rate}: show its numbers below",
+                name=entry.name,
+                state=entry.state,
+                rate=entry.rate,
+            )
+        )
+        self.name.setToolTip(tip(tr("Show the numbers of {name} below", name=entry.name), "", "sndr status"))
         self._dot.show_icon("dot", entry.tone)
         set_text(self.about, f"{entry.state}  ·  {entry.about}")
         set_text(self.rate, entry.rate)
         set_text(self.requests, entry.requests)
-        self.chat.setAccessibleName(f"Chat with {entry.name}")
+        self.chat.setAccessibleName(tr("Chat with {name}", name=entry.name))
         self.chat.setToolTip(
-            tip(f"Chat with {entry.name}", "", shlex.join(["sndr", "chat", "--model", entry.name]))
+            tip(
+                tr("Chat with {name}", name=entry.name),
+                "",
+                shlex.join(["sndr", "chat", "--model", entry.name]),
+            )
         )
         self.chat.setEnabled(entry.answers)
-        self.show_engine.setAccessibleName(f"Show {entry.name}")
-        self.show_engine.setToolTip(tip(f"Open Engine with {entry.name}"))
-        asks = entry.stop == "Stop anyway"
+        self.show_engine.setAccessibleName(tr("Show {name}", name=entry.name))
+        self.show_engine.setToolTip(tip(tr("Open Engine with {name}", name=entry.name)))
+        asks = entry.asks
         if self.stop.text() != entry.stop:
             self.stop.setText(entry.stop)
             self.stop.setProperty("danger", "true" if asks else "")
@@ -137,7 +149,7 @@ class _EngineLine:
         self.stop.setAccessibleName(f"{entry.stop.rstrip('…')} {entry.name}")
         self.stop.setToolTip(
             tip(
-                f"Finish what {entry.name} answers, then stop it",
+                tr("Finish what {name} answers, then stop it", name=entry.name),
                 "",
                 shlex.join(["sndr", "stop", entry.name]),
             )

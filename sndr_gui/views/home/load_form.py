@@ -7,6 +7,7 @@ from functools import partial
 
 from PySide6.QtWidgets import QFormLayout, QLineEdit, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from engine_host.protocol.endpoint.on_demand import LoadSetting
 from engine_host.protocol.engine_settings.table import Overrides
 from sndr_gui.kit.tooltip import plain_tooltip
@@ -18,7 +19,7 @@ from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.labels import set_text, text
 from sndr_gui.views.widgets.layout import row, scrolling
 
-_ABOUT = (
+_ABOUT = tr(
     "They hold for this load alone; the next one has the model's own again. What is empty stays as it is."
 )
 
@@ -27,7 +28,7 @@ class LoadDialog(Dialog):
     """Asks for the settings of one load; the form follows from the settings that the host names."""
 
     def __init__(self, parent: QWidget, form: LoadForm, load: Callable[[Overrides], object]) -> None:
-        super().__init__(parent, f"Load {form.name} with other settings")
+        super().__init__(parent, tr("Load {name} with other settings", name=form.name))
         self.resize(560, 520)
         self._form, self._load = form, load
         self.fields: dict[str, QWidget] = {}
@@ -43,8 +44,8 @@ class LoadDialog(Dialog):
         canvas.setObjectName("canvas")
         canvas.setLayout(lines)
         self.wrong = text("", "bad", wrap=True)
-        self.command = CopyField(what="equivalent command", wraps=True)
-        self.send = button("Load", self._on_load, kind="primary")
+        self.command = CopyField(what=tr("equivalent command"), wraps=True)
+        self.send = button(tr("Load"), self._on_load, kind="primary")
         self.send.setDefault(True)
         whole = QVBoxLayout(self)
         whole.setContentsMargins(20, 18, 20, 18)
@@ -53,17 +54,17 @@ class LoadDialog(Dialog):
         whole.addWidget(scrolling(canvas), 1)
         whole.addWidget(self.wrong)
         whole.addWidget(self.command)
-        whole.addLayout(row(None, button("Cancel", self.reject), self.send))
+        whole.addLayout(row(None, button(tr("Cancel"), self.reject), self.send))
         self._refresh()
 
     def _field(self, setting: LoadSetting) -> QWidget:
         if setting.choices:
             box = ChoiceBox(setting.caption)
             named = [
-                (("yes" if one else "no") if isinstance(one, bool) else str(one), one)
+                ((tr("yes") if one else tr("no")) if isinstance(one, bool) else str(one), one)
                 for one in setting.choices
             ]
-            box.fill([(f"Default ({shown_value(setting)})", None), *named], None)
+            box.fill([(tr("Default ({shown_value})", shown_value=shown_value(setting)), None), *named], None)
             box.currentIndexChanged.connect(partial(self._on_chosen, setting.name, box))
             return box
         line = QLineEdit()

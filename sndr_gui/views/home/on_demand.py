@@ -7,6 +7,7 @@ from functools import partial
 
 from PySide6.QtWidgets import QGridLayout, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.kit.formats import shortened
 from sndr_gui.models.home.load_form import LoadForm
 from sndr_gui.models.home.on_demand import OnDemandRow
@@ -15,14 +16,14 @@ from sndr_gui.views.home.load_form import LoadDialog
 from sndr_gui.views.widgets.buttons import button, tip
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.labels import ElidedLabel, set_text, set_tone, text
-from sndr_gui.views.widgets.layout import clear
+from sndr_gui.views.widgets.layout import clear, show_part
 
 
 class OnDemandCard(Card):
     """A row for each model that a request loads; hidden while there is none."""
 
     def __init__(self, model: HomeModel) -> None:
-        super().__init__("Models loaded on demand")
+        super().__init__(tr("Models loaded on demand"))
         self._model = model
         self.lines: list[_Line] = []
         self._grid = QGridLayout()
@@ -34,7 +35,7 @@ class OnDemandCard(Card):
     def refresh(self) -> None:
         """Show the models of now."""
         rows = self._model.on_demand.rows()
-        self.setVisible(bool(rows))
+        show_part(self, bool(rows))
         if [line.name for line in self.lines] != [entry.name for entry in rows]:
             clear(self._grid)
             self.lines = [_Line(entry.name, self._model) for entry in rows]
@@ -55,22 +56,22 @@ class _Line:
         self.label = text(shortened(name), name="h2")
         self.state = text("")
         self.about = ElidedLabel("", "muted")
-        self.act = button("Load", self._on_act)
-        self.other = button("Load with…", self._on_other)
-        self.other.setAccessibleName(f"Load {name} with other settings")
+        self.act = button(tr("Load"), self._on_act)
+        self.other = button(tr("Load with…"), self._on_other)
+        self.other.setAccessibleName(tr("Load {name} with other settings", name=name))
         self.other.setToolTip(
             tip(
-                "Choose other settings, for this load alone",
+                tr("Choose other settings, for this load alone"),
                 "",
                 shlex.join(["sndr", "on-demand", "load", name, "--set", "NAME=VALUE"]),
             )
         )
         self.dialog: LoadDialog | None = None
-        self.remove = button("Remove", self._on_remove)
-        self.remove.setAccessibleName(f"Let no request load {name}")
+        self.remove = button(tr("Remove"), self._on_remove)
+        self.remove.setAccessibleName(tr("Let no request load {name}", name=name))
         self.remove.setToolTip(
             tip(
-                f"Let no request load {name} any more",
+                tr("Let no request load {name} any more", name=name),
                 "",
                 shlex.join(["sndr", "on-demand", "remove", name]),
             )
@@ -107,11 +108,17 @@ class _Line:
         set_text(self.state, entry.state)
         set_tone(self.state, entry.tone)
         set_text(self.about, entry.about)
-        word = "Load" if entry.load else "Unload"
+        word = tr("Load") if entry.load else tr("Unload")
         self.act.setText(word)
         self.act.setEnabled(entry.can_act)
         self.other.setVisible(entry.load)
         self.other.setEnabled(entry.can_act)
         self.act.setAccessibleName(f"{word} {entry.name}")
-        what = "Load it now, as a request would" if entry.load else "Finish what it answers, then stop it"
-        self.act.setToolTip(tip(what, "", shlex.join(["sndr", "on-demand", word.lower(), entry.name])))
+        what = (
+            tr("Load it now, as a request would")
+            if entry.load
+            else tr("Finish what it answers, then stop it")
+        )
+        self.act.setToolTip(
+            tip(what, "", shlex.join(["sndr", "on-demand", "load" if entry.load else "unload", entry.name]))
+        )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from engine_host.protocol.errors import Problem
 from sndr_gui.kit.level import chosen, is_simple
 from sndr_gui.kit.shortcuts import keys
@@ -40,16 +41,23 @@ class HomeView(Page):
         open_chat: Callable[[str], None],
         open_engine: Callable[[str], None],
     ) -> None:
-        super().__init__("Home", scrolls=True)
+        super().__init__(tr("Home"), scrolls=True)
         self.model = model
         self._open_logs = open_logs
         self.stop = StopButton(model.stop)
         self.relaunch = button(
-            "Relaunch", model.relaunch, kind="primary", shortcut=keys("relaunch"), hint="Start the same again"
+            tr("Relaunch"),
+            model.relaunch,
+            kind="primary",
+            shortcut=keys("relaunch"),
+            hint=tr("Start the same again"),
         )
         self.tools.addWidget(self.stop)
         self.tools.addWidget(self.relaunch)
-        self._cards = [ValueCard(name) for name in ("Decode, one request", "Memory", "KV cache", "Requests")]
+        self._cards = [
+            ValueCard(name)
+            for name in (tr("Decode, one request"), tr("Memory"), tr("KV cache"), tr("Requests"))
+        ]
         cards = QHBoxLayout()
         cards.setSpacing(GAP)
         for card in self._cards:
@@ -64,7 +72,7 @@ class HomeView(Page):
         self.failure = ProblemBox(apply_fix=model.actions.apply_fix)
         self.failure.log.show()
         self.failure.log_wanted.connect(self._on_log_wanted)
-        self.record = CopyField("", "the command that shows what it held and what would have saved it")
+        self.record = CopyField("", tr("the command that shows what it held and what would have saved it"))
         self.endpoint = EndpointCard(model)
         self.servers = ServersCard(model)
         self.on_demand = OnDemandCard(model)
@@ -85,8 +93,8 @@ class HomeView(Page):
         self._lower.addWidget(self.endpoint, 1)
         self._lower.addWidget(self.servers, 1)
         self.body.addLayout(self._lower)
-        self._trend_card = Card("Decode, all streams, tokens per second")
-        self._trend = Trend("Decode rate of the last five minutes", TREND_SECONDS)
+        self._trend_card = Card(tr("Decode, all streams, tokens per second"))
+        self._trend = Trend(tr("Decode rate of the last five minutes"), TREND_SECONDS)
         self._trend_card.body.addWidget(self._trend, 1)
         self._trend_card.setMinimumHeight(170)
         self._trend_card.setMaximumHeight(330)
@@ -148,11 +156,13 @@ class HomeView(Page):
         self.stop.setVisible(mode in ("running", "stopping"))
         relaunching = model.actions.relaunching(model.engine)
         question = model.stopping.relaunch_question(model.engine)
-        self.relaunch.setText("Relaunching…" if relaunching else question or "Relaunch")
+        self.relaunch.setText(tr("Relaunching…") if relaunching else question or tr("Relaunch"))
         self.relaunch.setVisible(mode in ("running", "stopping", "failed"))
         self.relaunch.setEnabled(connected and not relaunching)
         if (engine := model.engine) is not None:
-            self.relaunch.setToolTip(plain_tooltip(f"Start the same again  (Ctrl+R)\n{engine.plan.command}"))
+            self.relaunch.setToolTip(
+                plain_tooltip(tr("Start the same again  (Ctrl+R)\n{command}", command=engine.plan.command))
+            )
 
     def _refresh_failure(self) -> None:
         engine, problem = self.model.engine, self.model.problem()
@@ -162,4 +172,4 @@ class HomeView(Page):
         if isinstance(problem, Problem):
             self.failure.show_problem(problem, engine.marked_lines)
         else:
-            self.failure.show_sentence(f"{engine.name} ended.", "", engine.marked_lines)
+            self.failure.show_sentence(tr("{name} ended.", name=engine.name), "", engine.marked_lines)

@@ -2,6 +2,7 @@
 
 from PySide6.QtWidgets import QGridLayout, QPushButton
 
+from engine_host.client.language import tr
 from engine_host.protocol.engines import Backend
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.home.page import HomeModel, ServerRow
@@ -14,10 +15,10 @@ from sndr_gui.views.widgets.labels import badge, set_text, text
 from sndr_gui.views.widgets.layout import clear, column
 
 _BUILT_FOR = {
-    Backend.AUTO: "For an NVIDIA GPU with CUDA or else Vulkan; without one for the CPU.",
-    Backend.CUDA: "For NVIDIA GPUs; needs the CUDA toolkit.",
-    Backend.VULKAN: "For GPUs of any vendor; needs Vulkan's headers and shader compiler.",
-    Backend.CPU: "For the CPU only.",
+    Backend.AUTO: tr("For an NVIDIA GPU with CUDA or else Vulkan; without one for the CPU."),
+    Backend.CUDA: tr("For NVIDIA GPUs; needs the CUDA toolkit."),
+    Backend.VULKAN: tr("For GPUs of any vendor; needs Vulkan's headers and shader compiler."),
+    Backend.CPU: tr("For the CPU only."),
 }
 
 
@@ -25,24 +26,24 @@ class ServersCard(Card):
     """The llama.cpp servers: which one runs, and the speed-up of the other."""
 
     def __init__(self, model: HomeModel) -> None:
-        super().__init__("llama.cpp server")
+        super().__init__(tr("llama.cpp server"))
         self._model = model
         self._grid = QGridLayout()
         self._grid.setVerticalSpacing(10)
         self._shown: tuple[ServerRow, ...] = ()
         self._gain = text("", "muted", wrap=True)
-        self._job = JobView("job")
+        self._job = JobView(tr("job"))
         self._job.cancel.clicked.connect(self._on_cancel)
-        self.target = ChoiceBox("Build target of llama.cpp")
+        self.target = ChoiceBox(tr("Build target of llama.cpp"))
         self.target.fill(model.backends, Backend.AUTO)
         self.target.currentIndexChanged.connect(self._on_target)
-        self.build: QPushButton = button("Build llama.cpp", self._on_build, icon="hammer")
+        self.build: QPushButton = button(tr("Build llama.cpp"), self._on_build, icon="hammer")
         self._on_target()
         self.measure = button(
-            "Compare",
+            tr("Compare"),
             model.actions.measure,
             icon="timer",
-            hint="Measure both servers on the same prompts",
+            hint=tr("Measure both servers on the same prompts"),
             command="sndr engine compare",
         )
         self.body.addLayout(self._grid)
@@ -59,7 +60,9 @@ class ServersCard(Card):
         chosen = "" if self._backend is Backend.AUTO else f" --backend {self._backend.value}"
         hint = _BUILT_FOR[self._backend]
         self.target.setToolTip(plain_tooltip(hint))
-        self.build.setToolTip(tip(f"Compile llama.cpp. {hint}", "", f"sndr engine build llama.cpp{chosen}"))
+        self.build.setToolTip(
+            tip(tr("Compile llama.cpp. {hint}", hint=hint), "", f"sndr engine build llama.cpp{chosen}")
+        )
 
     def _on_build(self) -> None:
         self._model.actions.build(self._backend)
@@ -83,13 +86,13 @@ class ServersCard(Card):
         if job is not None:
             self._job.show_job(job, model.actions.pending(f"cancel {job.id}"))
         building, measuring = model.actions.pending("build"), model.actions.pending("measure")
-        label = "Build again" if model.built else "Build llama.cpp"
-        self.build.setText("Starting the build…" if building else label)
+        label = tr("Build again") if model.built else tr("Build llama.cpp")
+        self.build.setText(tr("Starting the build…") if building else label)
         self.build.setEnabled(model.can_build and not building)
-        self.measure.setText("Starting…" if measuring else "Compare")
+        self.measure.setText(tr("Starting…") if measuring else tr("Compare"))
         self.measure.setEnabled(model.can_measure and not measuring)
         if not model.built:
-            self.measure.setToolTip("Build the other server first.")
+            self.measure.setToolTip(tr("Build the other server first."))
 
     def _fill(self, place: int, entry: ServerRow) -> None:
         line = Flow(text(entry.name), badge(entry.state, entry.tone))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from engine_host.client.language import tr
 from sndr_gui.host.connection import Phase
 from sndr_gui.kit import formats
 from sndr_gui.models.engine.choice import command_of
@@ -15,9 +16,9 @@ from sndr_gui.views.widgets.layout import row
 from sndr_gui.views.widgets.problems import ProblemBox
 
 EMPTY_STATES = {
-    "connecting": "Starting the engine host",
-    "lost": "Engine host not connected",
-    "empty": "No engine runs",
+    "connecting": tr("Starting the engine host"),
+    "lost": tr("Engine host not connected"),
+    "empty": tr("No engine runs"),
 }
 
 
@@ -27,10 +28,12 @@ class Hero(Card):
     def __init__(self, model: HomeModel, open_launch: Callable[[], None]) -> None:
         super().__init__()
         self._model = model
-        self.start = button("Start the demo model", model.start_demo, kind="primary", icon="play")
-        self.choose = button("Choose a model", open_launch, icon="rocket", hint="Open Launch", shortcut="")
-        self.retry = button("Retry now", model.session.connection.retry, icon="refresh-cw")
-        self.equivalent_command = CopyField(what="equivalent command")
+        self.start = button(tr("Start the demo model"), model.start_demo, kind="primary", icon="play")
+        self.choose = button(
+            tr("Choose a model"), open_launch, icon="rocket", hint=tr("Open Launch"), shortcut=""
+        )
+        self.retry = button(tr("Retry now"), model.session.connection.retry, icon="refresh-cw")
+        self.equivalent_command = CopyField(what=tr("equivalent command"))
         self.equivalent_command.setFixedWidth(420)
         self.problem = ProblemBox()
         self._state = EmptyState(
@@ -47,20 +50,22 @@ class Hero(Card):
         connection = model.session.connection
         set_text(self._state.heading, EMPTY_STATES[mode])
         if mode == "empty" and demo is not None:
-            sentence = (
-                f"Start {demo.name}, the small bundled model ({formats.size(demo.size)}), "
-                "to see everything work. It runs on any machine."
+            sentence = tr(
+                "Start {name}, the small bundled model ({size}), to see everything work. It "
+                "runs on any machine.",
+                name=demo.name,
+                size=formats.size(demo.size),
             )
         elif mode == "empty":
-            sentence = "Choose a model, or add a model folder."
+            sentence = tr("Choose a model, or add a model folder.")
         elif connection.phase in (Phase.FAILED, Phase.MISMATCH):
-            sentence = "The window retries by itself, each time after a longer pause."
+            sentence = tr("The window retries by itself, each time after a longer pause.")
         else:
             sentence = connection.sentence
         set_text(self._state.sentence, sentence)
         self.start.setVisible(mode == "empty" and demo is not None)
         pending = model.actions.pending("start")
-        self.start.setText("Starting…" if pending else "Start the demo model")
+        self.start.setText(tr("Starting…") if pending else tr("Start the demo model"))
         self.start.setEnabled(not pending and connection.connected)
         self.choose.setVisible(mode == "empty")
         self.retry.setVisible(mode == "lost")
@@ -72,7 +77,7 @@ class Hero(Card):
         self.problem.setVisible(failed)
         if failed:
             self.problem.show_sentence(
-                connection.sentence, "Last lines of its log:" if connection.tail else "", connection.tail
+                connection.sentence, tr("Last lines of its log:") if connection.tail else "", connection.tail
             )
 
 
@@ -81,9 +86,9 @@ class StartCard(Card):
 
     def __init__(self, model: HomeModel) -> None:
         self._age = text("", "muted")
-        self.cancel = button("Cancel", model.cancel)
-        self.cancel.setAccessibleName("Cancel the start")
-        super().__init__("Starting", self._age, self.cancel)
+        self.cancel = button(tr("Cancel"), model.cancel)
+        self.cancel.setAccessibleName(tr("Cancel the start"))
+        super().__init__(tr("Starting"), self._age, self.cancel)
         self._model = model
         self._stages = StageList()
         self.body.addWidget(self._stages)
@@ -93,13 +98,13 @@ class StartCard(Card):
         engine = self._model.engine
         if engine is None:
             return
-        set_text(self.title, f"Starting {engine.name}")
+        set_text(self.title, tr("Starting {name}", name=engine.name))
         set_text(self._age, self._model.start_age)
         cancelling = self._model.actions.pending(f"cancel {engine.job}") or self._model.actions.stopping(
             engine
         )
         command = command_of(self._model.session.state, engine, "stop", "--now")
-        self.cancel.setToolTip(tip("Cancel this start", "", command))
-        self.cancel.setText("Cancelling…" if cancelling else "Cancel")
+        self.cancel.setToolTip(tip(tr("Cancel this start"), "", command))
+        self.cancel.setText(tr("Cancelling…") if cancelling else tr("Cancel"))
         self.cancel.setEnabled(not cancelling)
         self._stages.show_stages(self._model.stages())

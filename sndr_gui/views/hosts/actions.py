@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from PySide6.QtWidgets import QPushButton
 
+from engine_host.client.language import tr
+from sndr_gui.kit import formats
 from sndr_gui.models.hosts.cards import HostCard
 from sndr_gui.models.hosts.installing import InstallModel, Verb, is_changing
 from sndr_gui.models.hosts.page import HostsModel
@@ -31,47 +33,65 @@ class _Action:
 
 _ACTIONS: Mapping[str, _Action] = {
     "open": _Action(
-        "Details", "Everything that is known of it, and what can be done with it", "sndr host facts {name}",
+        tr("Details"),
+        tr("Everything that is known of it, and what can be done with it"),
+        "sndr host facts {name}",
         icon="server", waits=False,
     ),
     "show": _Action(
-        "Show", "Let every page be about {title}", "sndr --host {name} status",
+        tr("Show"),
+        tr("Let every page be about {title}"),
+        "sndr --host {name} status",
         icon="gauge", offered=lambda card: card.can_show, waits=False,
     ),
     "connect": _Action(
-        "Connect", "Connect over ssh and stay connected", "sndr host connect {name}",
+        tr("Connect"),
+        tr("Connect over ssh and stay connected"),
+        "sndr host connect {name}",
         icon="plug", offered=lambda card: card.can_connect,
     ),
     "retry": _Action(
-        "Try now", "Try again at once, and not only after the pause", "sndr host connect {name}",
+        tr("Try now"),
+        tr("Try again at once, and not only after the pause"),
+        "sndr host connect {name}",
         icon="rotate-cw", offered=lambda card: card.can_retry,
     ),
     "disconnect": _Action(
-        "Disconnect", "End the connection; what runs there goes on", "sndr host disconnect {name}",
+        tr("Disconnect"),
+        tr("End the connection; what runs there goes on"),
+        "sndr host disconnect {name}",
         icon="x", offered=lambda card: card.can_disconnect,
     ),
     "install": _Action(
-        "Install…", "Install the engine host over there; its plan is shown first", "sndr host install {name}",
+        tr("Install…"),
+        tr("Install the engine host over there; its plan is shown first"),
+        "sndr host install {name}",
         icon="download", offered=lambda card: card.can_install,
     ),
     "update": _Action(
-        "Update…", "Update the engine host over there; its plan is shown first", "sndr host update {name}",
+        tr("Update…"),
+        tr("Update the engine host over there; its plan is shown first"),
+        "sndr host update {name}",
         icon="download", offered=lambda card: card.can_update,
     ),
     "back": _Action(
-        "Go back…", "Let the version before the last update run again; its plan is shown first",
+        tr("Go back…"), tr("Let the version before the last update run again; its plan is shown first"),
         "sndr host update {name} --back", icon="undo-2", offered=lambda card: card.can_uninstall,
     ),
     "uninstall": _Action(
-        "Uninstall…", "Remove the engine host over there; its plan is shown first",
+        tr("Uninstall…"), tr("Remove the engine host over there; its plan is shown first"),
         "sndr host uninstall {name}", kind="danger", offered=lambda card: card.can_uninstall,
     ),
     "probe": _Action(
-        "Read facts", "Read what the machine has and what runs there", "sndr host probe {name}",
+        tr("Read facts"),
+        tr("Read what the machine has and what runs there"),
+        "sndr host probe {name}",
         icon="refresh-cw", offered=lambda card: card.can_probe,
     ),
     "remove": _Action(
-        "Remove", "Forget it here; nothing changes there. Can be undone", "sndr host remove {name}",
+        tr("Remove"),
+        tr("Forget it here; nothing changes there. Can be undone"),
+        "sndr host remove {name}",
         icon="trash-2", kind="danger",
     ),
 }  # fmt: skip
@@ -89,7 +109,7 @@ class HostButtons(Flow):
     def __init__(self, model: HostsModel, name: str, wanted: tuple[str, ...]) -> None:
         self.made: dict[str, QPushButton] = {}
         self._model, self._name = model, name
-        shown = name or THIS_MACHINE.lower()
+        shown = name or formats.inside(THIS_MACHINE)
         for action_id in wanted:
             action = _ACTIONS[action_id]
             command = action.command.format(name=name) if name else "sndr status"

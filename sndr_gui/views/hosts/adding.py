@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QCompleter, QFormLayout, QLineEdit, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from engine_host.protocol.errors import Problem
 from sndr_gui.kit import formats
 from sndr_gui.models.hosts.form import HostForm, suggested_name
@@ -21,7 +22,7 @@ class AddHostDialog(Dialog):
     """Asks for a machine: what ssh takes, and how it is called here; both are checked while typed."""
 
     def __init__(self, parent: QWidget, model: HostsModel) -> None:
-        super().__init__(parent, "Add a host")
+        super().__init__(parent, tr("Add a host"))
         self.setMinimumWidth(540)
         self._model = model
         self._named = False
@@ -29,26 +30,30 @@ class AddHostDialog(Dialog):
         fields = QFormLayout()
         fields.setSpacing(8)
         self._fields = fields
-        self.destination = self._line("Address", f"{known[0]}" if known else "user@machine, as for ssh")
-        self.name = self._line("Name", "how it is called here: small letters, digits, hyphens")
-        self.model_root = self._line("Models in", "the folder of its models, where you know it")
-        self.notes = self._line("Notes", "what is to be remembered about it")
-        self.agentless = QCheckBox("Install nothing there")
-        self.agentless.setAccessibleName("Install nothing there")
-        self.agentless.setToolTip("Facts, and engines that run already; no page is about it")
+        self.destination = self._line(
+            tr("Address"), f"{known[0]}" if known else tr("user@machine, as for ssh")
+        )
+        self.name = self._line(tr("Name"), tr("how it is called here: small letters, digits, hyphens"))
+        self.model_root = self._line(tr("Models in"), tr("the folder of its models, where you know it"))
+        self.notes = self._line(tr("Notes"), tr("what is to be remembered about it"))
+        self.agentless = QCheckBox(tr("Install nothing there"))
+        self.agentless.setAccessibleName(tr("Install nothing there"))
+        self.agentless.setToolTip(tr("Facts, and engines that run already; no page is about it"))
         self.agentless.toggled.connect(self.refresh)
         fields.addRow("", self.agentless)
         completer = QCompleter(known, self)
         completer.setFilterMode(Qt.MatchFlag.MatchContains)
         self.destination.setCompleter(completer)
         found = formats.listed(known) if known else ""
-        self.offered = text(f"Your ssh configuration knows {found}." if found else "", "muted", wrap=True)
+        self.offered = text(
+            tr("Your ssh configuration knows {found}.", found=found) if found else "", "muted", wrap=True
+        )
         self.offered.setVisible(bool(found))
         self.wrong = text("", "bad", wrap=True)
         self.problem = ProblemBox()
         self.problem.hide()
-        self.command = CopyField(what="equivalent command", wraps=True)
-        self.save = button("Add", self._on_save, kind="primary")
+        self.command = CopyField(what=tr("equivalent command"), wraps=True)
+        self.save = button(tr("Add"), self._on_save, kind="primary")
         self.save.setDefault(True)
         self.name.textEdited.connect(self._on_named)
         self.destination.textChanged.connect(self._on_destination)
@@ -58,7 +63,7 @@ class AddHostDialog(Dialog):
         lines.addLayout(fields)
         for part in (self.offered, self.wrong, self.problem, self.command):
             lines.addWidget(part)
-        lines.addLayout(row(None, button("Cancel", self.reject), self.save))
+        lines.addLayout(row(None, button(tr("Cancel"), self.reject), self.save))
         model.saved.connect(self.accept)
         model.refused.connect(self._on_refused)
         model.changed.connect(self.refresh)

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.models.hosts.cards import HostCard
 from sndr_gui.models.hosts.page import HostsModel
 from sndr_gui.models.hosts.words import THIS_MACHINE
@@ -19,7 +20,8 @@ from sndr_gui.views.widgets.problems import ProblemBox
 _LEAST = 420
 _GAP = 14
 # Beside each other: what is short stands in two columns, what is long in a line of its own.
-_PLACES = {"GPUs": (0, 0), "Speed": (0, 2), "Models": (1, 0), "Facts": (1, 2), "Last event": (2, 0)}
+_GPUS, _SPEED, _MODELS, _FACTS, _LAST = "GPUs", tr("Speed"), tr("Models"), tr("Facts"), tr("Last event")
+_PLACES = {_GPUS: (0, 0), _SPEED: (0, 2), _MODELS: (1, 0), _FACTS: (1, 2), _LAST: (2, 0)}
 
 
 class HostCards(QWidget):
@@ -86,7 +88,7 @@ class HostCardView(Card):
         # This machine is neither connected nor opened: the other pages are about it.
         others = ("open", "show", "connect", "retry", "disconnect", "install", "update")
         self.buttons = HostButtons(model, name, others if name else ("show",))
-        self._job = JobView("change of the host", dismiss=True)
+        self._job = JobView(tr("change of the host"), dismiss=True)
         self._job.cancel.clicked.connect(self._on_cancel)
         self._job.hide()
         for part in (self._about, self._sentence, self._problem):
@@ -117,11 +119,11 @@ class HostCardView(Card):
         if card.problem is not None:
             self._problem.show_problem(card.problem)
         values = {
-            "GPUs": card.gpus,
-            "Models": card.models,
-            "Speed": card.speed,
-            "Last event": card.last or "none yet",
-            "Facts": card.age,
+            _GPUS: card.gpus,
+            _MODELS: card.models,
+            _SPEED: card.speed,
+            _LAST: card.last or tr("none yet"),
+            _FACTS: card.age,
         }
         for caption, value in values.items():
             set_text(self._values[caption], value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QCheckBox, QFormLayout, QLineEdit, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from engine_host.client.request_words import readable
 from engine_host.protocol.remote.hosts import RemoteHost, RemoteMode
 from sndr_gui.models.hosts.change import FIELDS, ChangeForm
@@ -21,7 +22,7 @@ class ChangeHostDialog(Dialog):
     """Asks for other facts about a host."""
 
     def __init__(self, parent: QWidget, model: HostDetailModel, remote: RemoteHost) -> None:
-        super().__init__(parent, f"Change {remote.name}")
+        super().__init__(parent, tr("Change {name}", name=remote.name))
         self.setMinimumWidth(560)
         self._model, self._old = model, remote
         fields = QFormLayout()
@@ -36,17 +37,17 @@ class ChangeHostDialog(Dialog):
             fields.addRow(text(caption, "muted"), line)
             self.lines[name] = line
             self._first[name] = line.text()
-        self.agentless = QCheckBox("Install nothing there")
-        self.agentless.setAccessibleName("Install nothing there")
+        self.agentless = QCheckBox(tr("Install nothing there"))
+        self.agentless.setAccessibleName(tr("Install nothing there"))
         self.agentless.setChecked(remote.mode is RemoteMode.AGENTLESS)
         self.agentless.toggled.connect(self.refresh)
         fields.addRow("", self.agentless)
         self.wrong = text("", "bad", wrap=True)
         self.problem = ProblemBox()
-        self.diff = DiffView("What would change", "Nothing is changed yet.")
+        self.diff = DiffView(tr("What would change"), tr("Nothing is changed yet."))
         self.diff.setFixedHeight(110)
-        self.command = CopyField(what="equivalent command", wraps=True)
-        self.save = button("Keep", self._on_save, kind="primary")
+        self.command = CopyField(what=tr("equivalent command"), wraps=True)
+        self.save = button(tr("Keep"), self._on_save, kind="primary")
         self.save.setDefault(True)
         parts = QVBoxLayout(self)
         parts.setContentsMargins(20, 18, 20, 18)
@@ -54,7 +55,7 @@ class ChangeHostDialog(Dialog):
         parts.addLayout(fields)
         for part in (self.wrong, self.problem, self.diff, self.command):
             parts.addWidget(part)
-        parts.addLayout(row(None, button("Cancel", self.reject), self.save))
+        parts.addLayout(row(None, button(tr("Cancel"), self.reject), self.save))
         model.saved.connect(self.accept)
         model.changed.connect(self.refresh)
         self.lines["destination"].setFocus()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QTabBar, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.models.hosts.cards import HostCard
 from sndr_gui.models.hosts.detail import HostDetailModel
 from sndr_gui.models.hosts.page import HostsModel
@@ -36,6 +37,18 @@ Section = (
 )
 
 
+_TITLES = {
+    "Overview": tr("Overview"),
+    "Traffic": tr("Traffic"),
+    "Services": tr("Services"),
+    "Files": tr("Files"),
+    "Facts": tr("Facts"),
+    "Watchdogs": tr("Watchdogs"),
+    "Sheet": tr("Sheet"),
+    "Engine host": tr("Engine host"),
+}
+
+
 class HostDetail(QWidget):
     """One host: its state and actions above, and a section below; each is made when it is first shown."""
 
@@ -49,10 +62,10 @@ class HostDetail(QWidget):
         self._card: HostCard | None = None
         wanted = ("show", "connect", "retry", "disconnect", "probe", "install", "update", "remove")
         self.buttons = HostButtons(hosts, name, wanted)
-        self._job = JobView("job on the host", dismiss=True)
+        self._job = JobView(tr("job on the host"), dismiss=True)
         self._job.cancel.clicked.connect(self._on_cancel)
         self.tabs = QTabBar()
-        self.tabs.setAccessibleName(f"Sections of {name}")
+        self.tabs.setAccessibleName(tr("Sections of {name}", name=name))
         self.tabs.setDrawBase(False)
         self.tabs.setExpanding(False)
         self.tabs.setElideMode(Qt.TextElideMode.ElideNone)
@@ -69,7 +82,7 @@ class HostDetail(QWidget):
         }
         self.sections: dict[str, Section] = {}
         for title in self._made:
-            self.tabs.addTab(title)
+            self.tabs.addTab(_TITLES.get(title, title))
         self._lines = QVBoxLayout(self)
         self._lines.setContentsMargins(0, 0, 0, 0)
         self._lines.setSpacing(12)
@@ -84,9 +97,13 @@ class HostDetail(QWidget):
         self.model.read()
 
     @property
+    def _chosen(self) -> str:
+        return list(self._made)[self.tabs.currentIndex()]
+
+    @property
     def shown(self) -> Section:
         """The section that is shown."""
-        return self.sections[self.tabs.tabText(self.tabs.currentIndex())]
+        return self.sections[self._chosen]
 
     def show_section(self, title: str) -> None:
         """Show a section by its title."""
@@ -112,7 +129,7 @@ class HostDetail(QWidget):
 
     def refresh(self) -> None:
         """Show what was read meanwhile in the section that is shown."""
-        shown = self.sections.get(self.tabs.tabText(self.tabs.currentIndex()))
+        shown = self.sections.get(self._chosen)
         if shown is None:
             # One that is being made, and reads something for itself.
             return
@@ -121,7 +138,7 @@ class HostDetail(QWidget):
             shown.show_card(self._card)
 
     def _on_section(self) -> None:
-        title = self.tabs.tabText(self.tabs.currentIndex())
+        title = self._chosen
         if title not in self.sections:
             self.sections[title] = self._made[title]()
             self._lines.addWidget(self.sections[title])

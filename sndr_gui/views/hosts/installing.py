@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QCheckBox, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from engine_host.client.request_words import readable
 from sndr_gui.models.hosts.installing import InstallModel, Verb
 from sndr_gui.views.widgets.buttons import button, tip
@@ -15,16 +16,18 @@ from sndr_gui.views.widgets.layout import row
 from sndr_gui.views.widgets.problems import Findings, ProblemBox
 
 _TITLES = {
-    Verb.INSTALL: ("Install the engine host on {host}", "Install"),
-    Verb.UPDATE: ("Update the engine host on {host}", "Update"),
-    Verb.BACK: ("Let the version before run again on {host}", "Go back"),
-    Verb.UNINSTALL: ("Remove the engine host from {host}", "Remove"),
+    Verb.INSTALL: (tr("Install the engine host on {host}"), tr("Install")),
+    Verb.UPDATE: (tr("Update the engine host on {host}"), tr("Update")),
+    Verb.BACK: (tr("Let the version before run again on {host}"), tr("Go back")),
+    Verb.UNINSTALL: (tr("Remove the engine host from {host}"), tr("Remove")),
 }
 _ABOUT = {
-    Verb.INSTALL: "For your user there alone; nothing of it needs root. This is all that would change:",
-    Verb.UPDATE: "What runs there stays until the new version answers. This is all that would change:",
-    Verb.BACK: "What runs there now stays, one step away. This is all that would change:",
-    Verb.UNINSTALL: "Its settings and data go with it. What was there before stays. This would be removed:",
+    Verb.INSTALL: tr("For your user there alone; nothing of it needs root. This is all that would change:"),
+    Verb.UPDATE: tr("What runs there stays until the new version answers. This is all that would change:"),
+    Verb.BACK: tr("What runs there now stays, one step away. This is all that would change:"),
+    Verb.UNINSTALL: tr(
+        "Its settings and data go with it. What was there before stays. This would be removed:"
+    ),
 }
 
 
@@ -37,14 +40,14 @@ class InstallDialog(Dialog):
         self.resize(760, 560)
         self._model = model
         self._about = text(_ABOUT[model.verb], "muted", wrap=True)
-        self.offline = QCheckBox("Send the packages from here: the machine has no internet")
-        self.offline.setAccessibleName("Send the packages from here")
+        self.offline = QCheckBox(tr("Send the packages from here: the machine has no internet"))
+        self.offline.setAccessibleName(tr("Send the packages from here"))
         self.offline.setVisible(model.verb in {Verb.INSTALL, Verb.UPDATE})
         self.offline.toggled.connect(model.set_offline)
         self.problem = ProblemBox()
         self.findings = Findings(lambda _finding: None, lambda _fix: False)
-        self.diff = DiffView("What would change there", "Looking at the machine…")
-        self.command = CopyField(what="equivalent command", wraps=True)
+        self.diff = DiffView(tr("What would change there"), tr("Looking at the machine…"))
+        self.command = CopyField(what=tr("equivalent command"), wraps=True)
         self.start = button(verb, model.start, kind="danger" if model.verb is Verb.UNINSTALL else "primary")
         lines = QVBoxLayout(self)
         lines.setContentsMargins(20, 18, 20, 18)
@@ -53,7 +56,7 @@ class InstallDialog(Dialog):
             lines.addWidget(part)
         lines.addWidget(self.diff, 1)
         lines.addWidget(self.command)
-        cancel = button("Cancel", self.reject)
+        cancel = button(tr("Cancel"), self.reject)
         lines.addLayout(row(None, cancel, self.start))
         model.changed.connect(self.refresh)
         model.started.connect(self.accept)
@@ -68,7 +71,7 @@ class InstallDialog(Dialog):
             self.problem.show_problem(model.problem)
         self.findings.show_findings(model.plan.findings if model.plan is not None else ())
         looking = model.plan is None and model.problem is None
-        self.diff.setPlaceholderText("Looking at the machine…" if looking else "Nothing changes.")
+        self.diff.setPlaceholderText(tr("Looking at the machine…") if looking else tr("Nothing changes."))
         self.diff.show_diff(readable(model.diff))
         self.command.set_content(model.command)
         self.start.setToolTip(tip(self.windowTitle(), command=model.command))

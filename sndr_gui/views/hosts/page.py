@@ -7,6 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent
 
+from engine_host.client.language import tr
 from sndr_gui.models.hosts.page import HostsModel
 from sndr_gui.views.hosts.adding import AddHostDialog
 from sndr_gui.views.hosts.cards import HostCards, HostCardView
@@ -17,9 +18,10 @@ from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.labels import set_text
 from sndr_gui.views.widgets.page import Page
 
-_ABOUT = (
-    "Other machines are reached over your own ssh: its configuration, keys, agent and jump hosts. Once one "
-    "is connected, every page can be about it: the choice stands at the top of the sidebar."
+_ABOUT = tr(
+    "Other machines are reached over your own ssh: its configuration, keys, agent "
+    "and jump hosts. Once one is connected, every page can be about it: the choice "
+    "stands at the top of the sidebar."
 )
 
 
@@ -27,26 +29,30 @@ class HostsView(Page):
     """The page of hosts."""
 
     def __init__(self, model: HostsModel, open_page: Callable[[str], object]) -> None:
-        super().__init__("Hosts", scrolls=True)
+        super().__init__(tr("Hosts"), scrolls=True)
         self.model = model
         self._open_page = open_page
         self.all_hosts = button(
-            "All hosts", lambda: model.open(None), icon="chevron-left", hint="Back to all hosts (Esc)",
+            tr("All hosts"), lambda: model.open(None), icon="chevron-left",
+            hint=tr("Back to all hosts (Esc)"),
             command="sndr host list",
         )  # fmt: skip
         self.new = button(
-            "Add host…",
+            tr("Add host…"),
             self.add,
             icon="plus",
             kind="primary",
-            hint="Keep another machine by a name",
+            hint=tr("Keep another machine by a name"),
             command="sndr host add NAME USER@HOST",
         )
         self.tools.addWidget(self.all_hosts)
         self.tools.addWidget(self.new)
         self._cards = HostCards(model)
         self._empty = EmptyState(
-            "server", "No other machine yet", _ABOUT, CopyField("sndr host add NAME USER@HOST", "the command")
+            "server",
+            tr("No other machine yet"),
+            _ABOUT,
+            CopyField("sndr host add NAME USER@HOST", tr("the command")),
         )
         self.detail: HostDetail | None = None
         self.body.addWidget(self._cards)
@@ -89,7 +95,7 @@ class HostsView(Page):
         model = self.model
         cards = model.cards
         opened = next((card for card in cards if card.name and card.name == model.opened), None)
-        set_text(self.title, opened.title if opened is not None else "Hosts")
+        set_text(self.title, opened.title if opened is not None else tr("Hosts"))
         set_text(self.subtitle, opened.about if opened is not None else model.subtitle)
         self.all_hosts.setVisible(opened is not None)
         self.new.setVisible(opened is None)

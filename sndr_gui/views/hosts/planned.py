@@ -7,6 +7,7 @@ from functools import partial
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QCompleter, QFormLayout, QLineEdit, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from engine_host.client.request_words import readable
 from engine_host.protocol.launch.consents import ConsentNeeded
 from sndr_gui.models.hosts.planned import AskedField, PlannedJob
@@ -42,8 +43,8 @@ class PlannedDialog(Dialog):
             self._fields.addRow(text(field.caption, "muted"), made)
             self._more += [made] if field.more else []
         checks = [self._check(field) for field in action.fields if field.check]
-        self.more = QCheckBox("Show more settings")
-        self.more.setAccessibleName("Show more settings")
+        self.more = QCheckBox(tr("Show more settings"))
+        self.more.setAccessibleName(tr("Show more settings"))
         self.more.toggled.connect(self._show_more)
         self.more.setVisible(bool(self._more))
         self._show_more(False)
@@ -54,11 +55,11 @@ class PlannedDialog(Dialog):
         self.findings = Findings(lambda _finding: None, lambda _fix: False)
         self.demands: DemandList | None = None
         self._asked: ConsentNeeded | None = None
-        self.consent = button("Go on with all of this", self._on_consent, kind="danger")
-        self.diff = DiffView("What would change there", "")
-        self.command = CopyField(what="equivalent command", wraps=True)
+        self.consent = button(tr("Go on with all of this"), self._on_consent, kind="danger")
+        self.diff = DiffView(tr("What would change there"), "")
+        self.command = CopyField(what=tr("equivalent command"), wraps=True)
         self.start = button(action.verb, model.start, kind="danger" if action.danger else "primary")
-        cancel = button("Cancel", self.reject)
+        cancel = button(tr("Cancel"), self.reject)
         parts = QVBoxLayout(self)
         parts.setContentsMargins(20, 18, 20, 18)
         parts.setSpacing(12)
@@ -91,11 +92,11 @@ class PlannedDialog(Dialog):
             self.problem.show_problem(model.problem)
         self.diff.setVisible(needed is None)
         self.findings.show_findings(model.plan.findings if model.plan is not None else ())
-        said = "Nothing changes."
+        said = tr("Nothing changes.")
         if not model.complete:
-            said = "Its plan is shown here once everything is said."
+            said = tr("Its plan is shown here once everything is said.")
         elif model.plan is None and model.problem is None and not model.wrong:
-            said = "Looking at the machine…"
+            said = tr("Looking at the machine…")
         self.diff.setPlaceholderText(said)
         self.diff.show_diff(readable(model.plan.diff) if model.plan is not None else "")
         self.command.set_content(model.command)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from engine_host.client.request_words import readable
 from engine_host.protocol.remote.hosts import SshQuestion, SshQuestionKind
 from sndr_gui.models.hosts.questions import QuestionsModel
@@ -14,19 +15,20 @@ from sndr_gui.views.widgets.labels import text
 from sndr_gui.views.widgets.layout import row
 
 _TITLES = {
-    SshQuestionKind.HOST_KEY: "Is this {host}?",
-    SshQuestionKind.PASSPHRASE: "Passphrase for {host}",
-    SshQuestionKind.PASSWORD: "Password for {host}",
-    SshQuestionKind.CONFIRM: "{host} asks",
-    SshQuestionKind.OTHER: "{host} asks",
+    SshQuestionKind.HOST_KEY: tr("Is this {host}?"),
+    SshQuestionKind.PASSPHRASE: tr("Passphrase for {host}"),
+    SshQuestionKind.PASSWORD: tr("Password for {host}"),
+    SshQuestionKind.CONFIRM: tr("{host} asks"),
+    SshQuestionKind.OTHER: tr("{host} asks"),
 }
-_NEW_KEY = (
-    "It was never connected from here. Compare the fingerprint with what its administrator says, or with "
-    "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub typed there. ssh keeps the key once you accept it."
+_NEW_KEY = tr(
+    "It was never connected from here. Compare the fingerprint with what its "
+    "administrator says, or with ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub "
+    "typed there. ssh keeps the key once you accept it."
 )
-_TYPED = "It goes to ssh, and is kept nowhere."
-_NOTICE = "{host} waits for your security key"
-_NOTHING = "Touch it. Nothing is to be typed, and this goes away by itself."
+_TYPED = tr("It goes to ssh, and is kept nowhere.")
+_NOTICE = tr("{host} waits for your security key")
+_NOTHING = tr("Touch it. Nothing is to be typed, and this goes away by itself.")
 _YES_OR_NO = frozenset({SshQuestionKind.HOST_KEY, SshQuestionKind.CONFIRM})
 
 
@@ -45,15 +47,17 @@ class QuestionDialog(Dialog):
         lines.setSpacing(12)
         lines.addWidget(text(self.windowTitle(), name="h2", wrap=True))
         if question.again:
-            lines.addWidget(text("That was not right. Once more:", "bad", wrap=True))
+            lines.addWidget(text(tr("That was not right. Once more:"), "bad", wrap=True))
         if is_key:
             lines.addWidget(text(_NEW_KEY, "muted", wrap=True))
         self.asked = WrapAnywhereLabel(readable(question.text.strip()))
-        self.asked.setAccessibleName("What ssh asks")
+        self.asked.setAccessibleName(tr("What ssh asks"))
         lines.addWidget(self.asked)
         shown = " ".join(filter(None, (question.key_type, question.fingerprint)))
         self.fingerprint = WrapAnywhereLabel(readable(shown))
-        self.fingerprint.setAccessibleName(f"Fingerprint {question.fingerprint or 'not told'}")
+        self.fingerprint.setAccessibleName(
+            tr("Fingerprint {fingerprint}", fingerprint=question.fingerprint or tr("not told"))
+        )
         self.fingerprint.setVisible(is_key)
         lines.addWidget(self.fingerprint)
         self.edit = QLineEdit()
@@ -67,18 +71,20 @@ class QuestionDialog(Dialog):
         self.note.setVisible(asks or question.notice)
         lines.addWidget(self.note)
         command = f"sndr host connect {question.host}"
-        self.refuse = button("Refuse", self.reject, hint="Answer no; nothing is connected", command=command)
+        self.refuse = button(
+            tr("Refuse"), self.reject, hint=tr("Answer no; nothing is connected"), command=command
+        )
         self.accept_it = button(
-            "Accept" if not asks else "Answer",
+            tr("Accept") if not asks else tr("Answer"),
             self._on_accept,
             kind="primary" if asks else "",
-            hint="Keep this key and go on" if is_key else "Answer ssh",
+            hint=tr("Keep this key and go on") if is_key else tr("Answer ssh"),
             command=command,
         )
         if question.notice:
             self.accept_it.hide()
-            self.refuse.setText("Close")
-            self.refuse.setToolTip("ssh goes on waiting")
+            self.refuse.setText(tr("Close"))
+            self.refuse.setToolTip(tr("ssh goes on waiting"))
         lines.addLayout(row(None, self.refuse, self.accept_it))
         self.finished.connect(self._on_closed)
         model.changed.connect(self._on_changed)

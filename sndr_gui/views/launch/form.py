@@ -12,22 +12,25 @@ from typing import Any
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QCheckBox, QGridLayout, QLineEdit, QWidget
 
+from engine_host.client.language import tr
 from engine_host.protocol.engine_settings.row import EngineSetting
 from engine_host.protocol.engine_settings.table import SETTINGS
 from engine_host.protocol.launch.plans import ServerChoice
 from engine_host.protocol.models import ModelOrigin
 from sndr_gui.kit import formats
 from sndr_gui.kit.level import is_simple
+from sndr_gui.kit.setting_words import caption_of, spoken_of
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.launch.form import refusal, words_of
 from sndr_gui.models.launch.page import LaunchModel
+from sndr_gui.models.launch.settings import NO_VALUES, NOT_SET
 from sndr_gui.models.launch.subject import ENGINE_NAMES, VLLM
 from sndr_gui.views.launch.memory import SIZES
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.fields import ChoiceBox, NumberField
 from sndr_gui.views.widgets.labels import ElidedLabel, set_text, text, unbroken
-from sndr_gui.views.widgets.layout import column, row
+from sndr_gui.views.widgets.layout import column, row, show_part
 
 _SERVER, _ENVIRONMENT = "server", "installation"
 
@@ -46,18 +49,18 @@ class ModelHead(Card):
         """Show the model of now."""
         subject = self._model.subject
         chosen = subject.model if subject is not None else None
-        set_text(self.name, chosen.name if chosen else "Choose a model")
+        set_text(self.name, chosen.name if chosen else tr("Choose a model"))
         self.name.setToolTip(plain_tooltip(chosen.path if chosen else ""))
         if chosen is None or subject is None:
             return
         parts = [
-            f"runs on {ENGINE_NAMES[subject.engine.value]}",
-            formats.size(chosen.size) if chosen.format != "shape" else "config without weights",
+            tr("runs on {engine_names}", engine_names=ENGINE_NAMES[subject.engine.value]),
+            formats.size(chosen.size) if chosen.format != "shape" else tr("config without weights"),
             chosen.quantization or "",
-            f"{formats.count(chosen.parameters)} parameters" if chosen.parameters else "",
-            f"{formats.count(chosen.context)} context" if chosen.context else "",
+            tr("{count} parameters", count=formats.count(chosen.parameters)) if chosen.parameters else "",
+            tr("{count} context", count=formats.count(chosen.context)) if chosen.context else "",
             "MTP" if chosen.mtp_layers else "",
-            "bundled" if chosen.origin is ModelOrigin.BUNDLED else "",
+            tr("bundled") if chosen.origin is ModelOrigin.BUNDLED else "",
         ]
         set_text(self.about, unbroken("  ·  ".join(part for part in parts if part)))
 
@@ -66,22 +69,22 @@ class FormCard(Card):
     """The settings of a start; what is left open comes from the layers below."""
 
     def __init__(self, model: LaunchModel) -> None:
-        super().__init__("Settings")
+        super().__init__(tr("Settings"))
         self._model = model
         self._filling = False
         # The order of the Tab key: those that are always in sight first.
         own = sorted((one for one in SETTINGS.values() if one.name not in SIZES), key=lambda one: one.more)
         self.inputs: dict[str, QWidget] = {entry.name: self._input(entry) for entry in own}
-        self.server = self._choice("llama.cpp server", self._on_form)
-        self.environment = self._choice("vLLM environment", self._on_form)
+        self.server = self._choice(tr("llama.cpp server"), self._on_form)
+        self.environment = self._choice(tr("vLLM environment"), self._on_form)
         self.more = button(
-            "More settings", self._on_more, kind="flat", hint="Show all settings of the engine"
+            tr("More settings"), self._on_more, kind="flat", hint=tr("Show all settings of the engine")
         )
         self.more.setCheckable(True)
-        self.keep = QCheckBox("Keep running when the program ends")
+        self.keep = QCheckBox(tr("Keep running when the program ends"))
         self.keep.toggled.connect(self._on_form)
-        captions = {entry.name: entry.caption for entry in own}
-        captions |= {_SERVER: "Server", _ENVIRONMENT: "Environment"}
+        captions = {entry.name: caption_of(entry) for entry in own}
+        captions |= {_SERVER: tr("Server"), _ENVIRONMENT: tr("Environment")}
         self._all = {**self.inputs, _SERVER: self.server, _ENVIRONMENT: self.environment}
         self._cells: dict[str, QWidget] = {}
         for name, caption in captions.items():
@@ -118,11 +121,11 @@ class FormCard(Card):
     def _input(self, entry: EngineSetting) -> QWidget:
         edited = partial(self._on_edited, entry)
         if entry.kind in ("whole", "decimal"):
-            return NumberField(entry.spoken, max(entry.low, 0), entry.high, edited)
+            return NumberField(spoken_of(entry), max(entry.low, 0), entry.high, edited)
         if entry.kind == "choice":
-            return self._choice(entry.spoken, edited)
+            return self._choice(spoken_of(entry), edited)
         edit = QLineEdit()
-        edit.setAccessibleName(entry.spoken)
+        edit.setAccessibleName(spoken_of(entry))
         edit.textEdited.connect(edited)
         return edit
 
@@ -165,7 +168,7 @@ class FormCard(Card):
 
     def _on_more(self) -> None:
         self._arrange()
-        self.more.setText("Fewer settings" if self.more.isChecked() else "More settings")
+        self.more.setText(tr("Fewer settings") if self.more.isChecked() else tr("More settings"))
 
     # What the person did.
 
@@ -173,7 +176,7 @@ class FormCard(Card):
         if self._filling:
             return
         value, error = self._read(entry)
-        self._model.set_error(entry.name, f"{entry.caption}: {error}" if error else "")
+        self._model.set_error(entry.name, f"{caption_of(entry)}: {error}" if error else "")
         if not error:
             self._model.set_value(entry.name, value)
 
@@ -216,7 +219,7 @@ class FormCard(Card):
         subject, offers = model.subject, model.offers
         usable = subject is not None and subject.problem is None
         self.setEnabled(usable)
-        self.setVisible(usable and not is_simple())
+        show_part(self, usable and not is_simple())
         self._filling = True
         for entry in model.fields():
             if entry.name in self.inputs:
@@ -231,7 +234,7 @@ class FormCard(Card):
     def _fill(self, entry: EngineSetting, values: Mapping[str, Any]) -> None:
         made, value = self.inputs[entry.name], values.get(entry.name)
         if isinstance(made, ChoiceBox):
-            made.fill([("Default", None), *self._model.offers.choices(entry)], value)
+            made.fill([(tr("Default"), None), *self._model.offers.choices(entry)], value)
         elif isinstance(made, NumberField):
             # A wrong number stays in sight while its model does.
             if made.value != value or (made.error and not self._model.form_error):
@@ -246,13 +249,17 @@ class FormCard(Card):
             if entry.name not in self.inputs:
                 continue
             made, planned = self.inputs[entry.name], self._model.planned(entry.name)
-            planned = "" if planned in ("not set", "none") else planned
+            planned = "" if planned in (NOT_SET, NO_VALUES) else planned
             edit = made.edit if isinstance(made, NumberField) else made
             if isinstance(edit, QLineEdit):
-                edit.setPlaceholderText(f"{planned}  (automatic)" if planned else "Automatic")
+                edit.setPlaceholderText(
+                    tr("{planned}  (automatic)", planned=planned) if planned else tr("Automatic")
+                )
             elif isinstance(made, ChoiceBox):
                 if made.count() and made.currentData() is None:
-                    made.setItemText(0, f"Default ({planned})" if planned else "Default")
+                    made.setItemText(
+                        0, tr("Default ({planned})", planned=planned) if planned else tr("Default")
+                    )
                 for place, (label, _value) in enumerate(self._model.offers.choices(entry), start=1):
                     made.setItemText(place, label)
         self._filling = False

@@ -6,6 +6,7 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.kit import theme
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.home.machine import MachineModel, MachinePart
@@ -79,13 +80,13 @@ class MachineStrip(QWidget):
         self._chips: list[_Chip] = []
         self._shown: tuple[MachinePart, ...] = ()
         self._narrow = False
-        self.setAccessibleName("This machine")
+        self.setAccessibleName(tr("This machine"))
         self._flow = Flow(spacing=8, lines=6)
         self.details = button(
-            "Details", self._on_details, kind="flat", hint="GPU processes and installed engines"
+            tr("Details"), self._on_details, kind="flat", hint=tr("GPU processes and installed engines")
         )
-        self.details.setAccessibleName("Details of this machine")
-        self.details.setToolTip("GPU processes and installed engines\nsndr status")
+        self.details.setAccessibleName(tr("Details of this machine"))
+        self.details.setToolTip(tr("GPU processes and installed engines\nsndr status"))
         self.details.setCheckable(True)
         self.table = QFrame()
         self.table.setObjectName("inset")

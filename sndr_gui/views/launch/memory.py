@@ -6,18 +6,21 @@ from functools import partial
 
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QWidget
 
+from engine_host.client.language import tr
 from engine_host.protocol.engine_settings.row import EngineSetting
 from engine_host.protocol.engine_settings.table import SETTINGS
 from sndr_gui.kit import formats
+from sndr_gui.kit.setting_words import caption_of, spoken_of
 from sndr_gui.models.fit.device_memory import VERDICTS
 from sndr_gui.models.launch.page import LaunchModel
+from sndr_gui.models.launch.settings import NOT_SET
 from sndr_gui.models.launch.sizes import context_steps, stream_steps
 from sndr_gui.views.graphs.memory_bar import MemoryView
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.labels import badge, set_text, set_tone, text
-from sndr_gui.views.widgets.layout import column, row
+from sndr_gui.views.widgets.layout import column, row, show_part
 from sndr_gui.views.widgets.problems import ProblemBox
 from sndr_gui.views.widgets.value_slider import ValueSlider
 
@@ -30,20 +33,20 @@ class MemoryCard(Card):
     def __init__(self, model: LaunchModel) -> None:
         self.verdict = badge("")
         self.reset = button(
-            "Reset",
+            tr("Reset"),
             model.reset_values,
             kind="flat",
             icon="undo-2",
-            hint="Reset everything that was set here",
+            hint=tr("Reset everything that was set here"),
         )
-        super().__init__("Memory", self.verdict, self.reset)
+        super().__init__(tr("Memory"), self.verdict, self.reset)
         self._model = model
         self._filling = False
         self.why = text("", "muted", wrap=True)
         self.behind = text("", "warn", wrap=True)
         self.memory = MemoryView()
         self.problem = ProblemBox("warning", apply_fix=model.actions.apply_fix)
-        self.again = button("Try again", model.fit.refresh, icon="rotate-cw", hint="Compute again")
+        self.again = button(tr("Try again"), model.fit.refresh, icon="rotate-cw", hint=tr("Compute again"))
         self._again_row = QWidget()
         self._again_row.setLayout(row(self.again, None))
         self.context_slider = self._slider("context")
@@ -54,9 +57,9 @@ class MemoryCard(Card):
         kinds.setSpacing(12)
         for name in SIZES[2:]:
             entry = SETTINGS[name]
-            box = ChoiceBox(entry.spoken)
+            box = ChoiceBox(spoken_of(entry))
             box.currentIndexChanged.connect(partial(self._on_kind, name))
-            caption = text(entry.caption, "muted")
+            caption = text(caption_of(entry), "muted")
             caption.setBuddy(box)
             cell = QWidget()
             cell.setLayout(column(caption, box, spacing=4))
@@ -73,7 +76,11 @@ class MemoryCard(Card):
     def _slider(self, name: str) -> ValueSlider:
         entry = SETTINGS[name]
         made = ValueSlider(
-            entry.caption, entry.spoken, int(entry.low), int(entry.high), partial(self._on_typed, name)
+            caption_of(entry),
+            spoken_of(entry),
+            int(entry.low),
+            int(entry.high),
+            partial(self._on_typed, name),
         )
         made.chosen.connect(partial(self._on_slid, name))
         return made
@@ -97,7 +104,7 @@ class MemoryCard(Card):
 
     def _on_typed(self, name: str, *_text: object) -> None:
         field = self.sliders[name].field
-        self._model.set_error(name, f"{SETTINGS[name].caption}: {field.error}" if field.error else "")
+        self._model.set_error(name, f"{caption_of(SETTINGS[name])}: {field.error}" if field.error else "")
         if not field.error:
             self._model.set_value(name, field.count)
 
@@ -128,7 +135,7 @@ class MemoryCard(Card):
         elif self.isVisible() and not self.minimumHeight() and report is not None:
             # Only with an answer: before the first one its parts are not laid out, and would be squeezed.
             self.setMinimumHeight(self.height())
-        self.setVisible(model.subject is not None and (model.subject.problem is None or report is not None))
+        show_part(self, model.subject is not None and (model.subject.problem is None or report is not None))
         word, tone = VERDICTS[report.verdict] if report is not None else ("", "")
         set_text(self.verdict, word)
         self.verdict.setVisible(bool(word))
@@ -136,13 +143,15 @@ class MemoryCard(Card):
         set_text(self.why, report.why if report is not None else "")
         self.why.setVisible(bool(self.why.text()))
         self.memory.setVisible(not fit.sentence)
-        self.memory.show_report(report, fit.waiting, "not computed" if not fit.waiting else "computing…")
+        self.memory.show_report(
+            report, fit.waiting, tr("not computed") if not fit.waiting else tr("computing…")
+        )
         self.problem.setVisible(bool(fit.sentence))
         self._again_row.setVisible(bool(fit.sentence))
         if fit.problem is not None:
             self.problem.show_problem(fit.problem)
         elif fit.sentence:
-            self.problem.show_sentence("The memory could not be computed.", fit.sentence)
+            self.problem.show_sentence(tr("The memory could not be computed."), fit.sentence)
         self.reset.setVisible(bool(model.form.values))
         self._show_behind()
         self._show_sliders()
@@ -161,10 +170,18 @@ class MemoryCard(Card):
         notes = {"context": "", "streams": ""}
         if report is not None and known and not fit.waiting:
             many = formats.plural(report.streams, "stream")
-            notes["context"] = f"Largest for {many}: {report.largest_context:,} tokens"
-            notes["streams"] = f"Most at {report.context:,} tokens: {report.most_streams:,}"
+            notes["context"] = tr(
+                "Largest for {many}: {largest_context} tokens",
+                many=many,
+                largest_context=f"{report.largest_context:,}",
+            )
+            notes["streams"] = tr(
+                "Most at {context} tokens: {most_streams}",
+                context=f"{report.context:,}",
+                most_streams=f"{report.most_streams:,}",
+            )
         elif fit.waiting:
-            notes = dict.fromkeys(notes, "Computing…")
+            notes = dict.fromkeys(notes, tr("Computing…"))
         values = {
             "context": (context_steps(model.longest, context, most_context), context, most_context),
             "streams": (stream_steps(streams, most_streams), streams, most_streams),
@@ -174,7 +191,7 @@ class MemoryCard(Card):
             slider.show_values(steps, value, most, notes[name], fit.waiting)
             if not (slider.field.error and model.form_error):
                 self._show_number(name, model.form.values.get(name))
-            slider.field.edit.setPlaceholderText("Automatic" if value is None else f"{value:,}")
+            slider.field.edit.setPlaceholderText(tr("Automatic") if value is None else f"{value:,}")
 
     def _show_kinds(self) -> None:
         model = self._model
@@ -191,5 +208,7 @@ class MemoryCard(Card):
         planned, report = model.planned(entry.name), model.fit.report
         if not planned and report is not None and entry.name not in model.form.values:
             planned = report.kv
-        label = f"Default ({planned})" if planned and planned != "not set" else "Default"
+        label = (
+            tr("Default ({planned})", planned=planned) if planned and planned != NOT_SET else tr("Default")
+        )
         box.fill([(label, None), *model.offers.choices(entry)], model.form.values.get(entry.name))

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from engine_host.client.language import tr
 from engine_host.protocol.launch.fit import Verdict
 from sndr_gui.kit.level import chosen
 from sndr_gui.models.home.machine import MachineModel
@@ -59,7 +60,7 @@ class LaunchView(Page):
         open_chat: Callable[[str], None],
         open_log: Callable[[str], None],
     ) -> None:
-        super().__init__("Launch")
+        super().__init__(tr("Launch"))
         self.model, self._machine = model, machine
         self.filter = QLineEdit()
         self.filter.setClearButtonEnabled(True)
@@ -69,13 +70,13 @@ class LaunchView(Page):
         self.tools.addWidget(self.filter)
         self.machine = MachineStrip(machine)
         self.body.addWidget(self.machine)
-        self.switcher = SegmentedControl(tuple(kind.value for kind in _KINDS), "List")
+        self.switcher = SegmentedControl(tuple(kind.value for kind in _KINDS), tr("List"))
         for made in self.switcher.buttons:
             made.clicked.connect(self._on_switched)
         self.presets = PresetList(model.presets)
         self.presets.chosen.connect(model.select_preset)
         self.presets.clear_filters.clicked.connect(self.filter.clear)
-        self.table = Table(model.models.rows, "Models", 0, {1: 74, 2: 84, 3: 76, 4: 150})  # type: ignore[arg-type]
+        self.table = Table(model.models.rows, tr("Models"), 0, {1: 74, 2: 84, 3: 76, 4: 150})  # type: ignore[arg-type]
         self.table.fit({1: 90, 2: 100, 3: 90, 4: 150})
         self.table.row_chosen.connect(self._on_row)
         self.lists = QStackedWidget()
@@ -100,7 +101,9 @@ class LaunchView(Page):
         self.plan = PlanCard(model, fixes)
         self.panel = scrolling(self._canvas())
         self.panel.setMinimumWidth(320)
-        self.nothing = EmptyState("rocket", "Nothing selected", "Select a preset or a model in the list.")
+        self.nothing = EmptyState(
+            "rocket", tr("Nothing selected"), tr("Select a preset or a model in the list.")
+        )
         self.right = QStackedWidget()
         self.right.addWidget(self.panel)
         self.right.addWidget(self.nothing)
@@ -132,11 +135,11 @@ class LaunchView(Page):
         self._on_subject()
 
     def _models(self) -> QWidget:
-        add = button("Add model folder…", self._on_add, kind="primary", icon="folder-plus")
+        add = button(tr("Add model folder…"), self._on_add, kind="primary", icon="folder-plus")
         self._empty = EmptyState(
             "folder-plus",
-            "No models yet",
-            "Add a folder with GGUF files or checkpoints. Nothing is moved or copied.",
+            tr("No models yet"),
+            tr("Add a folder with GGUF files or checkpoints. Nothing is moved or copied."),
             add,
         )
         self._empty.sentence.set_width(260)
@@ -148,10 +151,10 @@ class LaunchView(Page):
 
     def _list_head(self) -> QHBoxLayout:
         self.add = button(
-            "Add model folder…",
+            tr("Add model folder…"),
             self._on_add,
             icon="folder-plus",
-            hint="Add a folder with GGUF files or checkpoints",
+            hint=tr("Add a folder with GGUF files or checkpoints"),
             command="sndr settings set models.folders PATH",
         )
         keep_to_paths(self.add, self.model.session.host)
@@ -194,7 +197,7 @@ class LaunchView(Page):
         self.table.setColumnHidden(4, narrow)
         self.presets.set_narrow(narrow)
         self.machine.set_narrow(narrow)
-        self.add.setText("Add folder…" if narrow else "Add model folder…")
+        self.add.setText(tr("Add folder…") if narrow else tr("Add model folder…"))
         self._on_lists()
         self.filter.setFixedWidth(180 if narrow else 230)
 
@@ -227,7 +230,7 @@ class LaunchView(Page):
     # What the person did.
 
     def _on_add(self) -> None:
-        dialog = QFileDialog(self, "Add model folder")
+        dialog = QFileDialog(self, tr("Add model folder"))
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.setOption(QFileDialog.Option.ShowDirsOnly)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -259,9 +262,9 @@ class LaunchView(Page):
         self.lists.setCurrentIndex(place)
         presets = kind is ListKind.PRESETS
         set_text(self.subtitle, model.presets.subtitle if presets else model.models.subtitle)
-        what = "presets" if presets else "models"
-        self.filter.setPlaceholderText(f"Search {what}  (Ctrl+F)")
-        self.filter.setAccessibleName(f"Search {what}")
+        search = tr("Search presets") if presets else tr("Search models")
+        self.filter.setPlaceholderText(f"{search}  (Ctrl+F)")
+        self.filter.setAccessibleName(search)
         self.filter.setToolTip("sndr presets list" if presets else "sndr models")
         self.add.setVisible(not presets)
         self.presets.filters.setVisible(presets and self.presets.narrow)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QCheckBox, QGridLayout, QLineEdit, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.kit.formats import shortened
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.launch.page import LaunchModel
@@ -16,7 +17,7 @@ from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.flow import Flow
 from sndr_gui.views.widgets.labels import set_text, set_tone, text
-from sndr_gui.views.widgets.layout import column, row
+from sndr_gui.views.widgets.layout import column, row, show_part
 
 _ROOMY = 400
 
@@ -28,20 +29,20 @@ class PlacementCard(Card):
         super().__init__()
         self._model = model
         self._filling = False
-        self.box = ChoiceBox("Place among the engines that run")
+        self.box = ChoiceBox(tr("Place among the engines that run"))
         self.box.setToolTip(
-            "Beside the engines that run, or instead of some\nsndr run MODEL --instead-of NAME"
+            tr("Beside the engines that run, or instead of some\nsndr run MODEL --instead-of NAME")
         )
         self.box.currentIndexChanged.connect(self._on_chosen)
         self.name = QLineEdit()
-        self.name.setAccessibleName("Public name")
-        self.name.setToolTip("The name by which clients ask for it\nsndr run MODEL --name NAME")
+        self.name.setAccessibleName(tr("Public name"))
+        self.name.setToolTip(tr("The name by which clients ask for it\nsndr run MODEL --name NAME"))
         self.name.textEdited.connect(self._on_named)
         self.sentence = text("", wrap=True)
         self.remedies: list[Button] = []
         self._known: tuple[Remedy, ...] = ()
         self._flow = Flow()
-        place, name = text("Placement", "muted"), text("Public name", "muted")
+        place, name = text(tr("Placement"), "muted"), text(tr("Public name"), "muted")
         place.setBuddy(self.box)
         name.setBuddy(self.name)
         self._fields = QGridLayout()
@@ -82,7 +83,7 @@ class PlacementCard(Card):
         """Show the places of now, and what the plan says of the chosen one."""
         model, form = self._model, self._model.form
         places, gpus = model.places(), model.gpus()
-        self.setVisible(bool(places or gpus) and model.subject is not None)
+        show_part(self, bool(places or gpus) and model.subject is not None)
         for cell in self._cells:
             cell.setVisible(bool(places))
         self._show_gpus(gpus)
@@ -90,7 +91,7 @@ class PlacementCard(Card):
         self.box.fill([(place.label, place.key) for place in places], model.place)
         if not self.name.hasFocus() or not self.name.text():
             self.name.setText(form.name)
-        self.name.setPlaceholderText(model.plan.name if model.plan is not None else "Automatic")
+        self.name.setPlaceholderText(model.plan.name if model.plan is not None else tr("Automatic"))
         self._filling = False
         room = model.room()
         set_text(self.sentence, room.sentence)
@@ -112,12 +113,14 @@ class PlacementCard(Card):
         chosen = any(gpu.chosen for gpu in gpus)
         for gpu, made in zip(gpus, self.gpus.values(), strict=True):
             made.setText(shortened(gpu.title, 40).replace("&", "&&"))
-            made.setAccessibleName(f"Compute on GPU {gpu.title}")
+            made.setAccessibleName(tr("Compute on GPU {title}", title=gpu.title))
             made.setToolTip(plain_tooltip(f"{gpu.uuid}\nsndr run MODEL --gpu {gpu.title.partition(':')[0]}"))
             made.setChecked(gpu.chosen)
         taken = ", ".join(gpu.title.partition(":")[0] for gpu in gpus if gpu.planned)
-        automatic = f"automatic: GPU {taken}" if taken else "automatic: the freest that suffice"
-        set_text(self._gpu_note, "as chosen" if chosen else automatic)
+        automatic = (
+            tr("automatic: GPU {taken}", taken=taken) if taken else tr("automatic: the freest that suffice")
+        )
+        set_text(self._gpu_note, tr("as chosen") if chosen else automatic)
 
     def _on_gpu(self, wanted: bool) -> None:
         made = self.sender()
@@ -132,7 +135,7 @@ class PlacementCard(Card):
         self._flow.clear()
         self.remedies = []
         for remedy in remedies:
-            made = button(remedy.label, self._on_remedy, hint=f"{remedy.label}: plan it so")
+            made = button(remedy.label, self._on_remedy, hint=tr("{label}: plan it so", label=remedy.label))
             self.remedies.append(made)
             self._flow.add(made)
 

@@ -5,6 +5,7 @@ import shlex
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QCheckBox, QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.launch.fixes import LaunchFixes
 from sndr_gui.models.launch.page import LaunchModel
@@ -14,7 +15,7 @@ from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.labels import ElidedLabel, badge, set_text, set_tone, text
-from sndr_gui.views.widgets.layout import clear, column, row
+from sndr_gui.views.widgets.layout import clear, column, row, show_part
 from sndr_gui.views.widgets.problems import Findings, ProblemBox
 
 # Below this the reasons would leave no room for the values.
@@ -26,14 +27,14 @@ class PlanCard(Card):
 
     def __init__(self, model: LaunchModel, fixes: LaunchFixes) -> None:
         self._making = text("", "muted")
-        super().__init__("Plan", self._making)
+        super().__init__(tr("Plan"), self._making)
         self._model = model
         self.problem = ProblemBox(apply_fix=fixes.apply_fix, can_apply=fixes.can_apply)
         self.findings = Findings(fixes.apply_fix, fixes.can_apply)
         self.patches = PatchesOfStart(model)
         self._changes = text("", "muted", wrap=True)
-        self._argv = CopyField(what="engine command line", wraps=True)
-        self._caption = text("Engine command line", "muted")
+        self._argv = CopyField(what=tr("engine command line"), wraps=True)
+        self._caption = text(tr("Engine command line"), "muted")
         self.settings = SettingsGrid()
         for part in (self.problem, self.findings, self._changes, self.patches, self.settings):
             self.body.addWidget(part)
@@ -42,7 +43,7 @@ class PlanCard(Card):
 
     def refresh_age(self) -> None:
         """Say when what is shown is not the plan of what is set."""
-        set_text(self._making, "Planning…" if self._model.planning else self._model.behind)
+        set_text(self._making, tr("Planning…") if self._model.planning else self._model.behind)
 
     def refresh(self) -> None:
         """Show the plan of now; an older one stays in sight while the next is made."""
@@ -50,8 +51,11 @@ class PlanCard(Card):
         self.refresh_age()
         # What is missing has a card of its own, with the button that mends it.
         told, rows = model.told, model.setting_rows()
-        self.setVisible(bool(rows) or (model.missing is None and not told))
-        set_text(self.title, "Plan" if plan is not None or not rows else "Settings and patches of the preset")
+        show_part(self, bool(rows) or (model.missing is None and not told))
+        set_text(
+            self.title,
+            tr("Plan") if plan is not None or not rows else tr("Settings and patches of the preset"),
+        )
         self.problem.setVisible(model.problem is not None and not told)
         if model.problem is not None:
             self.problem.show_problem(model.problem)
@@ -61,7 +65,10 @@ class PlanCard(Card):
         self.settings.setVisible(bool(rows))
         self.findings.show_findings(plan.findings if plan else ())
         changes = plan.changes if plan else ()
-        set_text(self._changes, "Changes to the running engine: " + "; ".join(changes) if changes else "")
+        set_text(
+            self._changes,
+            (tr("Changes to the running engine:") + " ") + "; ".join(changes) if changes else "",
+        )
         self._changes.setVisible(bool(changes))
         if plan is not None:
             self._argv.set_content(shlex.join(plan.argv))
@@ -122,10 +129,10 @@ class PatchesOfStart(QWidget):
         self._shown: tuple[PatchLine, ...] = ()
         self.summary = text("", name="h2")
         self.open = button(
-            "Show", self._on_open, kind="flat", hint="Selected patches, and why others are left out"
+            tr("Show"), self._on_open, kind="flat", hint=tr("Selected patches, and why others are left out")
         )
         self.open.setCheckable(True)
-        self.open.setAccessibleName("Show the patches of this start")
+        self.open.setAccessibleName(tr("Show the patches of this start"))
         self.ticks: dict[str, QCheckBox] = {}
         self._list = QWidget()
         self._list.hide()
@@ -136,12 +143,12 @@ class PatchesOfStart(QWidget):
 
     def _on_open(self) -> None:
         self._list.setVisible(self.open.isChecked())
-        self.open.setText("Hide" if self.open.isChecked() else "Show")
+        self.open.setText(tr("Hide") if self.open.isChecked() else tr("Show"))
 
     def refresh(self) -> None:
         """Show the patches of the plan of now."""
         planned, lines = self._model.known_patches, self._model.patch_lines()
-        self.setVisible(bool(lines))
+        show_part(self, bool(lines))
         if planned is not None:
             set_text(self.summary, summary(planned))
         if lines == self._shown:
@@ -159,9 +166,13 @@ class PatchesOfStart(QWidget):
         tick = QCheckBox()
         tick.setChecked(line.chosen)
         tick.setEnabled(line.can_change)
-        tick.setAccessibleName(f"{line.title}: in this start")
+        tick.setAccessibleName(tr("{title}: in this start", title=line.title))
         flag = "--without" if line.chosen else "--with"
-        said = f"{line.patch}\nsndr run MODEL {flag} {line.patch}" if line.can_change else line.patch
+        said = (
+            tr("{patch}\nsndr run MODEL {flag} {patch}", patch=line.patch, flag=flag)
+            if line.can_change
+            else line.patch
+        )
         tick.setToolTip(plain_tooltip(said))
         tick.setProperty("patch", line.patch)
         tick.clicked.connect(self._on_ticked)

@@ -7,6 +7,7 @@ from functools import partial
 
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from engine_host.protocol.catalog import Evidence, NotFor, Variant
 from engine_host.protocol.presets import EntryOrigin, PresetDetail
 from sndr_gui.kit import formats
@@ -21,7 +22,7 @@ from sndr_gui.views.widgets.labels import IconLabel, badge, set_text, text
 from sndr_gui.views.widgets.layout import clear, column, row, rule
 from sndr_gui.views.widgets.problems import Findings
 
-_NOT_KNOWN = "not known"
+_NOT_KNOWN = tr("not known")
 _INSTALLED_BELOW = ("engine.missing", "engine.build")
 
 
@@ -43,9 +44,9 @@ class PresetHead(Card):
         self.missing = Findings(model.actions.apply_fix)
         self.missing.hide()
         self.fit = button(
-            "Open in Fit", self._on_fit, icon="gauge", hint="On any hardware", command="sndr fit"
+            tr("Open in Fit"), self._on_fit, icon="gauge", hint=tr("On any hardware"), command="sndr fit"
         )
-        self.edit = button("Make a variation", self._on_edit, icon="copy")
+        self.edit = button(tr("Make a variation"), self._on_edit, icon="copy")
         for part in (self.name, self.badges, self.summary, self.why):
             self.body.addWidget(part)
         self.body.addLayout(self._caveats)
@@ -89,11 +90,11 @@ class PresetHead(Card):
             line.setStretch(1, 1)
             self._caveats.addLayout(line)
         own = chosen.item.origin is EntryOrigin.USER
-        self.edit.setText("Edit…" if own else "Make a variation")
-        what = "Edit this preset" if own else "Make a variation of this preset"
+        self.edit.setText(tr("Edit…") if own else tr("Make a variation"))
+        what = tr("Edit this preset") if own else tr("Make a variation of this preset")
         self.edit.setAccessibleName(what)
         self.edit.setToolTip(tip(f"{what}", "", f"sndr presets export {preset.id} -o FILE"))
-        self.fit.setToolTip(tip("Memory on any hardware", "", f"sndr fit --preset {preset.id}"))
+        self.fit.setToolTip(tip(tr("Memory on any hardware"), "", f"sndr fit --preset {preset.id}"))
 
     def _show_missing(self, chosen: PresetRow) -> None:
         found = chosen.verdict.missing if chosen.verdict is not None else ()
@@ -109,7 +110,7 @@ class PresetHead(Card):
         made = [
             (word, tone, chosen.why),
             (status.value, STATUS_TONES.get(status, ""), STATUS_MEANS[status]),
-            (ENGINE_NAMES[preset.engine.value], "", "The engine that runs it"),
+            (ENGINE_NAMES[preset.engine.value], "", tr("The engine that runs it")),
         ]
         if chosen.item.origin is EntryOrigin.USER:
             made.append(("own", "accent", chosen.item.file))
@@ -124,7 +125,7 @@ class PresetFacts(Card):
     """Everything else about the preset: for whom, what not to use it for, evidence, model and licence."""
 
     def __init__(self, model: LaunchModel) -> None:
-        super().__init__("About this preset")
+        super().__init__(tr("About this preset"))
         self._model = model
         self._shown: object = None
         self.links: dict[str, QWidget] = {}
@@ -145,8 +146,8 @@ class PresetFacts(Card):
         self._not_for(preset.card.do_not_use)
         self._evidence(preset.card.evidence)
         if preset.card.fallback:
-            self._heading("Fallback")
-            self._lines.addLayout(row(self._link(preset.card.fallback, "Use"), None))
+            self._heading(tr("Fallback"))
+            self._lines.addLayout(row(self._link(preset.card.fallback, tr("Use")), None))
 
     def _heading(self, words: str) -> None:
         self._lines.addWidget(rule())
@@ -167,25 +168,25 @@ class PresetFacts(Card):
     def _not_for(self, entries: tuple[NotFor, ...]) -> None:
         if not entries:
             return
-        self._heading("Do not use")
+        self._heading(tr("Do not use"))
         for entry in entries:
             words = column(
-                text(f"when {entry.when}", wrap=True),
-                text(f"because {entry.because}", "muted", wrap=True),
+                text(tr("when {when}", when=entry.when), wrap=True),
+                text(tr("because {because}", because=entry.because), "muted", wrap=True),
                 spacing=1,
             )
             self._lines.addLayout(words)
             if entry.instead:
-                self._lines.addLayout(row(self._link(entry.instead, "Better:"), None))
+                self._lines.addLayout(row(self._link(entry.instead, tr("Better:")), None))
 
     def _evidence(self, entries: tuple[Evidence, ...]) -> None:
-        self._heading("Evidence")
+        self._heading(tr("Evidence"))
         if not entries:
-            self._lines.addWidget(text("Not measured yet.", "muted"))
+            self._lines.addWidget(text(tr("Not measured yet."), "muted"))
         for entry in entries:
             value = f"{entry.value:,g} {entry.unit}".strip() if entry.value is not None else ""
             what = text(f"{value}  ·  {entry.metric}" if value else entry.metric, wrap=True)
-            who = "measured by us" if entry.by == "us" else "measured by others"
+            who = tr("measured by us") if entry.by == "us" else tr("measured by others")
             parts = (entry.machine, entry.pin, who, entry.conditions)
             where = text("  ·  ".join(part for part in parts if part), "muted", wrap=True)
             self._lines.addLayout(column(what, where, self._source(entry.source), spacing=1))
@@ -200,7 +201,7 @@ class PresetFacts(Card):
     def _link(self, preset: str, word: str) -> QWidget:
         found = self._model.presets.find(preset)
         title = found.item.preset.title if found is not None else preset
-        made = button(f"{word} {title}", icon="rocket", hint=f"Show the preset {preset}")
+        made = button(f"{word} {title}", icon="rocket", hint=tr("Show the preset {preset}", preset=preset))
         made.setProperty("flat", "true")
         made.clicked.connect(partial(self._on_link, preset))
         made.setEnabled(found is not None)
@@ -215,28 +216,35 @@ def preset_facts(chosen: PresetRow, detail: PresetDetail | None) -> tuple[tuple[
     """Return names and values of what is known of a preset; what is not known says so."""
     preset, item = chosen.item.preset, chosen.item
     facts = [
-        ("For", preset.card.audience),
-        ("Good for", ", ".join(workload_words(entry) for entry in preset.card.good_for)),
-        ("Needs", preset.needs.words),
-        ("Size", f"{formats.size(item.size)} of weights" if item.size is not None else _NOT_KNOWN),
+        (tr("For"), preset.card.audience),
+        (tr("Good for"), ", ".join(workload_words(entry) for entry in preset.card.good_for)),
+        (tr("Needs"), preset.needs.words),
+        (
+            tr("Size"),
+            tr("{size} of weights", size=formats.size(item.size)) if item.size is not None else _NOT_KNOWN,
+        ),
     ]
     if detail is not None:
         model = detail.model
         variant = model.variant(preset.variant)
-        size = f"{formats.count(model.parameters)} parameters" if model.parameters else _NOT_KNOWN
+        size = (
+            tr("{count} parameters", count=formats.count(model.parameters))
+            if model.parameters
+            else _NOT_KNOWN
+        )
         if model.active_parameters:
-            size += f", {formats.count(model.active_parameters)} active"
+            size += ", " + tr("{count} active", count=formats.count(model.active_parameters))
         facts += [
-            ("Model", f"{model.title} by {model.publisher}"),
-            ("Parameters", size),
-            ("Context", f"{model.context:,} tokens at most"),
-            ("Tasks", ", ".join(task.value for task in model.tasks)),
-            ("Weights", f"{variant.quantization}, {_format(variant)}" if variant else preset.variant),
-            ("Source", (variant.repository or "bundled") if variant else _NOT_KNOWN),
-            ("Licence", model.licence),
-            ("Profile", f"{detail.profile.title}: {detail.profile.summary}"),
+            (tr("Model"), tr("{title} by {publisher}", title=model.title, publisher=model.publisher)),
+            (tr("Parameters"), size),
+            (tr("Context"), tr("{context} tokens at most", context=f"{model.context:,}")),
+            (tr("Tasks"), ", ".join(task.value for task in model.tasks)),
+            (tr("Weights"), f"{variant.quantization}, {_format(variant)}" if variant else preset.variant),
+            (tr("Source"), (variant.repository or tr("bundled")) if variant else _NOT_KNOWN),
+            (tr("Licence"), model.licence),
+            (tr("Profile"), f"{detail.profile.title}: {detail.profile.summary}"),
         ]
-    facts.append(("File", item.file))
+    facts.append((tr("File"), item.file))
     return tuple(facts)
 
 

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from engine_host.client.language import tr
 from sndr_gui.kit import theme
 from sndr_gui.kit.rows import TONE_ROLE
 from sndr_gui.kit.tooltip import plain_tooltip
@@ -29,6 +30,12 @@ from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.cards import EmptyState
 from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.tables import Table
+
+_FILTERS = {
+    "status": tr("Filter by status"),
+    "workload": tr("Filter by workload"),
+    "engine": tr("Filter by engine"),
+}
 
 _ROW = 52
 _LINE = 18
@@ -85,15 +92,15 @@ class PresetList(QWidget):
         self._model = model
         self.boxes: dict[str, ChoiceBox] = {}
         for facet in FACETS:
-            box = ChoiceBox(f"Filter by {facet}")
-            box.setToolTip(plain_tooltip(f"Filter by {facet}"))
+            box = ChoiceBox(_FILTERS[facet])
+            box.setToolTip(plain_tooltip(_FILTERS[facet]))
             box.setMinimumContentsLength(6)
             box.activated.connect(partial(self._on_facet, facet))
             self.boxes[facet] = box
-        self.here = QCheckBox("Fits here")
-        self.here.setToolTip("Only presets that fit on this machine, or nearly")
+        self.here = QCheckBox(tr("Fits here"))
+        self.here.setToolTip(tr("Only presets that fit on this machine, or nearly"))
         self.here.toggled.connect(self._on_here)
-        self.table = Table(model.rows, "List of presets", 0, {1: 136, 2: 74})  # type: ignore[arg-type]
+        self.table = Table(model.rows, tr("List of presets"), 0, {1: 136, 2: 74})  # type: ignore[arg-type]
         self._lines = _TwoLines(self.table, model)
         self.table.setItemDelegateForColumn(0, self._lines)
         self.table.verticalHeader().setDefaultSectionSize(_ROW)
@@ -102,9 +109,9 @@ class PresetList(QWidget):
         self.table.fit({1: 136, 2: 74})
         self.table.row_chosen.connect(self._on_row)
         self.clear_filters = button(
-            "Show all presets", model.clear_filters, hint="Clear the search and the filters"
+            tr("Show all presets"), model.clear_filters, hint=tr("Clear the search and the filters")
         )
-        self.again = button("Try again", model.load, icon="rotate-cw", hint="Read the presets again")
+        self.again = button(tr("Try again"), model.load, icon="rotate-cw", hint=tr("Read the presets again"))
         self.empty = EmptyState("rocket", "", "", self.clear_filters, self.again)
         self.empty.sentence.set_width(240)
         self.stack = QStackedWidget()
@@ -114,9 +121,9 @@ class PresetList(QWidget):
         lines.setContentsMargins(0, 0, 0, 0)
         lines.setSpacing(8)
         self.narrow = False
-        self.filters = button("Filter", self._on_filters, kind="flat", icon="sliders-horizontal")
+        self.filters = button(tr("Filter"), self._on_filters, kind="flat", icon="sliders-horizontal")
         self.filters.setCheckable(True)
-        self.filters.setToolTip("Filter by status, workload or engine")
+        self.filters.setToolTip(tr("Filter by status, workload or engine"))
         self._boxes = QWidget()
         self._grid = QGridLayout(self._boxes)
         self._grid.setContentsMargins(0, 0, 0, 0)
@@ -184,9 +191,9 @@ class PresetList(QWidget):
     def _hint(self) -> tuple[str, str]:
         model = self._model
         if model.total:
-            return "No match", "No preset matches the search and the filters."
+            return tr("No match"), tr("No preset matches the search and the filters.")
         if model.sentence:
-            return "Not loaded", model.sentence
+            return tr("Not loaded"), model.sentence
         if model.page is None:
-            return "Presets", "Reading the presets…"
-        return "No presets", "The catalogue is empty. Local models start without a preset."
+            return tr("Presets"), tr("Reading the presets…")
+        return tr("No presets"), tr("The catalogue is empty. Local models start without a preset.")

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from engine_host.client.language import tr
 from engine_host.protocol.engines import EngineState
 from sndr_gui.kit import formats
 from sndr_gui.kit.formats import listed
@@ -17,7 +18,7 @@ from sndr_gui.views.widgets.buttons import button, tip
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.labels import ElidedLabel, IconLabel, set_text, set_tone, text
-from sndr_gui.views.widgets.layout import column, row
+from sndr_gui.views.widgets.layout import column, row, show_part
 from sndr_gui.views.widgets.problems import ProblemBox
 
 
@@ -29,13 +30,13 @@ class StartBar(Card):
         self._model = model
         self.body.setContentsMargins(12, 10, 12, 10)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
-        self.start = button("Start", model.start, kind="primary", icon="play", shortcut=keys("start"))
-        self.on_demand = button("On demand", model.add_on_demand)
-        self.on_demand.setAccessibleName("Load it on demand")
-        self.cancel = button("Cancel", model.watch.cancel)
-        self.cancel.setAccessibleName("Cancel the start")
+        self.start = button(tr("Start"), model.start, kind="primary", icon="play", shortcut=keys("start"))
+        self.on_demand = button(tr("On demand"), model.add_on_demand)
+        self.on_demand.setAccessibleName(tr("Load it on demand"))
+        self.cancel = button(tr("Cancel"), model.watch.cancel)
+        self.cancel.setAccessibleName(tr("Cancel the start"))
         self.note = ElidedLabel("", "muted")
-        self.equivalent_command = CopyField(what="equivalent command", wraps=True)
+        self.equivalent_command = CopyField(what=tr("equivalent command"), wraps=True)
         told = column(self.equivalent_command, self.note, spacing=4)
         # One above the other: the command line needs the width.
         line = row(told, self.cancel, column(self.start, self.on_demand, spacing=4), spacing=12)
@@ -48,23 +49,23 @@ class StartBar(Card):
         engine = model.watch.starting
         sending = model.actions.starting
         age = f" {formats.duration(time.time() - engine.created_at)}" if engine else ""
-        self.start.setText(f"Starting…{age}" if model.starts_already or sending else "Start")
+        self.start.setText(tr("Starting…{age}", age=age) if model.starts_already or sending else tr("Start"))
         self.start.setEnabled(model.can_start)
         self.start.setToolTip(
-            plain_tooltip(f"Start this plan  (Ctrl+Return)\n{model.equivalent_command}".strip())
+            plain_tooltip(f"{tr('Start this plan')}  (Ctrl+Return)\n{model.equivalent_command}".strip())
         )
         self.equivalent_command.set_content(model.equivalent_command or "sndr launch PRESET")
         self.on_demand.setEnabled(model.can_add_on_demand)
         self.on_demand.setToolTip(
             tip(
-                "Start nothing now: the first request for it loads it, and it ends when nobody asks",
+                tr("Start nothing now: the first request for it loads it, and it ends when nobody asks"),
                 "",
                 model.on_demand_command if model.equivalent_command else "",
             )
         )
         self.cancel.setVisible(engine is not None)
         command = command_of(model.session.state, engine, "stop", "--now")
-        self.cancel.setToolTip(tip("Cancel this start", "", command))
+        self.cancel.setToolTip(tip(tr("Cancel this start"), "", command))
         cancelling = engine is not None and model.actions.pending(f"cancel {engine.job}")
         self.cancel.setEnabled(not cancelling)
         sentence, tone = self._sentence()
@@ -74,32 +75,39 @@ class StartBar(Card):
     def _sentence(self) -> tuple[str, str]:
         model = self._model
         if not model.session.connection.connected:
-            return "The engine host is not connected.", "bad"
+            return tr("The engine host is not connected."), "bad"
         if model.watch.starting is not None:
             stages = model.watch.stages(time.time())
             step = f": {stages[-1].name}" if stages else ""
-            queued = "" if model.starts_already else "  Another start takes its turn after it."
-            return f"Starting {model.watch.starting.name}{step}.{queued}", "accent"
+            queued = "" if model.starts_already else ("  " + tr("Another start takes its turn after it."))
+            return tr(
+                "Starting {name}{step}.{queued}", name=model.watch.starting.name, step=step, queued=queued
+            ), "accent"
         if model.subject is None:
-            return "Select a preset or a model first.", "muted"
+            return tr("Select a preset or a model first."), "muted"
         if model.form_error:
-            return f"{model.form_error}  The command uses the last valid values.", "bad"
+            return tr(
+                "{form_error}  The command uses the last valid values.", form_error=model.form_error
+            ), "bad"
         if model.missing is not None:
-            return "Install vLLM first.", "warn"
+            return tr("Install vLLM first."), "warn"
         if model.planning:
-            return "Planning…", "muted"
+            return tr("Planning…"), "muted"
         if model.plan is None:
-            what = "preset" if model.subject.is_preset else "model"
-            return f"This {what} cannot be started, see above.", "bad"
+            if model.subject.is_preset:
+                return tr("This preset cannot be started, see above."), "bad"
+            return tr("This model cannot be started, see above."), "bad"
         if model.actions.added_on_demand == model.plan.name:
-            return f"{model.plan.name} is loaded when a request asks for it; Home shows it.", "good"
+            return tr(
+                "{name} is loaded when a request asks for it; Home shows it.", name=model.plan.name
+            ), "good"
         if not model.plan.startable:
-            return "An error above blocks the start.", "bad"
+            return tr("An error above blocks the start."), "bad"
         if ended := [one.name for one in model.plan.instead_of]:
-            return f"Ends {listed(ended)} first.", "warn"
+            return tr("Ends {ended} first.", ended=listed(ended)), "warn"
         if beside := [one.name for one in model.plan.beside]:
-            return f"Runs beside {listed(beside)}.", "muted"
-        return "Ready to start.", "muted"
+            return tr("Runs beside {beside}.", beside=listed(beside)), "muted"
+        return tr("Ready to start."), "muted"
 
 
 class OutcomeCard(Card):
@@ -112,13 +120,17 @@ class OutcomeCard(Card):
         self._model, self._open_chat, self._open_log = model, open_chat, open_log
         self.stages = StageList()
         self.ready_text = text("", "good", wrap=True)
-        self.chat = button("Open chat", self._on_chat, icon="message-square", hint="Chat with this model")
+        self.chat = button(
+            tr("Open chat"), self._on_chat, icon="message-square", hint=tr("Chat with this model")
+        )
         self.ready = QWidget()
         self.ready.setLayout(row(IconLabel("circle-check", "good", 18), self.ready_text, self.chat))
         self.failure = ProblemBox(apply_fix=model.actions.apply_fix)
         self.failure.log_wanted.connect(self._on_log)
         self.failure.log.show()
-        self.again = button("Try again", self._on_again, icon="rotate-cw", hint="Start the same again")
+        self.again = button(
+            tr("Try again"), self._on_again, icon="rotate-cw", hint=tr("Start the same again")
+        )
         self._again_row = QWidget()
         self._again_row.setLayout(row(self.again, None))
         self.problem = ProblemBox(apply_fix=model.actions.apply_fix)
@@ -153,19 +165,21 @@ class OutcomeCard(Card):
         self.problem.setVisible(problem is not None)
         if problem is not None:
             self.problem.show_problem(problem)
-        self.setVisible(bool(stages) or latest is not None or problem is not None)
+        show_part(self, bool(stages) or latest is not None or problem is not None)
         if latest is None:
             return
         if failed:
             if latest.problem is not None:
                 self.failure.show_problem(latest.problem, latest.marked_lines)
             else:
-                self.failure.show_sentence(f"{latest.name} failed.", "", latest.marked_lines)
+                self.failure.show_sentence(tr("{name} failed.", name=latest.name), "", latest.marked_lines)
             sending = model.actions.starting
             self.again.setEnabled(not sending and model.session.connection.connected)
             return
         took = latest.verified.ready_after if latest.verified else None
         if took is None and latest.ready_at is not None:
             took = latest.ready_at - latest.created_at
-        after = f" after {formats.duration(took)}" if took is not None else ""
-        set_text(self.ready_text, f"{latest.name}: ready{after}.")
+        said = tr("{name}: ready.", name=latest.name)
+        if took is not None:
+            said = tr("{name}: ready after {duration}.", name=latest.name, duration=formats.duration(took))
+        set_text(self.ready_text, said)

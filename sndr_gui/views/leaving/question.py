@@ -1,4 +1,4 @@
-"""The question before the window takes running engines along: asked once, then remembered."""
+"""The question before the window takes running engines along, whose answer is remembered when asked to."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QCheckBox, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.host.notices import Notices
 from sndr_gui.kit.settings import OnClose
 from sndr_gui.models.window.close_confirmation import CloseConfirmation
@@ -26,7 +27,7 @@ def leave(
         close()
     elif not confirmation.ending or confirmation.choice is OnClose.END:
         if question := confirmation.question():
-            notices.warning("close", question, action_text="Close anyway", action=close)
+            notices.warning("close", question, action_text=tr("Close anyway"), action=close)
         else:
             close()
     elif confirmation.choice is OnClose.KEEP:
@@ -39,27 +40,30 @@ class LeaveDialog(Dialog):
     """Asks whether engines stay when the window closes, and whether that holds from now on."""
 
     def __init__(self, parent: QWidget, confirmation: CloseConfirmation, close: Callable[[], object]) -> None:
-        super().__init__(parent, "Close the window")
+        super().__init__(parent, tr("Close the window"))
         self._confirmation, self._close = confirmation, close
-        self.remember = QCheckBox("Do so from now on; Settings changes it")
-        self.remember.setAccessibleName("Do so from now on")
-        self.remember.setChecked(True)
-        self.stay = button("Stay", self.reject, hint="Close nothing")
-        self.end = button("Stop and close", self._on_end, kind="danger", hint="End them with the window")
+        self.remember = QCheckBox(tr("Do so from now on; Settings changes it"))
+        self.remember.setAccessibleName(tr("Do so from now on"))
+        self.stay = button(tr("Stay"), self.reject, hint=tr("Close nothing"))
+        self.end = button(
+            tr("Stop and close"), self._on_end, kind="danger", hint=tr("End them with the window")
+        )
         self.keep = button(
-            "Keep running",
+            tr("Keep running"),
             self._on_keep,
             kind="primary",
-            hint="Close the window; host, engines and endpoint go on until they are stopped",
+            hint=tr("Close the window; host, engines and endpoint go on until they are stopped"),
             command="sndr quit",
         )
         lines = QVBoxLayout(self)
         lines.setContentsMargins(20, 18, 20, 18)
         lines.setSpacing(12)
-        lines.addWidget(text(f"{confirmation.ending} would end with this window", name="h2", wrap=True))
+        lines.addWidget(
+            text(tr("{ending} would end with this window", ending=confirmation.ending), name="h2", wrap=True)
+        )
         if confirmation.others:
-            lines.addWidget(text(f"{confirmation.others} being answered.", "warn", wrap=True))
-        about = "Kept running, editors go on using it; a later window finds it, and `sndr quit` ends all."
+            lines.addWidget(text(confirmation.others, "warn", wrap=True))
+        about = tr("Kept running, editors go on using it; a later window finds it, and `sndr quit` ends all.")
         lines.addWidget(text(about.replace("`", ""), "muted", wrap=True))
         lines.addWidget(self.remember)
         lines.addLayout(row(None, self.stay, self.end, self.keep))

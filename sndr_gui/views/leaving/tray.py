@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QMenu, QSystemTrayIcon, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.kit import formats
 from sndr_gui.kit.resources import resource
 from sndr_gui.kit.tooltip import plain_tooltip
@@ -65,7 +66,7 @@ class Tray(QObject):
             return session.connection.sentence
         live = session.state.live
         if not live:
-            return "No engine runs"
+            return tr("No engine runs")
         return ", ".join(f"{formats.shortened(one.name)}: {state_word(one)}" for one in live[:4])
 
     def fill(self) -> None:
@@ -74,19 +75,19 @@ class Tray(QObject):
         menu.clear()
         menu.addAction(_literal(self.sentence)).setEnabled(False)
         menu.addSeparator()
-        menu.addAction("Show the window", self._show)
+        menu.addAction(tr("Show the window"), self._show)
         connected = home.session.connection.connected
         if connected and not home.session.state.live and home.actions.demo_model() is not None:
-            menu.addAction("Start the demo model", home.start_demo)
+            menu.addAction(tr("Start the demo model"), home.start_demo)
         for engine in home.session.state.live if connected else ():
-            label = _literal(f"Stop {formats.shortened(engine.name)}")
+            label = _literal(tr("Stop {name}", name=formats.shortened(engine.name)))
             menu.addAction(label, partial(home.stop_engine, engine.id))
         endpoint = home.endpoint
         if endpoint is not None and endpoint.url:
             url = endpoint.url
-            menu.addAction("Copy the endpoint", lambda: copy(url))
+            menu.addAction(tr("Copy the endpoint"), lambda: copy(url))
         menu.addSeparator()
-        menu.addAction("Close the window", self._on_close)
+        menu.addAction(tr("Close the window"), self._on_close)
 
     def _on_close(self) -> None:
         # It may have to ask something, which is asked where it can be seen.
@@ -99,7 +100,7 @@ class Tray(QObject):
 
     def _on_changed(self) -> None:
         if self.icon is not None:
-            self.icon.setToolTip(plain_tooltip(f"SNDR Control Center\n{self.sentence}"))
+            self.icon.setToolTip(plain_tooltip(tr("SNDR Control Center\n{sentence}", sentence=self.sentence)))
 
 
 def _literal(label: str) -> str:

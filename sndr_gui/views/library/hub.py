@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from engine_host.protocol.library import HubCompanion
 from sndr_gui.kit import formats
 from sndr_gui.models.library.hub import HubModel
@@ -16,42 +17,43 @@ from sndr_gui.views.widgets.problems import ProblemBox
 from sndr_gui.views.widgets.tables import Table
 
 _HEIGHT = 190
-_ABOUT = (
-    "Search Hugging Face by words, or by organisation/model for its files; @ and a commit pin an older one. "
-    "Nothing is asked before you search. What comes is checked by its SHA-256 and lands in Hugging Face's "
-    "own cache, where vLLM and other programs find it too."
+_ABOUT = tr(
+    "Search Hugging Face by words, or by organisation/model for its files; @ and a "
+    "commit pin an older one. Nothing is asked before you search. What comes is "
+    "checked by its SHA-256 and lands in Hugging Face's own cache, where vLLM and "
+    "other programs find it too."
 )
-_COMPANIONS = {"mmproj": "projector, for images or sound", "drafter": "drafter, for speculation"}
+_COMPANIONS = {"mmproj": tr("projector, for images or sound"), "drafter": tr("drafter, for speculation")}
 
 
 class HubPane(Card):
     """The card that downloads."""
 
     def __init__(self, model: HubModel) -> None:
-        super().__init__("Download")
+        super().__init__(tr("Download"))
         self.model = model
         self.words = QLineEdit()
-        self.words.setPlaceholderText("Words, or organisation/model")
-        self.words.setAccessibleName("Search Hugging Face by words or organisation/model")
+        self.words.setPlaceholderText(tr("Words, or organisation/model"))
+        self.words.setAccessibleName(tr("Search Hugging Face by words or organisation/model"))
         self.words.setClearButtonEnabled(True)
         self.words.setMaxLength(200)
         self.words.returnPressed.connect(self._on_search)
         self.search = button(
-            "Search",
+            tr("Search"),
             self._on_search,
             icon="send",
-            hint="Ask Hugging Face",
+            hint=tr("Ask Hugging Face"),
             command="sndr models search WORDS",
         )
         self.state = text(_ABOUT, "muted", wrap=True)
         self.offline = text("", wrap=True)
         self.problem = ProblemBox()
-        self.found = Table(model.found_rows, "Models found on the hub", 0, {1: 150, 2: 100, 3: 110})  # type: ignore[arg-type]
+        self.found = Table(model.found_rows, tr("Models found on the hub"), 0, {1: 150, 2: 100, 3: 110})  # type: ignore[arg-type]
         self.found.fit({1: 170, 2: 120, 3: 120, 4: 80})
         self.found.setFixedHeight(_HEIGHT)
         self.found.activated.connect(lambda index: self._on_open(index.row()))
-        self.open = button("Show its files", lambda: self._on_open(self.found.chosen), icon="layers")
-        self.choices = Table(model.choice_rows, "Files to download", 0, {1: 90, 2: 110, 3: 60, 4: 120})  # type: ignore[arg-type]
+        self.open = button(tr("Show its files"), lambda: self._on_open(self.found.chosen), icon="layers")
+        self.choices = Table(model.choice_rows, tr("Files to download"), 0, {1: 90, 2: 110, 3: 60, 4: 120})  # type: ignore[arg-type]
         self.choices.fit({1: 110, 2: 120, 3: 80, 4: 190, 5: 150})
         self.choices.setFixedHeight(_HEIGHT)
         self.choices.row_chosen.connect(lambda place: model.choose(model.choice_rows.row_at(place)))
@@ -61,8 +63,8 @@ class HubPane(Card):
         lines.setContentsMargins(0, 0, 0, 0)
         self._shown_companions: tuple[HubCompanion, ...] = ()
         self.room = text("", "muted", wrap=True)
-        self.download = button("Download", model.download, kind="primary", icon="download")
-        self.command = CopyField(what="the command that downloads the same", wraps=True)
+        self.download = button(tr("Download"), model.download, kind="primary", icon="download")
+        self.command = CopyField(what=tr("the command that downloads the same"), wraps=True)
         self.body.addLayout(row(self.words, self.search))
         for part in (self.state, self.offline, self.problem, self.found):
             self.body.addWidget(part)
@@ -89,8 +91,10 @@ class HubPane(Card):
         self.open.setVisible(some)
         self.open.setEnabled(chosen is not None and not model.asking)
         name = chosen.repository if chosen is not None else ""
-        self.open.setAccessibleName(f"Show the files of {name}" if name else "Show its files")
-        self.open.setToolTip(tip("Ask for its files", command=f"sndr models files {name or 'ORG/MODEL'}"))
+        self.open.setAccessibleName(
+            tr("Show the files of {name}", name=name) if name else tr("Show its files")
+        )
+        self.open.setToolTip(tip(tr("Ask for its files"), command=f"sndr models files {name or 'ORG/MODEL'}"))
         self._show_files()
 
     def _show_state(self) -> None:
@@ -101,24 +105,37 @@ class HubPane(Card):
         elif model.files is not None:
             said = ""
         elif model.found is not None and model.offline is None and not model.found.models:
-            said = f"{model.found.endpoint} knows no model for “{model.found.words}”. Try fewer words."
+            said = tr(
+                "{endpoint} knows no model for “{words}”. Try fewer words.",
+                endpoint=model.found.endpoint,
+                words=model.found.words,
+            )
         set_text(self.state, said)
         self.state.setVisible(bool(said))
         offline = model.offline
         self.offline.setVisible(offline is not None)
         if offline is not None:
             sentence = formats.strip_backticks(offline.sentence())
-            set_text(self.offline, f"Offline: models that are here work as before. {sentence}")
+            set_text(
+                self.offline,
+                tr("Offline: models that are here work as before. {sentence}", sentence=sentence),
+            )
 
     def _show_files(self) -> None:
         model = self.model
         files, choice = model.files, model.choice
         self.of.setVisible(files is not None)
         if files is not None:
-            licence = f", licence {files.licence}" if files.licence else ""
-            said = f"{files.repository} at {files.commit[:12]}{licence}."
+            values = {"repository": files.repository, "commit": files.commit[:12]}
+            said = (
+                tr("{repository} at {commit}, licence {licence}.", licence=files.licence, **values)
+                if files.licence
+                else tr("{repository} at {commit}.", **values)
+            )
             if not files.choices:
-                said += " Nothing of it can be downloaded: no GGUF file, no safetensors with a config.json."
+                said += " " + tr(
+                    "Nothing of it can be downloaded: no GGUF file, no safetensors with a config.json."
+                )
             set_text(self.of, said)
         self.choices.setVisible(bool(model.choice_rows.total))
         for part in (self.room, self.command, self.download):
@@ -132,9 +149,15 @@ class HubPane(Card):
         set_text(self.room, model.room)
         self.command.set_content(model.command)
         self.download.setEnabled(model.can_download)
-        self.download.setAccessibleName(f"Download {choice.label} of {files.repository if files else ''}")
+        self.download.setAccessibleName(
+            tr(
+                "Download {label} of {repository}",
+                label=choice.label,
+                repository=files.repository if files else "",
+            )
+        )
         self.download.setToolTip(
-            tip("Download as a job of the host, also while the window is closed", command=model.command)
+            tip(tr("Download as a job of the host, also while the window is closed"), command=model.command)
         )
 
     def _show_companions(self, companions: tuple[HubCompanion, ...]) -> None:
@@ -147,7 +170,7 @@ class HubPane(Card):
             for one in companions:
                 kind = _COMPANIONS.get(one.kind, one.kind)
                 box = QCheckBox(f"{one.name} ({kind}, {formats.size(one.size)})")
-                box.setAccessibleName(f"Download {one.name} too")
+                box.setAccessibleName(tr("Download {name} too", name=one.name))
                 box.setProperty("companion", one.name)
                 box.toggled.connect(lambda on, name=one.name: self.model.set_companion(name, on))
                 lines.addWidget(box)

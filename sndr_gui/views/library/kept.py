@@ -7,7 +7,8 @@ from functools import partial
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from engine_host.protocol.jobs import Job
+from engine_host.client.language import tr
+from engine_host.protocol.jobs import Job, JobKind
 from engine_host.protocol.library import TrashedModel, UnfinishedDownload
 from sndr_gui.kit import formats
 from sndr_gui.models.library.page import LibraryModel
@@ -16,14 +17,14 @@ from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.flow import Flow
 from sndr_gui.views.widgets.labels import text
-from sndr_gui.views.widgets.layout import clear
+from sndr_gui.views.widgets.layout import clear, show_part
 
 
 class KeptCard(Card):
     """The downloads and deleted models; hidden where there are none."""
 
     def __init__(self, model: LibraryModel) -> None:
-        super().__init__("Downloads and deleted models")
+        super().__init__(tr("Downloads and deleted models"))
         self._model = model
         self._views: dict[str, JobView] = {}
         self._waiting: object = None
@@ -38,7 +39,7 @@ class KeptCard(Card):
         """Show what is known now."""
         model = self._model
         jobs, downloads, trash = model.jobs, model.downloads, model.trash
-        self.setVisible(bool(jobs or downloads or trash))
+        show_part(self, bool(jobs or downloads or trash))
         self._show_jobs(jobs)
         shown = (downloads, trash, model.connected)
         if shown != self._waiting:
@@ -59,7 +60,7 @@ class KeptCard(Card):
             self._views[job.id].show_job(job, False)
 
     def _verb(self, job: Job) -> str:
-        return "Pause" if job.title.startswith("Download") else "Cancel"
+        return tr("Pause") if job.kind is JobKind.MODEL_DOWNLOAD else tr("Cancel")
 
     def _on_pause(self, job_id: str, _down: bool = False) -> None:
         job = self._model.session.state.jobs.get(job_id)
@@ -80,10 +81,10 @@ class KeptCard(Card):
                 lines.addWidget(widget)
         if trash:
             made = button(
-                "Delete for good",
+                tr("Delete for good"),
                 self._model.empty_trash,
                 icon="trash-2",
-                hint="Delete what was deleted for good, which frees the disk",
+                hint=tr("Delete what was deleted for good, which frees the disk"),
                 command="sndr models empty",
             )
             made.setEnabled(self._model.connected)
@@ -91,31 +92,41 @@ class KeptCard(Card):
 
     def _paused(self, one: UnfinishedDownload) -> tuple[QWidget, ...]:
         name = f"{one.asked.repository} {one.label}"
-        said = f"{name}: {formats.size(one.here)} of {formats.size(one.size)}, paused."
+        said = tr(
+            "{name}: {size} of {size_2}, paused.",
+            name=name,
+            size=formats.size(one.here),
+            size_2=formats.size(one.size),
+        )
         if one.problem is not None:
             said += f" {formats.strip_backticks(one.problem.sentence())}"
-        again = button("Go on", partial(self._model.go_on, one), icon="play", command=one.command)
-        again.setAccessibleName(f"Go on with {name}")
+        again = button(tr("Go on"), partial(self._model.go_on, one), icon="play", command=one.command)
+        again.setAccessibleName(tr("Go on with {name}", name=name))
         give_up = button(
-            "Give up",
+            tr("Give up"),
             partial(self._model.discard, one),
-            hint="Remove what came of it",
+            hint=tr("Remove what came of it"),
             command=f"sndr models discard {one.id}",
         )
-        give_up.setAccessibleName(f"Give up {name}")
+        give_up.setAccessibleName(tr("Give up {name}", name=name))
         for made in (again, give_up):
             made.setEnabled(self._model.connected)
         return text(said, wrap=True), Flow(again, give_up)
 
     def _gone(self, gone: TrashedModel) -> tuple[QWidget, ...]:
         left = formats.duration(max(0.0, gone.gone_at - time.time()))
-        said = f"{gone.model} is deleted ({formats.size(gone.size)}), and gone for good in {left}."
+        said = tr(
+            "{model} is deleted ({size}), and gone for good in {left}.",
+            model=gone.model,
+            size=formats.size(gone.size),
+            left=left,
+        )
         back = button(
-            "Restore",
+            tr("Restore"),
             partial(self._model.restore, gone.id),
             icon="undo-2",
             command=f"sndr models restore {gone.id}",
         )
-        back.setAccessibleName(f"Restore {gone.model}")
+        back.setAccessibleName(tr("Restore {model}", model=gone.model))
         back.setEnabled(self._model.connected)
         return text(said, "muted", wrap=True), Flow(back)

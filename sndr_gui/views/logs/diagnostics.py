@@ -7,6 +7,7 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFileDialog, QListWidget, QPlainTextEdit, QSplitter, QVBoxLayout, QWidget
 
 from engine_host.client import Folders
+from engine_host.client.language import tr
 from sndr_gui.kit import theme
 from sndr_gui.models.logs.diagnostics import DiagnosticsModel
 from sndr_gui.views.widgets.buttons import button, keep_to_paths
@@ -15,10 +16,11 @@ from sndr_gui.views.widgets.dialog import Dialog
 from sndr_gui.views.widgets.labels import set_text, text
 from sndr_gui.views.widgets.layout import row
 
-_ABOUT = (
-    "For a bug report: versions, settings, machine, starts, patches, the ends of logs, events and the last "
-    "ten minutes of measurements. Keys, names of people and machines, addresses and your home folder are "
-    "taken out; prompts and answers are in none of it."
+_ABOUT = tr(
+    "For a bug report: versions, settings, machine, starts, patches, the ends of "
+    "logs, events and the last ten minutes of measurements. Keys, names of people "
+    "and machines, addresses and your home folder are taken out; prompts and "
+    "answers are in none of it."
 )
 
 
@@ -29,7 +31,7 @@ class DiagnosticsDialog(Dialog):
         self,
         parent: QWidget,
         model: DiagnosticsModel,
-        title: str = "Save diagnostics",
+        title: str = tr("Save diagnostics"),
         about: str = _ABOUT,
         first: str = "",
     ) -> None:
@@ -39,17 +41,21 @@ class DiagnosticsDialog(Dialog):
         self.resize(860, 560)
         self.model = model
         self.files = QListWidget()
-        self.files.setAccessibleName("Files of the report")
+        self.files.setAccessibleName(tr("Files of the report"))
         self.files.setMinimumWidth(230)
         self.shown = QPlainTextEdit()
         self.shown.setReadOnly(True)
-        self.shown.setAccessibleName("Text of the chosen file")
+        self.shown.setAccessibleName(tr("Text of the chosen file"))
         self.shown.setFont(theme.mono_font(11))
         self.shown.setTabChangesFocus(True)
         self.shown.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.state = text("", "muted", wrap=True)
         self.save = button(
-            "Save…", self._on_save, kind="primary", hint="Choose where the file goes", command=model.command
+            tr("Save…"),
+            self._on_save,
+            kind="primary",
+            hint=tr("Choose where the file goes"),
+            command=model.command,
         )
         both = QSplitter()
         both.addWidget(self.files)
@@ -63,11 +69,11 @@ class DiagnosticsDialog(Dialog):
         lines.addWidget(text(about, "muted", wrap=True))
         lines.addWidget(both, 1)
         lines.addWidget(self.state)
-        lines.addWidget(CopyField(model.command, "equivalent command"))
-        self.copied = CopyButton("the text that is shown", "Copy")
-        self.folder = button("Open folder", self._on_folder, hint="Open the folder of the logs")
+        lines.addWidget(CopyField(model.command, tr("equivalent command")))
+        self.copied = CopyButton(tr("the text that is shown"), tr("Copy"))
+        self.folder = button(tr("Open folder"), self._on_folder, hint=tr("Open the folder of the logs"))
         keep_to_paths(self.folder, model.session.host)
-        lines.addLayout(row(self.copied, self.folder, None, button("Close", self.reject), self.save))
+        lines.addLayout(row(self.copied, self.folder, None, button(tr("Close"), self.reject), self.save))
         self.files.currentRowChanged.connect(self._on_file)
         model.changed.connect(self.refresh)
         model.saved.connect(self.accept)
@@ -97,7 +103,9 @@ class DiagnosticsDialog(Dialog):
     def _on_save(self) -> None:
         if (bundle := self.model.bundle) is None:
             return
-        dialog = QFileDialog(self, "Save diagnostics", str(Path.home() / bundle.file_name), "Zip (*.zip)")
+        dialog = QFileDialog(
+            self, tr("Save diagnostics"), str(Path.home() / bundle.file_name), tr("Zip (*.zip)")
+        )
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         # One that is there is left as it is, so nobody is asked to replace it.
         dialog.setOption(QFileDialog.Option.DontConfirmOverwrite)

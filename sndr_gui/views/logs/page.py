@@ -4,6 +4,7 @@ from PySide6.QtCore import QTimer
 from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QPlainTextEdit, QStackedWidget
 
+from engine_host.client.language import tr
 from engine_host.protocol.base import Severity
 from engine_host.protocol.logs import LogLine
 from sndr_gui.kit import formats, theme
@@ -18,43 +19,49 @@ from sndr_gui.views.widgets.labels import set_text
 from sndr_gui.views.widgets.layout import row
 from sndr_gui.views.widgets.page import Page
 
-_LEVELS = (("All levels", Severity.INFO), ("Warnings", Severity.WARNING), ("Errors", Severity.ERROR))
+_LEVELS = (
+    (tr("All levels"), Severity.INFO),
+    (tr("Warnings"), Severity.WARNING),
+    (tr("Errors"), Severity.ERROR),
+)
 
 
 class LogsView(Page):
     """The page of log lines."""
 
     def __init__(self, model: LogsModel) -> None:
-        super().__init__("Logs")
+        super().__init__(tr("Logs"))
         self.model = model
-        self.sources = ChoiceBox("Source")
+        self.sources = ChoiceBox(tr("Source"))
         self.sources.setMinimumWidth(210)
-        self.levels = ChoiceBox("Level")
+        self.levels = ChoiceBox(tr("Level"))
         for name, _level in _LEVELS:
             self.levels.addItem(name)
         self.search = QLineEdit()
-        self.search.setPlaceholderText("Search  (Ctrl+F)")
-        self.search.setAccessibleName("Search the log")
+        self.search.setPlaceholderText(tr("Search  (Ctrl+F)"))
+        self.search.setAccessibleName(tr("Search the log"))
         self.search.setClearButtonEnabled(True)
-        self.follow = QCheckBox("Follow")
+        self.follow = QCheckBox(tr("Follow"))
         self.follow.setChecked(True)
-        self.follow.setToolTip("Stay at the newest line")
-        self.copy = button("Copy", self._on_copy, icon="copy", hint="Copy the lines shown, or the selection")
+        self.follow.setToolTip(tr("Stay at the newest line"))
+        self.copy = button(
+            tr("Copy"), self._on_copy, icon="copy", hint=tr("Copy the lines shown, or the selection")
+        )
         self.lines = QPlainTextEdit()
         self.lines.setReadOnly(True)
-        self.lines.setAccessibleName("Log lines")
+        self.lines.setAccessibleName(tr("Log lines"))
         self.lines.setMaximumBlockCount(KEPT)
         self.lines.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.lines.setFont(theme.mono_font(12))
         self.lines.setUndoRedoEnabled(False)
-        self._empty = EmptyState("terminal", "No lines", "No line matches the filters.")
+        self._empty = EmptyState("terminal", tr("No lines"), tr("No line matches the filters."))
         self._stack = QStackedWidget()
         self._stack.addWidget(self.lines)
         self._stack.addWidget(self._empty)
-        self._equivalent_command = CopyField(model.command(), "equivalent command")
+        self._equivalent_command = CopyField(model.command(), tr("equivalent command"))
         self._equivalent_command.setFixedWidth(260)
         self.diagnostics = button(
-            "Save diagnostics…", self._on_diagnostics, icon="download", command="sndr diagnostics"
+            tr("Save diagnostics…"), self._on_diagnostics, icon="download", command="sndr diagnostics"
         )
         self.tools.addWidget(self.diagnostics)
         self.tools.addWidget(self._equivalent_command)
@@ -92,7 +99,7 @@ class LogsView(Page):
         self.model.set_shown(shown)
 
     def _fill_sources(self) -> None:
-        wanted = [("All sources", "")] + [
+        wanted = [(tr("All sources"), "")] + [
             (self.model.source_title(name), name) for name in self.model.sources
         ]
         if self.model.source and self.model.source not in self.model.sources:
@@ -169,8 +176,12 @@ class LogsView(Page):
         else:
             bar.setValue(before)
         total = len(self.model.lines)
-        shown = f"{formats.plural(self._count, 'line')}" + (f" of {total}" if self._count < total else "")
-        set_text(self.subtitle, f"{shown}  ·  the newest {KEPT:,} are kept here")
+        shown = formats.plural(self._count, "line")
+        if self._count < total:
+            shown = tr("{lines} of {total}", lines=shown, total=total)
+        set_text(
+            self.subtitle, tr("{shown}  ·  the newest {kept} are kept here", shown=shown, kept=f"{KEPT:,}")
+        )
         self._stack.setCurrentIndex(0 if self._count else 1)
         set_text(self._empty.sentence, self.model.why_empty)
 
@@ -191,8 +202,12 @@ class LogsView(Page):
     def _on_copy(self) -> None:
         chosen = self.lines.textCursor().selectedText().replace("\u2029", "\n")
         copy(chosen or self.lines.toPlainText())
-        what = "The selection is" if chosen else "The lines shown are"
-        self.model.session.notices.info("log copy", f"{what} on the clipboard.")
+        said = (
+            tr("The selection is on the clipboard.")
+            if chosen
+            else tr("The lines shown are on the clipboard.")
+        )
+        self.model.session.notices.info("log copy", said)
 
     def _on_diagnostics(self) -> None:
         # What collects a report is read in when somebody wants one.

@@ -2,6 +2,7 @@
 
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.models.monitor.capture import MINUTES, CaptureModel
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.labels import ElidedLabel, set_text, set_tone
@@ -15,17 +16,17 @@ class CaptureLine(QWidget):
         self.model = model
         self._told = ElidedLabel("", "muted")
         self.keep = button(
-            f"Keep texts for {MINUTES} min",
+            tr("Keep texts for {minutes} min", minutes=MINUTES),
             model.start,
             kind="flat",
-            hint="Keep texts of requests and answers in the host's memory, without keys; never on disk",
+            hint=tr("Keep texts of requests and answers in the host's memory, without keys; never on disk"),
             command=f"sndr requests capture --minutes {MINUTES}",
         )
         self.forget = button(
-            "Stop and forget",
+            tr("Stop and forget"),
             model.stop,
             kind="flat",
-            hint="Keep no more texts, and forget those that are kept",
+            hint=tr("Keep no more texts, and forget those that are kept"),
             command="sndr requests capture --off",
         )
         line = QHBoxLayout(self)

@@ -9,10 +9,11 @@ from PySide6.QtCore import QTimer
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.kit import formats
 from sndr_gui.kit.formats import shortened
 from sndr_gui.kit.tooltip import plain_tooltip
-from sndr_gui.models.monitor.graphs import ENGINE, GRAPHS, KV, RATES, SETS, GraphRow
+from sndr_gui.models.monitor.graphs import ENGINE, GPUS, GRAPHS, KV, LATENCY, MACHINE, RATES, SETS, GraphRow
 from sndr_gui.models.monitor.lines import split_name
 from sndr_gui.models.monitor.marks import Bunch
 from sndr_gui.models.monitor.page import MonitorModel
@@ -23,10 +24,10 @@ from sndr_gui.views.widgets.layout import GAP
 
 _NARROW = 900
 _HINTS = {
-    "Engine": "Memory, KV cache and tokens per second",
-    "Latency": "Time to first token, time between tokens, prefix cache and drafts, requests",
-    "GPUs": "Load, power, temperature, clocks, and what slows them down",
-    "Machine": "CPU, RAM, disk and network",
+    ENGINE: tr("Memory, KV cache and tokens per second"),
+    LATENCY: tr("Time to first token, time between tokens, prefix cache and drafts, requests"),
+    GPUS: tr("Load, power, temperature, clocks, and what slows them down"),
+    MACHINE: tr("CPU, RAM, disk and network"),
 }
 
 
@@ -37,11 +38,11 @@ class GraphGrid(QWidget):
         super().__init__()
         self.model = model
         self._open_log = open_log
-        self.sets = SegmentedControl(SETS, "Graphs shown")
+        self.sets = SegmentedControl(SETS, tr("Graphs shown"))
         for name, choice in zip(SETS, self.sets.buttons, strict=True):
             choice.setToolTip(plain_tooltip(_HINTS[name]))
             choice.clicked.connect(self._on_set)
-        self.memory = GraphCard("Memory used, GiB", formats.size)
+        self.memory = GraphCard(tr("Memory used, GiB"), formats.size)
         self.kv = GraphCard(KV.title, KV.word)
         self.rates = GraphCard(RATES.title, RATES.word)
         self._grid = QGridLayout(self)
@@ -119,7 +120,7 @@ class GraphGrid(QWidget):
         def show_memory() -> None:
             memory = model.memory()
             vram = any(split_name(line.name)[0] == "" and "gpu." in line.name for line in memory)
-            title = ("VRAM used, GiB" if vram else "RAM used, GiB") + told_of(memory)
+            title = (tr("VRAM used, GiB") if vram else tr("RAM used, GiB")) + told_of(memory)
             self.memory.show_lines(title, memory, seconds, now, at)
 
         if self.shown_set != ENGINE:

@@ -14,9 +14,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from engine_host.client.language import tr
 from sndr_gui.kit import theme
 from sndr_gui.models.monitor.capture import MINUTES, CaptureModel
-from sndr_gui.models.monitor.inspector import TEXTS, InspectorModel
+from sndr_gui.models.monitor.inspector import CHANGED, TEXTS, InspectorModel
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.copying import CopyButton, CopyField, SegmentedControl
 from sndr_gui.views.widgets.dialog import Dialog
@@ -24,23 +25,25 @@ from sndr_gui.views.widgets.diff_text import DiffView
 from sndr_gui.views.widgets.labels import set_text, text
 from sndr_gui.views.widgets.layout import row, scrolling
 
-_TABS = ("Figures", *TEXTS, "Headers")
-_NOT_KEPT = (
-    "The texts of this request were not kept. They are kept only while you have that switched on: in the "
-    "host's memory, without keys and tokens, never on disk."
+_HEADERS = tr("Headers")
+_TABS = (tr("Figures"), *TEXTS, _HEADERS)
+_NOT_KEPT = tr(
+    "The texts of this request were not kept. They are kept only while you have "
+    "that switched on: in the host's memory, without keys and tokens, never on "
+    "disk."
 )
-_FILTER = "JSON (*.json);;All files (*)"
+_FILTER = tr("JSON (*.json);;All files (*)")
 
 
 class InspectorDialog(Dialog):
     """Shows one request; texts from outside are shown as text and nothing else."""
 
     def __init__(self, parent: QWidget, model: InspectorModel, capture: CaptureModel) -> None:
-        super().__init__(parent, f"Request {model.request.id}")
+        super().__init__(parent, tr("Request {id}", id=model.request.id))
         self.resize(860, 620)
         self.model = model
         self._capture = capture
-        self.tabs = SegmentedControl(_TABS, "Part of the request")
+        self.tabs = SegmentedControl(_TABS, tr("Part of the request"))
         self.stack = QStackedWidget()
         self._facts: dict[str, QLabel] = {}
         self._grid = QGridLayout()
@@ -53,33 +56,33 @@ class InspectorDialog(Dialog):
         self.stack.addWidget(scrolling(figures))
         self.texts: dict[str, QPlainTextEdit] = {}
         for name in _TABS[1:]:
-            shown = DiffView(name, "Nothing.") if name == "Changed" else _PlainText(name)
+            shown = DiffView(name, tr("Nothing.")) if name == CHANGED else _PlainText(name)
             self.texts[name] = shown
             self.stack.addWidget(shown)
         for place, chosen in enumerate(self.tabs.buttons):
             chosen.clicked.connect(self._shower(place))
         self._note = text("", "muted", wrap=True)
         self.keep = button(
-            f"Keep texts for {MINUTES} min",
+            tr("Keep texts for {minutes} min", minutes=MINUTES),
             capture.start,
             command=f"sndr requests capture --minutes {MINUTES}",
-            hint="Keep the texts of the requests that come from now on",
+            hint=tr("Keep the texts of the requests that come from now on"),
         )
-        self.curl = CopyButton("as curl", "Copy as curl")
+        self.curl = CopyButton(tr("as curl"), tr("Copy as curl"))
         self.export = button(
-            "Export…",
+            tr("Export…"),
             self._on_export,
-            hint="Write this request to a JSON file that you alone can read",
+            hint=tr("Write this request to a JSON file that you alone can read"),
             command=f"sndr requests export {model.request.id} -o FILE",
         )
-        close = button("Close", self.reject)
+        close = button(tr("Close"), self.reject)
         lines = QVBoxLayout(self)
         lines.setContentsMargins(20, 18, 20, 18)
         lines.setSpacing(12)
         lines.addWidget(self.tabs)
         lines.addWidget(self._note)
         lines.addWidget(self.stack, 1)
-        lines.addWidget(CopyField(f"sndr requests show {model.request.id}", "equivalent command"))
+        lines.addWidget(CopyField(f"sndr requests show {model.request.id}", tr("equivalent command")))
         lines.addLayout(row(self.keep, None, self.curl, self.export, close))
         model.changed.connect(self.refresh)
         capture.changed.connect(self.refresh)
@@ -95,7 +98,7 @@ class InspectorDialog(Dialog):
         for name, value in model.facts():
             self._show_fact(name, value)
         for name, shown in self.texts.items():
-            told_text = model.headers() if name == "Headers" else model.texts.get(name, "")
+            told_text = model.headers() if name == _HEADERS else model.texts.get(name, "")
             if told_text != shown.toPlainText():
                 shown.setPlainText(told_text)
         kept = model.captured is not None
@@ -128,7 +131,7 @@ class InspectorDialog(Dialog):
         return show
 
     def _on_export(self) -> None:
-        dialog = QFileDialog(self, "Export this request", f"{self.model.request.id}.json", _FILTER)
+        dialog = QFileDialog(self, tr("Export this request"), f"{self.model.request.id}.json", _FILTER)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.fileSelected.connect(self.model.export)
@@ -144,4 +147,4 @@ class _PlainText(QPlainTextEdit):
         self.setAccessibleName(name)
         self.setFont(theme.mono_font(11))
         self.setTabChangesFocus(True)
-        self.setPlaceholderText("Nothing.")
+        self.setPlaceholderText(tr("Nothing."))

@@ -6,6 +6,7 @@ from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QBrush, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.kit import theme
 from sndr_gui.models.monitor.kv_pool import KvPool
 from sndr_gui.views.graphs.memory_bar import part_colour
@@ -24,7 +25,7 @@ class PoolMap(QWidget):
         self.pool: KvPool | None = None
         self.setFixedHeight(_HIGH)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName("KV cache, by share")
+        self.setAccessibleName(tr("KV cache, by share"))
         theme.notifier.changed.connect(self.update)
 
     def show_pool(self, pool: KvPool | None) -> None:
@@ -32,7 +33,7 @@ class PoolMap(QWidget):
         if pool == self.pool:
             return
         self.pool = pool
-        said = "not measured" if pool is None else ". ".join(pool.sentences(SQUARES))
+        said = tr("not measured") if pool is None else ". ".join(pool.sentences(SQUARES))
         self.setAccessibleDescription(said)
         self.update()
 

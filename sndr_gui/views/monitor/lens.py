@@ -3,6 +3,7 @@
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QSizePolicy, QSplitter, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.models.monitor.lens import LensModel, name_of
 from sndr_gui.views.graphs.bars import ShareBars
 from sndr_gui.views.widgets.copying import CopyField
@@ -11,11 +12,11 @@ from sndr_gui.views.widgets.layout import column
 from sndr_gui.views.widgets.tables import Table
 
 # Broken by hand: a text that wraps would make the page as high as its graphs like to be.
-_EMPTY = (
-    "No conversations yet. Each chat through the endpoint is a turn of one.\n"
-    "From the second turn on, this says how much of the prompt came from the cache,\n"
-    "at which message it parted from the turn before, and what that cost.\n"
-    "Hashes of the parts of a prompt are kept for it, never their text."
+_EMPTY = tr(
+    "No conversations yet. Each chat through the endpoint is a turn of one.\nFrom "
+    "the second turn on, this says how much of the prompt came from the cache,\nat "
+    "which message it parted from the turn before, and what that cost.\nHashes of "
+    "the parts of a prompt are kept for it, never their text."
 )
 
 
@@ -27,13 +28,13 @@ class LensPane(QWidget):
         self.model = model
         self.conversations = Table(
             model.conversations,  # type: ignore[arg-type]
-            "Conversations",
+            tr("Conversations"),
             1,
             {0: 84, 2: 60, 3: 76, 4: 72},
         )
         self.conversations.row_chosen.connect(self._on_chosen)
-        self.turns = Table(model.turns, "Turns", 5, {0: 84, 1: 64, 2: 70, 3: 64, 4: 72})  # type: ignore[arg-type]
-        self.bars = ShareBars("Share of the prompt that was reused, by turn")
+        self.turns = Table(model.turns, tr("Turns"), 5, {0: 84, 1: 64, 2: 70, 3: 64, 4: 72})  # type: ignore[arg-type]
+        self.bars = ShareBars(tr("Share of the prompt that was reused, by turn"))
         self.bars.setMaximumHeight(150)
         self._title = text("", name="h2")
         self._split = QSplitter(Qt.Orientation.Horizontal)
@@ -50,7 +51,7 @@ class LensPane(QWidget):
         lines.setContentsMargins(0, 0, 0, 0)
         lines.addWidget(self._empty)
         lines.addWidget(self._split, 1)
-        lines.addWidget(CopyField("sndr requests prefix", "equivalent command"))
+        lines.addWidget(CopyField("sndr requests prefix", tr("equivalent command")))
         model.changed.connect(self.refresh)
         self.refresh()
 

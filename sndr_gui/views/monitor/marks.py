@@ -6,6 +6,7 @@ from functools import partial
 
 from PySide6.QtWidgets import QMenu
 
+from engine_host.client.language import tr
 from sndr_gui.kit import theme
 from sndr_gui.kit.shortcuts import keys
 from sndr_gui.models.monitor.marks import GROUPS, MarksModel
@@ -17,15 +18,17 @@ class MarksButton(Button):
     """Opens the menu of the marks: one tick for each group, with the form in which it is drawn."""
 
     def __init__(self, model: MarksModel) -> None:
-        super().__init__("Events")
+        super().__init__(tr("Events"))
         self.model = model
         self.setProperty("flat", "true")
-        self.setAccessibleName("Events marked on the graphs")
+        self.setAccessibleName(tr("Events marked on the graphs"))
         self.setShortcut(keys("marks"))
         self.setToolTip(
             tip(
-                "What the marks on the graphs stand for, and which are shown; point at one for what "
-                "happened, click it for its log",
+                tr(
+                    "What the marks on the graphs stand for, and which are shown; point at one for "
+                    "what happened, click it for its log"
+                ),
                 keys("marks"),
             )
         )
@@ -38,8 +41,8 @@ class MarksButton(Button):
             action.setToolTip(tip(group.hint))
             action.toggled.connect(partial(model.switch, group.title))
         self._menu.addSeparator()
-        self._menu.addAction("Show all", partial(self._switch_all, True))
-        self._menu.addAction("Show none", partial(self._switch_all, False))
+        self._menu.addAction(tr("Show all"), partial(self._switch_all, True))
+        self._menu.addAction(tr("Show none"), partial(self._switch_all, False))
         self.clicked.connect(self._on_clicked)
         theme.notifier.changed.connect(self._draw_icons)
         model.changed.connect(self._on_changed)
@@ -65,10 +68,16 @@ class MarksButton(Button):
     def _on_changed(self) -> None:
         # A menu shows the form or a tick, not both.
         for group, action in zip(GROUPS, self._menu.actions(), strict=False):
-            action.setText(f"{group.title} (off)" if group.title in self.model.off else group.title)
+            action.setText(
+                tr("{title} (off)", title=group.title) if group.title in self.model.off else group.title
+            )
         self.setText(
-            "Events"
+            tr("Events")
             if not self.model.off
-            else f"Events ({len(GROUPS) - len(self.model.off)} of {len(GROUPS)})"
+            else tr(
+                "Events ({groups} of {groups_2})",
+                groups=len(GROUPS) - len(self.model.off),
+                groups_2=len(GROUPS),
+            )
         )
-        self.setAccessibleDescription(f"{self.model.said} on the graphs")
+        self.setAccessibleDescription(tr("{said} on the graphs", said=self.model.said))

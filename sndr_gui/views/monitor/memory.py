@@ -6,6 +6,7 @@ from PySide6.QtCore import QEvent, QRectF, QSize, Qt
 from PySide6.QtGui import QBrush, QColor, QHelpEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.kit import formats, theme
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.monitor.memory import FREE, OTHERS, Bar, MemoryModel, Segment
@@ -112,7 +113,7 @@ class MemoryPane(QWidget):
         lines.setContentsMargins(0, 0, 0, 0)
         lines.addWidget(self._said)
         lines.addLayout(self._devices)
-        lines.addWidget(CopyField("sndr telemetry memory", "equivalent command"))
+        lines.addWidget(CopyField("sndr telemetry memory", tr("equivalent command")))
         lines.addStretch(1)
         model.changed.connect(self.refresh)
         self.refresh()
@@ -121,11 +122,13 @@ class MemoryPane(QWidget):
         """Show the newest answer."""
         problem = self.model.problem
         if problem is not None:
-            set_text(self._said, f"Not read now: {problem.message}")
+            set_text(self._said, tr("Not read now: {message}", message=problem.message))
         elif self.model.page is None:
-            set_text(self._said, "Asking who holds memory…")
+            set_text(self._said, tr("Asking who holds memory…"))
         else:
-            set_text(self._said, "Now, by the driver's list of processes; parts as the engines print them.")
+            set_text(
+                self._said, tr("Now, by the driver's list of processes; parts as the engines print them.")
+            )
         bars = self.model.bars
         if bars == self._drawn:
             return
@@ -149,7 +152,7 @@ class MemoryPane(QWidget):
             entry.setToolTip(plain_tooltip(segment.sentence))
             legend.add(entry)
         for missing in bar.unknown:
-            legend.add(text(f"{formats.shortened(missing, 44)}: not measured", "muted"))
+            legend.add(text(tr("{missing}: not measured", missing=formats.shortened(missing, 44)), "muted"))
         self._devices.addWidget(text(bar.title))
         self._devices.addWidget(drawn)
         self._devices.addWidget(legend)

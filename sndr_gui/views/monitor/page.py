@@ -9,6 +9,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu
 
+from engine_host.client.language import tr
 from engine_host.protocol.engines import Request
 from sndr_gui.host.state import OPEN_REQUESTS
 from sndr_gui.kit.tooltip import plain_tooltip
@@ -37,15 +38,17 @@ from sndr_gui.views.widgets.tables import Table
 _ENGINE = 2
 # The least width of the choice of an engine, in pixels: a small window cuts its names.
 _ONLY = 72
-REQUESTS, LENS, MEMORY, POOL = PANES = ("Requests", "Prefix lens", "Memory", "KV")
+REQUESTS, LENS, MEMORY, POOL = PANES = (tr("Requests"), tr("Prefix lens"), tr("Memory"), "KV")
 _HINTS = (
-    "Requests to the endpoint",
-    "What of each prompt came from the cache, and where it parted from the turn before",
-    "Who holds the memory of GPUs and RAM; engines by their parts",
-    "The pool of KV cache: used, kept, free",
+    tr("Requests to the endpoint"),
+    tr("What of each prompt came from the cache, and where it parted from the turn before"),
+    tr("Who holds the memory of GPUs and RAM; engines by their parts"),
+    tr("The pool of KV cache: used, kept, free"),
 )
-_NO_REQUESTS = "No requests yet. Every request to the endpoint appears here: from Chat, your editor or curl."
-_NONE_THEN = "No request of that moment is known: the newest 200 are kept."
+_NO_REQUESTS = tr(
+    "No requests yet. Every request to the endpoint appears here: from Chat, your editor or curl."
+)
+_NONE_THEN = tr("No request of that moment is known: the newest 200 are kept.")
 
 
 class MonitorView(Page):
@@ -53,13 +56,13 @@ class MonitorView(Page):
 
     def __init__(self, model: MonitorModel, open_log: Callable[[str, float], object]) -> None:
         """`open_log` shows the log of a source, the empty one for all, at a time."""
-        super().__init__("Monitor", scrolls=True)
+        super().__init__(tr("Monitor"), scrolls=True)
         self.model = model
         self._chosen = ""
-        self.ranges = SegmentedControl(tuple(name for name, _ in RANGES), "Time shown")
+        self.ranges = SegmentedControl(tuple(name for name, _ in RANGES), tr("Time shown"))
         for number, choice in enumerate(self.ranges.buttons):
             choice.clicked.connect(self._on_range)
-            choice.setToolTip(plain_tooltip(f"Show the last {RANGES[number][0]}"))
+            choice.setToolTip(plain_tooltip(tr("Show the last {ranges}", ranges=RANGES[number][0])))
         self.tools.addWidget(self.ranges)
         self.choice = EngineChoice(model.session.state)
         self.below_header.addWidget(self.choice)
@@ -79,29 +82,29 @@ class MonitorView(Page):
         self.body.addWidget(self.time)
         self.body.addWidget(self.graphs, 3)
         self.cancel = button(
-            "Cancel request",
+            tr("Cancel request"),
             self._on_cancel,
             icon="x",
-            hint="Cancel the selected request (Delete)",
+            hint=tr("Cancel the selected request (Delete)"),
             command="sndr requests cancel ID",
         )
         self.cancel.setEnabled(False)
         self.inspect = button(
-            "Inspect",
+            tr("Inspect"),
             self._on_inspect,
             icon="info",
-            hint="Show all that is known of the selected request (Enter)",
+            hint=tr("Show all that is known of the selected request (Enter)"),
             command="sndr requests show ID",
         )
         self.inspect.setEnabled(False)
-        self.panes = SegmentedControl(PANES, "Shown below the graphs")
+        self.panes = SegmentedControl(PANES, tr("Shown below the graphs"))
         for choice, hint in zip(self.panes.buttons, _HINTS, strict=True):
             choice.clicked.connect(self._on_pane)
             choice.setToolTip(plain_tooltip(hint))
         # The page of a small window has no room for all of it beside the buttons.
         self._count = ElidedLabel("", "muted")
-        self.only = ChoiceBox("Requests of which engine")
-        self.only.setToolTip("List the requests of one engine, or of all")
+        self.only = ChoiceBox(tr("Requests of which engine"))
+        self.only.setToolTip(tr("List the requests of one engine, or of all"))
         self.only.activated.connect(self._on_only)
         self.only.setMinimumWidth(_ONLY)
         bar = row(self.panes, self._count, self.only, self.inspect, self.cancel)
@@ -110,7 +113,7 @@ class MonitorView(Page):
         bar.addStretch(0)
         self.body.addLayout(bar)
         widths = {0: 84, 1: 92, 2: 130, 4: 140, 5: 76, 6: 100, 7: 104, 8: 72, 9: 72, 10: 72, 11: 84}
-        self.table = Table(model.requests, "Requests", 3, widths)  # type: ignore[arg-type]
+        self.table = Table(model.requests, tr("Requests"), 3, widths)  # type: ignore[arg-type]
         self.table.setMinimumHeight(150)
         self.table.row_chosen.connect(self._on_chosen)
         self.table.doubleClicked.connect(self._on_inspect)
@@ -165,7 +168,7 @@ class MonitorView(Page):
     def _on_requests(self) -> None:
         total = self.model.requests.total
         live = sum(1 for request in self.model.requests.shown if request.state in OPEN_REQUESTS)
-        set_text(self._count, f"{live} active, {total} shown" if total else "")
+        set_text(self._count, tr("{live} active, {total} shown", live=live, total=total) if total else "")
         engines = self.model.engines_of_requests()
         several = len(engines) > 2
         self.only.fill(engines, self.model.only)
@@ -219,7 +222,7 @@ class MonitorView(Page):
     def _show_energy(self) -> None:
         said = self.model.energy.said if self.graphs.shown_set == GPUS else ""
         span = RANGES[self.ranges.place][0]
-        set_text(self.energy, f"{said}  ·  the last {span}" if said else "")
+        set_text(self.energy, tr("{said}  ·  the last {span}", said=said, span=span) if said else "")
 
     def _draw(self) -> None:
         if self.isVisible():
@@ -234,7 +237,7 @@ class MonitorView(Page):
     def _draw_pool(self) -> None:
         if self.pane == POOL:
             past = self.model.past.at is not None
-            why = "Not measured at that moment." if past else "No engine tells of its KV cache now."
+            why = tr("Not measured at that moment.") if past else tr("No engine tells of its KV cache now.")
             self.pool.show_pool(self.model.pool(), why)
 
     def _show_pane(self) -> None:
@@ -265,10 +268,10 @@ class MonitorView(Page):
         """Return the menu of the chosen request."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction("Inspect", self._on_inspect)
-        cancel = menu.addAction("Cancel request", self._on_cancel)
+        menu.addAction(tr("Inspect"), self._on_inspect)
+        cancel = menu.addAction(tr("Cancel request"), self._on_cancel)
         cancel.setEnabled(request.state in OPEN_REQUESTS)
-        menu.addAction("Copy its id", partial(copy, request.id))
+        menu.addAction(tr("Copy its id"), partial(copy, request.id))
         return menu
 
     def _on_only(self, place: int) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.monitor.playback import PlaybackModel
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.labels import ElidedLabel, set_text, set_tone
-from sndr_gui.views.widgets.layout import row
+from sndr_gui.views.widgets.layout import row, show_part
 
 
 class PlaybackLine(QWidget):
@@ -19,9 +20,9 @@ class PlaybackLine(QWidget):
         self.model = model
         self.said = ElidedLabel("", "warn")
         self.stop = button(
-            "Stop playing",
+            tr("Stop playing"),
             model.stop,
-            hint="Play the recorded trace no more",
+            hint=tr("Play the recorded trace no more"),
             command="sndr telemetry stop",
         )
         line = row(self.said, self.stop)
@@ -36,4 +37,4 @@ class PlaybackLine(QWidget):
         set_text(self.said, said)
         set_tone(self.said, "accent" if self.model.playing else "warn")
         self.said.setToolTip(plain_tooltip(self.model.file))
-        self.setVisible(bool(said))
+        show_part(self, bool(said))

@@ -5,6 +5,7 @@ import shlex
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QGridLayout, QLineEdit, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from engine_host.protocol.patches import BisectCheck
 from sndr_gui.kit.formats import shortened
 from sndr_gui.kit.tooltip import plain_tooltip
@@ -17,13 +18,13 @@ from sndr_gui.views.widgets.dialog import Dialog
 from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.flow import Flow
 from sndr_gui.views.widgets.labels import ElidedLabel, IconLabel, set_text, text
-from sndr_gui.views.widgets.layout import clear, column, row
+from sndr_gui.views.widgets.layout import clear, column, row, show_part
 
 _CHECKS = (
-    ("The engine starts", "starts"),
-    ("It answers a prompt", "answers"),
-    ("It gives the same answer as without patches", "same_answer"),
-    ("My own command exits with 0", ""),
+    (tr("The engine starts"), "starts"),
+    (tr("It answers a prompt"), "answers"),
+    (tr("It gives the same answer as without patches"), "same_answer"),
+    (tr("My own command exits with 0"), ""),
 )
 
 
@@ -31,22 +32,24 @@ class BisectDialog(Dialog):
     """Chooses the check and shows equivalent command; never blocks the window."""
 
     def __init__(self, parent: QWidget, model: BisectionModel) -> None:
-        super().__init__(parent, "Find the patch that breaks a start")
+        super().__init__(parent, tr("Find the patch that breaks a start"))
         self.setMinimumWidth(480)
         self._model = model
-        self.check: QComboBox = ChoiceBox("Check of a start")
+        self.check: QComboBox = ChoiceBox(tr("Check of a start"))
         for title, _name in _CHECKS:
             self.check.addItem(title)
         self.command = QLineEdit()
-        self.command.setAccessibleName("Own command")
+        self.command.setAccessibleName(tr("Own command"))
         self.command.setPlaceholderText("./check.sh   ($SNDR_ENDPOINT, $SNDR_SOCKET and $SNDR_MODEL are set)")
         self.wrong = text("", "bad", wrap=True)
-        self.equivalent_command = CopyField(what="equivalent command", wraps=True)
-        self.start = button("Start", self._on_start, kind="primary")
-        name = shortened(model.engine.name) if model.engine is not None else "The engine"
-        hint = (
-            f"{name} is started again with half of the suspected patches at a time, until the one that "
-            "makes the check fail is found. It answers nothing meanwhile; other engines go on."
+        self.equivalent_command = CopyField(what=tr("equivalent command"), wraps=True)
+        self.start = button(tr("Start"), self._on_start, kind="primary")
+        name = shortened(model.engine.name) if model.engine is not None else tr("The engine")
+        hint = tr(
+            "{name} is started again with half of the suspected patches at a time, until "
+            "the one that makes the check fail is found. It answers nothing meanwhile; "
+            "other engines go on.",
+            name=name,
         )
         outer = QVBoxLayout(self)
         outer.setSpacing(12)
@@ -58,7 +61,7 @@ class BisectDialog(Dialog):
             self.equivalent_command,
         ):
             outer.addWidget(part)
-        outer.addLayout(row(None, button("Cancel", self.reject), self.start))
+        outer.addLayout(row(None, button(tr("Cancel"), self.reject), self.start))
         self.check.currentIndexChanged.connect(self._on_changed)
         self.command.textChanged.connect(self._on_changed)
         model.changed.connect(self._on_changed)
@@ -83,7 +86,7 @@ class BisectDialog(Dialog):
         try:
             return tuple(shlex.split(self.command.text())), ""
         except ValueError as error:
-            return (), f"Invalid command: {error}."
+            return (), tr("Invalid command: {error}.", error=error)
 
     def _chosen(self) -> BisectCheck | None:
         name = _CHECKS[self.check.currentIndex()][1]
@@ -112,9 +115,9 @@ class BisectCard(Card):
         super().__init__()
         self._model = model
         self._shown: object = None
-        self.job = JobView("bisection")
+        self.job = JobView(tr("bisection"))
         self.job.cancel.clicked.connect(self._on_cancel)
-        self.away = icon_button("x", "Dismiss the result", model.dismiss)
+        self.away = icon_button("x", tr("Dismiss the result"), model.dismiss)
         self.sentence = text("", name="h2", wrap=True)
         self._culprits = Flow()
         self.trials = QWidget()
@@ -124,9 +127,11 @@ class BisectCard(Card):
         self._grid.setVerticalSpacing(4)
         self._grid.setColumnStretch(3, 1)
         self.trials.hide()
-        self.more = button("Show the starts", self._on_more, kind="flat", hint="Each start and its result")
+        self.more = button(
+            tr("Show the starts"), self._on_more, kind="flat", hint=tr("Each start and its result")
+        )
         self.more.setCheckable(True)
-        self.equivalent_command = CopyField(what="the start without the culprits", wraps=True)
+        self.equivalent_command = CopyField(what=tr("the start without the culprits"), wraps=True)
         upper = row(self.job, column(self.away, None))
         upper.setStretch(0, 1)
         self.body.addLayout(upper)
@@ -140,7 +145,7 @@ class BisectCard(Card):
     def refresh(self) -> None:
         """Show where the bisection is, or what it found."""
         model, job, result = self._model, self._model.job, self._model.result
-        self.setVisible(job is not None)
+        show_part(self, job is not None)
         if job is None:
             return
         self.job.show_job(job, model.cancelling)
@@ -158,7 +163,9 @@ class BisectCard(Card):
         set_text(self.sentence, result.sentence)
         self._culprits.clear()
         for name in (name for group in result.culprits for name in group):
-            made = button(name, self._on_culprit, hint=f"Show {name}", command=f"sndr patches show {name}")
+            made = button(
+                name, self._on_culprit, hint=tr("Show {name}", name=name), command=f"sndr patches show {name}"
+            )
             made.setProperty("patch", name)
             self._culprits.add(made)
         self._culprits.setVisible(bool(result.culprits))
@@ -167,7 +174,7 @@ class BisectCard(Card):
             picture = ("circle-check", "good") if trial.passed else ("circle-alert", "bad")
             cells = (
                 IconLabel(*picture, 16),
-                text(f"{trial.patches} patches", "muted"),
+                text(tr("{patches} patches", patches=trial.patches), "muted"),
                 text(trial.time, "muted"),
                 ElidedLabel(trial.why, "muted"),
             )
@@ -178,7 +185,7 @@ class BisectCard(Card):
         self._model.cancel()
 
     def _on_more(self) -> None:
-        self.more.setText("Hide the starts" if self.more.isChecked() else "Show the starts")
+        self.more.setText(tr("Hide the starts") if self.more.isChecked() else tr("Show the starts"))
         self.trials.setVisible(self.more.isChecked())
 
     def _on_culprit(self) -> None:

@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QGridLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
+from engine_host.client.language import ntr, tr
 from engine_host.protocol.patches import Patch, PatchEvidence, PatchOperation, PatchResult
-from sndr_gui.kit import formats, theme
+from sndr_gui.kit import theme
+from sndr_gui.kit.setting_words import word_of
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.choice import command_of
 from sndr_gui.models.engine.installations import command
@@ -20,9 +22,14 @@ from sndr_gui.views.widgets.copying import CopyButton, CopyField
 from sndr_gui.views.widgets.diff_text import DiffColours
 from sndr_gui.views.widgets.flow import Flow
 from sndr_gui.views.widgets.labels import badge, set_text, text
-from sndr_gui.views.widgets.layout import clear, row
+from sndr_gui.views.widgets.layout import clear, row, show_part
 
-_UNKNOWN = "not measured"
+_UNKNOWN = tr("not measured")
+_RISKS = {
+    "low": (tr("low risk"), "good"),
+    "medium": (tr("medium risk"), "warn"),
+    "high": (tr("high risk"), "bad"),
+}
 
 
 class DiffText(QPlainTextEdit):
@@ -31,7 +38,7 @@ class DiffText(QPlainTextEdit):
     def __init__(self, operation: PatchOperation) -> None:
         super().__init__()
         self.setReadOnly(True)
-        self.setAccessibleName(f"What {operation.target} becomes")
+        self.setAccessibleName(tr("What {target} becomes", target=operation.target))
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.setFont(theme.mono_font(11))
         self.setTabChangesFocus(True)
@@ -50,19 +57,19 @@ class PatchPane(QWidget):
         self.model = model
         self._shown: object = None
         self.title = text("", name="big", wrap=True)
-        self.switch = button("Switch off", self._on_switch)
-        self.default = button("Default", self._on_default, hint="Back to the default switch")
-        self.default.setAccessibleName("Use the default switch")
+        self.switch = button(tr("Switch off"), self._on_switch)
+        self.default = button(tr("Default"), self._on_default, hint=tr("Back to the default switch"))
+        self.default.setAccessibleName(tr("Use the default switch"))
         self.probe = button(
-            "Probe now",
+            tr("Probe now"),
             model.probe,
             icon="activity",
         )
-        self.without = button("Start without…", self._on_without)
-        self.without.setAccessibleName("Start without this patch")
-        self.bisect = button("Bisect…", bisect, hint="Find the patch that makes a start fail a check")
-        self.equivalent_command = CopyField("", "equivalent command")
-        self.install = button("Install vLLM", self._on_install, hint="Needed to show its source")
+        self.without = button(tr("Start without…"), self._on_without)
+        self.without.setAccessibleName(tr("Start without this patch"))
+        self.bisect = button(tr("Bisect…"), bisect, hint=tr("Find the patch that makes a start fail a check"))
+        self.equivalent_command = CopyField("", tr("equivalent command"))
+        self.install = button(tr("Install vLLM"), self._on_install, hint=tr("Needed to show its source"))
         self.install.hide()
         self._facts = QVBoxLayout()
         self._facts.setSpacing(8)
@@ -80,7 +87,7 @@ class PatchPane(QWidget):
     def refresh(self) -> None:
         """Show the patch of now."""
         model, patch = self.model, self.model.patch
-        self.setVisible(patch is not None)
+        show_part(self, patch is not None)
         if patch is None:
             return
         set_text(self.title, patch.title)
@@ -96,20 +103,20 @@ class PatchPane(QWidget):
             self._fill(patch)
         on = patch.switch == "on"
         switching = model.pending("switch")
-        self.switch.setText("Switching…" if switching else "Switch off" if on else "Switch on")
+        self.switch.setText(tr("Switching…") if switching else tr("Switch off") if on else tr("Switch on"))
         word = "off" if on else "on"
-        self.switch.setToolTip(tip("For the next start", "", f"sndr patches switch {word} {patch.id}"))
+        self.switch.setToolTip(tip(tr("For the next start"), "", f"sndr patches switch {word} {patch.id}"))
         self.switch.setEnabled(model.session.connection.connected and not switching)
         self.default.setEnabled(self.switch.isEnabled() and patch.switched_by not in ("", "default"))
-        self.probe.setText("Probing…" if model.pending("probe") else "Probe now")
+        self.probe.setText(tr("Probing…") if model.pending("probe") else tr("Probe now"))
         self.probe.setEnabled(model.can_ask_engine and not model.pending("probe"))
-        self.without.setText("Starting…" if model.pending("without") else "Start without…")
+        self.without.setText(tr("Starting…") if model.pending("without") else tr("Start without…"))
         self.without.setEnabled(model.can_ask_engine and not patch.required and not model.pending("without"))
         state, engine = model.session.state, model.engine
         without = command_of(state, engine, "patches", "without", patch.id)
-        self.without.setToolTip(tip("Start the engine again without it", "", without))
+        self.without.setToolTip(tip(tr("Start the engine again without it"), "", without))
         probe = command_of(state, engine, "patches", "probe")
-        self.probe.setToolTip(tip("Check every process", "", probe))
+        self.probe.setToolTip(tip(tr("Check every process"), "", probe))
         self.bisect.setEnabled(model.bisection.can_start)
         self.equivalent_command.set_content(f"sndr patches show {patch.id}")
 
@@ -134,32 +141,40 @@ class PatchPane(QWidget):
 
     def _fill(self, patch: Patch) -> None:
         add = self._facts.addWidget
-        risk = badge(f"{patch.risk} risk", {"low": "good", "medium": "warn", "high": "bad"}[patch.risk])
-        self._facts.addLayout(row(badge(patch.family), badge(f"switched {patch.switch}"), risk, None))
-        decided = f"Set by: {patch.switched_by or 'default'}."
-        add(text(decided + (" A start fails without it." if patch.required else ""), "muted", wrap=True))
+        risk = badge(*_RISKS[patch.risk])
+        self._facts.addLayout(
+            row(badge(patch.family), badge(tr("switched {switch}", switch=word_of(patch.switch))), risk, None)
+        )
+        decided = tr("Set by: {switched_by}.", switched_by=word_of(patch.switched_by or "default"))
+        add(
+            text(
+                decided + ((" " + tr("A start fails without it.")) if patch.required else ""),
+                "muted",
+                wrap=True,
+            )
+        )
         add(text(patch.problem, wrap=True))
         if patch.risk_note:
             add(text(patch.risk_note, "muted", wrap=True))
-        for title, names in (("Requires", patch.requires), ("Required by", self.model.needed_by())):
+        for title, names in ((tr("Requires"), patch.requires), (tr("Required by"), self.model.needed_by())):
             if names:
                 add(text(f"{title}: {', '.join(names)}", "muted", wrap=True))
         self._states()
         self._evidence(patch.evidence)
         self._operations()
         if patch.upstream:
-            add(text("Upstream", name="h2"))
+            add(text(tr("Upstream"), name="h2"))
         for address in patch.upstream:
             short = address.removeprefix("https://").removeprefix("github.com/")
             self._facts.addLayout(row(link_button(address, short), None))
         if patch.retire_when:
-            add(text(f"Retired when: {patch.retire_when}", "muted", wrap=True))
+            add(text(tr("Retired when: {retire_when}", retire_when=patch.retire_when), "muted", wrap=True))
 
     def _states(self) -> None:
         results = self.model.in_processes()
-        self._facts.addWidget(text("Processes", name="h2"))
+        self._facts.addWidget(text(tr("Processes"), name="h2"))
         if not results:
-            why = self.model.why_left_out or "No process has reported this patch."
+            why = self.model.why_left_out or tr("No process has reported this patch.")
             self._facts.addWidget(text(why, "muted", wrap=True))
         for name, result in results:
             self._facts.addLayout(row(text(name), badge(result.outcome, TONES[result.outcome]), None))
@@ -167,13 +182,13 @@ class PatchPane(QWidget):
                 self._facts.addWidget(text(words, "muted", wrap=True))
 
     def _evidence(self, evidence: tuple[PatchEvidence, ...]) -> None:
-        self._facts.addWidget(text("Evidence", name="h2"))
+        self._facts.addWidget(text(tr("Evidence"), name="h2"))
         if not evidence:
-            self._facts.addWidget(text("Not measured.", "muted"))
+            self._facts.addWidget(text(tr("Not measured."), "muted"))
             return
         grid = QGridLayout()
         grid.setHorizontalSpacing(12)
-        for place, title in enumerate(("", "before", "after", "n")):
+        for place, title in enumerate(("", tr("before"), tr("after"), "n")):
             grid.addWidget(text(title, "muted"), 0, place)
         line = 1
         for entry in evidence:
@@ -189,7 +204,7 @@ class PatchPane(QWidget):
             if where:
                 grid.addWidget(text(where, "muted", wrap=True), line + 1, 0, 1, 4)
             if entry.command:
-                equivalent_command = CopyField(entry.command, "the command of the measurement")
+                equivalent_command = CopyField(entry.command, tr("the command of the measurement"))
                 grid.addWidget(equivalent_command, line + 2, 0, 1, 4)
             line += 3
         grid.setColumnStretch(0, 1)
@@ -197,15 +212,15 @@ class PatchPane(QWidget):
 
     def _operations(self) -> None:
         detail = self.model.detail
-        self._facts.addWidget(text("Changes", name="h2"))
+        self._facts.addWidget(text(tr("Changes"), name="h2"))
         if detail is None:
-            self._facts.addWidget(text("Reading the source…", "muted"))
+            self._facts.addWidget(text(tr("Reading the source…"), "muted"))
             return
         if detail.vllm is None:
-            hint = "vLLM is not installed, so there is no source to compare with."
+            hint = tr("vLLM is not installed, so there is no source to compare with.")
             self._facts.addWidget(text(hint, "muted", wrap=True))
         for operation in detail.operations:
-            copy = CopyButton("the change")
+            copy = CopyButton(tr("the change"))
             copy.set_content(operation.diff)
             self._facts.addLayout(row(badge(operation.kind), None, copy))
             self._facts.addWidget(text(operation.target, name="mono", wrap=True))
@@ -221,7 +236,8 @@ def _story(result: PatchResult) -> str:
     parts = [reason_words(result.reason, result.detail)]
     probe = result.probe
     if probe is not None:
-        hits = f", used {formats.plural(probe.hits, 'time')}" if probe.hits is not None else ""
-        why = f" ({probe.why})" if probe.why else ""
-        parts.append(f"probed: {'live' if probe.live else 'not live'}{hits}{why}")
+        said = tr("probed: live") if probe.live else tr("probed: not live")
+        if probe.hits is not None:
+            said += ", " + ntr("used {n} time", "used {n} times", probe.hits)
+        parts.append(f"{said} ({probe.why})" if probe.why else said)
     return "  ·  ".join(part for part in parts if part)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from engine_host.protocol.patches import PatchFault
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.copying import CopyField
@@ -17,7 +18,7 @@ class FaultsDialog(Dialog):
     """Lists the faults; never blocks the window."""
 
     def __init__(self, parent: QWidget, faults: tuple[PatchFault, ...]) -> None:
-        super().__init__(parent, "Patch folders that cannot be used")
+        super().__init__(parent, tr("Patch folders that cannot be used"))
         self.resize(560, min(520, 170 + 150 * len(faults)))
         canvas = QWidget()
         canvas.setObjectName("canvas")
@@ -29,12 +30,12 @@ class FaultsDialog(Dialog):
             box = ProblemBox("warning")
             box.show_problem(fault.problem)
             self.boxes.append(box)
-            lines.addLayout(column(box, CopyField(fault.folder, "the folder"), spacing=4))
+            lines.addLayout(column(box, CopyField(fault.folder, tr("the folder")), spacing=4))
         lines.addStretch(1)
         outer = QVBoxLayout(self)
         outer.setSpacing(12)
-        hint = "Starts leave these out. Other patches are not affected."
+        hint = tr("Starts leave these out. Other patches are not affected.")
         outer.addWidget(text(hint, "muted", wrap=True))
         outer.addWidget(scrolling(canvas), 1)
-        self.close_button = button("Close", self.accept)
+        self.close_button = button(tr("Close"), self.accept)
         outer.addLayout(row(None, self.close_button))

@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QSplitter, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.kit import formats
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.choice import command_of
@@ -20,7 +21,7 @@ from sndr_gui.views.patches.bisect import BisectCard, BisectDialog
 from sndr_gui.views.patches.detail import PatchPane
 from sndr_gui.views.patches.faults import FaultsDialog
 from sndr_gui.views.patches.switches import SwitchMenu
-from sndr_gui.views.widgets.buttons import button, tip
+from sndr_gui.views.widgets.buttons import EnterButton, button, tip
 from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.flow import Flow
 from sndr_gui.views.widgets.labels import set_text, text
@@ -28,29 +29,36 @@ from sndr_gui.views.widgets.layout import clear, column, row, scrolling
 from sndr_gui.views.widgets.page import Page
 from sndr_gui.views.widgets.tables import Table
 
+_FILTERS = {
+    "family": tr("Filter by family"),
+    "state": tr("Filter by state"),
+    "kind": tr("Filter by kind"),
+    "range": tr("Filter by range"),
+}
+
 
 class PatchesView(Page):
     """The page of the overlay's patches."""
 
     def __init__(self, model: PatchesModel, open_launch: Callable[[], None]) -> None:
-        super().__init__("Patches")
+        super().__init__(tr("Patches"))
         self.model = model
         self.filter = QLineEdit()
-        self.filter.setPlaceholderText("Filter patches  (Ctrl+F)")
-        self.filter.setAccessibleName("Filter patches")
+        self.filter.setPlaceholderText(tr("Filter patches  (Ctrl+F)"))
+        self.filter.setAccessibleName(tr("Filter patches"))
         self.filter.setClearButtonEnabled(True)
         self.filter.setFixedWidth(280)
         self.filter.setToolTip("sndr patches list")
         self.filter.textChanged.connect(self._on_filter)
         self.choice = EngineChoice(model.session.state)
         self.below_header.addWidget(self.choice)
-        self.switches = button("Switch…", hint="Switch a family or all patches, for the next start")
-        self.switches.setAccessibleName("Switch a family or all patches")
+        self.switches = button(tr("Switch…"), hint=tr("Switch a family or all patches, for the next start"))
+        self.switches.setAccessibleName(tr("Switch a family or all patches"))
         self.switches.setMenu(SwitchMenu(self.switches, model))
         self.tools.addWidget(self.filter)
         self.tools.addWidget(self.switches)
         self._hint = text("", "muted", wrap=True)
-        self.launch = button("Open Launch", open_launch, icon="rocket", hint="Start a model")
+        self.launch = button(tr("Open Launch"), open_launch, icon="rocket", hint=tr("Start a model"))
         self._hint_row = QWidget()
         self._hint_row.setLayout(row(self._hint, self.launch))
         self._cards = QHBoxLayout()
@@ -59,7 +67,7 @@ class PatchesView(Page):
         self._cards_row = QWidget()
         self._cards_row.setLayout(self._cards)
         self._shown_cards: object = None
-        self.cards: list[QPushButton] = []
+        self.cards: list[EnterButton] = []
         self.body.addWidget(self._hint_row)
         # A small window cuts the row rather than being widened by it.
         self._cards_row.setMinimumWidth(1)
@@ -69,19 +77,19 @@ class PatchesView(Page):
         self.body.addLayout(self._install_place)
         self.choices: dict[str, ChoiceBox] = {}
         for facet in FACETS:
-            box = ChoiceBox(f"Filter by {facet}")
-            box.setToolTip(plain_tooltip(f"Filter by {facet}"))
+            box = ChoiceBox(_FILTERS[facet])
+            box.setToolTip(plain_tooltip(_FILTERS[facet]))
             box.activated.connect(self._on_facet)
             self.choices[facet] = box
         self._count = text("", "muted")
         self.faults = button("", self._on_faults, kind="flat", icon="triangle-alert")
-        self.faults.setToolTip("Show the problems\nsndr patches list")
+        self.faults.setToolTip(tr("Show the problems\nsndr patches list"))
         facets = Flow(*self.choices.values())
         line = row(facets, self.faults, self._count, spacing=8)
         line.setStretch(0, 1)
         self.body.addLayout(line)
-        widths = {0: 216, 2: 120, 3: 76, 4: 120, 5: 84, 6: 96}
-        self.table = Table(model.rows, "Patches", 1, widths)  # type: ignore[arg-type]
+        widths = {0: 216, 2: 120, 3: 76, 4: 112, 5: 84, 6: 104}
+        self.table = Table(model.rows, tr("Patches"), 1, widths)  # type: ignore[arg-type]
         self.table.setMinimumSize(260, 120)
         self.table.row_chosen.connect(self._on_chosen)
         self.pane = PatchPane(model, self._on_bisect)
@@ -150,8 +158,10 @@ class PatchesView(Page):
         self._show_pane()
         faults = len(model.page.faults) if model.page else 0
         self.faults.setVisible(faults > 0)
-        self.faults.setText(f"{formats.plural(faults, 'folder')} cannot be used")
-        self.faults.setAccessibleName(f"Show the problems of {formats.plural(faults, 'patch folder')}")
+        self.faults.setText(tr("{folders} cannot be used", folders=formats.plural(faults, "folder")))
+        self.faults.setAccessibleName(
+            tr("Show the problems of {patch_folders}", patch_folders=formats.plural(faults, "patch folder"))
+        )
         self.launch.setVisible(model.engine is None and model.missing is None)
         self._show_cards()
         if model.patch is not None:
@@ -168,7 +178,7 @@ class PatchesView(Page):
             clear(self._cards)
             self.cards = []
             for _card in cards:
-                made = QPushButton()
+                made = EnterButton()
                 made.setCheckable(True)
                 made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
                 made.clicked.connect(self._on_card)
@@ -178,7 +188,7 @@ class PatchesView(Page):
             made.setText(f"{card.title}\n{card.sentence}")
             made.setAccessibleName(f"{card.title}, {card.sentence}")
             command = command_of(self.model.session.state, self.model.engine, "patches", "status")
-            made.setToolTip(tip(f"Only the patches of this process ({card.pid})", "", command))
+            made.setToolTip(tip(tr("Only the patches of this process ({pid})", pid=card.pid), "", command))
             made.setProperty("pid", card.pid)
             made.setChecked(card.pid == self.model.facets.pid)
 
@@ -227,7 +237,7 @@ class PatchesView(Page):
                 entries.append((chosen, chosen))
             box.fill(entries, chosen)
         total = len(model.page.patches) if model.page else 0
-        set_text(self._count, f"{len(model.rows.shown)} of {total}")
+        set_text(self._count, tr("{shown} of {total}", shown=len(model.rows.shown), total=total))
         place = model.rows.place_of(model.chosen)
         if place is not None and self.table.chosen != place:
             self.table.selectRow(place)

@@ -2,6 +2,7 @@
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.models.patches.page import PatchesModel
 from sndr_gui.models.patches.restart import Restart
 from sndr_gui.views.widgets.buttons import button
@@ -21,16 +22,16 @@ class RestartDialog(Dialog):
         self.does = text("", "muted", wrap=True)
         self.cuts = text("", "warn", wrap=True)
         self.also = text("", "muted", wrap=True)
-        self.restart = button("Start without it", self._on_restart, kind="danger")
+        self.restart = button(tr("Start without it"), self._on_restart, kind="danger")
         self.restart.setAccessibleName(asked.title.rstrip("?"))
-        self.stay = button("Leave it running", self.reject)
+        self.stay = button(tr("Leave it running"), self.reject)
         self.stay.setDefault(True)
         outer = QVBoxLayout(self)
         outer.setSpacing(12)
         outer.addWidget(text(asked.title, name="big", wrap=True))
         for part in (self.does, self.cuts, self.also):
             outer.addWidget(part)
-        outer.addWidget(CopyField(asked.command, "equivalent command"))
+        outer.addWidget(CopyField(asked.command, tr("equivalent command")))
         outer.addLayout(row(None, self.stay, self.restart))
         state = model.session.state
         state.request_changed.connect(self._on_changed)

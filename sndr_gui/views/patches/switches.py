@@ -4,10 +4,11 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QMenu, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.models.patches.page import ALL_PATCHES, PatchesModel
 from sndr_gui.views.widgets.buttons import tip
 
-_WAYS = (("Switch on", "on"), ("Switch off", "off"), ("Back to the default", "default"))
+_WAYS = ((tr("Switch on"), "on"), (tr("Switch off"), "off"), (tr("Back to the default"), "default"))
 
 
 class SwitchMenu(QMenu):
@@ -16,7 +17,7 @@ class SwitchMenu(QMenu):
     def __init__(self, parent: QWidget, model: PatchesModel) -> None:
         super().__init__(parent)
         self._model = model
-        self.setAccessibleName("Switch families of patches")
+        self.setAccessibleName(tr("Switch families of patches"))
         self.setToolTipsVisible(True)
         self.aboutToShow.connect(self.fill)
 
@@ -28,7 +29,7 @@ class SwitchMenu(QMenu):
             menu.setToolTipsVisible(True)
             for words, to in _WAYS:
                 action = menu.addAction(words)
-                action.setToolTip(tip("For the next start", "", f"sndr patches switch {to} {name}"))
+                action.setToolTip(tip(tr("For the next start"), "", f"sndr patches switch {to} {name}"))
                 action.triggered.connect(self._switcher(to, name))
             if name == ALL_PATCHES:
                 self.addSeparator()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from engine_host.protocol.base import Severity
 from sndr_gui.models.presets.editor import PresetEditor
 from sndr_gui.models.presets.page import PendingImport, PresetsModel
@@ -34,11 +35,11 @@ class SaveDialog(_PresetDialog):
     """Shows what saving changes, as a diff, and saves."""
 
     def __init__(self, parent: QWidget, editor: PresetEditor) -> None:
-        super().__init__(parent, f"Save {editor.target}")
+        super().__init__(parent, tr("Save {target}", target=editor.target))
         self.resize(640, 460)
         self._editor = editor
-        what = "New preset" if editor.is_new else "Changes to your preset"
-        self.diff = DiffView("Changes to save", "No changes.")
+        what = tr("New preset") if editor.is_new else tr("Changes to your preset")
+        self.diff = DiffView(tr("Changes to save"), tr("No changes."))
         self.diff.show_diff(editor.diff)
         self.lines.addWidget(text(f"{what}: {editor.target}", name="h2"))
         self.lines.addWidget(self.diff, 1)
@@ -47,10 +48,10 @@ class SaveDialog(_PresetDialog):
                 box = ProblemBox(fault.severity.value)
                 box.show_sentence(fault.message, fault.fix)
                 self.lines.addWidget(box)
-        self.lines.addWidget(CopyField(editor.command, "equivalent command", wraps=True))
-        self.save = button("Save", self._on_save, kind="primary")
+        self.lines.addWidget(CopyField(editor.command, tr("equivalent command"), wraps=True))
+        self.save = button(tr("Save"), self._on_save, kind="primary")
         self.save.setDefault(True)
-        self.lines.addLayout(row(None, button("Cancel", self.reject), self.save))
+        self.lines.addLayout(row(None, button(tr("Cancel"), self.reject), self.save))
         self.save.setFocus()
 
     def _on_save(self) -> None:
@@ -62,18 +63,20 @@ class CloseDialog(_PresetDialog):
     """Asks what becomes of changes that are not saved."""
 
     def __init__(self, parent: QWidget, editor: PresetEditor, save: Callable[[], object]) -> None:
-        super().__init__(parent, "Unsaved changes")
+        super().__init__(parent, tr("Unsaved changes"))
         self.setMinimumWidth(420)
         self._editor, self._save = editor, save
-        self.lines.addWidget(text(f"{editor.target} has unsaved changes.", name="h2", wrap=True))
-        hint = "A draft is kept, even when the window closes, until you save or discard it."
+        self.lines.addWidget(
+            text(tr("{target} has unsaved changes.", target=editor.target), name="h2", wrap=True)
+        )
+        hint = tr("A draft is kept, even when the window closes, until you save or discard it.")
         self.lines.addWidget(text(hint, "muted", wrap=True))
-        self.keep = button("Keep as draft", self._on_keep, kind="primary")
-        self.discard = button("Discard changes", self._on_discard, kind="danger")
-        self.save = button("Save…", self._on_save)
+        self.keep = button(tr("Keep as draft"), self._on_keep, kind="primary")
+        self.discard = button(tr("Discard changes"), self._on_discard, kind="danger")
+        self.save = button(tr("Save…"), self._on_save)
         self.save.setEnabled(editor.can_save)
         self.keep.setDefault(True)
-        self.lines.addLayout(row(button("Keep editing", self.reject), None, self.discard))
+        self.lines.addLayout(row(button(tr("Keep editing"), self.reject), None, self.discard))
         self.lines.addLayout(row(None, self.save, self.keep))
         self.keep.setFocus()
 
@@ -94,22 +97,26 @@ class ImportConsentDialog(_PresetDialog):
     """A file that asks for more than harmless settings: each demand, and taking it in with all of them."""
 
     def __init__(self, parent: QWidget, model: PresetsModel, pending_import: PendingImport) -> None:
-        super().__init__(parent, f"Import {pending_import.name}")
+        super().__init__(parent, tr("Import {name}", name=pending_import.name))
         self.resize(640, 460)
         self._model, self._pending_import = model, pending_import
         needed = pending_import.needed
         assert needed is not None
         self._digest = needed.digest
-        self.lines.addWidget(text(f"{pending_import.name} asks for what can do harm", name="h2", wrap=True))
-        about = "Take it in only if you want all of this. Nothing starts by that; the first start asks again."
+        self.lines.addWidget(
+            text(tr("{name} asks for what can do harm", name=pending_import.name), name="h2", wrap=True)
+        )
+        about = tr(
+            "Take it in only if you want all of this. Nothing starts by that; the first start asks again."
+        )
         self.lines.addWidget(text(about, "muted", wrap=True))
         self.demands = DemandList(needed)
         self.lines.addWidget(self.demands, 1)
-        self.equivalent_command = CopyField(pending_import.command, "equivalent command", wraps=True)
+        self.equivalent_command = CopyField(pending_import.command, tr("equivalent command"), wraps=True)
         self.lines.addWidget(self.equivalent_command)
-        self.cancel = button("Cancel", self.reject)
+        self.cancel = button(tr("Cancel"), self.reject)
         self.cancel.setDefault(True)
-        self.allow = button("Import with all of this", self._on_allow, kind="danger")
+        self.allow = button(tr("Import with all of this"), self._on_allow, kind="danger")
         self.allow.setEnabled(self.demands.complete)
         self.lines.addLayout(row(None, self.cancel, self.allow))
         self.cancel.setFocus()
@@ -125,20 +132,20 @@ class ImportDialog(_PresetDialog):
     """A file that could not be taken in as it is: why, and under another id, or in place of what is there."""
 
     def __init__(self, parent: QWidget, model: PresetsModel, pending_import: PendingImport) -> None:
-        super().__init__(parent, f"Import {pending_import.name}")
+        super().__init__(parent, tr("Import {name}", name=pending_import.name))
         self.setMinimumWidth(520)
         self._model, self._pending_import = model, pending_import
         box = ProblemBox()
         box.show_problem(pending_import.problem)
         self.lines.addWidget(box)
         self.name = QLineEdit(model.free_id(pending_import.taken or "imported"))
-        self.name.setAccessibleName("ID to import it under")
-        self.rename = button("Import under this ID", self._on_rename, kind="primary")
-        self.replace = button("Replace", self._on_replace, kind="danger")
-        self.equivalent_command = CopyField(what="equivalent command")
-        cancel = button("Cancel", self.reject)
+        self.name.setAccessibleName(tr("ID to import it under"))
+        self.rename = button(tr("Import under this ID"), self._on_rename, kind="primary")
+        self.replace = button(tr("Replace"), self._on_replace, kind="danger")
+        self.equivalent_command = CopyField(what=tr("equivalent command"))
+        cancel = button(tr("Cancel"), self.reject)
         if pending_import.conflict:
-            self.lines.addWidget(text("Import under another ID", "muted"))
+            self.lines.addWidget(text(tr("Import under another ID"), "muted"))
             self.lines.addWidget(self.name)
             self.lines.addWidget(self.equivalent_command)
             self.replace.setVisible(pending_import.can_replace)
@@ -149,7 +156,12 @@ class ImportDialog(_PresetDialog):
         else:
             faults = pending_import.problem.evidence.get("faults")
             for fault in faults[1:6] if isinstance(faults, list) else []:
-                self.lines.addWidget(text(f"Line {fault.get('line')}: {fault.get('message')}", wrap=True))
+                self.lines.addWidget(
+                    text(
+                        tr("Line {fault}: {fault_2}", fault=fault.get("line"), fault_2=fault.get("message")),
+                        wrap=True,
+                    )
+                )
             self.lines.addLayout(row(None, cancel))
         self.rejected.connect(model.cancel_import)
 

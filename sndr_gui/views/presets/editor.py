@@ -8,10 +8,12 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QApplication, QFileDialog, QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from engine_host.protocol.base import Severity
 from engine_host.protocol.presets import CatalogFault, ResolvedSetting, SetBy
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import Column, RowsModel
+from sndr_gui.kit.setting_words import word_of
 from sndr_gui.kit.shortcuts import keys
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.presets.form import shown
@@ -29,21 +31,21 @@ from sndr_gui.views.widgets.tables import Table
 from sndr_gui.views.widgets.yaml_text import YamlText
 
 _NARROW = 820
-_FILTER = "Presets (*.yaml *.yml);;All files (*)"
+_FILTER = tr("Presets (*.yaml *.yml);;All files (*)")
 
 
 def place_of(by: SetBy) -> str:
     """Return the file and line that set a value."""
     name = by.file.rpartition("/")[2]
-    return f"{name}:{by.line}" if name and by.line else name or "given here"
+    return f"{name}:{by.line}" if name and by.line else name or tr("given here")
 
 
 def _fault_columns() -> tuple[Column[CatalogFault], ...]:
     return (
-        Column("Line", lambda fault: str(fault.line or ""), right=True, tone=_tone),
-        Column("Key", lambda fault: fault.key, tone=lambda _fault: "muted"),
-        Column("Problem", lambda fault: fault.message, tip=lambda fault: fault.message, tone=_tone),
-        Column("Fix", lambda fault: fault.fix, tip=lambda fault: fault.fix),
+        Column(tr("Line"), lambda fault: str(fault.line or ""), right=True, tone=_tone),
+        Column(tr("Key"), lambda fault: fault.key, tone=lambda _fault: "muted"),
+        Column(tr("Problem"), lambda fault: fault.message, tip=lambda fault: fault.message, tone=_tone),
+        Column(tr("Fix"), lambda fault: fault.fix, tip=lambda fault: fault.fix),
     )
 
 
@@ -53,22 +55,24 @@ def _tone(fault: CatalogFault) -> str:
 
 def _setting_columns() -> tuple[Column[ResolvedSetting], ...]:
     return (
-        Column("Setting", lambda one: one.name.replace("_", " ")),
-        Column("Value", lambda one: shown(one.value) or "—", tip=lambda one: shown(one.value)),
-        Column("Layer", _layer, tone=lambda _one: "muted", tip=_layer),
+        Column(tr("Setting"), lambda one: one.name.replace("_", " ")),
+        Column(tr("Value"), lambda one: shown(one.value) or "—", tip=lambda one: shown(one.value)),
+        Column(tr("Layer"), _layer, tone=lambda _one: "muted", tip=_layer),
         Column(
-            "Set in", lambda one: place_of(one.by), tone=lambda _one: "muted", tip=lambda one: one.by.file
+            tr("Set in"), lambda one: place_of(one.by), tone=lambda _one: "muted", tip=lambda one: one.by.file
         ),
-        Column("Overrides", _over, tone=lambda _one: "muted", tip=_over),
+        Column(tr("Overrides"), _over, tone=lambda _one: "muted", tip=_over),
     )
 
 
 def _layer(one: ResolvedSetting) -> str:
-    return one.by.layer.value
+    return word_of(one.by.layer.value)
 
 
 def _over(one: ResolvedSetting) -> str:
-    return "; ".join(f"{shown(by.value) or 'nothing'} ({by.layer.value}, {place_of(by)})" for by in one.over)
+    return "; ".join(
+        f"{shown(by.value) or tr('nothing')} ({word_of(by.layer.value)}, {place_of(by)})" for by in one.over
+    )
 
 
 class PresetEditorPane(QWidget):
@@ -86,45 +90,52 @@ class PresetEditorPane(QWidget):
         super().__init__()
         self.setObjectName("canvas")
         self.model, self.editor = model, model.editor
-        self.back = button("Presets", self._on_back, kind="flat", icon="chevron-left")
-        self.back.setToolTip(tip("Back to the list", keys("back")))
-        self.back.setAccessibleName("Back to the list of presets")
-        self.vary = button("Make a variation", self._on_vary, kind="primary")
+        self.back = button(tr("Presets"), self._on_back, kind="flat", icon="chevron-left")
+        self.back.setToolTip(tip(tr("Back to the list"), keys("back")))
+        self.back.setAccessibleName(tr("Back to the list of presets"))
+        self.vary = button(tr("Make a variation"), self._on_vary, kind="primary")
         self.save = button(
-            "Save…", self._on_save, kind="primary", shortcut=keys("save"), hint="Review the changes and save"
+            tr("Save…"),
+            self._on_save,
+            kind="primary",
+            shortcut=keys("save"),
+            hint=tr("Review the changes and save"),
         )
         self.undo_save = button(
-            "Undo save", self.editor.undo_save, icon="undo-2", hint="Restore the file from before the save"
+            tr("Undo save"),
+            self.editor.undo_save,
+            icon="undo-2",
+            hint=tr("Restore the file from before the save"),
         )
         self.discard = button(
-            "Discard", self.editor.discard, hint="Back to the saved version; Ctrl+Z undoes it"
+            tr("Discard"), self.editor.discard, hint=tr("Back to the saved version; Ctrl+Z undoes it")
         )
-        self.fit = button("Open in Fit", self._on_fit, icon="gauge", hint="On any hardware")
-        self.export = button("Export…", self._on_export, icon="upload", hint="Export it as one file")
-        self.remove = button("Remove", self._on_remove, kind="danger", hint="Can be undone")
+        self.fit = button(tr("Open in Fit"), self._on_fit, icon="gauge", hint=tr("On any hardware"))
+        self.export = button(tr("Export…"), self._on_export, icon="upload", hint=tr("Export it as one file"))
+        self.remove = button(tr("Remove"), self._on_remove, kind="danger", hint=tr("Can be undone"))
         self.restored = text("", "accent", wrap=True)
         self.problem = ProblemBox()
         self.problem.hide()
-        self.compare = button("Compare with the file", self.editor.compare_with_file)
-        self.use_file = button("Use the file", self.editor.use_file)
+        self.compare = button(tr("Compare with the file"), self.editor.compare_with_file)
+        self.use_file = button(tr("Use the file"), self.editor.use_file)
         self._conflict = QWidget()
         self._conflict.setLayout(row(self.compare, self.use_file, None))
         self.fields = PresetFields(model)
-        self.yaml = YamlText("YAML of the preset")
+        self.yaml = YamlText(tr("YAML of the preset"))
         self.yaml.typed.connect(self._on_typed)
         self.undo = button(
-            "Undo",
+            tr("Undo"),
             self.yaml.undo,
             kind="flat",
             icon="undo-2",
-            hint="Take the last change back",
+            hint=tr("Take the last change back"),
             command="Ctrl+Z in the text",
         )
-        self.redo = button("Redo", self.yaml.redo, kind="flat", icon="redo-2")
+        self.redo = button(tr("Redo"), self.yaml.redo, kind="flat", icon="redo-2")
         for can, way in ((self.yaml.undoAvailable, self.undo), (self.yaml.redoAvailable, self.redo)):
             can.connect(way.setEnabled)
             way.setEnabled(False)
-        self.sides = SegmentedControl(("Form", "YAML"), "Show")
+        self.sides = SegmentedControl((tr("Form"), "YAML"), tr("Show"))
         for side in self.sides.buttons:
             side.clicked.connect(self._arrange)
         self.split = QSplitter(Qt.Orientation.Horizontal)
@@ -147,7 +158,7 @@ class PresetEditorPane(QWidget):
         self.split.addWidget(yaml_side)
         self.split.setSizes([540, 460])
         self._make_below()
-        self.equivalent_command = CopyField("", "equivalent command")
+        self.equivalent_command = CopyField("", tr("equivalent command"))
         tools = row(
             self.back,
             self.fit,
@@ -181,24 +192,24 @@ class PresetEditorPane(QWidget):
         self._arrange()
 
     def _make_below(self) -> None:
-        self.views = SegmentedControl(("Problems", "Resolved", "Changes"), "Below")
+        self.views = SegmentedControl((tr("Problems"), tr("Resolved"), tr("Changes")), tr("Below"))
         for view in self.views.buttons:
             view.clicked.connect(self._on_view)
         self._count = text("", "muted")
         self.fault_rows: RowsModel[CatalogFault] = RowsModel(
             _fault_columns(), lambda fault: f"{fault.line} {fault.key} {fault.message}", self
         )
-        self.faults = Table(self.fault_rows, "Problems", 2, {0: 56, 1: 150, 3: 280})  # type: ignore[arg-type]
+        self.faults = Table(self.fault_rows, tr("Problems"), 2, {0: 56, 1: 150, 3: 280})  # type: ignore[arg-type]
         self.faults.row_chosen.connect(self._on_fault)
         self.setting_rows: RowsModel[ResolvedSetting] = RowsModel(
             _setting_columns(), lambda one: one.name, self
         )
-        self.settings = Table(self.setting_rows, "Resolved settings", 4, {0: 140, 1: 170, 2: 130, 3: 210})  # type: ignore[arg-type]
+        self.settings = Table(self.setting_rows, tr("Resolved settings"), 4, {0: 140, 1: 170, 2: 130, 3: 210})  # type: ignore[arg-type]
         for table in (self.faults, self.settings):
             table.verticalHeader().setDefaultSectionSize(30)
         self.faults.setWordWrap(True)
         self.faults.horizontalHeader().sectionResized.connect(self._on_fault_room)
-        self.diff = DiffView("Changes to save", "No unsaved changes.")
+        self.diff = DiffView(tr("Changes to save"), tr("No unsaved changes."))
         self._below = QStackedWidget()
         for part in (self.faults, self.settings, self.diff):
             self._below.addWidget(part)
@@ -282,11 +293,14 @@ class PresetEditorPane(QWidget):
             # Qt would give the focus of a button that goes off to the first one of the window.
             (self.yaml if self.yaml.isVisible() else self.back).setFocus()
         self.save.setEnabled(editor.can_save)
-        self.save.setText("Saving…" if editor.saving else "Save…")
-        why = "Fix the errors first." if errors else "No unsaved changes."
+        self.save.setText(tr("Saving…") if editor.saving else tr("Save…"))
+        why = tr("Fix the errors first.") if errors else tr("No unsaved changes.")
         self.save.setToolTip(
             plain_tooltip(
-                f"Review the changes and save  (Ctrl+S)\n{editor.command if editor.can_save else why}"
+                tr(
+                    "Review the changes and save  (Ctrl+S)\n{command}",
+                    command=editor.command if editor.can_save else why,
+                )
             )
         )
         self.discard.setEnabled(editor.dirty)
@@ -294,33 +308,39 @@ class PresetEditorPane(QWidget):
         self.vary.setVisible(not own)
         self.vary.setToolTip(plain_tooltip(f"sndr presets vary {editor.id} my-{editor.id}"))
         self.remove.setVisible(own and not editor.is_new)
-        self.remove.setToolTip(tip("Can be undone", "", f"sndr presets remove {editor.id}"))
+        self.remove.setToolTip(tip(tr("Can be undone"), "", f"sndr presets remove {editor.id}"))
         self.export.setEnabled(not editor.is_new)
         self.export.setToolTip(
             plain_tooltip(
-                f"Export it with everything it needs as one file\nsndr presets export {editor.id} -o FILE"
+                tr(
+                    "Export it with everything it needs as one file\nsndr presets export {id} -o FILE",
+                    id=editor.id,
+                )
             )
         )
         self.fit.setEnabled(not editor.is_new)
         draft = editor.restored
         set_text(
-            self.restored, "Unsaved draft restored. Discard goes back to the saved version." if draft else ""
+            self.restored,
+            tr("Unsaved draft restored. Discard goes back to the saved version.") if draft else "",
         )
         self.restored.setVisible(draft is not None and editor.dirty)
         self.problem.setVisible(editor.problem is not None)
         if editor.problem is not None:
             self.problem.show_problem(editor.problem)
         self._conflict.setVisible(editor.conflict)
-        self.views.buttons[0].setText(f"Problems  {len(editor.faults)}" if editor.faults else "Problems")
+        self.views.buttons[0].setText(
+            tr("Problems  {faults}", faults=len(editor.faults)) if editor.faults else tr("Problems")
+        )
         set_text(self._count, self._counted(errors))
         self.equivalent_command.set_content(editor.command if editor.is_open else "")
 
     def _counted(self, errors: int) -> str:
         if self.editor.checking:
-            return "checking…"
+            return tr("checking…")
         if errors:
-            return f"{formats.plural(errors, 'error')}, cannot be saved"
-        return "no problems"
+            return tr("{errors}, cannot be saved", errors=formats.plural(errors, "error"))
+        return tr("no problems")
 
     # What the person does.
 
@@ -361,7 +381,7 @@ class PresetEditorPane(QWidget):
 
 def export_dialog(parent: QWidget, model: PresetsModel, preset: str) -> None:
     """Ask for a file and export to it; never blocks the window."""
-    dialog = QFileDialog(parent, f"Export {preset}", f"{preset}.yaml", _FILTER)
+    dialog = QFileDialog(parent, tr("Export {preset}", preset=preset), f"{preset}.yaml", _FILTER)
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.fileSelected.connect(_exporter(model, preset))
@@ -370,7 +390,7 @@ def export_dialog(parent: QWidget, model: PresetsModel, preset: str) -> None:
 
 def import_dialog(parent: QWidget, model: PresetsModel) -> None:
     """Ask for a file and import it; never blocks the window."""
-    dialog = QFileDialog(parent, "Import a preset", "", _FILTER)
+    dialog = QFileDialog(parent, tr("Import a preset"), "", _FILTER)
     dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.fileSelected.connect(model.import_file)

@@ -9,6 +9,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from engine_host.protocol.presets import CatalogFault
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.presets.editor import PresetEditor
@@ -124,7 +125,9 @@ class FieldCell(QWidget):
         content = "\n".join(map(str, value)) if self.field.kind == "lines" and isinstance(value, list) else ""
         content = content or shown(value)
         below = shown(inherited)
-        silent = f"{below}  ·  from {layer}" if layer and below else "not set"
+        silent = (
+            tr("{below}  ·  from {layer}", below=below, layer=layer) if layer and below else tr("not set")
+        )
         control = self.control
         if isinstance(control, ChoiceBox):
             choices = [(f"{silent}", _NOT_SET), *((choice, choice) for choice in self.field.choices)]
@@ -143,7 +146,14 @@ class FieldCell(QWidget):
         if fault is not None:
             note, tone = fault.message, "bad" if fault.severity.value == "error" else "warn"
         else:
-            note, tone = (f"inherited: {below}, from {layer}" if content and layer and below else ""), "muted"
+            note, tone = (
+                (
+                    tr("inherited: {below}, from {layer}", below=below, layer=layer)
+                    if content and layer and below
+                    else ""
+                ),
+                "muted",
+            )
         set_text(self._note, note)
         set_tone(self._note, tone)
         self._note.setVisible(bool(note))
@@ -228,11 +238,11 @@ class PresetFields(QWidget):
         editor = self._editor
         words = ""
         if editor.read_only:
-            words = "A shipped preset, read only. Make a variation to change it."
+            words = tr("A shipped preset, read only. Make a variation to change it.")
         elif broken:
-            words = "The text is not valid YAML. Fix the marked line to use the form."
+            words = tr("The text is not valid YAML. Fix the marked line to use the form.")
         elif self._model.form is not None and (left := text_only(self._model.form, editor.data)):
-            words = f"{', '.join(left)}: edit the YAML."
+            words = tr("{left}: edit the YAML.", left=", ".join(left))
         set_text(self._hint, words)
         set_tone(self._hint, "bad" if broken and not editor.read_only else "muted")
         self._hint.setVisible(bool(words))

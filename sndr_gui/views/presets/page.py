@@ -8,6 +8,7 @@ from PySide6.QtCore import QEvent, QModelIndex, QObject, Qt
 from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QLineEdit, QStackedWidget, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.kit import formats
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.launch.subject import ENGINE_NAMES
@@ -24,24 +25,24 @@ from sndr_gui.views.widgets.layout import row
 from sndr_gui.views.widgets.page import Page
 from sndr_gui.views.widgets.tables import Table
 
-_ORIGINS = (("All", ALL), ("Own", OWN), ("Shipped", SHIPPED))
+_ORIGINS = ((tr("All"), ALL), (tr("Own"), OWN), (tr("Shipped"), SHIPPED))
 
 
 class PresetsView(Page):
     """The page of presets."""
 
     def __init__(self, model: PresetsModel, open_fit: Callable[[str], None]) -> None:
-        super().__init__("Presets")
+        super().__init__(tr("Presets"))
         self.model = model
         self._open_fit = open_fit
         self.filter = QLineEdit()
-        self.filter.setPlaceholderText("Search presets  (Ctrl+F)")
-        self.filter.setAccessibleName("Search presets")
+        self.filter.setPlaceholderText(tr("Search presets  (Ctrl+F)"))
+        self.filter.setAccessibleName(tr("Search presets"))
         self.filter.setClearButtonEnabled(True)
         self.filter.setFixedWidth(230)
         self.filter.textChanged.connect(self._on_filter)
         self.take_in = button(
-            "Import…", self._on_import, icon="download", hint="Import an exported preset",
+            tr("Import…"), self._on_import, icon="download", hint=tr("Import an exported preset"),
             command="sndr presets import FILE",
         )  # fmt: skip
         self.tools.addWidget(self.filter)
@@ -65,29 +66,29 @@ class PresetsView(Page):
         self._on_rows()
 
     def _make_list(self) -> None:
-        self.origins = SegmentedControl(tuple(name for name, _ in _ORIGINS), "Origin")
+        self.origins = SegmentedControl(tuple(name for name, _ in _ORIGINS), tr("Origin"))
         for choice in self.origins.buttons:
             choice.clicked.connect(self._on_origin)
         self._count = text("", "muted")
         widths = {1: 200, 2: 110, 3: 180, 4: 86, 5: 132}
-        self.table = Table(self.model.rows, "Presets", 0, widths)  # type: ignore[arg-type]
+        self.table = Table(self.model.rows, tr("Presets"), 0, widths)  # type: ignore[arg-type]
         self.table.row_chosen.connect(self._on_chosen)
         self.table.doubleClicked.connect(self._on_double)
         self.table.installEventFilter(self)
         self.clear_filters = button(
-            "Show every preset", self._on_clear_filters, hint="Take back the search and the filters"
+            tr("Show every preset"), self._on_clear_filters, hint=tr("Take back the search and the filters")
         )
         self.empty = EmptyState("bookmark", "", "", self.clear_filters)
         self.found = QStackedWidget()
         self.found.addWidget(self.table)
         self.found.addWidget(self.empty)
-        self.edit = button("Edit", self._on_open, kind="primary")
-        self.vary = button("Make a variation", self._on_vary, icon="plus")
-        self.fit = button("Open in Fit", self._on_fit, icon="gauge", hint="On any hardware")
-        self.export = button("Export…", self._on_export, icon="upload", hint="Export it as one file")
-        self.remove = button("Remove", self._on_remove, kind="danger", icon="trash-2")
+        self.edit = button(tr("Edit"), self._on_open, kind="primary")
+        self.vary = button(tr("Make a variation"), self._on_vary, icon="plus")
+        self.fit = button(tr("Open in Fit"), self._on_fit, icon="gauge", hint=tr("On any hardware"))
+        self.export = button(tr("Export…"), self._on_export, icon="upload", hint=tr("Export it as one file"))
+        self.remove = button(tr("Remove"), self._on_remove, kind="danger", icon="trash-2")
         self.hint = text("", "muted", wrap=True)
-        self.equivalent_command = CopyField("", "equivalent command")
+        self.equivalent_command = CopyField("", tr("equivalent command"))
         lines = QVBoxLayout(self.list)
         lines.setContentsMargins(0, 0, 0, 0)
         lines.setSpacing(10)
@@ -143,7 +144,10 @@ class PresetsView(Page):
 
     def _on_rows(self) -> None:
         rows = self.model.rows
-        set_text(self._count, f"{len(rows.shown)} of {formats.plural(rows.total, 'preset')}")
+        set_text(
+            self._count,
+            tr("{shown} of {presets}", shown=len(rows.shown), presets=formats.plural(rows.total, "preset")),
+        )
         place = rows.place_of(self.model.chosen)
         if place is not None and self.table.chosen != place:
             self.table.selectRow(place)
@@ -156,22 +160,25 @@ class PresetsView(Page):
         own = chosen is not None and chosen.own
         usable = chosen is not None and model.item(chosen.id) is not None
         self.edit.setEnabled(chosen is not None)
-        self.edit.setText("Edit" if own else "View")
-        self.edit.setToolTip("Open it in the editor  (Enter)")
+        self.edit.setText(tr("Edit") if own else tr("View"))
+        self.edit.setToolTip(tr("Open it in the editor  (Enter)"))
         self.vary.setEnabled(usable)
         self.fit.setEnabled(usable)
         self.export.setEnabled(usable)
         self.remove.setEnabled(own)
         name = chosen.id if chosen else "PRESET"
         self.vary.setToolTip(
-            tip("Make a preset that holds only what differs", "", f"sndr presets vary {name} my-{name}")
+            tip(tr("Make a preset that holds only what differs"), "", f"sndr presets vary {name} my-{name}")
         )
         self.export.setToolTip(
             plain_tooltip(
-                f"Export it with everything it needs as one file\nsndr presets export {name} -o FILE"
+                tr(
+                    "Export it with everything it needs as one file\nsndr presets export {name} -o FILE",
+                    name=name,
+                )
             )
         )
-        self.remove.setToolTip(tip("Can be undone  (Del)", "", f"sndr presets remove {name}"))
+        self.remove.setToolTip(tip(tr("Can be undone  (Del)"), "", f"sndr presets remove {name}"))
         self.equivalent_command.set_content(f"sndr presets show {name}" if chosen else "sndr presets list")
         set_text(self.hint, self._hint())
         self.hint.setVisible(bool(self.hint.text()))
@@ -185,19 +192,30 @@ class PresetsView(Page):
     def _title(self) -> None:
         editor = self.model.editor
         if not editor.is_open:
-            set_text(self.title, "Presets")
+            set_text(self.title, tr("Presets"))
             set_text(self.subtitle, self.model.subtitle)
             set_tone(self.subtitle, "muted")
             return
         set_text(self.title, editor.target)
         if editor.read_only:
-            state, tone = "shipped, read only", "muted"
+            state, tone = tr("shipped, read only"), "muted"
         elif editor.is_new:
-            state, tone = "new, not saved yet", "warn"
+            state, tone = tr("new, not saved yet"), "warn"
         else:
-            state, tone = ("unsaved changes", "warn") if editor.dirty else ("own preset, saved", "good")
+            state, tone = (
+                (tr("unsaved changes"), "warn") if editor.dirty else (tr("own preset, saved"), "good")
+            )
         resolved = editor.resolved
-        about = f"  ·  {resolved.model.title} on {ENGINE_NAMES[resolved.engine.value]}" if resolved else ""
+        about = (
+            "  ·  "
+            + tr(
+                "{title} on {engine}",
+                title=resolved.model.title,
+                engine=ENGINE_NAMES[resolved.engine.value],
+            )
+            if resolved
+            else ""
+        )
         set_text(self.subtitle, state + about)
         set_tone(self.subtitle, tone)
 
@@ -206,17 +224,19 @@ class PresetsView(Page):
         if model.page is None or not model.rows.shown:
             return ""
         if chosen is not None and chosen.why:
-            return f"{chosen.id} cannot be used: {chosen.why}. Edit it to fix it."
+            return tr("{id} cannot be used: {why}. Edit it to fix it.", id=chosen.id, why=chosen.why)
         return ""
 
     def _nothing(self) -> tuple[str, str]:
         """Return why no preset is listed, as a heading and a sentence."""
         if self.model.origin == OWN and not self.model.rows.total:
-            return "No own presets", (
-                "Make a variation of a shipped preset: "
-                "it holds only what differs, and follows the original in everything else."
+            return tr("No own presets"), (
+                tr(
+                    "Make a variation of a shipped preset: it holds only what differs, and follows "
+                    "the original in everything else."
+                )
             )
-        return "No match", "No preset matches the search and the filters."
+        return tr("No match"), tr("No preset matches the search and the filters.")
 
     # What the person does.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QCheckBox, QFormLayout, QLineEdit, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from engine_host.protocol.endpoint.routes import RouteStatus
 from engine_host.protocol.errors import Problem, Reason
 from sndr_gui.models.routes.command import command_for
@@ -18,12 +19,13 @@ from sndr_gui.views.widgets.labels import set_text, text
 from sndr_gui.views.widgets.layout import row
 from sndr_gui.views.widgets.problems import ProblemBox
 
-_TRIAL = (
-    "The new target gets real requests: its list of models, a chat, a stream, a tool call, a long prompt and "
-    "three at once. The route leads there when all are answered; else nothing changes."
+_TRIAL = tr(
+    "The new target gets real requests: its list of models, a chat, a stream, a "
+    "tool call, a long prompt and three at once. The route leads there when all "
+    "are answered; else nothing changes."
 )
 
-_ELSEWHERE = "Another address: say again with which key, and whether requests may leave for it."
+_ELSEWHERE = tr("Another address: say again with which key, and whether requests may leave for it.")
 
 
 class RouteDialog(Dialog):
@@ -34,7 +36,14 @@ class RouteDialog(Dialog):
     ) -> None:
         route = status.route if status is not None else None
         known = route.id if route is not None else ""
-        super().__init__(parent, f"Cut over {known}" if moves else f"Edit {known}" if known else "New route")
+        super().__init__(
+            parent,
+            tr("Cut over {known}", known=known)
+            if moves
+            else tr("Edit {known}", known=known)
+            if known
+            else tr("New route"),
+        )
         self.setMinimumWidth(560)
         self._model, self._route, self._moves = model, route, moves
         form = RouteForm.of(known, route.targets if route is not None else None)
@@ -43,35 +52,39 @@ class RouteDialog(Dialog):
         self.name = self._line("ID", form.route_id, "coder")
         self.name.setReadOnly(bool(known))
         running = ", ".join(model.running)
-        hint = f"for example {running}" if running else "names of engines, presets or models, with commas"
-        self.engines = self._line("Engines", form.engines, hint)
-        self.asks = self._box("Ask a provider with OpenAI's API", form.asks_provider)
+        hint = (
+            tr("for example {running}", running=running)
+            if running
+            else tr("names of engines, presets or models, with commas")
+        )
+        self.engines = self._line(tr("Engines"), form.engines, hint)
+        self.asks = self._box(tr("Ask a provider with OpenAI's API"), form.asks_provider)
         self._filling = False
         self.providers = ProviderList(model, form.providers, status)
         self.providers.changed.connect(self._on_chosen)
-        self.fields.addRow(text("Asked in turn", "muted"), self.providers)
+        self.fields.addRow(text(tr("Asked in turn"), "muted"), self.providers)
         one = form.providers[0]
-        self.url = self._line("Base URL", one.url, "https://HOST/v1")
-        self.model_there = self._line("Model there", one.model, "its name at the provider")
-        self.context = self._line("Context", one.context, "tokens of one request")
-        self.key_variable = self._line("Key in variable", one.key_variable, "a variable of the host")
-        self.key_file = self._line("Key in file", one.key_file, "a file with mode 0600")
-        self.slots = self._line("At a time", one.slots, "requests")
-        self.tools = self._tick("It calls tools", one.tools)
-        self.images = self._tick("It takes pictures", one.images)
-        self.embeddings = self._tick("It makes embeddings", one.embeddings)
+        self.url = self._line(tr("Base URL"), one.url, "https://HOST/v1")
+        self.model_there = self._line(tr("Model there"), one.model, tr("its name at the provider"))
+        self.context = self._line(tr("Context"), one.context, tr("tokens of one request"))
+        self.key_variable = self._line(tr("Key in variable"), one.key_variable, tr("a variable of the host"))
+        self.key_file = self._line(tr("Key in file"), one.key_file, tr("a file with mode 0600"))
+        self.slots = self._line(tr("At a time"), one.slots, tr("requests"))
+        self.tools = self._tick(tr("It calls tools"), one.tools)
+        self.images = self._tick(tr("It takes pictures"), one.images)
+        self.embeddings = self._tick(tr("It makes embeddings"), one.embeddings)
         self._abilities = Flow(self.tools, self.images, self.embeddings)
         self.fields.addRow("", self._abilities)
-        self.allow = self._box("Requests may leave for it", one.allow_remote)
-        self.fallback = self._box("Only while none of the engines runs", form.fallback)
+        self.allow = self._box(tr("Requests may leave for it"), one.allow_remote)
+        self.fallback = self._box(tr("Only while none of the engines runs"), form.fallback)
         self._anyway = False
         self.elsewhere = text(_ELSEWHERE, "muted", wrap=True)
         self.elsewhere.hide()
         self.wrong = text("", "bad", wrap=True)
         self.problem = ProblemBox()
         self.problem.hide()
-        self.command = CopyField(what="equivalent command", wraps=True)
-        self.save = button("Try and move" if moves else "Save", self._on_save, kind="primary")
+        self.command = CopyField(what=tr("equivalent command"), wraps=True)
+        self.save = button(tr("Try and move") if moves else tr("Save"), self._on_save, kind="primary")
         self.save.setDefault(True)
         lines = QVBoxLayout(self)
         lines.setContentsMargins(20, 18, 20, 18)
@@ -81,7 +94,7 @@ class RouteDialog(Dialog):
         lines.addLayout(self.fields)
         for part in (self.elsewhere, self.wrong, self.problem, self.command):
             lines.addWidget(part)
-        lines.addLayout(row(None, button("Cancel", self.reject), self.save))
+        lines.addLayout(row(None, button(tr("Cancel"), self.reject), self.save))
         model.saved.connect(self._on_saved)
         model.refused.connect(self._on_refused)
         model.changed.connect(self._refresh)
@@ -183,7 +196,7 @@ class RouteDialog(Dialog):
             command = command_for(action, self.name.text().strip(), targets, before)
             self.command.set_content(f"{command} --anyway" if self._anyway else command)
         if not self._moves:
-            self.save.setText("Save anyway" if self._anyway else "Save")
+            self.save.setText(tr("Save anyway") if self._anyway else tr("Save"))
         sending = self._model.pending("cutover" if self._moves else "set")
         same = self._moves and targets == before
         self.save.setEnabled(targets is not None and not sending and not same and self._model.connected)

@@ -7,6 +7,7 @@ import time
 from pydantic import ValidationError
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from engine_host.protocol.endpoint.routes import CutOver, RouteStatus
 from engine_host.protocol.jobs import Job, JobState
 from sndr_gui.kit import formats
@@ -22,9 +23,9 @@ from sndr_gui.views.widgets.layout import clear, column
 from sndr_gui.views.widgets.page import Page
 from sndr_gui.views.widgets.problems import ProblemBox
 
-_ABOUT = (
-    "A route is a model ID of your own. Editors keep it while you change the engine behind it, share it "
-    "between several engines, or lead it to a provider."
+_ABOUT = tr(
+    "A route is a model ID of your own. Editors keep it while you change the "
+    "engine behind it, share it between several engines, or lead it to a provider."
 )
 
 
@@ -32,10 +33,10 @@ class RoutesView(Page):
     """The page of routes."""
 
     def __init__(self, model: RoutesModel) -> None:
-        super().__init__("Routes", scrolls=True)
+        super().__init__(tr("Routes"), scrolls=True)
         self.model = model
         self.new = button(
-            "New route", self.add, icon="plus", kind="primary", command="sndr routes set ID ENGINE"
+            tr("New route"), self.add, icon="plus", kind="primary", command="sndr routes set ID ENGINE"
         )
         self.tools.addWidget(self.new)
         self.problem = ProblemBox()
@@ -47,7 +48,7 @@ class RoutesView(Page):
         lines.addLayout(self._list)
         lines.addStretch(1)
         self._empty = EmptyState(
-            "fork", "No routes yet", _ABOUT, CopyField("sndr routes set ID ENGINE", "the command")
+            "fork", tr("No routes yet"), _ABOUT, CopyField("sndr routes set ID ENGINE", tr("the command"))
         )
         self._stack = QStackedWidget()
         self._stack.addWidget(listed)
@@ -121,31 +122,31 @@ class RouteCard(Card):
         self._shown: tuple[object, ...] = ()
         self._targets = QVBoxLayout()
         self._targets.setSpacing(6)
-        self._job = JobView("cut-over")
+        self._job = JobView(tr("cut-over"))
         self._job.cancel.clicked.connect(self._on_cancel)
         self._evidence = text("", "muted", wrap=True)
         model = page.model
         self.move_button = button(
-            "Cut over…",
+            tr("Cut over…"),
             self._on_move,
             icon="refresh-cw",
-            hint="Try another target with real requests, and lead the route there when all are answered",
+            hint=tr("Try another target with real requests, and lead the route there when all are answered"),
             command=f"sndr routes cutover {route_id} ENGINE",
         )
         self.back = button(
-            "Back",
+            tr("Back"),
             lambda: model.back(route_id),
             icon="undo-2",
-            hint="Lead the route where it led before",
+            hint=tr("Lead the route where it led before"),
             command=f"sndr routes back {route_id}",
         )
-        self.edit = button("Edit…", self._on_edit, command=f"sndr routes set {route_id} ENGINE")
+        self.edit = button(tr("Edit…"), self._on_edit, command=f"sndr routes set {route_id} ENGINE")
         self.remove = button(
-            "Remove",
+            tr("Remove"),
             lambda: model.remove(route_id),
             icon="trash-2",
             kind="danger",
-            hint="Forget the route",
+            hint=tr("Forget the route"),
             command=f"sndr routes remove {route_id}",
         )
         for made in (self.move_button, self.back, self.edit, self.remove):
@@ -186,15 +187,27 @@ class RouteCard(Card):
             if target.detail:
                 parts.append(text(target.detail, "muted", wrap=True))
             if target.answered_at is not None:
-                parts.append(text(f"answered last at {_moment(target.answered_at)}", "muted", wrap=True))
+                parts.append(
+                    text(
+                        tr("answered last at {moment}", moment=_moment(target.answered_at)),
+                        "muted",
+                        wrap=True,
+                    )
+                )
             if target.failed_at is not None:
-                told = f"failed last at {_moment(target.failed_at)}: {target.failure}"
+                told = tr(
+                    "failed last at {moment}: {failure}",
+                    moment=_moment(target.failed_at),
+                    failure=target.failure,
+                )
                 parts.append(text(told, "muted", wrap=True))
             elif target.failure:
                 parts.append(text(target.failure, "muted", wrap=True))
             self._targets.addLayout(column(*parts, spacing=2))
             if target.command:
-                self._targets.addWidget(CopyField(target.command, f"the command for {target.name}"))
+                self._targets.addWidget(
+                    CopyField(target.command, tr("the command for {name}", name=target.name))
+                )
         for finding in status.findings:
             box = ProblemBox(finding.severity.value)
             box.show_finding(finding)

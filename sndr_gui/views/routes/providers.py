@@ -5,7 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QListWidget, QVBoxLayout, QWidget
 
-from engine_host.protocol.endpoint.routes import RouteStatus, TargetStatus
+from engine_host.client.language import tr
+from engine_host.protocol.endpoint.routes import RouteStatus, TargetState, TargetStatus
 from sndr_gui.models.routes.form import ProviderForm
 from sndr_gui.models.routes.page import RoutesModel
 from sndr_gui.views.widgets.buttons import button
@@ -34,13 +35,15 @@ class ProviderList(QWidget):
             for one, target in zip(status.route.targets.providers, told, strict=False):
                 self._seen[one.provider.url, one.provider.model] = target
         self.list = QListWidget()
-        self.list.setAccessibleName("Providers, in the order in which they are asked")
-        self.add = button("Add", self._on_add, hint="One more provider, asked where those before it fail")
-        self.remove = button("Remove", self._on_remove, hint="Ask this provider no more")
-        self.up = button("Up", lambda: self._move(-1), hint="Ask it before the one above")
-        self.down = button("Down", lambda: self._move(1), hint="Ask it after the one below")
+        self.list.setAccessibleName(tr("Providers, in the order in which they are asked"))
+        self.add = button(
+            tr("Add"), self._on_add, hint=tr("One more provider, asked where those before it fail")
+        )
+        self.remove = button(tr("Remove"), self._on_remove, hint=tr("Ask this provider no more"))
+        self.up = button(tr("Up"), lambda: self._move(-1), hint=tr("Ask it before the one above"))
+        self.down = button(tr("Down"), lambda: self._move(1), hint=tr("Ask it after the one below"))
         for made in (self.add, self.remove, self.up, self.down):
-            made.setAccessibleName(f"{made.text()} provider")
+            made.setAccessibleName(tr("{text} provider", text=made.text()))
         lines = QVBoxLayout(self)
         lines.setContentsMargins(0, 0, 0, 0)
         lines.addWidget(self.list)
@@ -70,13 +73,15 @@ class ProviderList(QWidget):
     def _state(self, form: ProviderForm) -> str:
         """Return what is known of a provider, for the address and the model that were seen alone."""
         if not form.allow_remote:
-            return "may not be asked"
+            return tr("may not be asked")
         seen = self._seen.get((form.url.strip(), form.model.strip()))
         if seen is None:
-            return "not asked yet"
+            return tr("not asked yet")
+        if seen.state is TargetState.NOT_ALLOWED:
+            # It was not allowed when it was seen, and is now.
+            return tr("not asked yet")
         word, _tone = self._model.state_of(seen.state)
-        # It was not allowed when it was seen, and is now.
-        return "not asked yet" if word == "may not be asked" else word
+        return word
 
     def _show(self, row: int) -> None:
         """Show the list anew, with this row chosen."""

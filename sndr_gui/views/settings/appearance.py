@@ -1,4 +1,4 @@
-"""The look of the window: theme, accent, density, motion and scale; all but the scale change at a click."""
+"""The look of the window and its language; scale and language wait for the next start."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap, QStandardItemModel
 from PySide6.QtWidgets import QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.kit import theme
 from sndr_gui.kit.look.choices import Accent, largest_scale
 from sndr_gui.kit.look.colours import THEMES, with_accent
@@ -29,18 +30,24 @@ class AppearanceCard(Card):
     """One row for each choice, and a sample of what it does."""
 
     def __init__(self, model: SettingsModel) -> None:
-        super().__init__("Look")
+        super().__init__(tr("Look"))
         self._model = model
         self.controls: dict[str, SegmentedControl] = {}
-        self.scale = ChoiceBox("Scale")
+        self.scale = ChoiceBox(tr("Scale"))
         self.scale.activated.connect(self._on_scale)
         self.scale_said = text("", "muted", wrap=True)
+        self.language = ChoiceBox(tr("Language"))
+        self.language.activated.connect(self._on_language)
+        self.language_said = text("", "muted", wrap=True)
         for place, entry in enumerate(LOOK_ENTRIES):
             if place:
                 self.body.addWidget(rule())
             about = text(entry.help, "muted", wrap=True)
             if entry.name == "scale":
                 about, control = self.scale_said, self._scale_box(entry)
+            elif entry.name == "language":
+                about, control = self.language_said, self.language
+                self.language.fill(entry.choices, model.window.language)
             else:
                 control = self._segments(entry)
             line = row(column(text(entry.label), about, spacing=2), control)
@@ -70,11 +77,20 @@ class AppearanceCard(Card):
     def _on_scale(self, _place: int) -> None:
         self._model.set_look("scale", self.scale.currentData())
 
+    def _on_language(self, _place: int) -> None:
+        self._model.set_look("language", self.language.currentData())
+
     def _sample(self) -> QWidget:
         sample = Card()
-        sample.setAccessibleName("Sample of the look")
-        words = (("chosen", "accent"), ("ready", "good"), ("tight", "warn"), ("failed", "bad"), ("quiet", ""))
-        self.sized = text("Text in the next size")
+        sample.setAccessibleName(tr("Sample of the look"))
+        words = (
+            (tr("chosen"), "accent"),
+            (tr("ready"), "good"),
+            (tr("tight"), "warn"),
+            (tr("failed"), "bad"),
+            (tr("quiet"), ""),
+        )
+        self.sized = text(tr("Text in the next size"))
         line = row(*(badge(*said) for said in words), None, self.sized)
         sample.body.addLayout(line)
         return sample
@@ -94,10 +110,16 @@ class AppearanceCard(Card):
         """Show the choices of now."""
         look = self._model.window
         for entry in LOOK_ENTRIES:
+            chosen = getattr(look, entry.name)
             values = [value for _title, value in entry.choices]
-            place = values.index(getattr(look, entry.name))
+            # A language that tests choose is none of them.
+            place = values.index(chosen) if chosen in values else -1
             if entry.name == "scale":
                 self.scale.setCurrentIndex(place)
+            elif entry.name == "language":
+                self.language.setCurrentIndex(place)
+                later = chosen != self._model.language_in_force
+                set_text(self.language_said, tr("From the next start.") if later else entry.help)
             else:
                 self.controls[entry.name].buttons[place].setChecked(True)
         self._refresh_scale(look.scale)
@@ -110,11 +132,11 @@ class AppearanceCard(Card):
         if isinstance(items, QStandardItemModel):
             for place in range(self.scale.count()):
                 items.item(place).setEnabled(self.scale.itemData(place) <= max(most, chosen))
-        said = "Of everything, over the system's own."
+        said = tr("Of everything, over the system's own.")
         if chosen != in_force:
-            said = f"{in_force} % now; {chosen} % from the next start."
+            said = tr("{in_force} % now; {chosen} % from the next start.", in_force=in_force, chosen=chosen)
         elif most < self.scale.itemData(self.scale.count() - 1):
-            said += f" This screen has room for {most} %."
+            said += " " + tr("This screen has room for {most} %.", most=most)
         set_text(self.scale_said, said)
         font = self.sized.font()
         font.setPixelSize(round(self.font().pixelSize() * chosen / in_force))

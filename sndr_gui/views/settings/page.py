@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QLabel, QLineEdit, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.kit.level import Level
 from sndr_gui.kit.shortcuts import keys
 from sndr_gui.kit.tooltip import plain_tooltip
@@ -27,7 +28,7 @@ from sndr_gui.views.widgets.labels import set_text, text
 from sndr_gui.views.widgets.layout import clear, rule
 from sndr_gui.views.widgets.page import Page
 
-_LEVELS = (("Simple", Level.SIMPLE), ("Expert", Level.EXPERT))
+_LEVELS = ((tr("Simple"), Level.SIMPLE), (tr("Expert"), Level.EXPERT))
 
 
 class SettingsView(Page):
@@ -40,7 +41,7 @@ class SettingsView(Page):
         first_run: FirstRunModel,
         at_login: AtLoginModel,
     ) -> None:
-        super().__init__("Settings", scrolls=True)
+        super().__init__(tr("Settings"), scrolls=True)
         self.model = model
         self.look = AppearanceCard(model)
         self.window_card = WindowCard(model, first_run, at_login)
@@ -66,17 +67,17 @@ class SettingsView(Page):
 
     def _make_search(self) -> None:
         self.filter = QLineEdit()
-        self.filter.setPlaceholderText(f"Search settings  ({keys('filter')})")
-        self.filter.setAccessibleName("Search settings")
+        self.filter.setPlaceholderText(tr("Search settings  ({keys})", keys=keys("filter")))
+        self.filter.setAccessibleName(tr("Search settings"))
         self.filter.setFixedWidth(230)
         self.filter.textChanged.connect(self._sift)
-        self.level = SegmentedControl(tuple(name for name, _ in _LEVELS), "Level of the pages")
-        self.level.setToolTip(plain_tooltip("Simple leaves out what few people need; a search finds it."))
+        self.level = SegmentedControl(tuple(name for name, _ in _LEVELS), tr("Level of the pages"))
+        self.level.setToolTip(plain_tooltip(tr("Simple leaves out what few people need; a search finds it.")))
         for choice in self.level.buttons:
             choice.clicked.connect(self._on_level)
         self.tools.addWidget(self.level)
         self.tools.addWidget(self.filter)
-        self.none = text("No setting has these words.", "muted")
+        self.none = text(tr("No setting has these words."), "muted")
         self.body.insertWidget(0, self.none)
 
     def focus_filter(self) -> None:
@@ -128,7 +129,7 @@ class SettingsView(Page):
         self.look.refresh()
         self.window_card.refresh()
         entries = model.entries()
-        set_text(self.subtitle, model.file or "The engine host's settings appear when it is connected.")
+        set_text(self.subtitle, model.places or tr("The engine host's settings appear when it is connected."))
         if list(self._rows) != [entry.name for entry in entries]:
             self._build(entries)
         for line in self._rows.values():

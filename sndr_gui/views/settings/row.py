@@ -7,6 +7,7 @@ import math
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QLineEdit, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.start import SERVER_NAMES
 from sndr_gui.models.settings.entries import Entry
@@ -20,7 +21,7 @@ from sndr_gui.views.widgets.problems import ProblemBox
 _CONTROL_WIDTH = 288
 # Values that other pages name in words.
 _CHOICES = {choice.value: name for choice, name in SERVER_NAMES.items()}
-_LEFT_OPEN = {"words": "none", "folders": "none", "path": "none", "endpoint.path": "none"}
+_LEFT_OPEN = {"words": tr("none"), "folders": tr("none"), "path": tr("none"), "endpoint.path": tr("none")}
 """By the kind of a setting, or by its name."""
 
 
@@ -33,7 +34,9 @@ class SettingRow(QWidget):
         self._filling = False
         self._label = text(entry.label)
         self._layer = badge("")
-        self._reset = icon_button("undo-2", f"Back to the default: {entry.label}", self._on_reset)
+        self._reset = icon_button(
+            "undo-2", tr("Back to the default: {label}", label=entry.label), self._on_reset
+        )
         # Hidden where there is nothing to take back; its room stays, so that the rows stay aligned.
         policy = self._reset.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
@@ -43,7 +46,7 @@ class SettingRow(QWidget):
         self._probe.hide()
         help_text = text(entry.help, "muted", wrap=True)
         self.control, field = self._make(entry)
-        line = row(column(self._label, help_text, spacing=2), field, self._layer, self._reset, spacing=10)
+        line = row(column(self._label, help_text, spacing=2), field, self._reset, self._layer, spacing=10)
         line.setStretch(0, 1)
         line.setAlignment(field, Qt.AlignmentFlag.AlignVCenter)
         self._layer.setFixedWidth(108)
@@ -75,7 +78,7 @@ class SettingRow(QWidget):
             if entry.kind != "switch":
                 control.setFixedWidth(_CONTROL_WIDTH)
             return control, control
-        browse = button("Add…" if entry.kind == "folders" else "Browse…", self._on_browse)
+        browse = button(tr("Add…") if entry.kind == "folders" else tr("Browse…"), self._on_browse)
         browse.setAccessibleName(f"{browse.text()} {entry.label}")
         keep_to_paths(browse, self._model.session.host)
         field = QWidget()
@@ -147,10 +150,12 @@ class SettingRow(QWidget):
             control.setCurrentIndex(max(0, control.findData(self._shown())))
         elif isinstance(control, QLineEdit) and not (control.hasFocus() and control.isModified()):
             control.setText(self._shown())
-            control.setPlaceholderText(_LEFT_OPEN.get(name) or _LEFT_OPEN.get(self._entry.kind, "Automatic"))
+            control.setPlaceholderText(
+                _LEFT_OPEN.get(name) or _LEFT_OPEN.get(self._entry.kind, tr("Automatic"))
+            )
         self._filling = False
         saving = name in self._model.saving
-        set_text(self._layer, "saving…" if saving else self._model.provenance(name))
+        set_text(self._layer, tr("saving…") if saving else self._model.provenance(name))
         self._layer.setToolTip(plain_tooltip(setting.why) if setting else "")
         command = self._model.command(name)
         self._label.setToolTip(plain_tooltip(f"{name}\n{command}"))

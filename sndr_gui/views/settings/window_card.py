@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QCheckBox, QLabel, QLayout, QSystemTrayIcon, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.kit.settings import OnClose
 from sndr_gui.models.first_run.page import FirstRunModel
 from sndr_gui.models.settings.at_login import AtLoginModel
@@ -17,7 +18,7 @@ from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.labels import set_text, text
 from sndr_gui.views.widgets.layout import column, row, rule
 
-_ON_CLOSE = (("Ask", OnClose.ASK), ("Keep running", OnClose.KEEP), ("Stop", OnClose.END))
+_ON_CLOSE = ((tr("Ask"), OnClose.ASK), (tr("Keep running"), OnClose.KEEP), (tr("Stop"), OnClose.END))
 
 
 class WindowCard(Card):
@@ -30,29 +31,41 @@ class WindowCard(Card):
         at_login: AtLoginModel,
         tray_here: Callable[[], bool] = QSystemTrayIcon.isSystemTrayAvailable,
     ) -> None:
-        super().__init__("This window")
+        super().__init__(tr("This window"))
         self._model, self._at_login, self._tray_here = model, at_login, tray_here
         self.tray = QCheckBox()
-        self.tray.setAccessibleName("Icon in the tray")
+        self.tray.setAccessibleName(tr("Icon in the tray"))
         self.tray.clicked.connect(lambda on: model.set_window(tray=on))
         self.login = QCheckBox()
-        self.login.setAccessibleName("Start at login")
+        self.login.setAccessibleName(tr("Start at login"))
         self.login.clicked.connect(self._on_login)
-        self.preset = ChoiceBox("Preset to start at login")
+        self.preset = ChoiceBox(tr("Preset to start at login"))
         self.preset.setFixedWidth(240)
         self.preset.activated.connect(self._on_login)
         self.refusal = text("", "bad", wrap=True)
         self._tray_about = text("", "muted")
-        self.on_close = SegmentedControl(tuple(name for name, _ in _ON_CLOSE), "Engines on closing")
+        self.on_close = SegmentedControl(tuple(name for name, _ in _ON_CLOSE), tr("Engines on closing"))
         self.welcome = button(
-            "Show it", first_run.wanted.emit, hint="Open the first run again", command="sndr setup"
+            tr("Show it"), first_run.wanted.emit, hint=tr("Open the first run again"), command="sndr setup"
         )
-        self.welcome.setAccessibleName("Show the first run")
+        self.welcome.setAccessibleName(tr("Show the first run"))
         rows: tuple[tuple[str, str | QLabel, QWidget | QLayout], ...] = (
-            ("Engines on closing", "What becomes of engines that would end with the window.", self.on_close),
-            ("Icon in the tray", self._tray_about, self.tray),
-            ("Start at login", "In the background, with a preset or without.", row(self.preset, self.login)),
-            ("First run", "This machine, models that are here, one start, one measurement.", self.welcome),
+            (
+                tr("Engines on closing"),
+                tr("What becomes of engines that would end with the window."),
+                self.on_close,
+            ),
+            (tr("Icon in the tray"), self._tray_about, self.tray),
+            (
+                tr("Start at login"),
+                tr("In the background, with a preset or without."),
+                row(self.preset, self.login),
+            ),
+            (
+                tr("First run"),
+                tr("This machine, models that are here, one start, one measurement."),
+                self.welcome,
+            ),
         )
         for number, (name, about, control) in enumerate(rows):
             if number:
@@ -72,8 +85,8 @@ class WindowCard(Card):
         here = self._tray_here()
         self.tray.setChecked(now.tray)
         self.tray.setEnabled(here or now.tray)
-        about = "State, start, stop, the endpoint; the window stays as it is."
-        set_text(self._tray_about, about if here else "This desktop shows no tray.")
+        about = tr("State, start, stop, the endpoint; the window stays as it is.")
+        set_text(self._tray_about, about if here else tr("This desktop shows no tray."))
 
     def read(self) -> None:
         """Read what others may have changed."""
@@ -83,7 +96,7 @@ class WindowCard(Card):
     def _refresh_login(self) -> None:
         entry, problem = self._at_login.entry, self._at_login.problem
         self.login.setChecked(entry.on)
-        self.login.setToolTip(tip("Start the window at login", command=self._at_login.command))
+        self.login.setToolTip(tip(tr("Start the window at login"), command=self._at_login.command))
         self.preset.setEnabled(entry.on)
         self.preset.fill(self._at_login.choices(), entry.preset)
         set_text(self.refusal, problem.sentence() if problem is not None else "")

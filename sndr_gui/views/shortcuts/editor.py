@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QKeySequenceEdit, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.host.notices import Notices
 from sndr_gui.kit.settings import SettingsFile
 from sndr_gui.kit.shortcuts import SHORTCUTS, choose, each, is_fixed, keys, page_keys, refusal
@@ -41,12 +42,14 @@ class KeysEditor(QWidget):
         self.said = text("", "muted", wrap=True)
         self.field = QKeySequenceEdit()
         self.field.setMaximumSequenceLength(1)
-        self.field.setAccessibleName("Other keys for the chosen action")
+        self.field.setAccessibleName(tr("Other keys for the chosen action"))
         self.field.setFixedWidth(180)
         self.field.editingFinished.connect(self._on_pressed)
-        self.usual = button("Usual keys", self._on_usual, hint="Give this action its usual keys again")
+        self.usual = button(
+            tr("Usual keys"), self._on_usual, hint=tr("Give this action its usual keys again")
+        )
         self.all_usual = button(
-            "All usual keys", self._on_all_usual, hint="Give all actions their usual keys"
+            tr("All usual keys"), self._on_all_usual, hint=tr("Give all actions their usual keys")
         )
         lines = QVBoxLayout(self)
         lines.setContentsMargins(0, 0, 0, 0)
@@ -67,11 +70,15 @@ class KeysEditor(QWidget):
         if problem:
             said = problem
         elif not self._name:
-            said = "Choose an action to give it other keys."
+            said = tr("Choose an action to give it other keys.")
         elif fixed:
-            said = f"{self._does}: a single control reads these keys, so they stay as they are."
+            said = tr("{does}: a single control reads these keys, so they stay as they are.", does=self._does)
         else:
-            said = f"{self._does}: {native(self._keys(self._name))}. Press other keys in the field below."
+            said = tr(
+                "{does}: {keys}. Press other keys in the field below.",
+                does=self._does,
+                keys=native(self._keys(self._name)),
+            )
         set_text(self.said, said)
         set_tone(self.said, "warn" if problem else "muted")
         self.field.setEnabled(can)
@@ -122,7 +129,9 @@ class KeysEditor(QWidget):
         try:
             self._file.write(replace(self._file.current, keys=own))
         except OSError as error:
-            self._notices.warning("window settings", f"The keys hold until the window closes: {error}.")
+            self._notices.warning(
+                "window settings", tr("The keys hold until the window closes: {error}.", error=error)
+            )
         self._refresh()
         self.changed.emit()
 

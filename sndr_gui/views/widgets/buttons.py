@@ -3,9 +3,10 @@
 from collections.abc import Callable
 
 from PySide6.QtCore import QSize, Qt, QUrl
-from PySide6.QtGui import QDesktopServices, QKeySequence, QShowEvent
+from PySide6.QtGui import QDesktopServices, QKeyEvent, QKeySequence, QShowEvent
 from PySide6.QtWidgets import QPushButton
 
+from engine_host.client.language import tr
 from sndr_gui.kit import theme
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.kit.typed_commands import typed_for
@@ -19,7 +20,17 @@ def tip(sentence: str, shortcut: str = "", command: str = "") -> str:
     return plain_tooltip(sentence + keys + (f"\n{command}" if command else ""))
 
 
-class Button(QPushButton):
+class EnterButton(QPushButton):
+    """A push button that Enter presses too, where it has the focus: not every desktop says so by itself."""
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter} and not event.isAutoRepeat():
+            self.click()
+        else:
+            super().keyPressEvent(event)
+
+
+class Button(EnterButton):
     """A push button that leaves some room between its icon and its text."""
 
     def __init__(self, label: str, has_icon: bool = False) -> None:
@@ -84,15 +95,15 @@ def keep_to_paths(chooser: Button, host: str) -> None:
     """Let a button that chooses a file of this machine rest on the pages of another one, and say why."""
     if host:
         chooser.setEnabled(False)
-        said = f"Only files of this machine can be chosen: name the path on {host}."
+        said = tr("Only files of this machine can be chosen: name the path on {host}.", host=host)
         command = chooser.toolTip().partition("\n")[2]
         chooser.setToolTip(plain_tooltip(f"{said}\n{command}" if command else said))
 
 
 def link_button(address: str, label: str) -> Button:
     """Return a flat button that opens an address in the browser when it is clicked."""
-    made = button(label, kind="flat", hint=f"Open {address} in the browser")
-    made.setAccessibleName(f"Open {address}")
+    made = button(label, kind="flat", hint=tr("Open {address} in the browser", address=address))
+    made.setAccessibleName(tr("Open {address}", address=address))
 
     def open_address() -> None:
         QDesktopServices.openUrl(QUrl(address))

@@ -4,9 +4,11 @@ from PySide6.QtCore import QPointF, QSize, Qt, QTimer
 from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent, QShowEvent, QTextLayout, QTextOption
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.kit import theme
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.kit.typed_commands import typed_for
+from sndr_gui.views.widgets.buttons import EnterButton
 from sndr_gui.views.widgets.labels import ElidedLabel
 
 
@@ -15,12 +17,12 @@ def copy(content: str) -> None:
     QGuiApplication.clipboard().setText(content)
 
 
-class CopyButton(QPushButton):
+class CopyButton(EnterButton):
     """Copies a text and shows for a moment that it did."""
 
     def __init__(self, what: str, label: str = "") -> None:
         super().__init__(label)
-        self._name = f"Copy {what}"
+        self._name = tr("Copy {what}", what=what)
         self._content = ""
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setProperty("flat", "true")
@@ -43,7 +45,7 @@ class CopyButton(QPushButton):
     def _on_clicked(self) -> None:
         copy(self._content)
         self._icon.show_icon("check", "good")
-        self.setToolTip("Copied")
+        self.setToolTip(tr("Copied"))
         self._back.start()
 
     def _on_back(self) -> None:
@@ -72,7 +74,15 @@ class WrapAnywhereLabel(QLabel):
 
     def setText(self, content: str) -> None:
         left_out = len(content) - _LONGEST
-        shown = content if left_out <= 0 else f"{content[:_LONGEST]}…\n({left_out:,} more characters)"
+        shown = (
+            content
+            if left_out <= 0
+            else tr(
+                "{content}…\n({left_out} more characters)",
+                content=content[:_LONGEST],
+                left_out=f"{left_out:,}",
+            )
+        )
         super().setText(shown)
 
     def hasHeightForWidth(self) -> bool:
@@ -125,7 +135,7 @@ class WrapAnywhereLabel(QLabel):
 class CopyField(QFrame):
     """A command line on a soft ground, with a button that copies it."""
 
-    def __init__(self, content: str = "", what: str = "command", wraps: bool = False) -> None:
+    def __init__(self, content: str = "", what: str = tr("command"), wraps: bool = False) -> None:
         super().__init__()
         self.setObjectName("inset")
         self._label: QLabel = WrapAnywhereLabel(content) if wraps else ElidedLabel(content, name="mono")
@@ -175,7 +185,7 @@ class SegmentedControl(QWidget):
         line.setContentsMargins(0, 0, 0, 0)
         line.setSpacing(2)
         for name in names:
-            made = QPushButton(name)
+            made = EnterButton(name)
             made.setProperty("flat", "true")
             made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             made.setCheckable(True)

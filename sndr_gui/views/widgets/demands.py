@@ -2,6 +2,7 @@
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from engine_host.protocol.launch.consents import ConsentNeeded
 from sndr_gui.kit import formats
 from sndr_gui.views.widgets.copying import WrapAnywhereLabel
@@ -27,20 +28,27 @@ class DemandList(QWidget):
         for demand in shown:
             if demand.file != file:
                 file = demand.file
-                lines.addWidget(text(f"{file} asks for", "muted", wrap=True))
+                lines.addWidget(text(tr("{file} asks for", file=file), "muted", wrap=True))
             lines.addWidget(rule())
             lines.addWidget(WrapAnywhereLabel(demand.what[:_LONGEST]))
             lines.addWidget(text(demand.does, "" if demand.known else "warn", wrap=True))
-            place = demand.key if demand.line is None else f"line {demand.line}, {demand.key}"
+            place = (
+                demand.key
+                if demand.line is None
+                else tr("line {line}, {key}", line=demand.line, key=demand.key)
+            )
             lines.addWidget(text(place, "muted", wrap=True))
         if not self.complete:
             count = formats.plural(len(needed.demands), "thing")
-            sentence = f"It asks for {count}, which is more than can be shown here. Read the file itself."
+            sentence = tr(
+                "It asks for {count}, which is more than can be shown here. Read the file itself.",
+                count=count,
+            )
             lines.addWidget(text(sentence, "bad", wrap=True))
         lines.addStretch(1)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         area = scrolling(canvas)
         area.setMinimumHeight(180)
-        area.setAccessibleName("What it asks for")
+        area.setAccessibleName(tr("What it asks for"))
         outer.addWidget(area)

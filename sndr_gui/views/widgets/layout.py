@@ -4,7 +4,16 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QFrame,
+    QHBoxLayout,
+    QLayout,
+    QScrollArea,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
 
 MARGIN = 28
 GAP = 14
@@ -44,6 +53,17 @@ def clear(layout: QLayout) -> None:
             clear(inner)
 
 
+def show_part(part: QWidget, shown: bool) -> None:
+    """Show a part or hide it; one that has no parent yet is shown with the parent that it gets.
+
+    Shown by itself it would be a window of its own for a moment, and be painted over the program's.
+    """
+    if shown and part.parentWidget() is None:
+        part.setAttribute(Qt.WidgetAttribute.WA_WState_ExplicitShowHide, False)
+    else:
+        part.setVisible(shown)
+
+
 def rule() -> QFrame:
     """Return a separator line."""
     line = QFrame()
@@ -69,5 +89,18 @@ def scrolling(canvas: QWidget) -> QScrollArea:
     area.setFrameShape(QFrame.Shape.NoFrame)
     area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    if isinstance(canvas.layout(), HeightForWidthLayout):
+        # As high as its texts are at this width, and not as they would be at the least one.
+        canvas.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
     area.setWidget(canvas)
     return area
+
+
+def beside_bar(area: QScrollArea, lines: QLayout) -> None:
+    """Keep a gap between a canvas and its scroll bar; without the bar it ends at the page's margin."""
+
+    def keep(_low: int, high: int) -> None:
+        lines.setContentsMargins(0, 0, 6 if high else 0, 0)
+
+    lines.setContentsMargins(0, 0, 0, 0)
+    area.verticalScrollBar().rangeChanged.connect(keep)

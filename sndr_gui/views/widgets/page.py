@@ -5,7 +5,7 @@ from PySide6.QtWidgets import QApplication, QHBoxLayout, QScrollArea, QVBoxLayou
 
 from sndr_gui.kit import theme
 from sndr_gui.views.widgets.labels import ElidedLabel
-from sndr_gui.views.widgets.layout import GAP, MARGIN, column, row, scrolling
+from sndr_gui.views.widgets.layout import GAP, MARGIN, HeightForWidthLayout, column, row, scrolling
 
 # Above the title, and between the cards: comfortable, compact.
 _ABOVE, _BETWEEN = (22, 12), (GAP, 8)
@@ -38,7 +38,7 @@ class Page(QWidget):
         self.below_header = row()
         self.below_header.setContentsMargins(MARGIN, 0, MARGIN, 0)
         outer.addLayout(self.below_header)
-        self.body = QVBoxLayout()
+        self.body: QVBoxLayout = HeightForWidthLayout() if scrolls else QVBoxLayout()
         self.body.setSpacing(_BETWEEN[theme.compact()])
         theme.notifier.density_changed.connect(self._on_density)
         if scrolls:

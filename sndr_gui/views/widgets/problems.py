@@ -5,13 +5,14 @@ from collections.abc import Callable
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from engine_host.protocol.errors import Fix, Problem
 from engine_host.protocol.launch.plans import Finding
 from sndr_gui.kit import formats
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.labels import SEVERITY_ICONS, IconLabel, restyle, set_text, text
-from sndr_gui.views.widgets.layout import clear, row
+from sndr_gui.views.widgets.layout import clear, row, show_part
 
 # A longer fix is a sentence above its button: the button would clear_filters the page.
 _BUTTON = 30
@@ -24,7 +25,9 @@ def is_request(fix: Fix) -> bool:
 
 def settings_words(fix: Fix) -> str:
     """Return the settings that a fix changes, in a few words."""
-    return ", ".join(f"Set {name} to {value}" for name, value in fix.settings.items())
+    return ", ".join(
+        tr("Set {name} to {value}", name=name, value=value) for name, value in fix.settings.items()
+    )
 
 
 class ProblemBox(QFrame):
@@ -50,13 +53,13 @@ class ProblemBox(QFrame):
         self._what = text("", name="h2", wrap=True)
         self._why = text("", "muted", wrap=True)
         self._fix = text("", wrap=True)
-        self._command = CopyField(what="the command that fixes it")
-        self._apply = button("Apply", self._on_apply)
+        self._command = CopyField(what=tr("the command that fixes it"))
+        self._apply = button(tr("Apply"), self._on_apply)
         self.log = button(
-            "Open log", self.log_wanted.emit, icon="terminal", hint="Open the log at the failure"
+            tr("Open log"), self.log_wanted.emit, icon="terminal", hint=tr("Open the log at the failure")
         )
         self.log.hide()
-        self._lines = CopyField(what="the last log lines", wraps=True)
+        self._lines = CopyField(what=tr("the last log lines"), wraps=True)
         self._lines.hide()
         inner = QVBoxLayout()
         inner.setSpacing(6)
@@ -86,8 +89,11 @@ class ProblemBox(QFrame):
 
     def show_finding(self, finding: Finding) -> None:
         """Show a finding of a check."""
-        self.set_severity(finding.severity.value)
-        self._show(finding, finding.message, "", ())
+        from engine_host.client.language.findings import worded
+
+        said = worded(finding)
+        self.set_severity(said.severity.value)
+        self._show(said, said.message, "", ())
 
     def show_sentence(self, what: str, why: str = "", lines: tuple[str, ...] = ()) -> None:
         """Show a failure that has no fix of its own."""
@@ -107,7 +113,7 @@ class ProblemBox(QFrame):
         if fix is not None and does:
             label_text = formats.strip_backticks(fix.text).rstrip(".")
             short = settings_words(fix) if fix.action is None else label_text
-            self._apply.setText(short if len(short) < _BUTTON else "Apply")
+            self._apply.setText(short if len(short) < _BUTTON else tr("Apply"))
             self._apply.setAccessibleName(
                 f"{short}: {what}" if fix.action is None else formats.strip_backticks(fix.text)
             )
@@ -146,4 +152,4 @@ class Findings(QWidget):
             box = ProblemBox(finding.severity.value, self._apply_fix, self._can_apply)
             box.show_finding(finding)
             self._body.addWidget(box)
-        self.setVisible(bool(findings))
+        show_part(self, bool(findings))

@@ -1,5 +1,7 @@
 """A table view over a RowsModel, with tones and without grid lines."""
 
+import math
+
 from PySide6.QtCore import QItemSelection, QModelIndex, QPersistentModelIndex, Qt, QTimer, Signal
 from PySide6.QtGui import QBrush, QPalette, QResizeEvent
 from PySide6.QtWidgets import (
@@ -15,6 +17,8 @@ from sndr_gui.kit.rows import TONE_ROLE, RowsModel
 
 # The height of a row: comfortable, compact.
 _ROW = (36, 26)
+# What the stretched column keeps where there is little room, in pixels.
+_LEAST = 100
 
 
 class _Delegate(QStyledItemDelegate):
@@ -65,6 +69,8 @@ class Table(QTableView):
         header.setMinimumSectionSize(40)
         self._stretched = -1
         self._most: dict[int, int] = {}
+        self._given = widths
+        self._squeezed = False
         # Rows come many at a time.
         self._fitting = QTimer(self)
         self._fitting.setSingleShot(True)
@@ -100,8 +106,36 @@ class Table(QTableView):
             signal.connect(self._fitting.start)
         self._fitting.start()
 
+    def _squeeze(self) -> None:
+        """Take from columns what there is no room for, down to their headings, and give it back."""
+        header = self.horizontalHeader()
+        for column, width in self._given.items():
+            now = header.sectionSize(column)
+            # What somebody dragged stays; some languages have headings that are longer than the given width.
+            if not self.isColumnHidden(column) and (self._squeezed or now == width):
+                self.setColumnWidth(column, max(width, header.sectionSizeHint(column)))
+        others = [place for place in self._given if not self.isColumnHidden(place)]
+        least = max(header.sectionSizeHint(self._stretched), _LEAST)
+        lacks = least + sum(header.sectionSize(place) for place in others) - self.viewport().width()
+        spare = {place: header.sectionSize(place) - header.sectionSizeHint(place) for place in others}
+        spare = {place: width for place, width in spare.items() if width > 0}
+        self._squeezed = lacks > 0 and bool(spare)
+        if self._squeezed:
+            share = min(1.0, lacks / sum(spare.values()))
+            for place, width in spare.items():
+                self.setColumnWidth(place, header.sectionSize(place) - math.ceil(width * share))
+
+    def setColumnHidden(self, column: int, hide: bool) -> None:
+        """Hide a column, or show it; the others make room."""
+        if hide != self.isColumnHidden(column):
+            super().setColumnHidden(column, hide)
+            self._fitting.start()
+
     def _fit(self) -> None:
         header = self.horizontalHeader()
+        if not self._most:
+            self._squeeze()
+            return
         for column, most in self._most.items():
             if not self.isColumnHidden(column):
                 wanted = max(self.sizeHintForColumn(column), header.sectionSizeHint(column))
@@ -119,7 +153,7 @@ class Table(QTableView):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        if self._most and event.size().width() != event.oldSize().width():
+        if event.size().width() != event.oldSize().width():
             self._fitting.start()
 
     def _on_header(self, section: int) -> None:

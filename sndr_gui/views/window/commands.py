@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from engine_host.client.language import tr
 from engine_host.protocol.engines import EngineState
 from engine_host.protocol.presets import EntryOrigin
+from sndr_gui.kit import formats
 from sndr_gui.kit.level import Level, is_simple
 from sndr_gui.kit.shortcuts import keys
 from sndr_gui.models.engine.choice import state_word
 from sndr_gui.models.engine.start import SERVING
 from sndr_gui.models.hosts.words import THIS_MACHINE, state_here, state_of
-from sndr_gui.models.settings.look import LOOK_ENTRIES
+from sndr_gui.models.settings.look import AT_START, LOOK_ENTRIES
 from sndr_gui.models.window.palette import ACTION, Entry
 from sndr_gui.views.window.context import PageContext
 
@@ -22,9 +24,9 @@ def commands(context: PageContext) -> list[Entry]:
     return [
         *_hosts(context),
         *_engines(context),
-        _action("New chat", context.open_new_chat, "conversation", hint=keys("new chat")),
+        _action(tr("New chat"), context.open_new_chat, "conversation", hint=keys("new chat")),
         *_servers(context),
-        _action("Rescan models", context.launch.models.rescan, "scan look for models again"),
+        _action(tr("Rescan models"), context.launch.models.rescan, "scan look for models again"),
         *_first_run(context),
         *_look(context),
         *_level(context),
@@ -38,26 +40,26 @@ def commands(context: PageContext) -> list[Entry]:
     ]
 
 
-def _action(title: str, run: Callable[[], object], words: str, hint: str = "action") -> Entry:
+def _action(title: str, run: Callable[[], object], words: str, hint: str = tr("action")) -> Entry:
     return Entry(title, hint, run, words, ACTION)
 
 
 def _first_run(context: PageContext) -> list[Entry]:
     """Return the way back to the first run, which is about this machine."""
     words = "first run start setup introduction tour benchmark"
-    return [] if context.session.host else [_action("Welcome", context.first_run.wanted.emit, words)]
+    return [] if context.session.host else [_action(tr("Welcome"), context.first_run.wanted.emit, words)]
 
 
 def _look(context: PageContext) -> list[Entry]:
-    """Return each choice of the window's look but the scale, which needs a new start."""
+    """Return each choice of the window's look that takes effect at once."""
     return [
         _action(
-            f"{entry.label}: {title.lower()}",
+            f"{entry.label}: {formats.inside(title)}",
             partial(context.settings.set_look, entry.name, value),
             "colours appearance look contrast accessibility",
         )
         for entry in LOOK_ENTRIES
-        if entry.name != "scale"
+        if entry.name not in AT_START
         for title, value in entry.choices
     ]
 
@@ -66,7 +68,8 @@ def _level(context: PageContext) -> list[Entry]:
     """Return the level that is not in force."""
     other = Level.EXPERT if is_simple() else Level.SIMPLE
     set_it = partial(context.settings.set_level, other)
-    return [_action(f"{other.value.capitalize()} level", set_it, "fewer rows all settings beginner advanced")]
+    title = tr("Expert level") if other is Level.EXPERT else tr("Simple level")
+    return [_action(title, set_it, "fewer rows all settings beginner advanced")]
 
 
 def _engines(context: PageContext) -> list[Entry]:
@@ -74,25 +77,56 @@ def _engines(context: PageContext) -> list[Entry]:
     state, stopping = context.session.state, context.home.stopping
     found = []
 
-    def entry(verb: str, run: Callable[[], object], words: str) -> Entry:
+    def entry(title: str, verb: str, run: Callable[[], object], words: str) -> Entry:
         # The id changes with each start, and who used it means the name.
-        key = f"{verb} engine {engine.name}"
-        return Entry(f"{verb} {engine.name}", what, run, words, ACTION, key)
+        return Entry(title, what, run, words, ACTION, f"{verb} engine {engine.name}")
 
     for engine in state.live:
-        what = f"engine, {state_word(engine)}"
-        found.append(entry("Stop", partial(stopping.stop, engine), "end engine"))
+        what = tr("engine, {state_word}", state_word=state_word(engine))
+        found.append(
+            entry(tr("Stop {name}", name=engine.name), "Stop", partial(stopping.stop, engine), "end engine")
+        )
         if engine.state in SERVING:
-            found.append(entry("Chat with", partial(context.chat_with, engine.id), "talk ask conversation"))
-        found.append(entry("Show", partial(context.show_engine, engine.id), "engine open choose numbers"))
-        found.append(entry("Log of", partial(context.show_log, engine.id), "engine lines output"))
+            found.append(
+                entry(
+                    tr("Chat with {name}", name=engine.name),
+                    "Chat with",
+                    partial(context.chat_with, engine.id),
+                    "talk ask conversation",
+                )
+            )
+        found.append(
+            entry(
+                tr("Show {name}", name=engine.name),
+                "Show",
+                partial(context.show_engine, engine.id),
+                "engine open choose numbers",
+            )
+        )
+        found.append(
+            entry(
+                tr("Log of {name}", name=engine.name),
+                "Log of",
+                partial(context.show_log, engine.id),
+                "engine lines output",
+            )
+        )
     if (chosen := state.engine) is not None:
         relaunch = context.home.relaunch
         found.append(
-            Entry(f"Relaunch {chosen.name}", keys("relaunch"), relaunch, "restart engine", ACTION, "relaunch")
+            Entry(
+                tr("Relaunch {name}", name=chosen.name),
+                keys("relaunch"),
+                relaunch,
+                "restart engine",
+                ACTION,
+                "relaunch",
+            )
         )
         if chosen.state is EngineState.FAILED:
-            found.append(_action("Open the failure log", partial(context.open_log, chosen.id), "engine died"))
+            found.append(
+                _action(tr("Open the failure log"), partial(context.open_log, chosen.id), "engine died")
+            )
     return found
 
 
@@ -103,21 +137,26 @@ def _hosts(context: PageContext) -> list[Entry]:
     for name in ("", *fleet.names) if fleet.names else ():
         remote = fleet.remote(name)
         word, _tone = state_of(remote, fleet.known_session(name)) if remote else state_here(fleet.local)
-        title, hint = f"Host: {name or THIS_MACHINE.lower()}", f"host, {word}"
+        title, hint = (
+            tr("Host: {name}", name=name or formats.inside(THIS_MACHINE)),
+            tr("host, {word}", word=word),
+        )
         choose = partial(fleet.choose, name)
         found.append(Entry(title, hint, choose, "machine remote ssh switch", key=f"host {name}"))
         if name:
             show = partial(context.show_host, name)
-            found.append(Entry(f"Show {name}", hint, show, "machine remote ssh", key=f"show host {name}"))
+            found.append(
+                Entry(tr("Show {name}", name=name), hint, show, "machine remote ssh", key=f"show host {name}")
+            )
     return found
 
 
 def _servers(context: PageContext) -> list[Entry]:
     found = []
     if context.home.can_build:
-        found.append(_action("Build llama.cpp", context.actions.build, "compile faster engine server"))
+        found.append(_action(tr("Build llama.cpp"), context.actions.build, "compile faster engine server"))
     if context.home.can_measure:
-        found.append(_action("Compare both servers", context.actions.measure, "measure benchmark"))
+        found.append(_action(tr("Compare both servers"), context.actions.measure, "measure benchmark"))
     return found
 
 
@@ -125,8 +164,8 @@ def _presets_to_start(context: PageContext) -> list[Entry]:
     """Return the presets that can be started now."""
     return [
         Entry(
-            f"Start {preset.title}",
-            "preset",
+            tr("Start {title}", title=preset.title),
+            tr("preset"),
             partial(context.actions.start_preset, preset.id),
             f"launch run preset {preset.id}",
             key=f"start preset {preset.id}",
@@ -140,10 +179,24 @@ def _presets_to_show(context: PageContext) -> list[Entry]:
     found = []
     for row in context.launch.presets.every:
         preset = row.item.preset
-        here = "" if row.ready or row.verdict is None else ", not ready" if row.works else ", does not fit"
+        here = (
+            ""
+            if row.ready or row.verdict is None
+            else ", " + tr("not ready")
+            if row.works
+            else ", " + tr("does not fit")
+        )
         show = partial(context.show_preset, preset.id)
         words = f"launch start run preset {preset.id}"
-        found.append(Entry(f"Show {preset.title}", f"preset{here}", show, words, key=f"preset {preset.id}"))
+        found.append(
+            Entry(
+                tr("Show {title}", title=preset.title),
+                f"preset{here}",
+                show,
+                words,
+                key=f"preset {preset.id}",
+            )
+        )
     return found
 
 
@@ -158,10 +211,14 @@ def _models(context: PageContext) -> list[Entry]:
         words = f"launch run {kind}"
         if model.problem is None and (model.format == "GGUF" or vllm):
             run = partial(context.actions.start_model, model.id)
-            found.append(Entry(f"Start {model.name}", kind, run, words, key=f"start model {model.id}"))
+            found.append(
+                Entry(tr("Start {name}", name=model.name), kind, run, words, key=f"start model {model.id}")
+            )
         else:
             show = partial(context.show_model, model.id)
-            found.append(Entry(f"Show {model.name}", kind, show, words, key=f"model {model.id}"))
+            found.append(
+                Entry(tr("Show {name}", name=model.name), kind, show, words, key=f"model {model.id}")
+            )
     return found
 
 
@@ -169,8 +226,8 @@ def _presets_to_edit(context: PageContext) -> list[Entry]:
     """Return one's own presets, once the page has read them."""
     return [
         Entry(
-            f"Edit {item.preset.title}",
-            "preset",
+            tr("Edit {title}", title=item.preset.title),
+            tr("preset"),
             partial(context.open_preset, item.preset.id),
             f"yaml {item.preset.id}",
             key=f"edit preset {item.preset.id}",
@@ -182,7 +239,13 @@ def _presets_to_edit(context: PageContext) -> list[Entry]:
 
 def _routes(context: PageContext) -> list[Entry]:
     return [
-        Entry(f"Route: {name}", "route", partial(context.show_route, name), "public id", key=f"route {name}")
+        Entry(
+            tr("Route: {name}", name=name),
+            tr("route"),
+            partial(context.show_route, name),
+            "public id",
+            key=f"route {name}",
+        )
         for name in (status.route.id for status in context.routes.routes)
     ]
 
@@ -190,7 +253,7 @@ def _routes(context: PageContext) -> list[Entry]:
 def _settings(context: PageContext) -> list[Entry]:
     return [
         Entry(
-            f"Setting: {entry.label}",
+            tr("Setting: {label}", label=entry.label),
             entry.group,
             partial(context.show_setting, entry.name),
             f"{entry.name} {entry.help}",
@@ -204,7 +267,7 @@ def _patches(context: PageContext) -> list[Entry]:
     page = context.patches.page
     return [
         Entry(
-            f"Patch: {patch.title}",
+            tr("Patch: {title}", title=patch.title),
             patch.id,
             partial(context.show_patch, patch.id),
             f"{patch.family} overlay",

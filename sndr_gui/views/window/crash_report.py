@@ -8,24 +8,32 @@ from collections.abc import Sequence
 from PySide6.QtWidgets import QWidget
 
 from engine_host.client import Crash
+from engine_host.client.language import tr
 from sndr_gui.host.session import Session
 from sndr_gui.models.logs.diagnostics import DiagnosticsModel
 from sndr_gui.views.logs.diagnostics import DiagnosticsDialog
 
-_ABOUT = (
-    "What it left is shown here with all else that a bug report holds; keys, names of people and machines, "
-    "addresses and your home folder are taken out. Nothing is sent anywhere. Copy it, save it, or close "
-    "this: it does not come again."
+_ABOUT = tr(
+    "What it left is shown here with all else that a bug report holds; keys, names "
+    "of people and machines, addresses and your home folder are taken out. Nothing "
+    "is sent anywhere. Copy it, save it, or close this: it does not come again."
 )
-_PROGRAMS = {"window": "window", "host": "engine host"}
 
 
 def title_of(crashes: Sequence[Crash]) -> str:
     """Return what ended, in a sentence."""
-    names = sorted({_PROGRAMS.get(one.program, "program") for one in crashes}, reverse=True)
+    programs = {one.program for one in crashes}
     newest = max(one.started_at for one in crashes)
-    when = f" (started {time.strftime('%Y-%m-%d %H:%M', time.localtime(newest))})" if newest else ""
-    return f"The {' and the '.join(names)} did not end in order last time{when}"
+    moment = time.strftime("%Y-%m-%d %H:%M", time.localtime(newest))
+    if programs == {"window", "host"}:
+        said = tr("The window and the engine host did not end in order last time")
+    elif programs == {"window"}:
+        said = tr("The window did not end in order last time")
+    elif programs == {"host"}:
+        said = tr("The engine host did not end in order last time")
+    else:
+        said = tr("The program did not end in order last time")
+    return tr("{said} (started {moment})", said=said, moment=moment) if newest else said
 
 
 class CrashDialog(DiagnosticsDialog):

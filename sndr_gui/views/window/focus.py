@@ -34,7 +34,7 @@ class FocusKeeper(QObject):
         return False
 
     def _on_moved(self, old: QWidget | None, new: QWidget | None) -> None:
-        if self._moving or old is None or new is None or not isValid(old):
+        if self._moving or old is None or not isValid(old):
             return
         if not self._area.isAncestorOf(old):
             return
@@ -76,6 +76,28 @@ class FocusKeeper(QObject):
         self._lost = self._heir = None
 
 
+def tab_from(start: QWidget | None, area: QWidget) -> bool:
+    """Move the focus, which nothing has, to what follows a start: a page that came, or the place of a click.
+
+    Returns False where there is none: Tab then begins with the sidebar.
+    """
+    if start is None or not isValid(start) or not area.isAncestorOf(start):
+        return False
+    one = _next_in(start, start) or _beside(start, area)
+    if one is not None:
+        one.setFocus(Qt.FocusReason.TabFocusReason)
+    return one is not None
+
+
+def keep_last(window: QWidget, control: QWidget) -> None:
+    """Keep a control behind all others: pages are built later than the status bar, and go on growing."""
+    last = window.previousInFocusChain()
+    while last is not None and last is not window and last.focusPolicy() is Qt.FocusPolicy.NoFocus:
+        last = last.previousInFocusChain()
+    if last is not None and last is not window:
+        QWidget.setTabOrder(last, control)
+
+
 def _takes_focus(one: QWidget) -> bool:
     return one.isEnabled() and one.isVisible()
 
@@ -84,11 +106,18 @@ def _beside(lost: QWidget, area: QWidget) -> QWidget | None:
     """Return the next control that Tab reaches, in the smallest part of the page that has one."""
     part = lost.parentWidget()
     while part is not None and part is not area:
-        one: QWidget | None = lost.nextInFocusChain()
-        while one is not None and one is not lost and part.isVisible():
-            tabbed = bool(one.focusPolicy() & Qt.FocusPolicy.TabFocus)
-            if tabbed and part.isAncestorOf(one) and _takes_focus(one):
-                return one
-            one = one.nextInFocusChain()
+        if (one := _next_in(part, lost)) is not None:
+            return one
         part = part.parentWidget()
+    return None
+
+
+def _next_in(part: QWidget, start: QWidget) -> QWidget | None:
+    """Return the next control of a part that Tab reaches from a start."""
+    one: QWidget | None = start.nextInFocusChain()
+    while one is not None and one is not start and part.isVisible():
+        tabbed = bool(one.focusPolicy() & Qt.FocusPolicy.TabFocus)
+        if tabbed and part.isAncestorOf(one) and _takes_focus(one):
+            return one
+        one = one.nextInFocusChain()
     return None

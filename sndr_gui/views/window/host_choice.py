@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.host.fleet import Fleet
 from sndr_gui.kit import theme
 from sndr_gui.kit.shortcuts import keys
@@ -12,7 +13,7 @@ from sndr_gui.models.hosts.words import THIS_MACHINE, state_here, state_of
 from sndr_gui.views.widgets.buttons import tip
 from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.labels import restyle, set_text, set_tone, text
-from sndr_gui.views.widgets.layout import row
+from sndr_gui.views.widgets.layout import row, show_part
 
 _DOT = "  ·  "
 
@@ -52,7 +53,7 @@ class HostChoice(QWidget):
         self._fleet = fleet
         self._tones: tuple[str, ...] = ()
         self._folded = False
-        self.box = _HostBox("Host of all pages")
+        self.box = _HostBox(tr("Host of all pages"))
         self.box.setIconSize(QSize(10, 10))
         self.box.activated.connect(self._on_chosen)
         # Beside the program's name, for in the smallest window the sidebar is full.
@@ -81,11 +82,11 @@ class HostChoice(QWidget):
         set_tone(self.word, tones[chosen])
         self._tones = tuple(tones)
         self._paint()
-        self.setVisible(len(entries) > 1)
+        show_part(self, len(entries) > 1)
         self.word.setVisible(len(entries) > 1 and not self._folded)
         # Folded, its colour alone is seen of the chosen one.
         said = f"{entries[chosen][0]}\n" if self._folded else ""
-        said += "Show the pages of another host"
+        said += tr("Show the pages of another host")
         self.box.setToolTip(tip(said, keys("host"), "sndr --host NAME COMMAND"))
 
     def set_folded(self, folded: bool) -> None:

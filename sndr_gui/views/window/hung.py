@@ -11,6 +11,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QMessageBox
 
 from engine_host.client import Folders, OwnProgram, command_of
+from engine_host.client.language import tr
 from sndr_gui.kit import theme
 from sndr_gui.kit.settings import SettingsFile
 
@@ -25,23 +26,24 @@ class Decision(Enum):
 
 def sentence(pid: int | None) -> str:
     """Return what is so, for the dialog and the terminal alike."""
-    who = f" (process {pid})" if pid is not None else ""
-    return f"The window that runs{who} does not answer."
+    if pid is None:
+        return tr("The window that runs does not answer.")
+    return tr("The window that runs (process {pid}) does not answer.", pid=pid)
 
 
 def question(pid: int | None) -> QMessageBox:
     """Return the dialog; what is asked of it stands in its buttons."""
     box = QMessageBox()
-    box.setWindowTitle("SNDR does not answer")
+    box.setWindowTitle(tr("SNDR does not answer"))
     box.setIcon(QMessageBox.Icon.Warning)
     box.setTextFormat(Qt.TextFormat.PlainText)
     box.setText(sentence(pid))
     box.setInformativeText(
-        "It may be busy for a moment. Engines are processes of their own and go on either way."
+        tr("It may be busy for a moment. Engines are processes of their own and go on either way.")
     )
-    again = box.addButton("Try again", QMessageBox.ButtonRole.AcceptRole)
-    box.addButton("Start another window", QMessageBox.ButtonRole.ActionRole)
-    leave = box.addButton("Cancel", QMessageBox.ButtonRole.RejectRole)
+    again = box.addButton(tr("Try again"), QMessageBox.ButtonRole.AcceptRole)
+    box.addButton(tr("Start another window"), QMessageBox.ButtonRole.ActionRole)
+    leave = box.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole)
     box.setDefaultButton(again)
     box.setEscapeButton(leave)
     return box

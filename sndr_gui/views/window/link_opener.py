@@ -6,6 +6,7 @@ from PySide6.QtCore import QObject
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import tr
 from engine_host.protocol.operations import table as ops
 from sndr_gui.models.window.links import Link, LinkRefusedError, parse
 from sndr_gui.views.window.context import PageContext
@@ -47,7 +48,7 @@ class LinkOpener(QObject):
                 self._context.show_host(link.host)
                 self._say(link)
             else:
-                self._lacks(f"There is no host called {link.host}.", link)
+                self._lacks(tr("There is no host called {host}.", host=link.host), link)
             return
 
         async def work(client: AsyncControlClient) -> None:
@@ -56,11 +57,11 @@ class LinkOpener(QObject):
                 self._show_preset(link)
                 self._say(link)
             else:
-                self._lacks(f"There is no preset {link.preset}.", link)
+                self._lacks(tr("There is no preset {preset}.", preset=link.preset), link)
 
         def failed(error: HostError) -> None:
             said = str(error) if error.lost else error.problem.sentence()
-            session.notices.error(_NOTICE, f"A link was not followed: {said}")
+            session.notices.error(_NOTICE, tr("A link was not followed: {said}", said=said))
 
         session.command("follow a link", work, failed=failed)
 
@@ -79,9 +80,13 @@ class LinkOpener(QObject):
         # Who did not click one sees that a link from somewhere else did this, and that it did no more.
         about = f", {link.preset or link.host}" if link.preset or link.host else ""
         title = page_entry(link.page).title
-        self._context.session.notices.info(_NOTICE, f"A link led here: {title}{about}. It started nothing.")
+        self._context.session.notices.info(
+            _NOTICE, tr("A link led here: {title}{about}. It started nothing.", title=title, about=about)
+        )
 
     def _lacks(self, said: str, link: Link) -> None:
         self._context.go(link.page)
         title = page_entry(link.page).title
-        self._context.session.notices.warning(_NOTICE, f"{said} The link led to {title} alone.")
+        self._context.session.notices.warning(
+            _NOTICE, tr("{said} The link led to {title} alone.", said=said, title=title)
+        )

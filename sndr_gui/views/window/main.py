@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from engine_host.client.language import tr
 from sndr_gui.host.notices import Notices
 from sndr_gui.kit import level, theme
 from sndr_gui.kit.settings import SettingsFile
@@ -29,10 +30,10 @@ from sndr_gui.models.window.palette import ACTION, PAGE, Entry, with_recent
 from sndr_gui.views.faults.page import made, tell_shown
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.labels import Dot, ElidedLabel, set_text
-from sndr_gui.views.widgets.layout import row
+from sndr_gui.views.widgets.layout import column, row
 from sndr_gui.views.widgets.page import Page
-from sndr_gui.views.window.focus import FocusKeeper
-from sndr_gui.views.window.pages import GROUPS, PAGES, page_entry
+from sndr_gui.views.window.focus import FocusKeeper, keep_last, tab_from
+from sndr_gui.views.window.pages import GROUPS, PAGES, page_entry, visited_title
 from sndr_gui.views.window.palette import Palette
 from sndr_gui.views.window.placing import place as place_window
 from sndr_gui.views.window.sidebar import Sidebar
@@ -88,6 +89,7 @@ class Window(QMainWindow):
         self._links: list[str] = []
         self._opener: LinkOpener | None = None
         self._was_painted = False
+        self._tab_start: QWidget | None = None
         self._stack = QStackedWidget()
         self._stack.setObjectName("pages")
         FocusKeeper(self._stack)
@@ -98,7 +100,8 @@ class Window(QMainWindow):
         middle.setContentsMargins(0, 0, 0, 0)
         middle.setSpacing(0)
         middle.addWidget(self.sidebar)
-        middle.addWidget(self._stack, 1)
+        self.toasts = Toasts(notices)
+        middle.addLayout(column(self._stack, self.toasts, spacing=0), 1)
         center = QWidget()
         outer = QVBoxLayout(center)
         outer.setContentsMargins(0, 0, 0, 0)
@@ -111,7 +114,6 @@ class Window(QMainWindow):
         center.setFocus()
         self.palette_box = Palette(self, self._entries, lambda: file.current.recent_commands)
         self.palette_box.ran.connect(self._on_ran)
-        self.toasts = Toasts(self, notices)
         for entry in PAGES:
             self._shortcut(entry.shortcut, self.sidebar.buttons[entry.name].click)
         self._shortcut(keys("fold"), self._on_fold)
@@ -132,14 +134,14 @@ class Window(QMainWindow):
         bar.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         bar.setFixedHeight(30)
         self._dot = Dot("accent")
-        self._status = ElidedLabel("Starting the engine host…")
+        self._status = ElidedLabel(tr("Starting the engine host…"))
         self._commands = button(
-            f"Commands  {keys('palette')}",
+            tr("Commands  {keys}", keys=keys("palette")),
             self._on_commands,
             kind="flat",
-            hint=f"All commands  ({keys('palette')})",
+            hint=tr("All commands  ({keys})", keys=keys("palette")),
         )
-        self._commands.setAccessibleName("Commands")
+        self._commands.setAccessibleName(tr("Commands"))
         line = row(self._dot, self._status, self._commands, spacing=8)
         line.setStretch(1, 1)
         line.setContentsMargins(12, 0, 8, 0)
@@ -154,7 +156,7 @@ class Window(QMainWindow):
 
     def _show_placeholder(self, name: str) -> None:
         placeholder = Page(page_entry(name).title)
-        set_text(placeholder.subtitle, "Starting the engine host…")
+        set_text(placeholder.subtitle, tr("Starting the engine host…"))
         placeholder.body.addStretch(1)
         self._stack.addWidget(placeholder)
         self._current = name
@@ -279,7 +281,7 @@ class Window(QMainWindow):
             self.engine_choice.hide()
             self.engine_choice.deleteLater()
         self.engine_choice = EngineChoice(
-            context.session.state, label="", name="Engine of all pages", brief=True
+            context.session.state, label="", name=tr("Engine of all pages"), brief=True
         )
         self._strip.insertWidget(self._strip.indexOf(self._commands), self.engine_choice)
 
@@ -323,10 +325,12 @@ class Window(QMainWindow):
         self._current = name
         page = self._front = self._built[key]
         if before is not None and before is not page:
-            focused = self.focusWidget()
-            if focused is not None and before.isAncestorOf(focused):
-                # Otherwise Qt would mark whatever control comes next.
+            focused, nav = self.focusWidget(), self.sidebar.buttons
+            other = focused in nav.values() and focused is not nav[name]
+            if focused is not None and (other or before.isAncestorOf(focused)):
+                # Otherwise Qt would mark whatever control comes next; Tab goes into the page that came.
                 self._center.setFocus()
+            self._tab_start = page
             tell_shown(before, False, self._report)
         self._stack.setCurrentWidget(page)
         self.sidebar.mark(name)
@@ -406,10 +410,11 @@ class Window(QMainWindow):
             ("forward", self._history.after, self.go_forward),
         ):
             if place is not None:
-                on = f" on {place.host or 'this machine'}" if place.host != host else ""
-                title = f"{way.capitalize()} to {page_entry(place.page).title}{on}"
+                title = visited_title(way, place.page, place.host if place.host != host else None)
                 entries.append(Entry(title, keys(way), run, "page visited", ACTION, way))
-        entries.append(Entry("Keyboard shortcuts", keys("sheet"), self._on_sheet, "keys help sheet", ACTION))
+        entries.append(
+            Entry(tr("Keyboard shortcuts"), keys("sheet"), self._on_sheet, "keys help sheet", ACTION)
+        )
         return entries
 
     # The status bar.
@@ -421,15 +426,17 @@ class Window(QMainWindow):
         connection, host = session.connection, session.state.host
         parts = [connection.sentence]
         if connection.connected and host is not None:
-            if host.endpoint.url:
-                parts.append(f"endpoint {host.endpoint.url}")
-            else:
-                parts.append("endpoint not served")
+            url = host.endpoint.url
             if session.host:
-                parts[-1] += f" on {session.host}"
+                parts.append(
+                    tr("endpoint {url} on {host}", url=url, host=session.host)
+                    if url
+                    else tr("endpoint not served on {host}", host=session.host)
+                )
             else:
+                parts.append(tr("endpoint {url}", url=url) if url else tr("endpoint not served"))
                 stays = session.state.outlives_window
-                parts.append("stays when this window closes" if stays else "ends with this window")
+                parts.append(tr("stays when this window closes") if stays else tr("ends with this window"))
         self._dot.set_token(_TONES[connection.phase.value])
         set_text(self._status, "  ·  ".join(parts))
         self._status.setToolTip(plain_tooltip(self._status.text()))
@@ -441,12 +448,10 @@ class Window(QMainWindow):
             self._context.session.tasks.report(error)
 
     def focusNextPrevChild(self, forward: bool) -> bool:
-        # Pages are built later than the status bar, and go on growing: it stays behind all of them.
-        last = self.previousInFocusChain()
-        while last is not None and last is not self and last.focusPolicy() is Qt.FocusPolicy.NoFocus:
-            last = last.previousInFocusChain()
-        if last is not None and last is not self:
-            QWidget.setTabOrder(last, self._commands)
+        keep_last(self, self._commands)
+        nothing = self.focusWidget() in {None, self._center}
+        if forward and nothing and tab_from(self._tab_start, self._stack):
+            return True
         return super().focusNextPrevChild(forward)
 
     def event(self, event: QEvent) -> bool:
@@ -464,6 +469,7 @@ class Window(QMainWindow):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() in _PRESSES and isinstance(event, QMouseEvent):
+            self._tab_start = self.childAt(event.position().toPoint())
             if event.button() == Qt.MouseButton.BackButton:
                 self.go_back()
                 return True

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from engine_host.client.language import tr
 from sndr_gui.kit.shortcuts import page_keys
 
 # Views are imported when they are first shown, and models after the first paint.
@@ -155,41 +156,43 @@ class PageGroup:
 
 GROUPS = (
     PageGroup(
-        "Start",
+        tr("Start"),
         (
-            PageEntry("home", "Home", "house", "Ctrl+1", _home),
-            PageEntry("launch", "Launch", "rocket", "Ctrl+2", _launch),
-            PageEntry("library", "Library", "library", "Ctrl+3", _library),
-            PageEntry("presets", "Presets", "bookmark", "Ctrl+4", _presets),
+            PageEntry("home", tr("Home"), "house", "Ctrl+1", _home),
+            PageEntry("launch", tr("Launch"), "rocket", "Ctrl+2", _launch),
+            PageEntry("library", tr("Library"), "library", "Ctrl+3", _library),
+            PageEntry("presets", tr("Presets"), "bookmark", "Ctrl+4", _presets),
         ),
     ),
     PageGroup(
-        "Use",
+        tr("Use"),
         (
-            PageEntry("chat", "Chat", "message-square", "Ctrl+5", _chat),
-            PageEntry("connect", "Connect", "plug", "Ctrl+6", _connect, here=True),
-            PageEntry("routes", "Routes", "fork", "Ctrl+7", _routes),
+            PageEntry("chat", tr("Chat"), "message-square", "Ctrl+5", _chat),
+            PageEntry("connect", tr("Connect"), "plug", "Ctrl+6", _connect, here=True),
+            PageEntry("routes", tr("Routes"), "fork", "Ctrl+7", _routes),
         ),
     ),
     PageGroup(
-        "Watch",
+        tr("Watch"),
         (
-            PageEntry("engine", "Engine", "gauge", "Ctrl+8", _engine),
-            PageEntry("patches", "Patches", "layers", "Ctrl+9", _patches),
-            PageEntry("monitor", "Monitor", "activity", "Ctrl+0", _monitor),
-            PageEntry("logs", "Logs", "terminal", "Ctrl+Shift+L", _logs),
-            PageEntry("doctor", "Doctor", "first-aid", "Ctrl+Shift+D", _doctor),
+            PageEntry("engine", tr("Engine"), "gauge", "Ctrl+8", _engine),
+            PageEntry("patches", tr("Patches"), "layers", "Ctrl+9", _patches),
+            PageEntry("monitor", tr("Monitor"), "activity", "Ctrl+0", _monitor),
+            PageEntry("logs", tr("Logs"), "terminal", "Ctrl+Shift+L", _logs),
+            PageEntry("doctor", tr("Doctor"), "first-aid", "Ctrl+Shift+D", _doctor),
         ),
     ),
     PageGroup(
-        "Measure",
+        tr("Measure"),
         (
-            PageEntry("fit", "Fit", "box", "Ctrl+Shift+F", _fit),
-            PageEntry("bench", "Bench", "timer", "Ctrl+Shift+B", _bench),
+            PageEntry("fit", tr("Fit"), "box", "Ctrl+Shift+F", _fit),
+            PageEntry("bench", tr("Bench"), "timer", "Ctrl+Shift+B", _bench),
         ),
     ),
-    PageGroup("Machines", (PageEntry("hosts", "Hosts", "server", "Ctrl+Shift+H", _hosts, here=True),)),
-    PageGroup("Program", (PageEntry("settings", "Settings", "settings", "Ctrl+,", _settings),)),
+    PageGroup(
+        tr("Machines"), (PageEntry("hosts", tr("Hosts"), "server", "Ctrl+Shift+H", _hosts, here=True),)
+    ),
+    PageGroup(tr("Program"), (PageEntry("settings", tr("Settings"), "settings", "Ctrl+,", _settings),)),
 )
 """The groups of the sidebar in its order; the first ten pages are reached by Ctrl with a digit."""
 
@@ -200,3 +203,14 @@ PAGES = tuple(entry for group in GROUPS for entry in group.pages)
 def page_entry(name: str) -> PageEntry:
     """Return the entry of a page."""
     return next(entry for entry in PAGES if entry.name == name)
+
+
+def visited_title(way: str, page: str, host: str | None) -> str:
+    """Return the title of going back or forward; with another host, "" for this machine, it names that."""
+    title = page_entry(page).title
+    if host is None:
+        return tr("Back to {title}", title=title) if way == "back" else tr("Forward to {title}", title=title)
+    host = host or tr("this machine")
+    if way == "back":
+        return tr("Back to {title} on {host}", title=title, host=host)
+    return tr("Forward to {title} on {host}", title=title, host=host)

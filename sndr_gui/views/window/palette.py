@@ -27,6 +27,7 @@ from PySide6.QtWidgets import (
 )
 from shiboken6 import isValid
 
+from engine_host.client.language import tr
 from sndr_gui.kit import theme
 from sndr_gui.models.window.palette import Entry, Finder, Found
 from sndr_gui.models.window.throttle import Throttle
@@ -140,22 +141,22 @@ class Palette(QFrame):
         self._before: QWidget | None = None
         self.edit = QLineEdit()
         self.edit.setObjectName("plain")
-        self.edit.setPlaceholderText("Type a page, an action, a model, a setting…")
-        self.edit.setAccessibleName("Command")
+        self.edit.setPlaceholderText(tr("Type a page, an action, a model, a setting…"))
+        self.edit.setAccessibleName(tr("Command"))
         self.edit.textChanged.connect(self._fill)
         self.edit.installEventFilter(self)
         self.list = QListWidget()
         self.list.setObjectName("bare")
-        self.list.setAccessibleName("Commands")
+        self.list.setAccessibleName(tr("Commands"))
         self.list.setItemDelegate(_Line(self.list))
         self.list.setUniformItemSizes(True)
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.list.itemClicked.connect(self._on_item)
         self.list.currentRowChanged.connect(self._tell)
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._none = text("Nothing has these letters in this order. A few of a name suffice.", "muted")
+        self._none = text(tr("Nothing has these letters in this order. A few of a name suffice."), "muted")
         self.count = text("", "muted")
-        self._foot = row(text("Enter runs it, Esc closes", "muted"), None, self.count)
+        self._foot = row(text(tr("Enter runs it, Esc closes"), "muted"), None, self.count)
         body = QVBoxLayout(self)
         body.setContentsMargins(14, 14, 14, 10)
         body.setSpacing(10)
@@ -253,7 +254,12 @@ class Palette(QFrame):
         self.list.setVisible(bool(self._found))
         self._none.setVisible(not self._found)
         fitting, total = self._finder.fitting, self._finder.total
-        set_text(self.count, f"{fitting:,} of {total:,}" if fitting != total else f"{total:,}")
+        set_text(
+            self.count,
+            tr("{fitting} of {total}", fitting=f"{fitting:,}", total=f"{total:,}")
+            if fitting != total
+            else f"{total:,}",
+        )
         self._tell()
         self._place()
 
@@ -262,7 +268,13 @@ class Palette(QFrame):
         place = self.list.currentRow()
         if 0 <= place < len(self._found):
             found = self._found[place]
-            told = f"{found.title}, {found.hint}, {place + 1} of {len(self._found)}"
+            told = tr(
+                "{title}, {hint}, {place} of {found}",
+                title=found.title,
+                hint=found.hint,
+                place=place + 1,
+                found=len(self._found),
+            )
         else:
             told = self._none.text()
         if self.edit.accessibleDescription() != told:

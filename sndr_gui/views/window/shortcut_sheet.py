@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.host.notices import Notices
 from sndr_gui.kit.rows import Column, RowsModel
 from sndr_gui.kit.settings import SettingsFile
@@ -18,7 +19,12 @@ from sndr_gui.views.widgets.layout import row
 from sndr_gui.views.widgets.tables import Table
 from sndr_gui.views.window.pages import GROUPS, page_entry
 
-EVERYWHERE = "Everywhere"
+EVERYWHERE = tr("Everywhere")
+
+
+def go_to(title: str) -> str:
+    """Return the words of the action that opens a page."""
+    return tr("Go to {title}", title=title)
 
 
 @dataclass(frozen=True)
@@ -48,10 +54,13 @@ def sheet_rows(page: str, typed: str = "") -> list[SheetRow]:
     """Return the shortcuts that hold what was typed, each once, below the titles of their groups."""
     here = [name for name, one in SHORTCUTS.items() if page in one.pages]
     everywhere = [name for name, one in SHORTCUTS.items() if not one.pages]
-    groups = [(f"On this page: {page_entry(page).title}", _lines(here)), (EVERYWHERE, _lines(everywhere))]
+    groups = [
+        (tr("On this page: {title}", title=page_entry(page).title), _lines(here)),
+        (EVERYWHERE, _lines(everywhere)),
+    ]
     for group in GROUPS:
         ways = [
-            SheetRow(native(entry.shortcut), f"Go to {entry.title}", EVERYWHERE, PAGE + entry.name)
+            SheetRow(native(entry.shortcut), go_to(entry.title), EVERYWHERE, PAGE + entry.name)
             for entry in group.pages
         ]
         names = {entry.name for entry in group.pages}
@@ -86,24 +95,24 @@ class ShortcutSheet(Dialog):
     """Shows the table, filtered by what is typed, and changes the keys of its rows; Esc closes it."""
 
     def __init__(self, parent: QWidget, page: str, file: SettingsFile, notices: Notices) -> None:
-        super().__init__(parent, "Keyboard shortcuts")
+        super().__init__(parent, tr("Keyboard shortcuts"))
         self.resize(660, 620)
         self._page = page
         self.filter = QLineEdit()
-        self.filter.setPlaceholderText("Filter by key, action or page…")
-        self.filter.setAccessibleName("Filter shortcuts")
+        self.filter.setPlaceholderText(tr("Filter by key, action or page…"))
+        self.filter.setAccessibleName(tr("Filter shortcuts"))
         columns: Sequence[Column[SheetRow]] = (
-            Column("Keys", lambda one: one.keys, tone=lambda one: "accent" if one.is_title else ""),
-            Column("What they do", lambda one: one.does),
-            Column("Where", lambda one: one.where, tone=lambda _one: "muted"),
+            Column(tr("Keys"), lambda one: one.keys, tone=lambda one: "accent" if one.is_title else ""),
+            Column(tr("What they do"), lambda one: one.does),
+            Column(tr("Where"), lambda one: one.where, tone=lambda _one: "muted"),
         )
         self.rows: RowsModel[SheetRow] = RowsModel(columns, repr, self)
-        self.table = Table(self.rows, "Shortcuts", 1, {0: 130, 2: 120})  # type: ignore[arg-type]
-        self.none = text("No shortcut matches: the palette finds every command by its name.", "muted")
+        self.table = Table(self.rows, tr("Shortcuts"), 1, {0: 130, 2: 120})  # type: ignore[arg-type]
+        self.none = text(tr("No shortcut matches: the palette finds every command by its name."), "muted")
         self.filter.textChanged.connect(self._on_filter)
-        self.close_button = button("Close", self.accept)
+        self.close_button = button(tr("Close"), self.accept)
         usual = {
-            PAGE + one.name: (f"Go to {one.title}", one.usual_keys) for group in GROUPS for one in group.pages
+            PAGE + one.name: (go_to(one.title), one.usual_keys) for group in GROUPS for one in group.pages
         }
         self.editor = KeysEditor(parent, file, notices, usual)
         self.editor.changed.connect(self._on_changed)
@@ -111,7 +120,7 @@ class ShortcutSheet(Dialog):
         lines = QVBoxLayout(self)
         lines.setContentsMargins(20, 18, 20, 18)
         lines.setSpacing(12)
-        lines.addWidget(text("Keyboard shortcuts", name="big"))
+        lines.addWidget(text(tr("Keyboard shortcuts"), name="big"))
         lines.addWidget(self.filter)
         lines.addWidget(self.none)
         lines.addWidget(self.table, 1)

@@ -15,9 +15,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from engine_host.client.language import tr
 from sndr_gui.kit import theme
 from sndr_gui.kit.shortcuts import keys
-from sndr_gui.views.widgets.buttons import tip
+from sndr_gui.views.widgets.buttons import EnterButton, tip
 from sndr_gui.views.widgets.labels import text
 from sndr_gui.views.widgets.layout import row, rule
 from sndr_gui.views.window.pages import PageEntry, PageGroup
@@ -26,9 +27,11 @@ if TYPE_CHECKING:
     from sndr_gui.views.window.host_choice import HostChoice
 
 _WIDE, _NARROW = 208, 58
+# Of a button: comfortable, compact.
+_HEIGHT = (36, 28)
 
 
-class _NavButton(QPushButton):
+class _NavButton(EnterButton):
     """A button of one line that gives way where the window is low, down to what an icon needs."""
 
     def __init__(self, title: str, icon: str) -> None:
@@ -38,6 +41,7 @@ class _NavButton(QPushButton):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Maximum)
         self.icon_shown = theme.ButtonIcon(self, icon, "muted", 18)
         self._title, self._folded = title, False
+        theme.notifier.density_changed.connect(self.updateGeometry)
         self.set_title(title)
 
     def set_title(self, title: str) -> None:
@@ -51,7 +55,7 @@ class _NavButton(QPushButton):
         self.set_title(self._title)
 
     def sizeHint(self) -> QSize:
-        return QSize(super().sizeHint().width(), 36)
+        return QSize(super().sizeHint().width(), _HEIGHT[theme.compact()])
 
     def minimumSizeHint(self) -> QSize:
         return QSize(super().minimumSizeHint().width(), 26)
@@ -150,7 +154,7 @@ class Sidebar(QWidget):
             self._nav[name].setToolTip(tip(titles[folded], page.shortcut))
         if self._host_choice is not None:
             self._host_choice.set_folded(folded)
-        said = "Unfold the sidebar" if folded else "Fold the sidebar"
+        said = tr("Unfold the sidebar") if folded else tr("Fold the sidebar")
         self.fold.set_title(said)
         self.fold.icon_shown.show_icon("panel-left-open" if folded else "panel-left-close")
         self.fold.setAccessibleName(said)

@@ -14,7 +14,7 @@ PACKAGING = Path(__file__).parents[3] / "packaging"
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
     """Import one of the scripts by name."""
-    for folder in ("demo_model", "bench", "gpu", "frozen", "linux"):
+    for folder in ("demo_model", "bench", "gpu", "frozen", "languages", "linux"):
         monkeypatch.syspath_prepend(str(PACKAGING / folder))
 
     def load(name: str) -> ModuleType:

@@ -212,6 +212,13 @@ async def test_without_an_engine_the_page_says_so(stage: Stage) -> None:
     assert not any(example.isVisible() for example in page.examples)
 
 
+async def test_two_models_with_one_engine_say_what_is_missing(stage: Stage) -> None:
+    page = await chat(stage)
+    page.compare.click()
+    assert "need two engines" in stage.window.toasts.shown[-1].text
+    assert not page.compare.isChecked()
+
+
 async def test_examples_send_themselves(stage: Stage) -> None:
     page = await chat(stage)
     page.examples[0].click()

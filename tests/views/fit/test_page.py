@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QAbstractButton, QComboBox, QLineEdit, QTableView,
 
 from engine_host.core.package_data import resources
 from engine_host.protocol.launch.fit import KV_TOKENS, Measured, Verdict
-from sndr_gui.models.fit.form import HardwareSource, ModelSource
+from sndr_gui.models.fit.form import FitForm, HardwareSource, ModelSource
 from sndr_gui.views.fit.page import FitView
 from sndr_gui.views.widgets.copying import CopyField
 from tests.unit.library.fake_hub import COMMIT, FakeHub, fake_hub
@@ -81,6 +81,30 @@ async def test_a_model_of_the_catalogue_on_two_cards(stage: Stage) -> None:
         "sndr fit qwen3.6-27b/int4-autoround --hardware '2x rtx-3090' --context 65536 --streams 4"
     )
     assert view.subtitle.text() == "qwen3.6-27b/int4-autoround with vLLM on 2 × GeForce RTX 3090"
+
+
+async def test_nothing_asks_for_a_choice_that_was_made(stage: Stage) -> None:
+    view = await page(stage)
+    await answered(stage, view)
+    said: list[tuple[bool, str, bool]] = []
+
+    def note() -> None:
+        said.append((bool(view.model.form.missing), view.subtitle.text(), view.model._can_choose))
+
+    view.model.form = FitForm()
+    view.model.catalog, models = None, stage.state.models
+    stage.state.models = None
+    for signal in (view.model.changed, view.model.answered):
+        signal.emit()
+        note()
+    assert "Choose" not in visible_text(view)
+    stage.state.models = models
+    view.model.changed.connect(note)
+    view.model.load()
+    await stage.until(lambda: view.model.catalog is not None)
+    await answered(stage, view)
+    assert not [one for one in said if "Choose" in one[1] and not one[0]], said
+    assert "Choose a model." not in visible_text(view)
 
 
 async def test_the_boxes_choose_what_is_asked(stage: Stage) -> None:

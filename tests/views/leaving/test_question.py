@@ -35,6 +35,7 @@ async def test_engines_are_kept_and_the_answer_is_remembered(stage: Stage) -> No
     click(dialog.stay)
     assert (left, stage.file.current.on_close) == ([], OnClose.ASK)
     dialog = await asked(stage)
+    dialog.remember.setChecked(True)
     click(dialog.keep)
     await stage.until(lambda: left)
     assert stage.host.sent("POST", "/v1/host/stay") == [{"stays": True}]
@@ -53,7 +54,7 @@ async def test_an_answer_for_this_time_alone_is_not_remembered(stage: Stage) -> 
     left: list[bool] = []
     stage.window.closing.connect(lambda: left.append(True))
     dialog = await asked(stage)
-    dialog.remember.setChecked(False)
+    assert not dialog.remember.isChecked(), "one hurried click decides for this time alone"
     click(dialog.end)
     assert left == [True]
     assert stage.file.current.on_close is OnClose.ASK

@@ -190,4 +190,4 @@ async def test_only_the_bundled_model_teaches(stage: Stage) -> None:
     page = library(stage)
     await stage.until(page.teaching.isVisible)
     assert "LM Studio" in page.teaching.text()
-    assert page.mark.text().startswith("comes with the program")
+    assert page.mark.text().startswith("It is part of the package")

@@ -6,9 +6,11 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel
 
-from engine_host.protocol.engines import EngineState
+from engine_host.protocol.engines import EngineState, RequestState
+from engine_host.protocol.events import EngineRequestEvent
 from sndr_gui.kit.rows import RowsModel
 from sndr_gui.views.launch.page import LaunchView
+from sndr_gui.views.monitor.page import MonitorView
 from sndr_gui.views.patches.page import PatchesView
 from sndr_gui.views.presets.page import PresetsView
 from sndr_gui.views.widgets.tables import Table
@@ -62,6 +64,27 @@ async def test_patches_beside_the_pane(stage: Stage, size: tuple[int, int]) -> N
     assert not scrolls(view.table)
     # What tells patches apart is whole, in words or as the id.
     assert cut(view.table, 0) == [] or not view.table.isColumnHidden(1)
+
+
+async def test_every_column_of_requests_is_in_sight_with_two_engines(stage: Stage) -> None:
+    stage.window.go("monitor")
+    view = stage.window.page
+    assert isinstance(view, MonitorView)
+    for number, engine in ((1, "engine-1"), (2, "engine-2")):
+        request = samples.request(RequestState.DECODE, number).model_copy(update={"engine": engine})
+        stage.host.publish(EngineRequestEvent(request=request))
+    await stage.until(lambda: view.model.requests.total == 2)
+    view.table.setColumnHidden(2, False)
+    await resized(stage, (1280, 820))
+    header = view.table.horizontalHeader()
+    assert squeezed(view.table) == []
+    assert not scrolls(view.table)
+    assert header.length() <= view.table.viewport().width()
+    await resized(stage, (900, 600))
+    assert squeezed(view.table) == []
+    assert scrolls(view.table) or header.length() <= view.table.viewport().width()
+    await resized(stage, (1800, 900))
+    assert view.table.columnWidth(2) == 130, "with room they are as wide as before"
 
 
 @pytest.mark.parametrize("size", SIZES)

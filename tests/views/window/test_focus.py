@@ -3,11 +3,16 @@
 from dataclasses import dataclass
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, QPointF, Qt
+from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QGroupBox, QHBoxLayout, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
+from engine_host.protocol.engines import EngineState
+from sndr_gui.views.bench.page import BenchView
 from sndr_gui.views.window.focus import FocusKeeper
+from tests.views.conftest import Stage
+from tests.views.samples import host as samples
 
 
 @dataclass
@@ -96,3 +101,38 @@ def test_a_control_that_is_gone_is_forgotten(form: Form, qtbot: QtBot) -> None:
     form.first.setEnabled(False)
     qtbot.wait(20)
     assert form.focused is form.side
+
+
+async def test_tab_goes_into_a_page_that_was_opened_by_its_keys(stage: Stage) -> None:
+    stage.window.activateWindow()
+    stage.window.go("library")
+    stage.window._center.setFocus()
+    assert stage.window.focusNextPrevChild(True)
+    focused = stage.window.focusWidget()
+    assert focused is not None
+    assert stage.window.page.isAncestorOf(focused)
+
+
+async def test_after_a_click_on_measure_tab_stays_beside_it(stage: Stage) -> None:
+    stage.host.set_engine(samples.engine(EngineState.READY))
+    stage.window.activateWindow()
+    stage.window.go("bench")
+    page = stage.window.page
+    assert isinstance(page, BenchView)
+    await stage.until(page.start.isEnabled)
+    stage.window._center.setFocus()
+    place = page.start.mapTo(stage.window, page.start.rect().center())
+    handle = stage.window.windowHandle()
+    assert handle is not None
+    left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    where = QPointF(place)
+    # As the window hears of it: a click that QTest makes handles events, which ends what waits here.
+    stage.window.eventFilter(
+        handle, QMouseEvent(QEvent.Type.MouseButtonPress, where, where, left, left, none)
+    )
+    page.start.click()
+    await stage.until(lambda: not page.start.isEnabled())
+    assert stage.window.focusNextPrevChild(True)
+    focused = stage.window.focusWidget()
+    assert focused is not None
+    assert page.measure.isAncestorOf(focused)

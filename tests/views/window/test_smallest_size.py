@@ -8,6 +8,8 @@ from PySide6.QtWidgets import QScrollArea
 
 from engine_host.protocol.engines import EngineState, SpeedComparison, SpeedRow
 from engine_host.protocol.launch.plans import ServerChoice
+from sndr_gui.kit import theme
+from sndr_gui.kit.look.choices import Density, Look, ThemeChoice
 from tests.views.conftest import Stage
 from tests.views.samples import host as samples
 from tests.views.window.test_main import NAMES
@@ -53,3 +55,27 @@ async def test_no_page_is_wider_than_its_room(stage: Stage, state: EngineState |
                 canvas = area.widget()
                 if canvas is not None and area.isVisible() and canvas.layout() is not None:
                     assert canvas.width() <= area.viewport().width(), (name, size, area.accessibleName())
+
+
+@pytest.mark.parametrize("density", list(Density))
+async def test_no_page_scrolls_over_empty_space(stage: Stage, density: Density) -> None:
+    stage.host.set_engine(samples.engine(EngineState.READY))
+    await stage.until(lambda: stage.state.engines)
+    theme.wear(Look(ThemeChoice.LIGHT))
+    for name in NAMES:
+        stage.window.go(name)
+    # Denser than what the pages were laid out for.
+    theme.wear(Look(ThemeChoice.LIGHT, density=density))
+    for name in NAMES:
+        stage.window.go(name)
+        stage.window.resize(1280, 820)
+        stage.window.grab()
+        await asyncio.sleep(0.1)
+        stage.window.grab()
+        for area in stage.window.page.findChildren(QScrollArea):
+            canvas = area.widget()
+            lines = canvas.layout() if canvas is not None else None
+            if canvas is None or lines is None or not area.isVisible():
+                continue
+            if area.verticalScrollBar().maximum() and lines.hasHeightForWidth():
+                assert canvas.height() <= lines.heightForWidth(canvas.width()), name

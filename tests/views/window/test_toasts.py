@@ -1,7 +1,13 @@
 """Notices over the page: short until somebody wants the rest, and gone when they no longer hold."""
 
+import asyncio
+
+import pytest
+from PySide6.QtWidgets import QPushButton
+
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.launch.plans import LaunchRequest
+from sndr_gui.views.window.pages import PAGES
 from sndr_gui.views.window.toasts import Toast, brief
 from tests.views.conftest import Stage
 
@@ -35,7 +41,7 @@ async def test_a_long_notice_is_opened_by_its_button(stage: Stage) -> None:
     toast.more.click()
     assert toast.sentence.text() == LONG
     assert toast.more.isHidden()
-    assert stage.window.toasts.height() > height
+    await stage.until(lambda: stage.window.toasts.height() > height)
     stage.notices.info("other", "Short.")
     assert toasts(stage)[-1].more.isHidden()
 
@@ -50,3 +56,36 @@ async def test_why_a_start_failed_goes_when_it_is_tried_again(stage: Stage) -> N
     assert not stage.window.toasts.shown
     await stage.until(lambda: stage.host.sent("POST", "/v1/engines"))
     assert LaunchRequest.model_validate(stage.host.sent("POST", "/v1/plans")[-1]).preset == "big-24"
+
+
+@pytest.mark.parametrize("size", [(900, 600), (1280, 820)])
+async def test_notices_cover_nothing_of_the_page(stage: Stage, size: tuple[int, int]) -> None:
+    stage.window.resize(*size)
+    for number in range(4):
+        stage.notices.error(f"n{number}", LONG, action_text="Open", action=lambda: None)
+    await stage.until(lambda: stage.window.toasts.isVisible())
+    seen = [one for one in toasts(stage) if one.isVisible()]
+    assert [one.notice.key for one in seen] == (["n3"] if size[1] < 720 else ["n1", "n2", "n3"])
+    for entry in PAGES:
+        stage.window.go(entry.name)
+        stage.window.grab()
+        await asyncio.sleep(0.05)
+        assert (stage.window.width(), stage.window.height()) == size
+        page, strip = stage.window.page, stage.window.toasts
+        below = page.mapTo(stage.window, page.rect().bottomLeft()).y()
+        assert below <= strip.mapTo(stage.window, strip.rect().topLeft()).y(), entry.name
+        assert page.minimumSizeHint().height() <= page.height(), entry.name
+
+
+async def test_the_focus_stays_by_the_page_when_a_notice_leaves(stage: Stage) -> None:
+    stage.window.go("settings")
+    stage.notices.info("link", "Done.", action_text="Open", action=lambda: None)
+    (toast,) = toasts(stage)
+    action = next(one for one in toast.findChildren(QPushButton) if one.text() == "Open")
+    stage.window.activateWindow()
+    action.setFocus()
+    await stage.until(lambda: stage.window.focusWidget() is action)
+    stage.notices.withdraw("link")
+    focused = stage.window.focusWidget()
+    assert focused is not None
+    assert not stage.window.sidebar.isAncestorOf(focused)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import tr
 from engine_host.protocol.engines import PinVllm
 from engine_host.protocol.jobs import Job
 from engine_host.protocol.operations import table as ops
@@ -14,14 +15,16 @@ from sndr_gui.models.hosts.planned import AskedField, Planned, PlannedAction, Va
 class PinAction(PlannedAction):
     """Have starts there use another vLLM, which is installed first where it is missing."""
 
-    verb = "Pin"
-    about = "Engines that run go on with theirs. The pin before is kept, and one step leads back to it."
+    verb = tr("Pin")
+    about = tr("Engines that run go on with theirs. The pin before is kept, and one step leads back to it.")
 
     def __init__(self, name: str, versions: tuple[str, ...], now: str) -> None:
-        self.title = f"Pin vLLM on {name}"
+        self.title = tr("Pin vLLM on {name}", name=name)
         self._name = name
         self.fields = (
-            AskedField("version", "vLLM", f"now: {now}", choices=("automatic", *versions), required=True),
+            AskedField(
+                "version", "vLLM", tr("now: {now}", now=now), choices=("automatic", *versions), required=True
+            ),
         )
 
     def command(self, values: Values) -> str:
@@ -37,11 +40,11 @@ class PinAction(PlannedAction):
 class PinBackAction(PlannedAction):
     """Use the pin again that was before the last change."""
 
-    verb = "Go back"
-    about = "Starts use the pin again that was before; it is installed first where it is missing."
+    verb = tr("Go back")
+    about = tr("Starts use the pin again that was before; it is installed first where it is missing.")
 
     def __init__(self, name: str) -> None:
-        self.title = f"Pin of vLLM before, on {name}"
+        self.title = tr("Pin of vLLM before, on {name}", name=name)
         self._name = name
 
     def command(self, _values: Values) -> str:
@@ -57,4 +60,4 @@ class PinBackAction(PlannedAction):
 async def _planned(client: AsyncControlClient, asked: PinVllm) -> Planned:
     plan = await client.call(ops.PLAN_PIN, asked)
     lines = [f"@{line[1:]}" if line.startswith("~") else line for line in plan.changes]
-    return Planned("\n".join(lines) or f"  {plan.pin} is the pin already.")
+    return Planned("\n".join(lines) or ("  " + tr("{pin} is the pin already.", pin=plan.pin)))

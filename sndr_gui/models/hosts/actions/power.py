@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import tr
 from engine_host.protocol.jobs import Job
 from engine_host.protocol.operations import services as ops
 from engine_host.protocol.remote.services import GpuPower, SetPower
@@ -16,23 +17,29 @@ from sndr_gui.models.hosts.planned import AskedField, Planned, PlannedAction, Va
 class SetPowerAction(PlannedAction):
     """Set the limit of one GPU, or the driver's default again."""
 
-    verb = "Set"
-    about = (
-        "The driver there gets the limit and it is read back, where that user is root or may run nvidia-smi "
-        "by sudo; a restart of the machine forgets it. Without watts it is the default of the driver."
+    verb = tr("Set")
+    about = tr(
+        "The driver there gets the limit and it is read back, where that user is root "
+        "or may run nvidia-smi by sudo; a restart of the machine forgets it. Without "
+        "watts it is the default of the driver."
     )
 
     def __init__(self, name: str, gpus: Sequence[GpuPower]) -> None:
-        self.title = f"Power limit of a GPU of {name}"
+        self.title = tr("Power limit of a GPU of {name}", name=name)
         self._name = name
         choices = tuple(str(one.index) for one in gpus)
         bounds = next(iter(gpus), None)
-        said = "the default"
+        said = tr("the default")
         if bounds is not None and len(gpus) == 1:
-            said += f" ({watts(bounds.default)}); {watts(bounds.minimum)} to {watts(bounds.maximum)}"
+            said = tr(
+                "the default ({default}); {least} to {most}",
+                default=watts(bounds.default),
+                least=watts(bounds.minimum),
+                most=watts(bounds.maximum),
+            )
         self.fields = (
             AskedField("gpu", "GPU", value=choices[0] if choices else "", choices=choices, closed=True),
-            AskedField("watts", "Watts", said),
+            AskedField("watts", tr("Watts"), said),
         )
 
     def command(self, values: Values) -> str:
@@ -42,7 +49,9 @@ class SetPowerAction(PlannedAction):
     async def plan(self, client: AsyncControlClient, values: Values) -> Planned:
         plan = await client.call(ops.PLAN_POWER, _asked(values), name=self._name)
         same = plan.gpu is not None and not plan.changes and not plan.findings
-        return Planned("  It is the limit already." if same else diff_of(plan.changes), plan.findings)
+        return Planned(
+            ("  " + tr("It is the limit already.")) if same else diff_of(plan.changes), plan.findings
+        )
 
     async def start(self, client: AsyncControlClient, values: Values) -> Job:
         return await client.call(ops.SET_POWER, _asked(values), name=self._name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import tr
 from engine_host.protocol.jobs import Job
 from engine_host.protocol.launch.plans import LaunchRequest
 from engine_host.protocol.operations import services as ops
@@ -17,28 +18,30 @@ _PORT = str(InstallService.model_fields["port"].default)
 class InstallServiceAction(PlannedAction):
     """Have systemd, Docker or Podman there carry out a start."""
 
-    verb = "Install"
-    about = (
-        "It goes on when every program of ours has ended. It is done when the engine answers; what fails or "
-        "is cancelled is undone, and what ran before runs again."
+    verb = tr("Install")
+    about = tr(
+        "It goes on when every program of ours has ended. It is done when the engine "
+        "answers; what fails or is cancelled is undone, and what ran before runs again."
     )
 
     def __init__(
         self, name: str, presets: tuple[str, ...] = (), manager: ServiceManager = ServiceManager.SYSTEMD
     ) -> None:
-        self.title = f"Install a service on {name}"
+        self.title = tr("Install a service on {name}", name=name)
         self._name = name
         managers = tuple(one.value for one in ServiceManager)
         self.fields = (
-            AskedField("preset", "Preset", "by its id", choices=presets, required=True),
-            AskedField("manager", "Kept by", value=manager.value, choices=managers, closed=True),
-            AskedField("model_path", "Model there", "a file or folder there, if not the preset's own"),
-            AskedField("port", "Port", "on loopback there", value=_PORT, required=True),
-            AskedField("name", "Name", "the preset's", more=True),
-            AskedField("program", "Engine's program", "its path there, for a unit", more=True),
-            AskedField("enable", "Start it with the machine", value="yes", check=True),
-            AskedField("start", "Start it now", value="yes", check=True),
-            AskedField("replace", "Replace what was changed there", check=True),
+            AskedField("preset", tr("Preset"), tr("by its id"), choices=presets, required=True),
+            AskedField("manager", tr("Kept by"), value=manager.value, choices=managers, closed=True),
+            AskedField(
+                "model_path", tr("Model there"), tr("a file or folder there, if not the preset's own")
+            ),
+            AskedField("port", tr("Port"), tr("on loopback there"), value=_PORT, required=True),
+            AskedField("name", tr("Name"), tr("the preset's"), more=True),
+            AskedField("program", tr("Engine's program"), tr("its path there, for a unit"), more=True),
+            AskedField("enable", tr("Start it with the machine"), value="yes", check=True),
+            AskedField("start", tr("Start it now"), value="yes", check=True),
+            AskedField("replace", tr("Replace what was changed there"), check=True),
         )
 
     def command(self, values: Values) -> str:
@@ -60,8 +63,20 @@ class InstallServiceAction(PlannedAction):
     async def plan(self, client: AsyncControlClient, values: Values) -> Planned:
         plan = await client.call(ops.PLAN_SERVICE, _asked(values), name=self._name)
         if plan.unchanged:
-            return Planned("  It is there just so; nothing changes.", plan.findings)
-        where = f"  {plan.name} answers as {plan.model} at {plan.address} there." if plan.model else ""
+            return Planned(("  " + tr("It is there just so; nothing changes.")), plan.findings)
+        where = (
+            (
+                "  "
+                + tr(
+                    "{name} answers as {model} at {address} there.",
+                    name=plan.name,
+                    model=plan.model,
+                    address=plan.address,
+                )
+            )
+            if plan.model
+            else ""
+        )
         return Planned("\n".join(filter(None, (where, diff_of(plan.changes)))), plan.findings)
 
     async def start(self, client: AsyncControlClient, values: Values) -> Job:

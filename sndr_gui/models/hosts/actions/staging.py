@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import tr
 from engine_host.protocol.jobs import Job
 from engine_host.protocol.operations import remote_staging as ops
 from engine_host.protocol.remote.staging import PromoteOnHost, PromotionPlan, StageOnHost
@@ -14,15 +15,17 @@ from sndr_gui.models.hosts.planned import AskedField, Planned, PlannedAction, Va
 class StageAction(PlannedAction):
     """Start an engine there without traffic."""
 
-    verb = "Stage"
-    about = "It starts beside what runs there, and no route leads to it until it is promoted."
+    verb = tr("Stage")
+    about = tr("It starts beside what runs there, and no route leads to it until it is promoted.")
 
     def __init__(self, name: str, known: tuple[str, ...] = ()) -> None:
-        self.title = f"Stage an engine on {name}"
+        self.title = tr("Stage an engine on {name}", name=name)
         self._name = name
         self.fields = (
-            AskedField("what", "Preset or model", "by its id over there", choices=known, required=True),
-            AskedField("route", "Meant for", "the public ID that it is to answer, if you know"),
+            AskedField(
+                "what", tr("Preset or model"), tr("by its id over there"), choices=known, required=True
+            ),
+            AskedField("route", tr("Meant for"), tr("the public ID that it is to answer, if you know")),
         )
 
     def command(self, values: Values) -> str:
@@ -40,22 +43,28 @@ class StageAction(PlannedAction):
 class PromoteAction(PlannedAction):
     """Lead a public id to an engine there, after real requests were answered."""
 
-    verb = "Promote"
-    about = (
-        "The engine gets real requests first: its list of models, a chat, a stream, a tool call, a long "
-        "prompt and three at once. The public ID leads there when all are answered; else nothing changes."
+    verb = tr("Promote")
+    about = tr(
+        "The engine gets real requests first: its list of models, a chat, a stream, a "
+        "tool call, a long prompt and three at once. The public ID leads there when "
+        "all are answered; else nothing changes."
     )
 
     def __init__(self, name: str, engines: tuple[str, ...], routes: tuple[str, ...]) -> None:
-        self.title = f"Promote an engine of {name}"
+        self.title = tr("Promote an engine of {name}", name=name)
         self._name = name
         first = engines[0] if len(engines) == 1 else ""
         self.fields = (
-            AskedField("route", "Public ID", "what editors ask for", choices=routes, required=True),
+            AskedField("route", tr("Public ID"), tr("what editors ask for"), choices=routes, required=True),
             AskedField(
-                "engine", "Engine there", "by its name there", value=first, choices=engines, required=True
+                "engine",
+                tr("Engine there"),
+                tr("by its name there"),
+                value=first,
+                choices=engines,
+                required=True,
             ),
-            AskedField("stop_old", "End what it led to before, once its requests have ended", check=True),
+            AskedField("stop_old", tr("End what it led to before, once its requests have ended"), check=True),
         )
 
     def command(self, values: Values) -> str:
@@ -73,11 +82,13 @@ class PromoteAction(PlannedAction):
 class RollbackAction(PlannedAction):
     """Lead a public id where it led before its promotion."""
 
-    verb = "Roll back"
-    about = "An engine that the promotion ended is started anew as it was; where that fails, nothing changes."
+    verb = tr("Roll back")
+    about = tr(
+        "An engine that the promotion ended is started anew as it was; where that fails, nothing changes."
+    )
 
     def __init__(self, route: str) -> None:
-        self.title = f"Roll {route} back"
+        self.title = tr("Roll {route} back", route=route)
         self._route = route
 
     def command(self, _values: Values) -> str:
@@ -101,5 +112,5 @@ def _promoted(values: Values) -> PromoteOnHost:
 
 
 def _planned(plan: PromotionPlan) -> Planned:
-    checks = [f"$ ask: {check}" for check in plan.checks]
+    checks = [tr("$ ask: {check}", check=check) for check in plan.checks]
     return Planned("\n".join(filter(None, (*checks, diff_of(plan.changes)))), plan.findings)

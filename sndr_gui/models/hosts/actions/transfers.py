@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.language import tr
 from engine_host.protocol.jobs import Job
 from engine_host.protocol.operations import remote_transfers as ops
 from engine_host.protocol.remote.transfers import FetchModel, FileStanding, ModelTransferPlan, SendModel
@@ -12,25 +13,29 @@ from sndr_gui.kit import formats
 from sndr_gui.models.hosts.planned import AskedField, Planned, PlannedAction, Values
 
 _SIGNS = {FileStanding.NEW: "+", FileStanding.PART: "+", FileStanding.OTHER: "@", FileStanding.SAME: " "}
-_REPLACE = AskedField("replace", "Replace other files of the same names", check=True)
+_REPLACE = AskedField("replace", tr("Replace other files of the same names"), check=True)
 
 
 class SendAction(PlannedAction):
     """Send a model of this machine."""
 
-    verb = "Send"
-    about = (
-        "Each file is in its place once its SHA-256 is right; what lies there already is not sent, and what "
-        "broke off goes on where it stopped."
+    verb = tr("Send")
+    about = tr(
+        "Each file is in its place once its SHA-256 is right; what lies there already "
+        "is not sent, and what broke off goes on where it stopped."
     )
 
     def __init__(self, name: str, models: tuple[str, ...], model_root: str | None) -> None:
-        self.title = f"Send a model to {name}"
+        self.title = tr("Send a model to {name}", name=name)
         self._name = name
-        root = f"the model folder there, {model_root}" if model_root else "a folder there"
+        root = (
+            tr("the model folder there, {model_root}", model_root=model_root)
+            if model_root
+            else tr("a folder there")
+        )
         self.fields = (
-            AskedField("model", "Model here", "an id, or a path", choices=models, required=True),
-            AskedField("to", "Folder there", root),
+            AskedField("model", tr("Model here"), tr("an id, or a path"), choices=models, required=True),
+            AskedField("to", tr("Folder there"), root),
             _REPLACE,
         )
 
@@ -47,15 +52,19 @@ class SendAction(PlannedAction):
 class FetchAction(PlannedAction):
     """Fetch a model of another machine."""
 
-    verb = "Fetch"
-    about = "Each file is in its place here once its SHA-256 is right; what lies here already is not fetched."
+    verb = tr("Fetch")
+    about = tr(
+        "Each file is in its place here once its SHA-256 is right; what lies here already is not fetched."
+    )
 
     def __init__(self, name: str, models: tuple[str, ...]) -> None:
-        self.title = f"Fetch a model from {name}"
+        self.title = tr("Fetch a model from {name}", name=name)
         self._name = name
         self.fields = (
-            AskedField("model", "Model there", "an id, or a path there", choices=models, required=True),
-            AskedField("to", "Folder here", "the first model folder of this machine"),
+            AskedField(
+                "model", tr("Model there"), tr("an id, or a path there"), choices=models, required=True
+            ),
+            AskedField("to", tr("Folder here"), tr("the first model folder of this machine")),
             _REPLACE,
         )
 
@@ -83,15 +92,20 @@ def _command(verb: str, name: str, values: Values) -> str:
 def _planned(plan: ModelTransferPlan) -> Planned:
     notes = {
         FileStanding.NEW: "",
-        FileStanding.PART: ", {there} of it are there",
-        FileStanding.OTHER: ", another file of this name is there",
-        FileStanding.SAME: ", is there already",
+        FileStanding.PART: ", " + tr("{there} of it are there"),
+        FileStanding.OTHER: ", " + tr("another file of this name is there"),
+        FileStanding.SAME: ", " + tr("is there already"),
     }
     lines = [
         f"{_SIGNS[one.standing]} {plan.folder}/{one.name}  ({formats.size(one.size)}"
         f"{notes[one.standing].format(there=formats.size(one.there))})"
         for one in plan.files
     ]
-    free = f"; {formats.size(plan.free)} are free" if plan.free is not None else ""
-    lines.append(f"$ carry {formats.size(plan.left)}{free}" if plan.left else "  Nothing has to be carried.")
+    if not plan.left:
+        lines.append("  " + tr("Nothing has to be carried."))
+    elif plan.free is None:
+        lines.append(tr("$ carry {size}", size=formats.size(plan.left)))
+    else:
+        size, free = formats.size(plan.left), formats.size(plan.free)
+        lines.append(tr("$ carry {size}; {free} are free", size=size, free=free))
     return Planned("\n".join(lines), plan.findings)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from engine_host.protocol.remote.hosts import RemoteMode
 from sndr_gui.kit import formats
 from sndr_gui.models.hosts.cards import HostCard
@@ -16,13 +17,15 @@ from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.labels import set_text, text
 from sndr_gui.views.widgets.problems import Findings
 
-_AGENTLESS = (
-    "Nothing of ours is installed there: facts are read by short programs that change nothing, and engines "
-    "that run already are asked through the connection. “Change…” in Facts lets our engine host work there."
+_AGENTLESS = tr(
+    "Nothing of ours is installed there: facts are read by short programs that "
+    "change nothing, and engines that run already are asked through the "
+    "connection. “Change…” in Facts lets our engine host work there."
 )
-_ABOUT = (
-    "Our engine host there lets every page be about that machine. It needs no root and opens no port; each "
-    "change shows its plan as a diff first, and the version before stays one step away."
+_ABOUT = tr(
+    "Our engine host there lets every page be about that machine. It needs no root "
+    "and opens no port; each change shows its plan as a diff first, and the "
+    "version before stays one step away."
 )
 
 
@@ -32,9 +35,9 @@ class EngineHostSection(QWidget):
     def __init__(self, model: HostDetailModel) -> None:
         super().__init__()
         self._model = model
-        card = Card("Engine host")
+        card = Card(tr("Engine host"))
         self.about = text("", "muted", wrap=True)
-        self.table = PlainTable("Engine host")
+        self.table = PlainTable(tr("Engine host"))
         self.findings = Findings(lambda _finding: None, lambda _fix: False)
         self.buttons = HostButtons(model.hosts, model.name, ("install", "update", "back", "uninstall"))
         for part in (self.about, self.table, self.findings, self.buttons):
@@ -59,9 +62,9 @@ class EngineHostSection(QWidget):
         set_text(self.about, _ABOUT if ours else _AGENTLESS)
         here = self._model.hosts.session.state.host
         rows = (
-            ("Version there", remote.version or formats.UNMEASURED),
-            ("Version here", here.program if here is not None else formats.UNMEASURED),
-            ("Protocol there", remote.protocol or formats.UNMEASURED),
+            (tr("Version there"), remote.version or formats.UNMEASURED),
+            (tr("Version here"), here.program if here is not None else formats.UNMEASURED),
+            (tr("Protocol there"), remote.protocol or formats.UNMEASURED),
         )
         self.table.show_rows((), rows if ours else ())
         self.buttons.setVisible(ours)

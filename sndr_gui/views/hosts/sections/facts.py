@@ -6,6 +6,7 @@ import time
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.kit import formats
 from sndr_gui.models.hosts.change import FIELDS
 from sndr_gui.models.hosts.detail import HostDetailModel
@@ -23,14 +24,14 @@ class FactsSection(QWidget):
         super().__init__()
         self._model = model
         self.change = button(
-            "Change…",
+            tr("Change…"),
             self._on_change,
             icon="sliders-horizontal",
-            hint="Change what is kept of it; shown as a diff first",
+            hint=tr("Change what is kept of it; shown as a diff first"),
             command=f"sndr host change {model.name}",
         )
-        kept = Card("Kept by you", self.change)
-        self.kept = PlainTable("Kept by you")
+        kept = Card(tr("Kept by you"), self.change)
+        self.kept = PlainTable(tr("Kept by you"))
         kept.body.addWidget(self.kept)
         self.parts = {part.id: FactCard(part.title) for part in fact_parts(None, 0.0)}
         lines = QVBoxLayout(self)

@@ -6,6 +6,7 @@ from pathlib import PurePosixPath
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from engine_host.client.request_words import readable
 from engine_host.protocol.models import ModelFile
 from sndr_gui.host.session import Session
@@ -20,11 +21,11 @@ from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.flow import Flow
 from sndr_gui.views.widgets.labels import set_text, text
 
-_ABOUT = (
-    "Models go there and come from there over the connection: resumed where it broke off, and in their place "
-    "only once the SHA-256 of each file is right."
+_ABOUT = tr(
+    "Models go there and come from there over the connection: resumed where it "
+    "broke off, and in their place only once the SHA-256 of each file is right."
 )
-_NO_MODELS = (
+_NO_MODELS = tr(
     "Which models are there is told by an engine host over there. A path there can be fetched all the same."
 )
 
@@ -51,23 +52,23 @@ class FilesSection(QWidget):
     def __init__(self, model: HostDetailModel) -> None:
         super().__init__()
         self._model = model
-        card = Card("Models there")
+        card = Card(tr("Models there"))
         self.send = button(
-            "Send a model…",
+            tr("Send a model…"),
             self._on_send,
             icon="upload",
-            hint="Send a model of this machine there; its plan is shown first",
+            hint=tr("Send a model of this machine there; its plan is shown first"),
             command=f"sndr host send {model.name} MODEL",
         )
         self.fetch = button(
-            "Fetch a model…",
+            tr("Fetch a model…"),
             self._on_fetch,
             icon="download",
-            hint="Fetch a model from there; its plan is shown first",
+            hint=tr("Fetch a model from there; its plan is shown first"),
             command=f"sndr host fetch {model.name} MODEL",
         )
         self.root = text("", "muted", wrap=True)
-        self.models = PlainTable("Models there")
+        self.models = PlainTable(tr("Models there"))
         self.nothing = text(_NO_MODELS, "muted", wrap=True)
         for part in (
             text(_ABOUT, "muted", wrap=True), self.root, self.models, self.nothing,
@@ -84,11 +85,11 @@ class FilesSection(QWidget):
         remote = model.remote
         session = model.hosts.fleet.known_session(model.name)
         root = (remote.model_root if remote is not None else None) or folder_of(session)
-        said = "The folder of its models is not known: “Change…” in Facts."
-        set_text(self.root, readable(f"They lie in {root}.") if root else said)
+        said = tr("The folder of its models is not known: “Change…” in Facts.")
+        set_text(self.root, readable(tr("They lie in {root}.", root=root)) if root else said)
         models = models_of(session)
         rows = tuple((one.id, one.format, formats.size(one.size), one.path) for one in models)
-        self.models.show_rows(("Model", "Format", "Size", "Path there"), rows)
+        self.models.show_rows((tr("Model"), tr("Format"), tr("Size"), tr("Path there")), rows)
         self.nothing.setVisible(not rows)
         for made in (self.send, self.fetch):
             made.setEnabled(model.is_connected)

@@ -6,6 +6,7 @@ import time
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from sndr_gui.models.hosts.detail import HostDetailModel
 from sndr_gui.models.hosts.facts import fact_part
 from sndr_gui.views.hosts.sections.plain_table import FactCard
@@ -23,12 +24,12 @@ class OverviewSection(QWidget):
     def __init__(self, model: HostDetailModel) -> None:
         super().__init__()
         self._model = model
-        self.wrong = Card("What looks wrong")
+        self.wrong = Card(tr("What looks wrong"))
         self.findings = Findings(lambda _finding: None, lambda _fix: False)
         self.nothing = text("", "muted", wrap=True)
         self.wrong.body.addWidget(self.findings)
         self.wrong.body.addWidget(self.nothing)
-        self.gpus, self.engines = FactCard("GPUs"), FactCard("Engines")
+        self.gpus, self.engines = FactCard("GPUs"), FactCard(tr("Engines"))
         self.profile = ProfileCard(model)
         lines = QVBoxLayout(self)
         lines.setContentsMargins(0, 0, 0, 0)
@@ -50,7 +51,7 @@ class OverviewSection(QWidget):
         found = model.sheet.findings if model.sheet is not None else ()
         self.findings.show_findings(found)
         read = model.facts is not None and bool(model.facts.read_at)
-        said = "Nothing that was read looks wrong." if read else "Nothing was read of it yet."
+        said = tr("Nothing that was read looks wrong.") if read else tr("Nothing was read of it yet.")
         set_text(self.nothing, said)
         self.nothing.setVisible(not found)
         self.profile.refresh()

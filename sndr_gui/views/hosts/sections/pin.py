@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine_host.client.language import tr
 from engine_host.client.request_words import readable
 from sndr_gui.kit import formats
 from sndr_gui.models.hosts.actions.pin import PinAction, PinBackAction
@@ -16,8 +17,8 @@ from sndr_gui.views.widgets.flow import Flow
 from sndr_gui.views.widgets.labels import set_text, text
 from sndr_gui.views.widgets.problems import ProblemBox
 
-_ABOUT = "Starts there use this vLLM where none is named; engines that run go on with theirs."
-_AWAY = "Its engine host tells it once it is connected."
+_ABOUT = tr("Starts there use this vLLM where none is named; engines that run go on with theirs.")
+_AWAY = tr("Its engine host tells it once it is connected.")
 
 
 class PinCard(Card):
@@ -26,34 +27,34 @@ class PinCard(Card):
     def __init__(self, model: HostPinModel) -> None:
         self._model, name = model, model.name
         self.read = button(
-            "Read",
+            tr("Read"),
             model.read,
             icon="refresh-cw",
-            hint="Ask which vLLM starts there use",
+            hint=tr("Ask which vLLM starts there use"),
             command=f"sndr host pin {name}",
         )
-        self.read.setAccessibleName(f"Read the pin of vLLM on {name}")
-        super().__init__("vLLM that starts use", self.read)
+        self.read.setAccessibleName(tr("Read the pin of vLLM on {name}", name=name))
+        super().__init__(tr("vLLM that starts use"), self.read)
         self.pin = button(
-            "Pin…",
+            tr("Pin…"),
             self._on_pin,
             icon="bookmark",
-            hint="Have starts there use another vLLM; its plan is shown first",
+            hint=tr("Have starts there use another vLLM; its plan is shown first"),
             command=f"sndr host pin {name} vllm VERSION",
         )
-        self.pin.setAccessibleName(f"Pin vLLM on {name}")
+        self.pin.setAccessibleName(tr("Pin vLLM on {name}", name=name))
         self.back = button(
-            "Back to the one before…",
+            tr("Back to the one before…"),
             self._on_back,
             icon="undo-2",
-            hint="Use the pin again that was before; its plan is shown first",
+            hint=tr("Use the pin again that was before; its plan is shown first"),
             command=f"sndr host pin {name} --back",
         )
-        self.back.setAccessibleName(f"Back to the vLLM before on {name}")
+        self.back.setAccessibleName(tr("Back to the vLLM before on {name}", name=name))
         self.about = text(_ABOUT, "muted", wrap=True)
         self.problem = ProblemBox()
-        self.table = PlainTable("vLLM that starts use")
-        self.job = JobView("pin of vLLM", dismiss=True)
+        self.table = PlainTable(tr("vLLM that starts use"))
+        self.job = JobView(tr("pin of vLLM"), dismiss=True)
         self.job.cancel.clicked.connect(model.cancel)
         for part in (self.about, self.problem, self.table, self.job, Flow(self.pin, self.back)):
             self.body.addWidget(part)
@@ -70,7 +71,9 @@ class PinCard(Card):
         self.problem.setVisible(model.problem is not None)
         if model.problem is not None:
             self.problem.show_problem(model.problem)
-        rows = () if plan is None else (("Now", plan.now), ("Before", plan.before or formats.UNMEASURED))
+        rows = (
+            () if plan is None else ((tr("Now"), plan.now), (tr("Before"), plan.before or formats.UNMEASURED))
+        )
         self.table.show_rows((), rows)
         self.job.setVisible(job is not None)
         if job is not None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QGridLayout, QSizePolicy, QWidget
 
+from engine_host.client.language import tr
 from engine_host.client.request_words import readable
 from sndr_gui.models.hosts.facts import FactPart
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.labels import ElidedLabel, set_text, text
-from sndr_gui.views.widgets.layout import clear
+from sndr_gui.views.widgets.layout import clear, show_part
 
 _LONGEST = 400
 _WIDEST = 40
@@ -39,12 +40,12 @@ class PlainTable(QWidget):
             for column, cell in enumerate(cells):
                 self._grid.addWidget(_cell(cell, column == len(cells) - 1), place, column)
         if len(rows) > _MOST:
-            more = text(f"and {len(rows) - _MOST} more", "muted")
+            more = text(tr("and {rows} more", rows=len(rows) - _MOST), "muted")
             self._grid.addWidget(more, _MOST + 1, 0, 1, -1)
         columns = max((len(cells) for cells in rows), default=len(headings))
         for column in range(columns):
             self._grid.setColumnStretch(column, 1 if column == columns - 1 else 0)
-        self.setVisible(bool(rows))
+        show_part(self, bool(rows))
 
 
 def _cell(content: str, is_last: bool) -> QWidget:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine_host.client.language import tr
 from engine_host.client.request_words import readable
 from sndr_gui.models.hosts.actions.power import SetPowerAction, watts
 from sndr_gui.models.hosts.detail import HostDetailModel
@@ -11,9 +12,10 @@ from sndr_gui.views.hosts.sections.plain_table import PlainTable
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.labels import set_text, text
+from sndr_gui.views.widgets.layout import show_part
 from sndr_gui.views.widgets.problems import ProblemBox
 
-_UNREAD = "Nobody has asked the machine yet."
+_UNREAD = tr("Nobody has asked the machine yet.")
 
 
 class PowerCard(Card):
@@ -22,23 +24,23 @@ class PowerCard(Card):
     def __init__(self, model: HostDetailModel) -> None:
         self._model = model
         self.set = button(
-            "Set a limit…",
+            tr("Set a limit…"),
             self._on_set,
             icon="gauge",
-            hint="Set the power limit of a GPU; its plan is shown first",
+            hint=tr("Set the power limit of a GPU; its plan is shown first"),
             command=f"sndr host power {model.name} GPU WATTS",
         )
         self.read = button(
-            "Read",
+            tr("Read"),
             model.read_power,
             icon="refresh-cw",
-            hint="Ask the machine for the power limits of its GPUs",
+            hint=tr("Ask the machine for the power limits of its GPUs"),
             command=f"sndr host power {model.name}",
         )
-        self.read.setAccessibleName(f"Read power limits of {model.name}")
-        super().__init__("Power limits", self.set, self.read)
+        self.read.setAccessibleName(tr("Read power limits of {name}", name=model.name))
+        super().__init__(tr("Power limits"), self.set, self.read)
         self.problem = ProblemBox()
-        self.table = PlainTable("Power limits")
+        self.table = PlainTable(tr("Power limits"))
         self.nothing = text(_UNREAD, "muted", wrap=True)
         for part in (self.problem, self.table, self.nothing):
             self.body.addWidget(part)
@@ -47,7 +49,7 @@ class PowerCard(Card):
         """Show what was last read."""
         model, page = self._model, self._model.power
         gpus = page.gpus if page is not None else ()
-        self.setVisible(bool(gpus) or bool(model.facts is not None and model.facts.gpus))
+        show_part(self, bool(gpus) or bool(model.facts is not None and model.facts.gpus))
         self.read.setEnabled(model.is_connected and not model.pending("power"))
         self.set.setEnabled(model.is_connected and bool(gpus))
         problem = model.problems.get("power")
@@ -56,15 +58,15 @@ class PowerCard(Card):
             self.problem.show_problem(problem)
         rows = tuple(
             (f"GPU {one.index}", one.name, *map(watts, (one.draw, one.limit, one.default)),
-             f"{watts(one.minimum)} to {watts(one.maximum)}")
+             tr("{watts} to {watts_2}", watts=watts(one.minimum), watts_2=watts(one.maximum)))
             for one in gpus
         )  # fmt: skip
-        self.table.show_rows(("GPU", "Name", "Draws", "Limit", "Default", "Bounds"), rows)
+        self.table.show_rows(("GPU", tr("Name"), tr("Draws"), tr("Limit"), tr("Default"), tr("Bounds")), rows)
         said = _UNREAD
         if page is not None:
-            said = f"No power limit can be read: {page.why}." if not gpus else ""
+            said = tr("No power limit can be read: {why}.", why=page.why) if not gpus else ""
             if gpus and not page.permitted:
-                said = f"That user may not set them: {page.why}."
+                said = tr("That user may not set them: {why}.", why=page.why)
         set_text(self.nothing, readable(said)[:600])
         self.nothing.setVisible(bool(said))
 

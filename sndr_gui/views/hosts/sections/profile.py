@@ -7,6 +7,7 @@ import time
 
 from PySide6.QtWidgets import QCheckBox, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from engine_host.client.request_words import readable
 from engine_host.protocol.remote.hosts import KeepProfile, RemoteEngine
 from sndr_gui.kit import formats
@@ -28,14 +29,14 @@ class ProfileCard(Card):
     def __init__(self, model: HostDetailModel) -> None:
         self._model = model
         self.keep = button(
-            "Keep as right…",
+            tr("Keep as right…"),
             self._on_keep,
-            hint="Choose the engines whose command lines are right; another one is told from then on",
+            hint=tr("Choose the engines whose command lines are right; another one is told from then on"),
             command=f"sndr host profile {model.name} --keep",
         )
-        super().__init__("How engines should run", self.keep)
+        super().__init__(tr("How engines should run"), self.keep)
         self.said = text("", "muted", wrap=True)
-        self.table = PlainTable("Engines that are kept as right")
+        self.table = PlainTable(tr("Engines that are kept as right"))
         self.body.addWidget(self.said)
         self.body.addWidget(self.table)
 
@@ -44,12 +45,12 @@ class ProfileCard(Card):
         profile, facts = self._model.profile, self._model.facts
         engines = profile.engines if profile is not None else ()
         kept = profile.kept_at if profile is not None else None
-        said = "Nothing is kept: keep the engines as they run now, and what differs later is told above."
+        said = tr("Nothing is kept: keep the engines as they run now, and what differs later is told above.")
         if kept is not None:
-            said = f"Kept {formats.age(max(0.0, time.time() - kept))}."
+            said = tr("Kept {age}.", age=formats.age(max(0.0, time.time() - kept)))
         set_text(self.said, said)
         self.table.show_rows(
-            ("Kind", "User", "Command line"),
+            (tr("Kind"), tr("User"), tr("Command line")),
             tuple((one.kind, one.user, " ".join(one.arguments)) for one in engines),
         )
         runs = facts is not None and bool(facts.engines)
@@ -63,7 +64,7 @@ class ProfileDialog(Dialog):
     """Asks which engines are right; those of the user of ssh are chosen at first."""
 
     def __init__(self, parent: QWidget, model: HostDetailModel) -> None:
-        super().__init__(parent, f"Keep engines of {model.name} as right")
+        super().__init__(parent, tr("Keep engines of {name} as right", name=model.name))
         self.resize(680, 420)
         self._model = model
         facts = model.facts
@@ -73,26 +74,33 @@ class ProfileDialog(Dialog):
         lines = QVBoxLayout(listed)
         lines.setSpacing(10)
         for engine in facts.engines if facts is not None else ():
-            box = QCheckBox(f"{engine.kind} of {readable(engine.user)}, process {engine.pid}")
-            box.setAccessibleName(f"Keep {engine.kind}, process {engine.pid}")
+            box = QCheckBox(
+                tr(
+                    "{kind} of {user}, process {pid}",
+                    kind=engine.kind,
+                    user=readable(engine.user),
+                    pid=engine.pid,
+                )
+            )
+            box.setAccessibleName(tr("Keep {kind}, process {pid}", kind=engine.kind, pid=engine.pid))
             box.setChecked(facts is not None and engine.user == facts.user)
             box.toggled.connect(self.refresh)
             self.boxes[engine.pid] = box
             lines.addWidget(box)
             lines.addWidget(text(_words(engine), "muted", wrap=True))
         lines.addStretch(1)
-        self.command = CopyField(what="equivalent command", wraps=True)
-        self.save = button("Keep", self._on_save, kind="primary")
+        self.command = CopyField(what=tr("equivalent command"), wraps=True)
+        self.save = button(tr("Keep"), self._on_save, kind="primary")
         self.save.setDefault(True)
         parts = QVBoxLayout(self)
         parts.setContentsMargins(20, 18, 20, 18)
         parts.setSpacing(12)
         parts.addWidget(
-            text("These command lines are right; another one is told from then on:", "muted", wrap=True)
+            text(tr("These command lines are right; another one is told from then on:"), "muted", wrap=True)
         )
         parts.addWidget(scrolling(listed), 1)
         parts.addWidget(self.command)
-        parts.addLayout(row(None, button("Cancel", self.reject), self.save))
+        parts.addLayout(row(None, button(tr("Cancel"), self.reject), self.save))
         self.refresh()
 
     @property

@@ -8,13 +8,14 @@ from PySide6.QtCore import QTimer
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QGridLayout
 
+from engine_host.client.language import tr
 from engine_host.client.request_words import readable
 from engine_host.protocol.telemetry import Series
 from sndr_gui.models.hosts.detail import SERIES_SECONDS, HostDetailModel
 from sndr_gui.views.graphs.trend import Trend
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.labels import ElidedLabel
-from sndr_gui.views.widgets.layout import clear, column
+from sndr_gui.views.widgets.layout import clear, column, show_part
 
 _READ_MS = 5_000
 _MOST = 8
@@ -27,7 +28,7 @@ class SeriesCard(Card):
     """A line for each series that was measured; hidden while there is none."""
 
     def __init__(self, model: HostDetailModel) -> None:
-        super().__init__("Last ten minutes")
+        super().__init__(tr("Last ten minutes"))
         self._model = model
         self._grid = QGridLayout()
         self._grid.setHorizontalSpacing(18)
@@ -71,7 +72,7 @@ class SeriesCard(Card):
                 for at, value in zip(one.at, one.values, strict=True)
             ]
             self.lines[one.name].show_points(points, now)
-        self.setVisible(bool(told))
+        show_part(self, bool(told))
 
 
 def _is_line(one: Series) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QCheckBox, QPlainTextEdit, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from engine_host.client.request_words import readable
 from sndr_gui.models.hosts.service_log import ServiceLogModel
 from sndr_gui.views.widgets.buttons import button
@@ -21,7 +22,7 @@ class ServiceLogDialog(Dialog):
 
     def __init__(self, parent: QWidget, model: ServiceLogModel) -> None:
         name = model.service.name
-        super().__init__(parent, f"Log of {name} on {model.host}")
+        super().__init__(parent, tr("Log of {name} on {host}", name=name, host=model.host))
         self.resize(820, 560)
         self._model = model
         self.problem = ProblemBox()
@@ -29,15 +30,15 @@ class ServiceLogDialog(Dialog):
         self.content.setObjectName("mono")
         self.content.setReadOnly(True)
         self.content.setTabChangesFocus(True)
-        self.content.setAccessibleName(f"Log of {name}")
+        self.content.setAccessibleName(tr("Log of {name}", name=name))
         self.content.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.content.setMaximumBlockCount(_MOST_LINES)
-        self.following = QCheckBox("Follow new lines")
-        self.following.setAccessibleName("Follow new lines")
+        self.following = QCheckBox(tr("Follow new lines"))
+        self.following.setAccessibleName(tr("Follow new lines"))
         self.following.setChecked(model.following)
         self.following.toggled.connect(model.follow)
-        self.command = CopyField(model.command, "equivalent command")
-        close = button("Close", self.accept, kind="primary")
+        self.command = CopyField(model.command, tr("equivalent command"))
+        close = button(tr("Close"), self.accept, kind="primary")
         close.setDefault(True)
         parts = QVBoxLayout(self)
         parts.setContentsMargins(20, 18, 20, 18)
@@ -58,7 +59,7 @@ class ServiceLogDialog(Dialog):
         self.problem.setVisible(model.problem is not None)
         if model.problem is not None:
             self.problem.show_problem(model.problem)
-        self.content.setPlaceholderText(readable(model.note) or "It has written nothing yet.")
+        self.content.setPlaceholderText(readable(model.note) or tr("It has written nothing yet."))
         self.command.set_content(model.command)
 
     def _on_lines(self, lines: list[str], anew: bool) -> None:

@@ -6,9 +6,11 @@ from functools import partial
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from engine_host.client.request_words import readable
 from engine_host.protocol.jobs import Job, JobKind, JobState
 from engine_host.protocol.remote.services import Service, ServiceAction, ServiceManager, ServiceState
+from sndr_gui.kit.setting_words import word_of
 from sndr_gui.models.hosts.actions.service_install import InstallServiceAction
 from sndr_gui.models.hosts.detail import HostDetailModel
 from sndr_gui.models.hosts.planned import PlannedAction, PlannedJob
@@ -25,22 +27,23 @@ from sndr_gui.views.widgets.labels import badge, set_text, text
 from sndr_gui.views.widgets.layout import clear, column, row
 from sndr_gui.views.widgets.problems import ProblemBox
 
-_NONE = (
-    "No service of ours is there. One keeps an engine running without this program: systemd, Docker or "
-    "Podman starts it with the machine, and a watchdog looks after it."
+_NONE = tr(
+    "No service of ours is there. One keeps an engine running without this "
+    "program: systemd, Docker or Podman starts it with the machine, and a watchdog "
+    "looks after it."
 )
-_UNREAD = "Nobody has asked the machine yet."
+_UNREAD = tr("Nobody has asked the machine yet.")
 _TONES = {ServiceState.RUNNING: "good", ServiceState.FAILED: "bad", ServiceState.RESTARTING: "warn"}
 _ACTIONS = (
-    (ServiceAction.START, "Start", "play", "Start it, and see that it answers"),
-    (ServiceAction.STOP, "Stop", "square", "Stop it"),
-    (ServiceAction.RESTART, "Restart", "rotate-cw", "Stop it and start it again"),
+    (ServiceAction.START, tr("Start"), "play", tr("Start it, and see that it answers")),
+    (ServiceAction.STOP, tr("Stop"), "square", tr("Stop it")),
+    (ServiceAction.RESTART, tr("Restart"), "rotate-cw", tr("Stop it and start it again")),
 )
 _AT_START = {
-    False: (ServiceAction.ENABLE, "Start with machine", "plug", "Let it start with the machine"),
+    False: (ServiceAction.ENABLE, tr("Start with machine"), "plug", tr("Let it start with the machine")),
     True: (
-        ServiceAction.DISABLE, "Not with machine", "x",
-        "Let it not start with the machine; it goes on running now",
+        ServiceAction.DISABLE, tr("Not with machine"), "x",
+        tr("Let it not start with the machine; it goes on running now"),
     ),
 }  # fmt: skip
 
@@ -53,25 +56,25 @@ class ServicesSection(QWidget):
         self._detail = model
         self.model = ServicesModel(model.hosts, model.name)
         self.read = button(
-            "Read",
+            tr("Read"),
             self.model.read,
             icon="refresh-cw",
-            hint="Ask the machine for its units and containers",
+            hint=tr("Ask the machine for its units and containers"),
             command=f"sndr host unit list {model.name}",
         )
         self.install = button(
-            "Install…",
+            tr("Install…"),
             self._on_install,
             icon="download",
-            hint="Have a preset carried out there by systemd, Docker or Podman; its plan is shown first",
+            hint=tr("Have a preset carried out there by systemd, Docker or Podman; its plan is shown first"),
             command=f"sndr host unit install {model.name} PRESET",
         )
-        self.install.setAccessibleName(f"Install a service on {model.name}")
-        card = Card("Ours", self.install, self.read)
+        self.install.setAccessibleName(tr("Install a service on {name}", name=model.name))
+        card = Card(tr("Ours"), self.install, self.read)
         self.problem = ProblemBox()
         self.nothing = text(_UNREAD, "muted", wrap=True)
         self.route_about = text("", "muted", wrap=True)
-        self.route = CopyField("", "command of the route", wraps=True)
+        self.route = CopyField("", tr("command of the route"), wraps=True)
         self._ours = QVBoxLayout()
         self._ours.setSpacing(14)
         self.made: dict[str, dict[str, QWidget]] = {}
@@ -80,8 +83,8 @@ class ServicesSection(QWidget):
         for part in (self.nothing, self.route_about, self.route):
             card.body.addWidget(part)
         self._show_route(None)
-        others = Card("Others")
-        self.others = PlainTable("Services of others")
+        others = Card(tr("Others"))
+        self.others = PlainTable(tr("Services of others"))
         self.managers = text("", "muted", wrap=True)
         others.body.addWidget(self.others)
         others.body.addWidget(self.managers)
@@ -121,21 +124,27 @@ class ServicesSection(QWidget):
         set_text(self.nothing, _UNREAD if page is None else _NONE)
         self.nothing.setVisible(not ours)
         rows = tuple(
-            (one.name, one.manager.value, one.state.value, one.detail) for one in found if not one.ours
+            (one.name, one.manager.value, word_of(one.state.value), one.detail)
+            for one in found
+            if not one.ours
         )
-        self.others.show_rows(("Name", "Kept by", "State", "In its own word"), rows)
+        self.others.show_rows((tr("Name"), tr("Kept by"), tr("State"), tr("In its own word")), rows)
         missing = (
             [f"{one.manager.value}: {one.why}" for one in page.managers if not one.usable] if page else []
         )
-        said = "\n".join(missing) or ("" if rows else "No other service is told.")
+        said = "\n".join(missing) or ("" if rows else tr("No other service is told."))
         set_text(self.managers, readable(said if page is not None else _UNREAD)[:600])
 
     def _line(self, service: Service) -> QVBoxLayout:
         state = badge(service.state.value, _TONES.get(service.state, "muted"))
         about = [service.manager.value, service.model or service.preset or "", service.address or ""]
-        about += ["starts with the machine"] if service.enabled else []
-        about += [f"watchdog: {service.watchdog}"] if service.watchdog else []
-        about += [f"changed there since: {', '.join(service.changed)}"] if service.changed else []
+        about += [tr("starts with the machine")] if service.enabled else []
+        about += [tr("watchdog: {watchdog}", watchdog=service.watchdog)] if service.watchdog else []
+        about += (
+            [tr("changed there since: {changed}", changed=", ".join(service.changed))]
+            if service.changed
+            else []
+        )
         made: dict[str, QWidget] = {}
         for action, label, icon, hint in _ACTIONS:
             made[action.value] = self._button(
@@ -147,10 +156,10 @@ class ServicesSection(QWidget):
                 service, action.value, label, icon, hint, partial(self.model.act, service, action)
             )
         logs = partial(self._on_logs, service)
-        made["logs"] = self._button(service, "logs", "Log", "terminal", "Follow its lines", logs)
+        made["logs"] = self._button(service, "logs", tr("Log"), "terminal", tr("Follow its lines"), logs)
         remove = partial(self._on_remove, service)
-        said = "Stop it and remove its files; its plan is shown first"
-        made["remove"] = self._button(service, "remove", "Remove…", "trash-2", said, remove)
+        said = tr("Stop it and remove its files; its plan is shown first")
+        made["remove"] = self._button(service, "remove", tr("Remove…"), "trash-2", said, remove)
         self.made[service.name] = made
         return column(
             row(text(readable(service.name), name="h2"), state, None),
@@ -192,7 +201,9 @@ class ServicesSection(QWidget):
         done = job.result if job is not None and isinstance(job.result, dict) else {}
         route, name = done.get("route"), done.get("name")
         shown = isinstance(route, str) and bool(route)
-        set_text(self.route_about, readable(f"{name} answers. Let the endpoint here answer with it:"))
+        set_text(
+            self.route_about, readable(tr("{name} answers. Let the endpoint here answer with it:", name=name))
+        )
         self.route.set_content(str(route) if shown else "")
         self.route_about.setVisible(shown)
         self.route.setVisible(shown)

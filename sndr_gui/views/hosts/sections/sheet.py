@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from engine_host.client.request_words import readable
 from sndr_gui.models.hosts.detail import HostDetailModel
 from sndr_gui.views.widgets.cards import Card
@@ -18,18 +19,18 @@ class SheetSection(QWidget):
     def __init__(self, model: HostDetailModel) -> None:
         super().__init__()
         self._model = model
-        self.copy = CopyButton("the sheet", "Copy")
-        card = Card("Sheet", self.copy)
+        self.copy = CopyButton(tr("the sheet"), tr("Copy"))
+        card = Card(tr("Sheet"), self.copy)
         self.content = QPlainTextEdit()
         self.content.setObjectName("mono")
         self.content.setReadOnly(True)
         self.content.setTabChangesFocus(True)
         self.content.setMinimumHeight(_HEIGHT)
-        self.content.setPlaceholderText("Reading the sheet…")
-        self.content.setAccessibleName(f"Host sheet of {model.name}")
+        self.content.setPlaceholderText(tr("Reading the sheet…"))
+        self.content.setAccessibleName(tr("Host sheet of {name}", name=model.name))
         card.body.addWidget(self.content)
         card.body.addWidget(
-            CopyField(f"sndr host sheet {model.name} --output {model.name}.md", "equivalent command")
+            CopyField(f"sndr host sheet {model.name} --output {model.name}.md", tr("equivalent command"))
         )
         lines = QVBoxLayout(self)
         lines.setContentsMargins(0, 0, 0, 0)

@@ -9,6 +9,7 @@ from functools import partial
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from engine_host.client.request_words import readable
 from engine_host.protocol.endpoint.routes import TargetStatus
 from engine_host.protocol.remote.hosts import RemoteMode
@@ -26,14 +27,14 @@ from sndr_gui.views.widgets.flow import Flow
 from sndr_gui.views.widgets.labels import set_text, text
 from sndr_gui.views.widgets.layout import clear, row
 
-_NO_MODELS = "No model answers there now. Start one with “Show” and the page Launch, or on that machine."
-_NO_MODELS_AGENTLESS = (
-    "No model answers there now. Nothing of ours is installed there: start an engine on that machine, "
-    "and it is found when its facts are read."
+_NO_MODELS = tr("No model answers there now. Start one with “Show” and the page Launch, or on that machine.")
+_NO_MODELS_AGENTLESS = tr(
+    "No model answers there now. Nothing of ours is installed there: start an "
+    "engine on that machine, and it is found when its facts are read."
 )
-_NO_ROUTES = (
-    "No route leads here. With one, an editor asks this machine for an ID of yours, and the engine over "
-    "there answers through the connection."
+_NO_ROUTES = tr(
+    "No route leads here. With one, an editor asks this machine for an ID of "
+    "yours, and the engine over there answers through the connection."
 )
 
 
@@ -43,19 +44,19 @@ class TrafficSection(QWidget):
     def __init__(self, model: HostDetailModel, open_routes: Callable[[], object]) -> None:
         super().__init__()
         self._model = model
-        models = Card("Models that can be asked")
-        self.models = PlainTable("Models that can be asked")
+        models = Card(tr("Models that can be asked"))
+        self.models = PlainTable(tr("Models that can be asked"))
         self.no_models = text(_NO_MODELS, "muted", wrap=True)
-        self.route = CopyField(what="the command that leads a route there")
+        self.route = CopyField(what=tr("the command that leads a route there"))
         name = model.name
         self.stage = button(
-            "Stage…", self._on_stage, icon="rocket",
-            hint="Start an engine there with no route to it; its plan is shown first",
+            tr("Stage…"), self._on_stage, icon="rocket",
+            hint=tr("Start an engine there with no route to it; its plan is shown first"),
             command=f"sndr host stage {name} PRESET",
         )  # fmt: skip
         self.promote = button(
-            "Promote…", self._on_promote, icon="upload",
-            hint="Lead a public ID to an engine there after real requests were answered",
+            tr("Promote…"), self._on_promote, icon="upload",
+            hint=tr("Lead a public ID to an engine there after real requests were answered"),
             command=f"sndr host promote {name} ID ENGINE",
         )  # fmt: skip
         for part in (self.models, self.no_models, self.route, Flow(self.stage, self.promote)):
@@ -64,14 +65,14 @@ class TrafficSection(QWidget):
         self._backs.setSpacing(6)
         self.backs: dict[str, Button] = {}
         self.open_routes = button(
-            "Open Routes",
+            tr("Open Routes"),
             open_routes,
             icon="fork",
-            hint="Make, move and remove routes",
+            hint=tr("Make, move and remove routes"),
             command="sndr routes list",
         )
-        led = Card("Routes that lead here", self.open_routes)
-        self.routes = PlainTable("Routes that lead here")
+        led = Card(tr("Routes that lead here"), self.open_routes)
+        self.routes = PlainTable(tr("Routes that lead here"))
         self.no_routes = text(_NO_ROUTES, "muted", wrap=True)
         led.body.addWidget(self.routes)
         led.body.addWidget(self.no_routes)
@@ -87,8 +88,11 @@ class TrafficSection(QWidget):
         remote, name = self._model.remote, self._model.name
         models = remote.models if remote is not None else ()
         self.models.show_rows(
-            ("Model", "Context", "Asked by a route as"),
-            tuple((one.id, f"{one.context:,} tokens", f"{name}/{one.id}") for one in models),
+            (tr("Model"), tr("Context"), tr("Asked by a route as")),
+            tuple(
+                (one.id, tr("{context} tokens", context=f"{one.context:,}"), f"{name}/{one.id}")
+                for one in models
+            ),
         )
         agentless = remote is not None and remote.mode is RemoteMode.AGENTLESS
         set_text(self.no_models, _NO_MODELS_AGENTLESS if agentless else _NO_MODELS)
@@ -108,8 +112,8 @@ class TrafficSection(QWidget):
             for target in status.targets
             if target.name.startswith(f"{name}/")
         )
-        self.routes.show_rows(("ID", "Leads to", "State", "Note"), found)
-        reading = "Reading the routes…" if self._model.routes is None else _NO_ROUTES
+        self.routes.show_rows(("ID", tr("Leads to"), tr("State"), tr("Note")), found)
+        reading = tr("Reading the routes…") if self._model.routes is None else _NO_ROUTES
         set_text(self.no_routes, readable(problem.message) if problem is not None else reading)
         self.no_routes.setVisible(not found)
 
@@ -120,14 +124,21 @@ class TrafficSection(QWidget):
             self.backs = {}
             for public_id, one in promoted.items():
                 made = button(
-                    "Roll back…", partial(self._open, RollbackAction(public_id)), icon="undo-2",
-                    hint="Lead it where it led before; its plan is shown first",
+                    tr("Roll back…"), partial(self._open, RollbackAction(public_id)), icon="undo-2",
+                    hint=tr("Lead it where it led before; its plan is shown first"),
                     command=shlex.join(["sndr", "host", "rollback", public_id]),
                 )  # fmt: skip
-                made.setAccessibleName(f"Roll back {public_id}")
+                made.setAccessibleName(tr("Roll back {public_id}", public_id=public_id))
                 self.backs[public_id] = made
                 ago = formats.age(max(0.0, time.time() - one.at))
-                said = readable(f"{public_id} was promoted to {one.target}, {ago}.")
+                said = readable(
+                    tr(
+                        "{public_id} was promoted to {target}, {ago}.",
+                        public_id=public_id,
+                        target=one.target,
+                        ago=ago,
+                    )
+                )
                 self._backs.addLayout(row(text(said, "muted", wrap=True), made))
         for made in self.backs.values():
             made.setEnabled(self._model.hosts.connected)

@@ -6,6 +6,7 @@ import time
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from engine_host.client.language import tr
 from engine_host.protocol.remote.hosts import WatchdogState
 from sndr_gui.kit import formats
 from sndr_gui.models.hosts.detail import HostDetailModel
@@ -16,11 +17,12 @@ from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.labels import set_text, text
 from sndr_gui.views.widgets.problems import ProblemBox
 
-_NONE = (
-    "No service there has a watchdog. A service that is written down has one: it asks the engine for a token "
-    "every two minutes, restarts it where it has to, and leaves its state to be read."
+_NONE = tr(
+    "No service there has a watchdog. A service that is written down has one: it "
+    "asks the engine for a token every two minutes, restarts it where it has to, "
+    "and leaves its state to be read."
 )
-_UNREAD = "Nobody has asked the machine yet."
+_UNREAD = tr("Nobody has asked the machine yet.")
 
 
 class WatchdogsSection(QWidget):
@@ -30,22 +32,22 @@ class WatchdogsSection(QWidget):
         super().__init__()
         self._model = model
         self.read = button(
-            "Read",
+            tr("Read"),
             model.read_watchdogs,
             icon="refresh-cw",
-            hint="Ask the machine what its watchdogs saw",
+            hint=tr("Ask the machine what its watchdogs saw"),
             command=f"sndr host watch {model.name} --events",
         )
-        card = Card("Watchdogs", self.read)
+        card = Card(tr("Watchdogs"), self.read)
         self.problem = ProblemBox()
-        self.table = PlainTable("Watchdogs")
+        self.table = PlainTable(tr("Watchdogs"))
         self.nothing = text(_UNREAD, "muted", wrap=True)
-        self.written = CopyField("sndr launch PRESET --render systemd", "the command")
+        self.written = CopyField("sndr launch PRESET --render systemd", tr("the command"))
         for part in (self.problem, self.table, self.nothing, self.written):
             card.body.addWidget(part)
-        changes = Card("What changed")
-        self.events = PlainTable("What changed")
-        self.quiet = text("Nothing has changed that a watchdog wrote down.", "muted", wrap=True)
+        changes = Card(tr("What changed"))
+        self.events = PlainTable(tr("What changed"))
+        self.quiet = text(tr("Nothing has changed that a watchdog wrote down."), "muted", wrap=True)
         changes.body.addWidget(self.events)
         changes.body.addWidget(self.quiet)
         lines = QVBoxLayout(self)
@@ -66,7 +68,7 @@ class WatchdogsSection(QWidget):
             self.problem.show_problem(problem)
         found = page.watchdogs if page is not None else ()
         self.table.show_rows(
-            ("Service", "State", "Looked", "Restarts", "Why"),
+            (tr("Service"), tr("State"), tr("Looked"), tr("Restarts"), tr("Why")),
             tuple(_row(one, page.read_at) for one in found) if page is not None else (),
         )
         set_text(self.nothing, _NONE if page is not None else _UNREAD)
@@ -82,10 +84,10 @@ class WatchdogsSection(QWidget):
             )
             for event, one in events
         )
-        self.events.show_rows(("At", "Service", "State", "Why"), rows)
+        self.events.show_rows((tr("At"), tr("Service"), tr("State"), tr("Why")), rows)
         self.quiet.setVisible(not rows)
 
 
 def _row(one: WatchdogState, now: float) -> tuple[str, ...]:
-    looked = "not yet" if one.at is None else formats.age(max(0.0, now - one.at))
+    looked = tr("not yet") if one.at is None else formats.age(max(0.0, now - one.at))
     return one.service, one.state.replace("_", " "), looked, str(one.restarts), one.why

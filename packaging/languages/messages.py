@@ -1,0 +1,139 @@
+"""Finds every message: what the code says through `tr`, `ntr` and `plural`, and the tables of texts."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from po import Entry
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = ("sndr_gui", "engine_host/client", "engine_host/connect", "engine_host/cli")
+# Tables that are translated where they are shown: the call that makes a row, its arguments that are texts.
+TABLES = {
+    "engine_host/protocol/engine_settings": ("EngineSetting", (0, 1), ()),
+    "engine_host/fit": ("Part", (0,), ()),
+    "engine_host/core/findings": ("Text", (1, 3), ("message", "fix")),
+}
+
+# Values that the window shows as a word, by the names of their enumerations.
+WORDS = {
+    "engine_host/protocol": (
+        "EngineState",
+        "RequestState",
+        "JobState",
+        "ServiceState",
+        "OnDemandState",
+        "PresetStatus",
+        "Layer",
+        "VerifyLevel",
+    ),
+    "sndr_gui/kit/look": ("Accent",),
+}
+# Of other tables: names of parts of memory, and switches of patches.
+ALSO = (
+    "draft head",
+    "CUDA graphs",
+    "KV cache",
+    "KV cache and states",
+    "compute",
+    "on",
+    "off",
+    "default",
+    "applied",
+    "skipped",
+    "failed",
+    "reverted",
+    "pending",
+)
+
+_PLACE = re.compile(r"\{([a-z_][a-z0-9_]*)\}")
+
+
+def messages() -> list[Entry]:
+    """Return every message, by the files that say it. Raises ValueError where one is no literal."""
+    found: dict[str, Entry] = {}
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            if path.is_relative_to(ROOT / "engine_host/client/language"):
+                continue
+            _add(found, path, _said(path))
+    for folder, (name, places, words) in TABLES.items():
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            _add(found, path, ((text, "") for text in _rows(path, name, places, words)))
+    for folder, classes in WORDS.items():
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            _add(found, path, ((text, "") for text in _values(path, classes)))
+    _add(found, ROOT / "packaging/languages/messages.py", ((text, "") for text in ALSO))
+    return list(found.values())
+
+
+def _add(found: dict[str, Entry], path: Path, said: Iterator[tuple[str, str]]) -> None:
+    name = path.relative_to(ROOT).as_posix()
+    for one, many in said:
+        entry = found.setdefault(one, Entry(one, many))
+        if many and entry.many not in ("", many):
+            raise ValueError(f"{name}: {one!r} has two plurals: {entry.many!r} and {many!r}")
+        entry.many = entry.many or many
+        if name not in entry.files:
+            entry.files.append(name)
+
+
+def _said(path: Path) -> Iterator[tuple[str, str]]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.Call):
+            continue
+        name = _name(node.func)
+        words = [_text(argument) for argument in node.args]
+        if name == "tr":
+            if not words or not words[0]:
+                raise ValueError(f"{path}:{node.lineno}: tr() of what is no literal")
+            _check(f"{path}:{node.lineno}", words[:1], node)
+            yield words[0], ""
+        elif name == "ntr":
+            if len(words) < 2 or not words[0] or not words[1]:
+                # Where `plural` makes its messages.
+                continue
+            _check(f"{path}:{node.lineno}", words[:2], node)
+            yield words[0], words[1]
+        elif name == "plural" and len(words) > 1:
+            if not words[1]:
+                raise ValueError(f"{path}:{node.lineno}: plural() of what is no literal")
+            many = words[2] if len(words) > 2 else ""
+            yield f"{{n}} {words[1]}", f"{{n}} {many or words[1] + 's'}"
+
+
+def _check(place: str, said: list[str], call: ast.Call) -> None:
+    """Raise ValueError where a message names a value that the call does not give, or the other way round."""
+    given = {keyword.arg or "" for keyword in call.keywords}
+    # Without values it is a template for later; with `**values` they are not known here.
+    if not given or "" in given:
+        return
+    named = set().union(*(_PLACE.findall(one) for one in said)) - ({"n"} if len(said) > 1 else set())
+    if named != given:
+        raise ValueError(f"{place}: {said[0]!r} names {sorted(named)}, and is given {sorted(given)}")
+
+
+def _rows(path: Path, name: str, places: tuple[int, ...], words: tuple[str, ...]) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and _name(node.func) == name:
+            said = [node.args[place] for place in places if place < len(node.args)]
+            said += [keyword.value for keyword in node.keywords if keyword.arg in words]
+            yield from filter(None, (_text(argument) for argument in said))
+
+
+def _values(path: Path, classes: tuple[str, ...]) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ClassDef) and node.name in classes:
+            values = (_text(one.value) for one in node.body if isinstance(one, ast.Assign))
+            yield from (value.capitalize() if node.name == "Accent" else value for value in values if value)
+
+
+def _name(function: ast.expr) -> str:
+    if isinstance(function, ast.Name):
+        return function.id
+    return function.attr if isinstance(function, ast.Attribute) else ""
+
+
+def _text(node: ast.expr) -> str:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""

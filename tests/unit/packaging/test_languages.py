@@ -1,0 +1,71 @@
+"""The files of translations: complete, made from their sources, and true to what the program says."""
+
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from engine_host.client.language import LANGUAGES
+
+LOCALES = Path(__file__).resolve().parents[3] / "resources" / "locales"
+Script = Callable[[str], ModuleType]
+OTHERS = sorted(set(LANGUAGES) - {"en"})
+
+
+def test_every_language_has_every_message(script: Script) -> None:
+    po, messages = script("po"), script("messages")
+    wanted = messages.messages()
+    assert len(wanted) > 2500
+    assert sorted(po.PLURALS) == OTHERS == sorted(path.name for path in LOCALES.iterdir() if path.is_dir())
+    wrong = {}
+    for language in OTHERS:
+        source = LOCALES / language / "LC_MESSAGES" / "sndr.po"
+        there = po.parse(source.read_text(encoding="utf-8"))
+        wrong[language] = po.faults(language, there, wanted)
+        if source.with_suffix(".mo").read_bytes() != po.compiled(language, there):
+            wrong[language].append("sndr.mo is not made from sndr.po: make languages")
+    assert not any(wrong.values()), wrong
+    assert (LOCALES / "sndr.pot").read_text(encoding="utf-8") == po.written("", wanted), "make languages"
+
+
+@pytest.mark.parametrize(
+    ("said", "fault"),
+    [
+        ("Läuft auf {name}", "'{n} runs on {name}': other values: 'Läuft auf {name}'"),
+        ("{n} läuft auf {nmae}", "other values"),
+        ("{n} läuft\nauf {name}", "other lines"),
+        (" {n} läuft auf {name}", "blanks at an end"),
+        ("", "has no translation in each of its 1 forms"),
+        ("{n} läuft auf {name}", ""),
+    ],
+)
+def test_what_is_wrong_with_a_translation_is_told(script: Script, said: str, fault: str) -> None:
+    po = script("po")
+    entry = po.Entry("{n} runs on {name}", said=[said])
+    found = po.faults("de", [entry], [entry])
+    assert [fault in one for one in found] == ([True] if fault else [])
+
+
+def test_what_is_gone_missing_or_fuzzy_is_told(script: Script) -> None:
+    po = script("po")
+    old, new = po.Entry("old", said=["alt"]), po.Entry("new")
+    unsure = po.Entry("{n} line", "{n} lines", said=["{n} строка", "{n} строки"], fuzzy=True)
+    assert po.faults("ru", [old, unsure], [new, unsure]) == [
+        "'new' is missing",
+        "'old' is not said any more",
+        "'{n} line' is fuzzy",
+        "'{n} line' has no translation in each of its 3 forms",
+    ]
+    assert b"old" not in po.compiled("ru", [unsure])
+
+
+def test_a_file_is_read_as_it_was_written(script: Script) -> None:
+    po = script("po")
+    entries = [
+        po.Entry('one\ttab "quoted" \\ end', said=["tab"], files=["a.py", "b.py"]),
+        po.Entry("first line\nsecond line " + "word " * 40 + "end", said=["long " * 40 + "end\nsecond"]),
+        po.Entry("{n} line", "{n} lines", said=["{n} Zeile", "{n} Zeilen"], fuzzy=True),
+        po.Entry("empty", said=[""]),
+    ]
+    assert po.parse(po.written("de", entries)) == entries
