@@ -104,8 +104,7 @@ def _of_disks(host: RemoteHost, facts: RemoteFacts) -> Iterator[Finding]:
 def _of_clock(host: RemoteHost, facts: RemoteFacts) -> Iterator[Finding]:
     ahead = facts.clock_ahead
     if ahead is not None and abs(ahead) > _MOST_SECONDS_OFF:
-        off = "ahead of" if ahead > 0 else "behind"
-        yield finding("host.clock", host=host.name, seconds=round(abs(ahead)), off=off)
+        yield finding("host.clock", host=host.name, seconds=f"{ahead:+.0f}")
 
 
 def _of_compilers(host: RemoteHost, facts: RemoteFacts) -> Iterator[Finding]:
