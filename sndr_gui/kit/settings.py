@@ -10,8 +10,8 @@ from typing import Any
 from engine_host.client import read_text
 from engine_host.client.language import LANGUAGES, PSEUDO, SYSTEM
 from sndr_gui.kit.atomic_file import write_atomically
-from sndr_gui.kit.level import Level
 from sndr_gui.kit.look.choices import SCALES, Accent, Density, Look, Motion, ThemeChoice
+from sndr_gui.kit.look.level import Level
 
 LARGEST = 16 << 20
 MOST_RECENT, LONGEST_RECENT = 12, 200

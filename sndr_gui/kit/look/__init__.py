@@ -1,1 +1,1 @@
-"""The look of the window: its colours, and the choices that a person has."""
+"""The look of the window: its colours, how much its pages show, and the choices that a person has."""

@@ -20,9 +20,9 @@ from engine_host.protocol.operations import table as ops
 from engine_host.protocol.settings import SettingsChange
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
-from sndr_gui.kit.level import Level
-from sndr_gui.kit.level import choose as choose_level
 from sndr_gui.kit.look.choices import ThemeChoice
+from sndr_gui.kit.look.level import Level
+from sndr_gui.kit.look.level import choose as choose_level
 from sndr_gui.kit.setting_words import word_of
 from sndr_gui.kit.settings import SettingsFile, WindowSettings
 from sndr_gui.models.settings.entries import ENTRIES, EXPERT, Entry

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from engine_host.client.language import tr
 from engine_host.protocol.errors import Problem
-from sndr_gui.kit.level import chosen, is_simple
+from sndr_gui.kit.look.level import chosen, is_simple
 from sndr_gui.kit.shortcuts import keys
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.trends import TREND_SECONDS

@@ -18,7 +18,7 @@ from engine_host.protocol.engine_settings.table import SETTINGS
 from engine_host.protocol.launch.plans import ServerChoice
 from engine_host.protocol.models import ModelOrigin
 from sndr_gui.kit import formats
-from sndr_gui.kit.level import is_simple
+from sndr_gui.kit.look.level import is_simple
 from sndr_gui.kit.setting_words import caption_of, spoken_of
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.launch.form import refusal, words_of

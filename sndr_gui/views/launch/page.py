@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
 
 from engine_host.client.language import tr
 from engine_host.protocol.launch.fit import Verdict
-from sndr_gui.kit.level import chosen
+from sndr_gui.kit.look.level import chosen
 from sndr_gui.models.home.machine import MachineModel
 from sndr_gui.models.launch.fixes import LaunchFixes
 from sndr_gui.models.launch.page import LaunchModel, ListKind

@@ -8,7 +8,7 @@ from __future__ import annotations
 from PySide6.QtWidgets import QLabel, QLineEdit, QVBoxLayout, QWidget
 
 from engine_host.client.language import tr
-from sndr_gui.kit.level import Level
+from sndr_gui.kit.look.level import Level
 from sndr_gui.kit.shortcuts import keys
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.installations import InstallationsModel

@@ -9,7 +9,7 @@ from engine_host.client.language import tr
 from engine_host.protocol.engines import EngineState
 from engine_host.protocol.presets import EntryOrigin
 from sndr_gui.kit import formats
-from sndr_gui.kit.level import Level, is_simple
+from sndr_gui.kit.look.level import Level, is_simple
 from sndr_gui.kit.shortcuts import keys
 from sndr_gui.models.engine.choice import state_word
 from sndr_gui.models.engine.start import SERVING

@@ -19,7 +19,8 @@ from PySide6.QtWidgets import (
 
 from engine_host.client.language import tr
 from sndr_gui.host.notices import Notices
-from sndr_gui.kit import level, theme
+from sndr_gui.kit import theme
+from sndr_gui.kit.look import level
 from sndr_gui.kit.settings import SettingsFile
 from sndr_gui.kit.shortcuts import choose, each, keys
 from sndr_gui.kit.single_window import Handover
@@ -313,12 +314,7 @@ class Window(QMainWindow):
         context = self._contexts[""] if entry.here else self._context
         key = (context.session.host, name)
         if key not in self._built:
-            page = made(
-                entry.title,
-                lambda: entry.build(context),
-                lambda: self._make_anew(key),
-                self._report,
-            )
+            page = made(entry.title, lambda: entry.build(context), lambda: self._make_anew(key), self._report)
             mark_host(page, context.session.host)
             self._built[key] = page
             self._stack.addWidget(page)

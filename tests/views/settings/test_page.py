@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.events import SettingsChangedEvent
 from sndr_gui.kit import theme
-from sndr_gui.kit.level import Level
 from sndr_gui.kit.look.choices import Accent, Density, Look, Motion, ThemeChoice
 from sndr_gui.kit.look.colours import STRONG_DARK, with_accent
+from sndr_gui.kit.look.level import Level
 from sndr_gui.kit.settings import SettingsFile
 from sndr_gui.models.settings.entries import ENTRIES, EXPERT
 from sndr_gui.models.settings.look import look_entry

@@ -350,7 +350,9 @@ async def test_pictures_are_taken_of_every_page_in_both_themes(stage: Stage, tmp
     assert spec.loader is not None
     shots = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(shots)
-    taken = await shots.shoot(stage.window, tmp_path, ["home", "settings"])
+    taken = await shots.shoot(
+        stage.window, tmp_path, ["home", "settings"], [ThemeChoice.LIGHT, ThemeChoice.DARK]
+    )
     assert [path.name for path in taken] == [
         "home-light.png",
         "settings-light.png",
