@@ -1,5 +1,6 @@
 """The HostError for each way in which a host does not answer."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,14 +54,24 @@ def not_running(socket: str, *, was_there: bool = False, host: str = "") -> Host
 
 
 def _holder(socket: str) -> int | None:
-    """The process of the host that holds the run folder of a socket; None where it has ended."""
-    import psutil  # A tenth of a second, for this sentence alone.
+    """The process of the host that holds the run folder of a socket; None where it has ended.
+
+    The lock tells, not the number in it, which another process may have by now.
+    """
+    if sys.platform == "win32":
+        return None
+    import fcntl
 
     try:
-        written = (Path(socket).parent / "host.lock").read_bytes()[:20].decode("ascii", "replace").strip()
+        with (Path(socket).parent / "host.lock").open("rb") as lock:
+            written = lock.read(20).decode("ascii", "replace").strip()
+            try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return int(written) if written.isdecimal() else None
     except OSError:
         return None
-    return int(written) if written.isdecimal() and psutil.pid_exists(int(written)) else None
+    return None
 
 
 def gone(
