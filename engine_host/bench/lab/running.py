@@ -82,6 +82,10 @@ class LabRunning:
             # A conversation is asked whole: without its first turns, the cache has nothing of the others.
             names = [part.name for part in self.workload.parts]
             whole = {(part, turn) for part, turn in whole if whole.issuperset((one, turn) for one in names)}
+        for part in self.workload.parts:
+            # The server may be another by now, or cold: what is measured of it comes after warm rounds.
+            if not whole.issuperset((part.name, turn) for turn in range(part.warm, part.rounds)):
+                whole -= {(part.name, turn) for turn in range(part.warm)}
         self._samples = [sample for sample in answered if (sample.part, sample.round) in whole]
         self._before = frozenset(whole)
 
