@@ -7,12 +7,13 @@ first start each time; the files are in the system's cache after the first, whic
 import argparse
 import json
 import os
+import select
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -31,21 +32,32 @@ T = TypeVar("T")
 BARE = Path(__file__).with_name("bare_window.py")
 # The first picture against a window of Qt's alone, in the same run.
 RATIO = 2.5
+WINDOW = (sys.executable, "-m", "sndr_gui", "--say-ready")
+LONGEST = 120.0
+"""Seconds after which what did not come is waited for no longer."""
 
 
 def bare_picture(screen: Desktop) -> float:
     """Seconds to the first painting of a window of Qt's alone."""
     done = subprocess.run(
-        [sys.executable, str(BARE)], env=screen.environment, capture_output=True, text=True, check=True
+        [sys.executable, str(BARE)],
+        env=screen.environment,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=LONGEST,
     )
     return float(json.loads(done.stdout)["seconds"])
 
 
-def first_picture(screen: Desktop) -> tuple[float, float]:
-    """Seconds from the start of the window's process to its first painting, and to the values of its host."""
+def first_picture(screen: Desktop, longest: float = LONGEST) -> tuple[float, float]:
+    """Seconds from the start of the window's process to its first painting, and to the values of its host.
+
+    Raises RuntimeError where one of both does not come.
+    """
     with tempfile.TemporaryDirectory(prefix="sndr-b-") as home:
         process = subprocess.Popen(
-            [sys.executable, "-m", "sndr_gui", "--say-ready"],
+            WINDOW,
             env={**screen.environment, "SNDR_HOME": home},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -53,17 +65,39 @@ def first_picture(screen: Desktop) -> tuple[float, float]:
         )
         assert process.stdout is not None
         try:
+            began = time.monotonic()
             seen: dict[str, float] = {}
-            for line in process.stdout:
+            for line in lines(process.stdout.fileno(), longest):
                 said = json.loads(line)
                 seen[said["event"]] = float(said["seconds"])
                 if len(seen) == 2:
                     return seen["painted"], seen["useful"]
-            raise RuntimeError("the window never painted its values")
+            missing = " and ".join(event for event in ("painted", "useful") if event not in seen)
+            late = time.monotonic() - began >= longest
+            ended = f"{longest:g} s are over" if late else "it ended"
+            raise RuntimeError(
+                f"The window did not say that it was {missing}: {ended}. See what it says itself: "
+                "`python -m sndr_gui --say-ready`."
+            )
         finally:
             process.terminate()
-            process.wait(20)
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
             process.stdout.close()
+
+
+def lines(pipe: int, longest: float) -> Iterator[bytes]:
+    """Yield the lines of a pipe until it ends, or until so many seconds have passed."""
+    end = time.monotonic() + longest
+    rest = b""
+    while select.select([pipe], [], [], max(0.0, end - time.monotonic()))[0]:
+        if not (chunk := os.read(pipe, 1 << 16)):
+            return
+        *whole, rest = (rest + chunk).split(b"\n")
+        yield from whole
 
 
 def first_token() -> tuple[float, float]:
@@ -80,6 +114,10 @@ def first_token() -> tuple[float, float]:
             while engine.state not in {EngineState.READY, EngineState.BUSY}:
                 if engine.state is EngineState.FAILED:
                     raise RuntimeError(engine.problem.message if engine.problem else "the start failed")
+                if time.monotonic() - began > LONGEST:
+                    raise RuntimeError(
+                        f"The demo model was not ready within {LONGEST:g} s; it was {engine.state.value}."
+                    )
                 time.sleep(0.01)
                 engine = client.call(ops.ENGINE, id=engine.id)
             ready = time.monotonic() - began

@@ -40,9 +40,13 @@ class Prepared:
 class Asking:
     """Prepares the requests of a run; nothing of it is timed."""
 
-    def __init__(self, client: httpx.AsyncClient, model: str, seed: int, *, tools: bool = True) -> None:
+    def __init__(
+        self, client: httpx.AsyncClient, model: str, seed: int, *, again: int = 0, tools: bool = True
+    ) -> None:
+        """`again` counts how often the run was gone on with after it was cut short."""
         self._texts = Texts(client, model)
         self._seed = seed
+        self._again = again
         self._tools = tools
         self._results: dict[tuple[int, int], str] = {}
 
@@ -50,12 +54,12 @@ class Asking:
         """Return request `number` of a part, in its round `turn`; `place` is that of the part."""
         if part.turn:
             return await self._turn(part, turn)
-        salted = salt(self._seed, part.name, number)
+        salted = self._salt(part.name, number)
         if planned.tokens is None:
             text = ({"role": "user", "content": prompt(part, salted)},)
             return Prepared(salted, text, planned.max_tokens)
         if planned.head:
-            head = salt(self._seed, part.name, -1)
+            head = self._salt(part.name, -1)
             made = await self._texts.headed(head, salted, part.question, planned.tokens, planned.head)
         else:
             depth = _DEPTHS[place % len(_DEPTHS)] if part.fact else None
@@ -68,12 +72,15 @@ class Asking:
             made.fact,
         )
 
+    def _salt(self, part: str, number: int) -> str:
+        return salt(self._seed, part, number, self._again)
+
     async def _turn(self, part: Part, turn: int) -> Prepared:
         """Return a turn of an agent: the calls before it with their results, each `tokens` long.
 
         The calls are ours, and not what the model answered: so every engine reads the same.
         """
-        salted = salt(self._seed, "conversation", turn)
+        salted = self._salt("conversation", turn)
         messages: list[Message] = [
             {"role": "system", "content": f"[{salted}]\n{_AGENT}"},
             {"role": "user", "content": _TASK},
@@ -82,7 +89,7 @@ class Asking:
             name = f"archive/part_{before}.py"
             key = (turn, before)
             if key not in self._results:
-                of_result = salt(self._seed, f"result {turn}", before)
+                of_result = self._salt(f"result {turn}", before)
                 self._results[key] = (await self._texts.text(of_result, "", part.tokens or 0)).content
             result = self._results[key]
             if not self._tools:

@@ -138,7 +138,9 @@ def _doubts(a: LabRun, b: LabRun, *, in_turns: bool) -> list[Doubt]:
 
 def weights_of(engine: LabEngine) -> str:
     """Return what the weights are called: the end of their path, which two machines may have elsewhere."""
-    return engine.model_path.rstrip("/").rpartition("/")[2] or engine.model
+    # Servers name a model by its path too, where nobody gave it another name.
+    path = engine.model_path or (engine.model if engine.model.startswith(("/", "~")) else "")
+    return path.rstrip("/").rpartition("/")[2] or engine.model
 
 
 def _tokens(run: LabRun, part: str) -> float:

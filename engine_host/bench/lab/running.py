@@ -78,8 +78,24 @@ class LabRunning:
             for turn in range(part.rounds)
             if rounds[part.name, turn] == len(part.requests(turn))
         }
+        if self.workload.by_round:
+            # A conversation is asked whole: without its first turns, the cache has nothing of the others.
+            names = [part.name for part in self.workload.parts]
+            whole = {(part, turn) for part, turn in whole if whole.issuperset((one, turn) for one in names)}
+        for part in self.workload.parts:
+            # The server may be another by now, or cold: what is measured of it comes after warm rounds.
+            if not whole.issuperset((part.name, turn) for turn in range(part.warm, part.rounds)):
+                whole -= {(part.name, turn) for turn in range(part.warm)}
         self._samples = [sample for sample in answered if (sample.part, sample.round) in whole]
         self._before = frozenset(whole)
+
+    def begin(self) -> None:
+        """Keep that it is gone on with, so that after a kill too it is asked by others next time.
+
+        Raises HostError(disk_full), HostError(not_writable).
+        """
+        if self.run.resumed_at:
+            store.save(self._folder, self.run)
 
     def has(self, part: Part, turn: int) -> bool:
         """Tell whether a round was measured before the run was cut short."""
@@ -173,7 +189,8 @@ class LabRunning:
             # Only the turns of an agent have any.
             turns = any(part.turn for part in self.workload.parts)
             tools = turns and not await self._subject.takes_no_tools()
-            self._asking = Asking(self._client, self.run.engine.model, self.run.seed, tools=tools)
+            run, again = self.run, len(self.run.resumed_at)
+            self._asking = Asking(self._client, run.engine.model, run.seed, again=again, tools=tools)
         return self._asking
 
     async def _one(self, part: Part, asked: Prepared, at: float, number: int, turn: int) -> Sample:
@@ -231,6 +248,8 @@ async def carry_out(
     if len(sides) == 2:
         for side, other in (sides, reversed(sides)):
             side.run = side.run.model_copy(update={"turns_with": other.run.id})
+    for side in sides:
+        side.begin()
     parts = sides[0].workload.parts
     ended_by = ""
     done: list[Part] = []

@@ -58,7 +58,7 @@ def page(folder: Path, now: Sequence[Pins] = ()) -> LabPage:
 
 
 def mark(folder: Path, wanted: str, *, on: bool) -> None:
-    """Make a run the baseline of its workload and model, instead of another, or no baseline any more.
+    """Make a run the baseline of its subject, instead of another, or no baseline any more.
 
     Raises HostError(not_found), HostError(bad_request), HostError(not_writable), and HostError(conflict) for
     a run that is partial or struck: nothing is held to that.
@@ -72,14 +72,9 @@ def mark(folder: Path, wanted: str, *, on: bool) -> None:
             fix=Fix(text="Measure again.", command=f"sndr bench run {run.workload}"),
         )
     for other in page(folder).runs:
-        if on and other.baseline and other.id != run.id and same_subject(other, run):
+        if on and other.baseline and other.id != run.id and other.subject == run.subject:
             save(folder, find(folder, other.id).model_copy(update={"baseline": False}))
     save(folder, run.model_copy(update={"baseline": on}))
-
-
-def same_subject(one: LabRun, other: LabRun) -> bool:
-    """Return True for runs that asked the same of the same model."""
-    return (one.workload_hash, one.engine.model) == (other.workload_hash, other.engine.model)
 
 
 def find(folder: Path, wanted: str) -> LabRun:

@@ -239,10 +239,14 @@ def _asked_besides(part: Part) -> tuple[object, ...]:
     return besides if any(besides) else ()
 
 
-def salt(seed: int, part: str, number: int) -> str:
-    """Return the beginning of a prompt that no other prompt of this or another seed has."""
+def salt(seed: int, part: str, number: int, again: int = 0) -> str:
+    """Return the beginning of a prompt that no other prompt of this or another seed has.
+
+    `again` counts how often the run was gone on with: what was read before it was cut is asked by others.
+    """
     # Hashed: numbers that follow one another begin with the same tokens.
-    return hashlib.sha256(f"{seed} {part} {number}".encode()).hexdigest()[:16]
+    asked = f"{seed} {part} {number}" + (f" again {again}" if again else "")
+    return hashlib.sha256(asked.encode()).hexdigest()[:16]
 
 
 def prompt(part: Part, salted: str) -> str:

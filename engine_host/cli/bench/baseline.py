@@ -58,9 +58,10 @@ def lab_check(out: Output, run: str, against: str | None, slower: float) -> Exit
         )
         found = baseline_of(page, asked)
         if found is None:
+            server = asked.engine.engine or asked.engine.address
             raise HostError(
                 Reason.NOT_FOUND,
-                f"No baseline of {asked.workload} with {asked.engine.model} is here.",
+                f"No baseline of {asked.workload} with {asked.engine.model} ({server}) is here.",
                 fix=Fix(text="Choose a run.", command=f"sndr bench baseline {asked.id}"),
             )
         run, against = asked.id, found.id

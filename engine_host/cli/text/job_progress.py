@@ -1,5 +1,7 @@
 """Follow a job of the host from the command line."""
 
+import time
+
 import click
 
 from engine_host.cli.output import Output, echo, writes_to_terminal
@@ -12,6 +14,10 @@ from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import JobDoneEvent, JobStepEvent
 from engine_host.protocol.jobs import Job, JobState
 from engine_host.protocol.operations import table as ops
+
+_LONGEST_PAUSE = 30.0
+_STEADY = 60.0
+"""Seconds after which a connection that is lost was no bad one."""
 
 
 def follow(client: ControlClient, job: Job, out: Output) -> Job:
@@ -41,13 +47,18 @@ def _wait_steadily(client: ControlClient, job: Job, steps: "_Steps") -> Job:
         return _wait(client, job, steps)
     except HostError as error:
         lost = error
+    pause = 0.0
     while is_lost(client, lost):
         steps.finish()
+        # The job may answer where its events do not come: it would be asked at once, again and again.
+        time.sleep(pause)
         with found_again(client, job, steps.say) as fresh:
+            began = time.monotonic()
             try:
                 return _wait(fresh, job, steps)
             except HostError as error:
                 lost = error
+            pause = 0.0 if time.monotonic() - began > _STEADY else min(2 * pause + 1, _LONGEST_PAUSE)
     raise lost
 
 

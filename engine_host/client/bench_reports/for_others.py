@@ -5,15 +5,15 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from engine_host.client.diagnostics.mask import Mask
-from engine_host.protocol.bench.comparison import LabComparison
-from engine_host.protocol.bench.lab import LabRun
+from engine_host.protocol.bench.comparison import Caution, LabComparison
+from engine_host.protocol.bench.lab import LabEngine, LabRun
 from engine_host.protocol.bench.sweeps import SweepReport
 
 T = TypeVar("T", bound=BaseModel)
 
 
 def run_for_others(run: LabRun) -> LabRun:
-    """Return a run to be shared; figures, samples and the model's id stay as they are."""
+    """Return a run to be shared; figures, samples, the model's id and the name of its weights stay."""
     mask = Mask.of_this_machine()
     bare = _masked(run.model_copy(update={"samples": ()}), mask)
     samples = [
@@ -27,30 +27,75 @@ def run_for_others(run: LabRun) -> LabRun:
         )
         for sample in run.samples
     ]
-    return bare.model_copy(update={"id": run.id, "samples": tuple(samples), "engine": _engine(bare)})
+    return bare.model_copy(update={"id": run.id, "samples": tuple(samples), "engine": _engine(bare, run)})
 
 
 def comparison_for_others(found: LabComparison) -> LabComparison:
     """Return a comparison to be shared."""
     shown = _masked(found, Mask.of_this_machine())
-    sides = {
-        name: side.model_copy(update={"id": was.id, "engine": _engine(side)})
-        for name, side, was in (("a", shown.a, found.a), ("b", shown.b, found.b))
-    }
-    return shown.model_copy(update=sides)
+    a, b = (
+        side.model_copy(update={"id": was.id, "engine": _engine(side, was)})
+        for side, was in ((shown.a, found.a), (shown.b, found.b))
+    )
+    doubts = [
+        doubt.model_copy(
+            update={"text": f"other models: {a.engine.model} and {b.engine.model}"}
+            if doubt.caution is Caution.OTHER_MODEL
+            else {}
+        )
+        for doubt in shown.doubts
+    ]
+    differing = [
+        one.model_copy(update={"a": _weights(a.engine), "b": _weights(b.engine)})
+        if one.name == "model"
+        else one
+        for one in shown.differing
+    ]
+    return shown.model_copy(update={"a": a, "b": b, "doubts": tuple(doubts), "differing": tuple(differing)})
 
 
 def sweep_for_others(report: SweepReport) -> SweepReport:
     """Return a sweep to be shared."""
     shown = _masked(report, Mask.of_this_machine())
-    return shown.model_copy(update={"sweep": shown.sweep.model_copy(update={"id": report.sweep.id})})
+    runs = tuple(
+        run.model_copy(update={"id": was.id, "engine": _engine(run, was)})
+        for run, was in zip(shown.runs, report.runs, strict=True)
+    )
+    sweep = shown.sweep.model_copy(update={"id": report.sweep.id})
+    return shown.model_copy(update={"sweep": sweep, "runs": runs})
 
 
-def _engine(run: LabRun) -> Any:
+def _engine(run: LabRun, was: LabRun) -> LabEngine:
     engine = run.engine
+    changed: dict[str, Any] = {
+        "pid": None,
+        "model": _named(engine.model, was.engine.model),
+        "model_path": _end_kept(engine.model_path, was.engine.model_path),
+    }
     # The path of a socket and the number of a process help nobody elsewhere.
-    socket = engine.address.startswith(("/", "~"))
-    return engine.model_copy(update={"pid": None, **({"address": "a socket"} if socket else {})})
+    if engine.address.startswith(("/", "~")):
+        changed["address"] = "a socket"
+    return engine.model_copy(update=changed)
+
+
+def _named(shown: str, model: str) -> str:
+    """Return the id of a model, by which runs are compared; of one that is a path, its end is as it was."""
+    return _end_kept(shown, model) if model.startswith(("/", "~")) else model
+
+
+def _end_kept(shown: str, path: str) -> str:
+    """Return a masked path with its own end: a person's name in that is the name of the weights."""
+    _, slash, end = path.rstrip("/").rpartition("/")
+    if not slash:
+        return path
+    # What is masked as a whole has no end, as the home folder itself.
+    if "/" not in shown:
+        return shown
+    return f"{shown.rstrip('/').rpartition('/')[0]}/{end}"
+
+
+def _weights(engine: LabEngine) -> str:
+    return engine.model_path or engine.model
 
 
 def _masked(value: T, mask: Mask) -> T:

@@ -30,13 +30,7 @@ class Regression(Wire):
 def baseline_of(page: LabPage, run: LabRun) -> LabRun | None:
     """Return the run to which this one is held; None without one."""
     return next(
-        (
-            one
-            for one in page.runs
-            if one.baseline
-            and one.id != run.id
-            and (one.workload_hash, one.engine.model) == (run.workload_hash, run.engine.model)
-        ),
+        (one for one in page.runs if one.baseline and one.id != run.id and one.subject == run.subject),
         None,
     )
 

@@ -262,7 +262,9 @@ class LabRun(Wire):
     turns_with: str = Field("", description="the run that was measured in turns with this one")
     parts: tuple[PartResult, ...] = ()
     checks: tuple[Check, ...] = Field((), description="of its answers; one that failed strikes every figure")
-    baseline: bool = Field(False, description="later runs of the same workload and model are held to it")
+    baseline: bool = Field(
+        False, description="later runs of the same workload, model and kind of engine are held to it"
+    )
     stale: str = Field("", description="what moved since, where runs are listed; empty while it holds")
     knee: Knee | None = None
     rungs: tuple[Rung, ...] = Field((), description="of a context ladder")
@@ -275,6 +277,16 @@ class LabRun(Wire):
     def drifted(self) -> bool:
         """True where a soak failed: it grew or slowed down beyond noise, and by more than it may."""
         return any(drift.failed for drift in self.drifts)
+
+    @property
+    def subject(self) -> tuple[str, str, str, str]:
+        """The subject of a run, the same for those held to one another: what is asked of which model where.
+
+        Of an address nobody knows more than that: another one may be another server with a model's name.
+        """
+        engine = self.engine
+        place = "" if engine.id else engine.address.rstrip("/")
+        return self.workload_hash, engine.engine, engine.model, place
 
     @property
     def struck(self) -> bool:

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from engine_host.bench.lab.comparing import compared
-from engine_host.client.bench_reports.for_others import run_for_others
+from engine_host.client.bench_reports.for_others import comparison_for_others, run_for_others
 from engine_host.client.bench_reports.html import comparison_html, run_html
 from engine_host.client.bench_reports.markdown import comparison_markdown, run_markdown
+from engine_host.client.bench_reports.regression import judged
 from engine_host.protocol.bench.lab import LabEngine, LabRun
 from tests.unit.client.test_bench_regression import measured
 
@@ -48,6 +49,33 @@ def test_reports_have_no_keys_names_and_addresses(run: LabRun) -> None:
     for text in shown:
         assert not [secret for secret in (KEY, "ottilie", "192.168.7.9", "plan-1.sock") if secret in text]
         assert run.id in text
+
+
+@pytest.mark.parametrize(
+    ("model", "path", "shown_model", "shown_path"),
+    [
+        ("ottilie-coder", f"{HOME}/m/ottilie-coder.gguf", "ottilie-coder", "~/m/ottilie-coder.gguf"),
+        ("ottilie/coder", "", "ottilie/coder", ""),
+        (f"{HOME}/m/ottilie-coder", "", "~/m/ottilie-coder", ""),
+        ("m", "/srv/ottilie/ottilie.gguf/", "m", "/srv/[user]/ottilie.gguf"),
+    ],
+)
+def test_weights_keep_the_name_by_which_they_are_compared(
+    run: LabRun, model: str, path: str, shown_model: str, shown_path: str
+) -> None:
+    engine = run.engine.model_copy(update={"model": model, "model_path": path})
+    own = run.model_copy(update={"engine": engine})
+    shown = run_for_others(own)
+    assert (shown.engine.model, shown.engine.model_path) == (shown_model, shown_path)
+    later = own.model_copy(update={"id": "20260202-000000-quick-bbbb"})
+    assert judged(compared(shown, later)).refused == ""
+    other = later.model_copy(
+        update={"engine": engine.model_copy(update={"model": "n", "model_path": "n.gguf"})}
+    )
+    pair = comparison_for_others(compared(own, other))
+    assert pair.doubts[0].text == f"other models: {shown_model} and n"
+    assert (pair.differing[0].a, pair.differing[0].b) == (shown_path or shown_model, "n.gguf")
+    assert HOME not in pair.model_dump_json()
 
 
 def test_what_is_needed_to_repeat_and_compare_it_stays(run: LabRun) -> None:

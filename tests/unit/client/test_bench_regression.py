@@ -8,7 +8,7 @@ from engine_host.bench.lab.comparing import compared
 from engine_host.bench.lab.figures import part_result
 from engine_host.bench.lab.workloads import Part
 from engine_host.client.bench_reports.regression import Regression, baseline_of, judged, regression_lines
-from engine_host.protocol.bench.lab import LabPage, LabRun
+from engine_host.protocol.bench.lab import LabEngine, LabPage, LabRun
 from tests.unit.bench.conditions.test_pins import a_run
 from tests.unit.bench.lab.test_figures import sample
 
@@ -63,3 +63,13 @@ def test_a_baseline_is_that_of_the_workload_and_model() -> None:
     assert baseline_of(page, now) is None
     held = a_run(1, **marked)
     assert baseline_of(LabPage(runs=(*page.runs, held)), now) == held
+
+
+def test_two_servers_with_one_name_of_a_model_are_not_held_to_each_other() -> None:
+    one, two = (LabEngine(address=f"http://{name}/v1", model="m") for name in ("one", "two"))
+    held = a_run(1, engine=one, baseline=True)
+    page = LabPage(runs=(held, a_run(2, baseline=True)))
+    assert baseline_of(page, a_run(3, engine=one)) == held
+    assert baseline_of(page, a_run(3, engine=two)) is None
+    other_kind = a_run(3).engine.model_copy(update={"engine": "llama.cpp"})
+    assert baseline_of(page, a_run(3, engine=other_kind)) is None

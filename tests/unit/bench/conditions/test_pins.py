@@ -1,4 +1,4 @@
-"""A run is stale when a pin moved since, and a baseline is one of its workload and model."""
+"""A run is stale when a pin moved since, and a baseline is one of its workload, model and server."""
 
 from pathlib import Path
 from typing import Any
@@ -73,6 +73,25 @@ def test_one_run_of_a_workload_and_model_is_the_baseline(tmp_path: Path) -> None
     assert store.find(tmp_path, runs[1].id).samples, "marking loses nothing"
     store.mark(tmp_path, runs[1].id, on=False)
     assert not store.find(tmp_path, runs[1].id).baseline
+
+
+def test_each_server_and_kind_of_engine_has_its_own_baseline(tmp_path: Path) -> None:
+    engines = [
+        ENGINE,
+        ENGINE.model_copy(update={"engine": "llama.cpp", "id": "e2"}),
+        LabEngine(address="http://one/v1", model="m"),
+        LabEngine(address="http://two/v1", model="m"),
+    ]
+    runs = [a_run(day, engine=engine, baseline=True) for day, engine in enumerate(engines, 1)]
+    for run in runs:
+        store.save(tmp_path, run)
+        store.mark(tmp_path, run.id, on=True)
+    assert all(run.baseline for run in store.page(tmp_path).runs)
+    again = a_run(9, engine=LabEngine(address="http://one/v1/", model="m"))
+    store.save(tmp_path, again)
+    store.mark(tmp_path, again.id, on=True)
+    marked = {run.id for run in store.page(tmp_path).runs if run.baseline}
+    assert marked == {run.id for run in (*runs, again)} - {runs[2].id}
 
 
 def test_nothing_is_held_to_a_run_that_is_partial_or_struck(tmp_path: Path) -> None:

@@ -257,7 +257,7 @@ def test_a_run_that_was_cut_short_is_gone_on_with_by_what_is_missing(tmp_path: P
         nonlocal count
         count += 1
         # The second of a round's two is lost with the connection, and then both.
-        if count < 6 and count != 4:
+        if count < 8 and count != 6:
             await well(body, writer)
 
     longer = replace(SMALL, parts=(replace(SMALL.parts[0], measured=6),))
@@ -269,10 +269,80 @@ def test_a_run_that_was_cut_short_is_gone_on_with_by_what_is_missing(tmp_path: P
     assert whole.parts[0].done == 12
     assert sorted((one.round, one.number) for one in whole.samples) == [(n // 2, n) for n in range(14)]
     assert not [one for one in whole.samples if one.error]
-    assert len(second) == 14 - 2, "one round was whole before: that is not asked again"
+    assert len(second) == 14 - 2, "a measured round that was whole before is not asked again; the warm one is"
+    warm = [one.started for one in whole.samples if one.warm]
+    assert sum(one.started < min(warm) for one in whole.samples) == 2
     started = [one.started for one in whole.samples]
     assert started == sorted(started)
     assert store.find(store.folder_of(tmp_path), cut.id) == whole
+
+
+def test_what_was_read_before_the_cut_is_asked_by_another_prompt(tmp_path: Path) -> None:
+    count = 0
+
+    async def breaks(body: dict[str, object], writer: asyncio.StreamWriter) -> None:
+        nonlocal count
+        count += 1
+        if count < 6 and count != 4:
+            await well(body, writer)
+
+    longer = replace(SMALL, parts=(replace(SMALL.parts[0], measured=6),))
+    cut, first, _ = run(measured(breaks, tmp_path, workload=longer))
+    assert {one.salt for one in cut.samples} == {salt(7, "pair", number) for number in range(len(first))}
+    prompts = [{json.dumps(one["messages"]) for one in first}]
+    kept_then: list[int] = []
+
+    async def watched(body: dict[str, object], writer: asyncio.StreamWriter) -> None:
+        # What a kill would leave behind, so that the next one asks by others again.
+        kept_then.append(len(store.find(store.folder_of(tmp_path), cut.id).resumed_at))
+        await well(body, writer)
+
+    for times in (1, 2):
+        # As if it had been cut again: the next time asks by others than both before.
+        before = cut.model_copy(update={"resumed_at": (1.0,) * (times - 1)})
+        _, asked, _ = run(measured(watched, tmp_path, workload=longer, before=before))
+        prompts.append({json.dumps(one["messages"]) for one in asked})
+        assert set(kept_then) == {times}
+        kept_then.clear()
+    assert len(set.union(*prompts)) == sum(map(len, prompts))
+
+
+def test_a_conversation_that_was_cut_is_asked_from_its_first_turn(tmp_path: Path) -> None:
+    count = 0
+
+    async def breaks(body: dict[str, object], writer: asyncio.StreamWriter) -> None:
+        nonlocal count
+        count += 1
+        # One whole conversation of two turns, and the first turn of the next.
+        if count < 4:
+            await well(body, writer)
+
+    turns = tuple(Part(name, name, max_tokens=len(WORDS), warm=0, measured=4) for name in ("one", "two"))
+    workload = Workload(WorkloadName.QUICK, turns, by_round=True)
+    cut, _, _ = run(measured(breaks, tmp_path, workload=workload))
+    whole, asked, _ = run(measured(well, tmp_path, workload=workload, before=cut))
+    assert whole.complete
+    assert len(asked) == 8 - 2
+    assert sorted((one.round, one.part) for one in whole.samples) == [
+        (n, name) for n in range(4) for name in ("one", "two")
+    ]
+
+
+def test_a_part_that_was_measured_is_not_warmed_again(tmp_path: Path) -> None:
+    count = 0
+
+    async def breaks(body: dict[str, object], writer: asyncio.StreamWriter) -> None:
+        nonlocal count
+        count += 1
+        if count < 6:
+            await well(body, writer)
+
+    parts = tuple(Part(name, name, max_tokens=len(WORDS), warm=1, measured=3) for name in ("one", "two"))
+    workload = Workload(WorkloadName.QUICK, parts)
+    cut, _, _ = run(measured(breaks, tmp_path, workload=workload))
+    whole, asked, _ = run(measured(well, tmp_path, workload=workload, before=cut))
+    assert (whole.complete, len(asked), len(whole.samples)) == (True, 4, 8)
+    assert all(str(one["messages"]).endswith("two'}]") for one in asked)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,66 @@
+"""A job of another machine is waited for without haste where its connection is lost again and again."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from engine_host.cli.output import Output
+from engine_host.cli.text import job_progress
+from engine_host.core.errors import HostError
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.jobs import Job, JobKind, JobState
+
+JOB = Job(
+    id="j", kind=next(iter(JobKind)), title="A job", touches="t", state=JobState.RUNNING, created_at=1.0
+)
+
+
+class FakeClient:
+    """FAKE: a machine whose job answers always, and whose events end at once."""
+
+    host = "gpu"
+
+    def __init__(self, times: int) -> None:
+        self.version = type("FakeVersion", (), {"seq": 0})()
+        self.times = times
+        self.streams = 0
+
+    def again(self) -> "FakeClient":
+        """Return itself, as connected as before."""
+        return self
+
+    def connect(self) -> None:
+        """Nothing to do."""
+
+    def close(self) -> None:
+        """Nothing to do."""
+
+    def __enter__(self) -> "FakeClient":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def call(self, *_: object, **_more: object) -> Job:
+        """Return the job, which ends after some streams of events."""
+        if self.streams < self.times:
+            return JOB
+        return JOB.model_copy(update={"state": JobState.DONE, "ended_at": 2.0})
+
+    def events(self, _after: int) -> Iterator[Any]:
+        """Fail before the first one."""
+        self.streams += 1
+        raise HostError(Reason.HOST_UNREACHABLE, "The connection was closed.")
+
+
+def test_events_that_fail_at_once_are_asked_for_with_pauses_that_grow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    client: Any = FakeClient(times=8)
+    ended = job_progress.follow(client, JOB, Output(as_json=False))
+    assert ended.state is JobState.DONE
+    assert pauses == [0.0, 1.0, 3.0, 7.0, 15.0, 30.0, 30.0, 30.0], "the first loss is no reason to wait"
