@@ -183,6 +183,8 @@ def test_a_crash_in_a_stream_is_told_in_our_words(
                 assert error["engine_message"] == DEAD
             else:
                 assert "event: error\n" in answer.text
+                assert error["src"] == "sndr"
+                assert json.loads(ours.removeprefix("data: "))["request_id"] == request.id
 
     asyncio.run(go())
 
