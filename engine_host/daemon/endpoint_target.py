@@ -18,8 +18,9 @@ def target_of(
 ) -> Target:
     """An engine as the endpoint sees it; `model` is None where its files could not be read."""
     of_vllm = engine.engine == EngineKind.VLLM
-    tokens = model.info.fim_tokens if model and isinstance(model.info, CheckpointInfo) else None
-    sees = model is not None and isinstance(model.info, CheckpointInfo) and model.info.images
+    checkpoint = model.info if model and isinstance(model.info, CheckpointInfo) else None
+    tokens = checkpoint.fim_tokens if checkpoint else None
+    sees, hears = (checkpoint.images, checkpoint.audio) if checkpoint else (False, False)
     templated = model.info.tools if model and isinstance(model.info, GgufInfo) else of_vllm
     return Target(
         engine=engine.id,
@@ -43,6 +44,7 @@ def target_of(
         usage_on_request=of_vllm,
         # llama.cpp sees by a second file.
         images=sees if of_vllm else any(word.partition("=")[0] in _PROJECTORS for word in engine.plan.argv),
+        audio=of_vllm and hears,
         tokens_only="--skip-tokenizer-init" in engine.plan.argv,
         owned_by="vllm" if of_vllm else "llamacpp",
         context_step=1 if of_vllm else CONTEXT_STEP,

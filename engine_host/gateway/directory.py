@@ -22,7 +22,7 @@ class Target:
     model's own for prefix, suffix and middle; `fim_ids` are the numbers of the same, after that of the token
     which begins a text where one belongs there. `usage_on_request`: a stream ends with figures only when the
     request says so. `tokens_only`: it has no tokenizer and takes token numbers alone.
-    `images`: a message may hold pictures.
+    `images`: a message may hold pictures; `audio`: it may hold sound, as far as the model's files say so.
     `reranking`: it scores texts and writes none.
     `known_as` is the engine's own name where `name` is another one, a route's; `stands_for` are the other
     names by which a route may mean it: its preset, its model. `route`: what the route leads to, in words.
@@ -57,6 +57,7 @@ class Target:
     usage_on_request: bool = False
     tokens_only: bool = False
     images: bool = False
+    audio: bool = False
     reranking: bool = False
     known_as: str = ""
     stands_for: tuple[str, ...] = ()

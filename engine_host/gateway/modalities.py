@@ -1,6 +1,7 @@
 """Refusals of what is not text: each engine has words of its own for them, about its own options."""
 
 import json
+import re
 from typing import Any
 
 from engine_host.gateway.directory import Target
@@ -13,6 +14,12 @@ _KINDS = {
     "video_url": "video", "input_video": "video",
     "file": "files", "input_file": "files", "document": "files",
 }  # fmt: skip
+# Of llama.cpp without a projector, and of vLLM with a model of text; either names its own options too.
+_OF_KINDS = re.compile(
+    r"mmproj|unsupported content\[\]\.type|'input_\w+' is not supported|model does not support multimodal"
+    r"|is not a multimodal model|At most 0 \w+\(s\) may be provided|Unsupported chat content part type"
+    r"|'input': 'document'"
+)
 _DEEPEST = 8
 """Levels from a request to a part of its messages; a picture that a tool answered with is the deepest."""
 
@@ -42,9 +49,12 @@ def check_written(body: dict[str, Any], target: Target) -> None:
         )
 
 
-def why_refused(target: Target, body: bytes) -> EndpointError | None:
-    """Return why an engine refused a request, where that is a part which its model cannot take."""
-    if target.images:
+def why_refused(target: Target, body: bytes, told: str) -> EndpointError | None:
+    """Return why an engine refused a request, where `told`, its words, are of what its model cannot take.
+
+    Of a model that takes more than text the engine knows best what of it.
+    """
+    if target.images or target.audio or not _OF_KINDS.search(told):
         return None
     asked = json.loads(body)
     param = "input" if "input" in asked else "messages"

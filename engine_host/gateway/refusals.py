@@ -37,7 +37,7 @@ async def refusal(
         return provider_refusal(target, status, answer)
     fault = faults.engine_fault(status, answer)
     was_read = status not in _UNREAD or (status == 500 and target.usage_on_request)
-    other = None if was_read else modalities.why_refused(target, body)
+    other = None if was_read else modalities.why_refused(target, body, fault.message)
     if other is not None and fault.code != "context_length_exceeded":
         return other
     if status == 500 and reader is not None:

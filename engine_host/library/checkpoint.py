@@ -88,6 +88,7 @@ class CheckpointInfo:
     fim_tokens: FimTokens | None = None
     embedding_only: bool = False
     images: bool = False
+    audio: bool = False
     licence: str | None = None
 
     @property
@@ -199,7 +200,8 @@ def read_checkpoint(folder: Path) -> CheckpointInfo:
         chat_template=_chat_template(folder, tokenizer_config),
         fim_tokens=fim_tokens(folder / "tokenizer.json"),
         embedding_only=_embeds_only(names, architectures),
-        images=isinstance(config.get("vision_config"), dict),
+        images=_has_part(config, "vision_config"),
+        audio=_has_part(config, "audio_config"),
         licence=_licence(folder / "README.md"),
     )
 
@@ -442,6 +444,12 @@ def _optional_json(path: Path) -> dict[str, Any]:
 def _text(values: Mapping[str, Any], key: str) -> str | None:
     value = values.get(key)
     return value.strip()[:_LONGEST_LABEL] or None if isinstance(value, str) else None
+
+
+def _has_part(config: Mapping[str, Any], name: str) -> bool:
+    """Return True if a model has a part for what is no text; some that also speak have it one level down."""
+    inner = (value for value in config.values() if isinstance(value, dict))
+    return any(isinstance(level.get(name), dict) for level in (config, *inner))
 
 
 def _names_in(values: object) -> tuple[str, ...]:

@@ -201,6 +201,10 @@ class RunningEngine:
     async def _poll(self) -> None:
         quiet = 0
         while self.process.running:
+            if self._woken.is_set():
+                # Before the reading: what begins and ends beside it is seen by the next ones.
+                self._woken.clear()
+                quiet = 0
             asked = self._worked.working
             try:
                 async with asyncio.timeout(5.0):
@@ -221,11 +225,8 @@ class RunningEngine:
             busy = self._worked.working or bool(self._readings and self._readings.slots_busy)
             quiet = 0 if busy else quiet + 1
             if quiet >= _SETTLED:
-                self._woken.clear()
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._woken.wait(), _READ_IDLE)
-                    # The end of a short request is seen too, and not half a minute later.
-                    quiet = 0
             if self.process.running:
                 # Not at once: the request that ends the silence is answered first.
                 await asyncio.sleep(_READ_BUSY)

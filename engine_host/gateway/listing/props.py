@@ -39,7 +39,7 @@ def _of(target: Target) -> dict[str, Any]:
         "default_generation_settings": {"params": {}, "n_ctx": target.context},
         "total_slots": target.slots,
         "model_alias": target.name,
-        "modalities": {"vision": bool(target.images), "audio": False},
+        "modalities": {"vision": bool(target.images), "audio": target.audio},
         "chat_template_caps": {"supports_tools": tools, "supports_tool_calls": tools},
         "build_info": _BUILD,
     }

@@ -12,6 +12,7 @@ from typing import Any
 from engine_host.core import sse
 from engine_host.core.outside import json_text
 from engine_host.gateway import error_answers as faults
+from engine_host.gateway.messages.failures import error_event
 from engine_host.gateway.openai.frames import WholeFrames
 from engine_host.gateway.passage import Passage
 
@@ -26,7 +27,8 @@ class MessageEvents(Passage):
 
     form = faults.Form.ANTHROPIC
 
-    def __init__(self) -> None:
+    def __init__(self, request_id: str) -> None:
+        self._request_id = request_id
         self._frames = WholeFrames()
         self._open: tuple[object, str] | None = None
         self._closed: set[object] = set()
@@ -63,7 +65,8 @@ class MessageEvents(Passage):
         except ValueError as error:
             raise faults.odd_answer() from error
         if "error" in event:
-            return self.failure(faults.engine_fault(500, data), "")
+            self._over = True
+            return error_event(frame, event, self._request_id)
         return self._repaired(frame, event)
 
     def _repaired(self, frame: bytes, event: dict[str, Any]) -> bytes:

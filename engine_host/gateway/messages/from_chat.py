@@ -6,6 +6,7 @@ from typing import Any
 from engine_host.core import sse
 from engine_host.core.outside import json_text
 from engine_host.gateway import error_answers as faults
+from engine_host.gateway.messages.failures import error_event
 from engine_host.gateway.openai.frames import WholeFrames
 from engine_host.gateway.passage import Passage
 
@@ -18,11 +19,13 @@ _TEXTS = (
 
 
 class ChatAsMessage(Passage):
-    """Translates one answer, whole or streamed; `name` is the message's id."""
+    """Translates one answer, whole or streamed; the message's id is that of the request."""
 
     form = faults.Form.ANTHROPIC
 
-    def __init__(self, name: str, model: str) -> None:
+    def __init__(self, request_id: str, model: str) -> None:
+        self._request_id = request_id
+        name = "msg_" + request_id.removeprefix("req_")
         self._message: dict[str, Any] = {
             "id": name, "type": "message", "role": "assistant", "model": model, "content": [],
             "stop_reason": None, "stop_sequence": None, "usage": {"input_tokens": 0, "output_tokens": 0},
@@ -77,7 +80,8 @@ class ChatAsMessage(Passage):
         try:
             chunk = json_text.parse_object(data)
             if "error" in chunk:
-                return self.failure(faults.engine_fault(500, data), "")
+                self._over = True
+                return error_event(frame, chunk, self._request_id)
             choices = chunk.get("choices") or [{}]
             self._note(chunk, choices[0])
             if not self._begun:

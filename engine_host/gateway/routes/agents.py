@@ -89,15 +89,15 @@ def messages(asked: Asked) -> Call:
     if asked.target.provider is not None:
         return _as_chat(asked)
     if not asked.target.native_infill:
-        return Call(asked.path, raw, asked.stream, passage=MessageEvents())
+        return Call(asked.path, raw, asked.stream, passage=MessageEvents(asked.request_id))
     wanted = wanted_format(body)
     # Of a chat it is not told which of several words ended it.
     long = progress.is_long(raw, body) and not body.get("stop_sequences")
-    call = Call(asked.path, raw, asked.stream, passage=MessageEvents(), reader=COUNT_MESSAGES)
+    call = Call(asked.path, raw, asked.stream, passage=MessageEvents(asked.request_id), reader=COUNT_MESSAGES)
     if wanted is None and not long and not _is_any(body.get("tool_choice")):
         return call
     chat = as_chat(body)
-    told = partial(ChatAsMessage, "msg_" + asked.request_id.removeprefix("req_"), asked.target.name)
+    told = partial(ChatAsMessage, asked.request_id, asked.target.name)
     has_to = has_to_call(chat)
     if wanted is not None and not has_to:
         chat["response_format"] = wanted
@@ -123,7 +123,7 @@ def _as_chat(asked: Asked) -> Call:
         chat["response_format"] = wanted
     for name in ("top_k", "thinking_budget_tokens", "chat_template_kwargs"):
         chat.pop(name, None)
-    passage = ChatAsMessage("msg_" + asked.request_id.removeprefix("req_"), asked.target.name)
+    passage = ChatAsMessage(asked.request_id, asked.target.name)
     raw = json.dumps(chat, ensure_ascii=False).encode()
     return Call("/v1/chat/completions", raw, asked.stream, passage=passage)
 

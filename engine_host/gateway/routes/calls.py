@@ -77,10 +77,12 @@ def chat(asked: Asked, told: Passage | None = None) -> Call:
     """
     check_writes(asked)
     llamacpp, elsewhere = asked.target.native_infill, asked.target.provider is not None
-    body = repaired(asked.body, for_llamacpp=llamacpp, for_provider=elsewhere)
+    body = asked.body
     if not elsewhere:
         check_written(body, asked.target)
+        # Before the repairs, which leave out a form that a forced call has no place for.
         body = in_words_of(body, for_llamacpp=llamacpp)
+    body = repaired(body, for_llamacpp=llamacpp, for_provider=elsewhere)
     raw = asked.raw if body is asked.body else json.dumps(body, ensure_ascii=False).encode()
     call = _plain(asked.path, raw, body, asked.target)
     if told is not None:

@@ -108,9 +108,42 @@ def test_what_a_model_cannot_take_is_refused_in_the_same_words(
             error = answer.json()["error"]
             assert (answer.status_code, error["code"], error["src"]) == (400, "modality_unsupported", "sndr")
             assert error["message"] == f"m takes no {what}; it was started for text alone."
-            served.running[:] = [replace(served.running[0], images=True)]
-            seeing = (await client.post(path, json=body)).json()["error"]
-            assert seeing["code"] != "modality_unsupported"
+            for more in ({"images": True}, {"audio": True}):
+                served.running[:] = [replace(served.running[0], **{"images": False, "audio": False, **more})]
+                taking = (await client.post(path, json=body)).json()["error"]
+                assert taking["code"] != "modality_unsupported"
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("/models/demo is not a multimodal model", "modality_unsupported"),
+        ("At most 0 image(s) may be provided in one prompt.", "modality_unsupported"),
+        ("Unsupported chat content part type: 'file'. Supported types: text.", "modality_unsupported"),
+        ("image input is not supported - hint: you may need to provide the mmproj", "modality_unsupported"),
+        ("unsupported content[].type", "modality_unsupported"),
+        ("1 validation error: {'msg': 'Input should be text', 'input': 'document'}", "modality_unsupported"),
+        ("'input_file' is not supported by llamacpp at this moment", "modality_unsupported"),
+        ("temperature must be non-negative, got -1.0.", "invalid_value"),
+        ("At most 1 image(s) may be provided in one prompt.", "invalid_value"),
+    ],
+)
+def test_what_else_is_wrong_beside_a_picture_stays_in_the_engines_words(
+    world: Any, scripts: Any, words: str, code: str
+) -> None:
+    told = {"error": {"message": words, "type": "BadRequestError", "code": 400}}
+
+    async def go() -> None:
+        async with (
+            world(scripts.answers(400, json.dumps(told).encode())) as served,
+            httpx.AsyncClient(base_url=served.url) as client,
+        ):
+            body = {"model": "m", "messages": [{"role": "user", "content": [IMAGE]}]}
+            error = (await client.post(CHAT, json=body)).json()["error"]
+            assert error["code"] == code
+            assert (error["message"] == words) is (code == "invalid_value")
 
     asyncio.run(go())
 
@@ -183,6 +216,8 @@ def test_a_crash_in_a_stream_is_told_in_our_words(
                 assert error["engine_message"] == DEAD
             else:
                 assert "event: error\n" in answer.text
+                assert error["src"] == "sndr"
+                assert json.loads(ours.removeprefix("data: "))["request_id"] == request.id
 
     asyncio.run(go())
 

@@ -69,6 +69,24 @@ def test_settings_of_the_language_model_one_level_down(tmp_path: Path) -> None:
     assert info.architecture == "Qwen3_5ForConditionalGeneration"
 
 
+@pytest.mark.parametrize(
+    ("config", "sees_and_hears"),
+    [
+        ({}, (False, False)),
+        ({"vision_config": None, "audio_config": 7}, (False, False)),
+        ({"vision_config": {}}, (True, False)),
+        # As Qwen2-Audio has it, and Qwen2.5-Omni.
+        ({"audio_config": {"d_model": 8}}, (False, True)),
+        ({"thinker_config": {"vision_config": {}, "audio_config": {}}}, (True, True)),
+    ],
+)
+def test_what_a_model_takes_beside_text(
+    tmp_path: Path, config: dict[str, Any], sees_and_hears: tuple[bool, bool]
+) -> None:
+    info = read_checkpoint(checkpoint(tmp_path / "m", **config))
+    assert (info.images, info.audio) == sees_and_hears
+
+
 def test_an_interval_makes_a_hybrid(tmp_path: Path) -> None:
     info = read_checkpoint(checkpoint(tmp_path / "m", num_hidden_layers=8, full_attention_interval=4))
     assert info.layer_types[3] == info.layer_types[7] == "full_attention"

@@ -1,6 +1,7 @@
 """How often a running engine is looked at; the engine and its process are FAKE."""
 
 import asyncio
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,14 +14,26 @@ from tests.unit.asynchronous import run
 
 
 class Adapter:
-    """Counts the looks."""
+    """Counts the looks; `beside` is called when the last one before a pause has been taken."""
 
     def __init__(self) -> None:
         self.looks = 0
+        self.beside: Callable[[], object] = int
 
     async def read(self, client: Any) -> Readings:
         self.looks += 1
+        if self.looks == running._SETTLED:
+            self.beside()
         return Readings(at=float(self.looks))
+
+
+async def settled(adapter: Adapter) -> int:
+    """The looks, once there have been no more for a while."""
+    looks = -1
+    while looks != adapter.looks:
+        looks = adapter.looks
+        await asyncio.sleep(0.2)
+    return looks
 
 
 def test_a_request_that_ends_before_the_next_look_is_confirmed_by_another(
@@ -29,14 +42,6 @@ def test_a_request_that_ends_before_the_next_look_is_confirmed_by_another(
     monkeypatch.setattr(running, "_READ_BUSY", 0.01)
     process: Any = SimpleNamespace(running=True, memory=lambda: None)
     engine: Any = SimpleNamespace(plan=None, stages=(), buffers={})
-
-    async def settled(adapter: Adapter) -> int:
-        """The looks, once there have been no more for a while."""
-        looks = -1
-        while looks != adapter.looks:
-            looks = adapter.looks
-            await asyncio.sleep(0.2)
-        return looks
 
     async def go() -> None:
         adapter: Any = Adapter()
@@ -47,6 +52,32 @@ def test_a_request_that_ends_before_the_next_look_is_confirmed_by_another(
             one.set_busy(True)
             one.set_busy(False)
             assert await settled(adapter) >= before + 2
+        finally:
+            polled.cancel()
+            await asyncio.gather(polled, return_exceptions=True)
+
+    run(go())
+
+
+def test_a_request_that_begins_and_ends_beside_a_look_is_seen_by_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(running, "_READ_BUSY", 0.01)
+    process: Any = SimpleNamespace(running=True, memory=lambda: None)
+    engine: Any = SimpleNamespace(plan=None, stages=(), buffers={})
+
+    async def go() -> None:
+        adapter: Any = Adapter()
+        one = RunningEngine("e1", process, adapter, SimpleNamespace(), engine)  # type: ignore[arg-type]
+
+        def asked() -> None:
+            one.set_busy(True)
+            one.set_busy(False)
+
+        adapter.beside = asked
+        polled = asyncio.create_task(one._poll())
+        try:
+            assert await settled(adapter) > running._SETTLED
         finally:
             polled.cancel()
             await asyncio.gather(polled, return_exceptions=True)

@@ -1,11 +1,15 @@
 """The form of an answer, in the words of both engines."""
 
+import json
 from typing import Any
 
 import pytest
 
 from engine_host.gateway.chat.structured import in_words_of
+from engine_host.gateway.directory import Target
 from engine_host.gateway.error_answers import EndpointError
+from engine_host.gateway.routes.calls import chat
+from engine_host.gateway.routes.rows import Asked
 
 CHAT: dict[str, Any] = {"messages": []}
 TEXT: dict[str, Any] = {"prompt": "a"}
@@ -111,3 +115,20 @@ def test_a_form_that_is_none_is_not_left_out(
     with pytest.raises(EndpointError) as refused:
         in_words_of({**body, **wrong}, for_llamacpp=for_llamacpp)
     assert (refused.value.status, refused.value.param) == (400, next(iter(wrong)))
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"response_format": FORMAT},
+        {"guided_json": SCHEMA},
+        {"structured_outputs": {"json": SCHEMA}},
+        {"structured_outputs": {"json_object": True}},
+    ],
+)
+def test_a_call_that_has_to_be_made_has_no_other_form(form: dict[str, Any]) -> None:
+    target = Target("e1", "m", 2, 4096, 0.0, socket="unused", native_infill=True)
+    tools = [{"type": "function", "function": {"name": "weather"}}]
+    body = {"model": "m", "messages": [], "tools": tools, "tool_choice": "required", **form}
+    first = chat(Asked("/v1/chat/completions", json.dumps(body).encode(), body, target, "req_1"))
+    assert not {"response_format", *form} & set(json.loads(first.body))

@@ -49,7 +49,7 @@ def events(stream: bytes) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("size", [1 << 20, 5])
 def test_blocks_follow_each_other(size: int) -> None:
-    passage = ChatAsMessage("msg_1", "demo")
+    passage = ChatAsMessage("req_1", "demo")
     sent = b"".join(passage.feed(STREAM[at : at + size]) for at in range(0, len(STREAM), size))
     told = events(sent + passage.end())
     kinds = [(event["type"], event.get("index")) for event in told]
@@ -71,7 +71,7 @@ def test_blocks_follow_each_other(size: int) -> None:
 
 
 def test_each_piece_goes_on_at_once() -> None:
-    passage = ChatAsMessage("msg_1", "demo")
+    passage = ChatAsMessage("req_1", "demo")
     passage.feed(frame({"role": "assistant"}))
     (_, delta) = events(passage.feed(frame({"content": "a"})))
     assert delta["delta"] == {"type": "text_delta", "text": "a"}
@@ -81,7 +81,7 @@ def test_a_whole_answer() -> None:
     function = {"name": "f", "arguments": '{"x":1}'}
     message = {"content": "a", "reasoning_content": "t", "tool_calls": [{"id": "1", "function": function}]}
     answer = {"choices": [{"message": message, "finish_reason": "length"}], "usage": USAGE}
-    told = json.loads(ChatAsMessage("msg_1", "demo").convert(json.dumps(answer).encode()))
+    told = json.loads(ChatAsMessage("req_1", "demo").convert(json.dumps(answer).encode()))
     assert [block["type"] for block in told["content"]] == ["thinking", "text", "tool_use"]
     assert told["content"][2]["input"] == {"x": 1}
     assert (told["stop_reason"], told["usage"]["input_tokens"], told["model"]) == ("max_tokens", 5, "demo")
@@ -90,19 +90,19 @@ def test_a_whole_answer() -> None:
 def test_a_call_that_its_limit_cut_off_is_none_and_no_failure() -> None:
     calls = [{"id": "1", "function": {"name": "f", "arguments": text}} for text in ('{"x":1}', '{"x":"lon')]
     answer = {"choices": [{"message": {"tool_calls": calls}, "finish_reason": "length"}], "usage": USAGE}
-    told = json.loads(ChatAsMessage("msg_1", "demo").convert(json.dumps(answer).encode()))
+    told = json.loads(ChatAsMessage("req_1", "demo").convert(json.dumps(answer).encode()))
     assert [block["input"] for block in told["content"]] == [{"x": 1}]
     assert told["stop_reason"] == "max_tokens"
     answer["choices"][0]["finish_reason"] = "tool_calls"  # type: ignore[index]
     with pytest.raises(EndpointError):
-        ChatAsMessage("msg_1", "demo").convert(json.dumps(answer).encode())
+        ChatAsMessage("req_1", "demo").convert(json.dumps(answer).encode())
 
 
 def test_an_error_has_anthropics_form_and_nothing_follows() -> None:
-    passage = ChatAsMessage("msg_1", "demo")
+    passage = ChatAsMessage("req_1", "demo")
     (told,) = events(passage.feed(b'data: {"error":{"message":"broken"}}\n\n' + STREAM) + passage.end())
     assert (told["type"], told["error"]["message"]) == ("error", "broken")
-    (told,) = events(ChatAsMessage("msg_1", "demo").failure(queue_full("m", 1), "req_1"))
+    (told,) = events(ChatAsMessage("req_1", "demo").failure(queue_full("m", 1), "req_1"))
     assert told["error"]["type"] == "rate_limit_error"
 
 
@@ -117,7 +117,7 @@ def test_an_error_has_anthropics_form_and_nothing_follows() -> None:
     ],
 )  # fmt: skip
 def test_frames_of_any_form_end_in_events_or_in_our_error(data: bytes) -> None:
-    passage = ChatAsMessage("msg_1", "demo")
+    passage = ChatAsMessage("req_1", "demo")
     refused: EndpointError | None = None
     try:
         events(passage.feed(b"data: " + data + b"\n\n") + passage.end())
@@ -125,4 +125,4 @@ def test_frames_of_any_form_end_in_events_or_in_our_error(data: bytes) -> None:
         refused = error
     assert refused is None or refused.status == 502
     with pytest.raises(EndpointError):
-        ChatAsMessage("msg_1", "demo").convert(data)
+        ChatAsMessage("req_1", "demo").convert(data)
