@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QAbstractButton, QPlainTextEdit, QWidget
 from pytestqt.qtbot import QtBot
 
 import sndr_gui
+from engine_host.client.language import install
 from engine_host.protocol.engines import EngineState
 from sndr_gui.kit.shortcuts import SHORTCUTS, is_fixed
 from sndr_gui.views.window.pages import GROUPS, PAGES, page_entry
@@ -79,6 +80,17 @@ def test_no_keys_do_two_things_in_one_place() -> None:
         pressed = [QKeySequence(key).toString() for one in there for key in one.each]
         pressed += [QKeySequence(one.shortcut).toString() for one in PAGES]
         assert len(pressed) == len(set(pressed)), page.name
+
+
+def test_keys_that_do_the_same_are_told_in_the_language_of_the_window() -> None:
+    wanted = [f"{native(one.keys)} oder {native(one.also)}" for one in SHORTCUTS.values() if one.also]
+    install("de")
+    try:
+        told = [row.keys for row in sheet_rows("home")]
+    finally:
+        install("en")
+    assert wanted
+    assert set(wanted) <= set(told)
 
 
 async def test_every_shortcut_of_the_window_is_in_the_table(stage: Stage) -> None:
