@@ -100,6 +100,13 @@ def listed(names: Sequence[str], most: int = 4) -> str:
     )
 
 
+def either(names: Sequence[str]) -> str:
+    """Return names of which one is enough: `a, b or c`."""
+    if len(names) < 2:
+        return "".join(names)
+    return tr("{names} or {last}", names=", ".join(names[:-1]), last=names[-1])
+
+
 def inside(word: str) -> str:
     """Return a word as it stands within a sentence; German keeps its capitals, which nouns have anywhere."""
     return word if language() == "de" else word.lower()

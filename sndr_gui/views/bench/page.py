@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QLineEdit
 
 from engine_host.client.language import tr
 from engine_host.protocol.bench.lab import WorkloadName
+from sndr_gui.kit.shortcuts import keys
 from sndr_gui.models.bench.page import BenchModel
 from sndr_gui.models.bench.verifying import VerifyModel
 from sndr_gui.models.bench.words import WORKLOADS, one_line
@@ -42,7 +43,7 @@ class BenchView(Page):
         self.model = model
         self._asks_to_remove = ""
         self.filter = QLineEdit()
-        self.filter.setPlaceholderText(tr("Search runs  (Ctrl+F)"))
+        self.filter.setPlaceholderText(tr("Search runs  ({keys})", keys=keys("filter")))
         self.filter.setAccessibleName(tr("Search runs"))
         self.filter.setClearButtonEnabled(True)
         self.filter.setFixedWidth(200)

@@ -67,7 +67,7 @@ class HistoryPanel(QFrame):
         self.setFixedWidth(WIDTH)
         self.filter = QLineEdit()
         self.filter.setAccessibleName(tr("Search conversations"))
-        self.filter.setPlaceholderText(tr("Search  (Ctrl+F)"))
+        self.filter.setPlaceholderText(tr("Search  ({keys})", keys=keys("filter")))
         self.filter.setClearButtonEnabled(True)
         self.list = QListWidget()
         self.list.setAccessibleName(tr("Conversations"))

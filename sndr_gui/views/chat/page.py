@@ -29,6 +29,7 @@ from sndr_gui.views.chat.lane import WIDTH, LaneView
 from sndr_gui.views.chat.message import MessageView
 from sndr_gui.views.chat.options import OptionsCard
 from sndr_gui.views.engine.choice import EngineChoice
+from sndr_gui.views.shortcuts.rebinding import NAMES_KEYS
 from sndr_gui.views.widgets.buttons import button, icon_button, tip
 from sndr_gui.views.widgets.cards import EmptyState
 from sndr_gui.views.widgets.labels import Paragraph, set_text, text
@@ -36,8 +37,6 @@ from sndr_gui.views.widgets.layout import GAP, MARGIN, clear, column, row
 from sndr_gui.views.widgets.page import Page
 
 _FILES = "Markdown (*.md);;JSON, with every branch (*.json)"
-
-_WAYS = tr("Ctrl+J earlier conversations   Ctrl+\\ two models side by side\n↑ edit the last question")
 
 
 class ChatView(Page):
@@ -139,7 +138,9 @@ class ChatView(Page):
             lines.addWidget(example)
         self.other = button(tr("Continue"), self.model.go_on, kind="primary", icon="message-square")
         lines.addSpacing(6)
-        lines.addWidget(Paragraph(_WAYS, 440), 0, Qt.AlignmentFlag.AlignHCenter)
+        ways = Paragraph(_ways(), 440)
+        ways.setProperty(NAMES_KEYS, True)
+        lines.addWidget(ways, 0, Qt.AlignmentFlag.AlignHCenter)
         return EmptyState(
             "message-square",
             tr("Ask the model something"),
@@ -364,6 +365,14 @@ class _SuffixOf:
         self._dialog.setDefaultSuffix(suffix)
         for file in self._dialog.selectedFiles()[:1]:
             self._dialog.selectFile(f"{Path(file).stem}.{suffix}")
+
+
+def _ways() -> str:
+    return tr(
+        "{history} earlier conversations   {compare} two models side by side\n↑ edit the last question",
+        history=keys("history"),
+        compare=keys("compare"),
+    )
 
 
 def _two_needed() -> str:

@@ -9,7 +9,6 @@ from PySide6.QtWidgets import QGridLayout, QWidget
 from engine_host.client.language import tr
 from sndr_gui.kit import formats
 from sndr_gui.kit.shortcuts import keys
-from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.choice import command_of
 from sndr_gui.models.engine.metrics import Metric
 from sndr_gui.models.engine.page import EngineModel
@@ -243,9 +242,7 @@ class EngineView(Page):
         self.relaunch.setText(tr("Relaunching…") if relaunching else question or tr("Relaunch"))
         self.relaunch.setVisible(running or (mode == "failed" and model.can_relaunch))
         self.relaunch.setEnabled(connected and not relaunching)
-        self.relaunch.setToolTip(
-            plain_tooltip(tr("Start the same again  (Ctrl+R)\n{command}", command=model.command))
-        )
+        self.relaunch.setToolTip(tip(tr("Start the same again"), keys("relaunch"), model.command))
         self.chat.setVisible(mode == "running")
         option = ("--model",) if model.told_apart else ()
         command = command_of(model.session.state, model.engine, "chat", *option)

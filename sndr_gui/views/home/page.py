@@ -10,7 +10,6 @@ from engine_host.client.language import tr
 from engine_host.protocol.errors import Problem
 from sndr_gui.kit.look.level import chosen, is_simple
 from sndr_gui.kit.shortcuts import keys
-from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.trends import TREND_SECONDS
 from sndr_gui.models.home.page import HomeModel
 from sndr_gui.views.graphs.trend import Trend
@@ -20,7 +19,7 @@ from sndr_gui.views.home.engines import EnginesCard
 from sndr_gui.views.home.on_demand import OnDemandCard
 from sndr_gui.views.home.servers import ServersCard
 from sndr_gui.views.home.start import EMPTY_STATES, Hero, StartCard
-from sndr_gui.views.widgets.buttons import button
+from sndr_gui.views.widgets.buttons import button, tip
 from sndr_gui.views.widgets.cards import Card, ValueCard
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.labels import set_text
@@ -160,9 +159,7 @@ class HomeView(Page):
         self.relaunch.setVisible(mode in ("running", "stopping", "failed"))
         self.relaunch.setEnabled(connected and not relaunching)
         if (engine := model.engine) is not None:
-            self.relaunch.setToolTip(
-                plain_tooltip(tr("Start the same again  (Ctrl+R)\n{command}", command=engine.plan.command))
-            )
+            self.relaunch.setToolTip(tip(tr("Start the same again"), keys("relaunch"), engine.plan.command))
 
     def _refresh_failure(self) -> None:
         engine, problem = self.model.engine, self.model.problem()

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
 from engine_host.client.language import tr
 from engine_host.protocol.launch.fit import Verdict
 from sndr_gui.kit.look.level import chosen
+from sndr_gui.kit.shortcuts import keys
 from sndr_gui.models.home.machine import MachineModel
 from sndr_gui.models.launch.fixes import LaunchFixes
 from sndr_gui.models.launch.page import LaunchModel, ListKind
@@ -263,7 +264,12 @@ class LaunchView(Page):
         presets = kind is ListKind.PRESETS
         set_text(self.subtitle, model.presets.subtitle if presets else model.models.subtitle)
         search = tr("Search presets") if presets else tr("Search models")
-        self.filter.setPlaceholderText(f"{search}  (Ctrl+F)")
+        pressed = keys("filter")
+        self.filter.setPlaceholderText(
+            tr("Search presets  ({keys})", keys=pressed)
+            if presets
+            else tr("Search models  ({keys})", keys=pressed)
+        )
         self.filter.setAccessibleName(search)
         self.filter.setToolTip("sndr presets list" if presets else "sndr models")
         self.add.setVisible(not presets)

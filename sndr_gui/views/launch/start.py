@@ -10,7 +10,6 @@ from engine_host.protocol.engines import EngineState
 from sndr_gui.kit import formats
 from sndr_gui.kit.formats import listed
 from sndr_gui.kit.shortcuts import keys
-from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.choice import command_of
 from sndr_gui.models.launch.page import LaunchModel
 from sndr_gui.views.engine.stages import StageList
@@ -51,9 +50,7 @@ class StartBar(Card):
         age = f" {formats.duration(time.time() - engine.created_at)}" if engine else ""
         self.start.setText(tr("Starting…{age}", age=age) if model.starts_already or sending else tr("Start"))
         self.start.setEnabled(model.can_start)
-        self.start.setToolTip(
-            plain_tooltip(f"{tr('Start this plan')}  (Ctrl+Return)\n{model.equivalent_command}".strip())
-        )
+        self.start.setToolTip(tip(tr("Start this plan"), keys("start"), model.equivalent_command))
         self.equivalent_command.set_content(model.equivalent_command or "sndr launch PRESET")
         self.on_demand.setEnabled(model.can_add_on_demand)
         self.on_demand.setToolTip(

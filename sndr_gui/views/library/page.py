@@ -42,7 +42,7 @@ class LibraryView(Page):
         super().__init__(tr("Library"), scrolls=True)
         self.model = model
         self.filter = QLineEdit()
-        self.filter.setPlaceholderText(tr("Search models here  (Ctrl+F)"))
+        self.filter.setPlaceholderText(tr("Search models here  ({keys})", keys=keys("filter")))
         self.filter.setAccessibleName(tr("Search the models of this machine"))
         self.filter.setClearButtonEnabled(True)
         self.filter.setFixedWidth(220)

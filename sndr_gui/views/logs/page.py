@@ -8,6 +8,7 @@ from engine_host.client.language import tr
 from engine_host.protocol.base import Severity
 from engine_host.protocol.logs import LogLine
 from sndr_gui.kit import formats, theme
+from sndr_gui.kit.shortcuts import keys
 from sndr_gui.models.logs.page import KEPT, LogsModel, line_text
 from sndr_gui.models.window.throttle import Throttle
 from sndr_gui.views.graphs.time_bar import TimeBar
@@ -38,7 +39,7 @@ class LogsView(Page):
         for name, _level in _LEVELS:
             self.levels.addItem(name)
         self.search = QLineEdit()
-        self.search.setPlaceholderText(tr("Search  (Ctrl+F)"))
+        self.search.setPlaceholderText(tr("Search  ({keys})", keys=keys("filter")))
         self.search.setAccessibleName(tr("Search the log"))
         self.search.setClearButtonEnabled(True)
         self.follow = QCheckBox(tr("Follow"))

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QSplitter, QV
 
 from engine_host.client.language import tr
 from sndr_gui.kit import formats
+from sndr_gui.kit.shortcuts import keys
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.choice import command_of
 from sndr_gui.models.patches.page import PatchesModel
@@ -44,7 +45,7 @@ class PatchesView(Page):
         super().__init__(tr("Patches"))
         self.model = model
         self.filter = QLineEdit()
-        self.filter.setPlaceholderText(tr("Filter patches  (Ctrl+F)"))
+        self.filter.setPlaceholderText(tr("Filter patches  ({keys})", keys=keys("filter")))
         self.filter.setAccessibleName(tr("Filter patches"))
         self.filter.setClearButtonEnabled(True)
         self.filter.setFixedWidth(280)

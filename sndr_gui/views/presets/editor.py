@@ -296,11 +296,10 @@ class PresetEditorPane(QWidget):
         self.save.setText(tr("Saving…") if editor.saving else tr("Save…"))
         why = tr("Fix the errors first.") if errors else tr("No unsaved changes.")
         self.save.setToolTip(
-            plain_tooltip(
-                tr(
-                    "Review the changes and save  (Ctrl+S)\n{command}",
-                    command=editor.command if editor.can_save else why,
-                )
+            tip(
+                tr("Review the changes and save"),
+                keys("save"),
+                editor.command if editor.can_save else why,
             )
         )
         self.discard.setEnabled(editor.dirty)

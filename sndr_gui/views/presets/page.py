@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QLineEdit, QStackedWidget, QVBoxLayout, QWidget
 
 from engine_host.client.language import tr
 from sndr_gui.kit import formats
+from sndr_gui.kit.shortcuts import keys
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.launch.subject import ENGINE_NAMES
 from sndr_gui.models.presets.library import ALL, OWN, SHIPPED
@@ -36,7 +37,7 @@ class PresetsView(Page):
         self.model = model
         self._open_fit = open_fit
         self.filter = QLineEdit()
-        self.filter.setPlaceholderText(tr("Search presets  (Ctrl+F)"))
+        self.filter.setPlaceholderText(tr("Search presets  ({keys})", keys=keys("filter")))
         self.filter.setAccessibleName(tr("Search presets"))
         self.filter.setClearButtonEnabled(True)
         self.filter.setFixedWidth(230)

@@ -1,7 +1,12 @@
 """Gives an action other keys while the window is open: its controls, and what they say about them."""
 
+import re
+
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QAbstractButton, QLineEdit, QWidget
+from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit, QWidget
+
+NAMES_KEYS = "namesKeys"
+"""The property of a label whose sentence, which is the program's own, names keys."""
 
 
 def native(pressed: str) -> str:
@@ -26,3 +31,6 @@ def rebind(window: QWidget, before: str, now: str) -> None:
             widget.setPlaceholderText(widget.placeholderText().replace(f"({said})", f"({say})"))
         elif isinstance(widget, QAbstractButton) and widget.text().endswith(f"  {said}"):
             widget.setText(widget.text().removesuffix(said) + say)
+        elif isinstance(widget, QLabel) and widget.property(NAMES_KEYS):
+            alone = rf"(?<![\w+]){re.escape(said)}(?![\w+])"
+            widget.setText(re.sub(alone, lambda _found: say, widget.text()))

@@ -179,19 +179,15 @@ def _presets_to_show(context: PageContext) -> list[Entry]:
     found = []
     for row in context.launch.presets.every:
         preset = row.item.preset
-        here = (
-            ""
-            if row.ready or row.verdict is None
-            else ", " + tr("not ready")
-            if row.works
-            else ", " + tr("does not fit")
+        lacks = (
+            "" if row.ready or row.verdict is None else tr("not ready") if row.works else tr("does not fit")
         )
         show = partial(context.show_preset, preset.id)
         words = f"launch start run preset {preset.id}"
         found.append(
             Entry(
                 tr("Show {title}", title=preset.title),
-                f"preset{here}",
+                tr("preset, {state_word}", state_word=lacks) if lacks else tr("preset"),
                 show,
                 words,
                 key=f"preset {preset.id}",

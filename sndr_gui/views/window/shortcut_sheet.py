@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
 from engine_host.client.language import tr
 from sndr_gui.host.notices import Notices
+from sndr_gui.kit import formats
 from sndr_gui.kit.rows import Column, RowsModel
 from sndr_gui.kit.settings import SettingsFile
 from sndr_gui.kit.shortcuts import PAGE, SHORTCUTS, each
@@ -82,7 +83,7 @@ def sheet_rows(page: str, typed: str = "") -> list[SheetRow]:
 def _lines(names: Iterable[str]) -> list[SheetRow]:
     return [
         SheetRow(
-            " or ".join(map(native, each(name))),
+            formats.either([native(pressed) for pressed in each(name)]),
             SHORTCUTS[name].does,
             ", ".join(page_entry(page).title for page in SHORTCUTS[name].pages) or EVERYWHERE,
             name,

@@ -1,21 +1,35 @@
 """Keys that the person chose: at once, at the next start, never two actions with the same, and back again."""
 
+import re
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 
+from engine_host.protocol.engines import EngineState
 from sndr_gui.host.notices import Notices
 from sndr_gui.kit import shortcuts
 from sndr_gui.kit.settings import SettingsFile
+from sndr_gui.views.widgets.labels import Paragraph
 from sndr_gui.views.window.main import Window
-from sndr_gui.views.window.pages import page_entry
+from sndr_gui.views.window.pages import PAGES, page_entry
 from sndr_gui.views.window.shortcut_sheet import ShortcutSheet
 from tests.views.conftest import Stage
 from tests.views.presets.opened import dialog
+from tests.views.samples import host as samples
+
+OWN = {
+    "filter": "Ctrl+Alt+F",
+    "relaunch": "Ctrl+Alt+R",
+    "start": "Ctrl+Alt+G",
+    "save": "Ctrl+Alt+S",
+    "history": "Ctrl+Alt+J",
+    "compare": "Ctrl+Alt+M",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -57,6 +71,57 @@ async def test_an_action_gets_other_keys_at_once_and_for_the_next_start(stage: S
     again = Window(SettingsFile(stage.file.folder / "window.json"), Notices())
     assert "(Ctrl+Shift+Y)" in again.sidebar.fold.toolTip()
     again.deleteLater()
+
+
+async def test_what_a_page_says_has_the_chosen_keys_also_after_its_next_refresh(
+    stage: Stage, qtbot: QtBot
+) -> None:
+    stage.host.set_engine(samples.engine(EngineState.READY))
+    await stage.until(lambda: stage.state.running)
+    for page in PAGES:
+        stage.window.go(page.name)
+    stage.window.go("chat")
+    await front(stage, qtbot)
+    sheet = opened_at(stage, shortcuts.SHORTCUTS["filter"].does)
+    for name, pressed in OWN.items():
+        does = shortcuts.SHORTCUTS[name].does
+        place = next(number for number, line in enumerate(sheet.rows.shown) if line.does == does)
+        sheet.table.setCurrentIndex(sheet.rows.index(place, 0))
+        QTest.keySequence(sheet.editor.field, QKeySequence(pressed))
+    assert stage.file.current.keys == OWN
+    sheet.close_button.click()
+    await front(stage, qtbot)
+    assert any(said.startswith("Ctrl+Alt+J earlier") for said in told(stage.window.page))
+    stage.host.set_engine(samples.engine(EngineState.FAILED))
+    await stage.until(lambda: not stage.state.running)
+    assert_pages_name_the_chosen_keys(stage)
+
+
+async def test_pages_that_are_made_after_the_next_start_name_the_chosen_keys(stage: Stage) -> None:
+    shortcuts.choose(OWN)
+    stage.host.set_engine(samples.engine(EngineState.READY))
+    await stage.until(lambda: stage.state.running)
+    assert_pages_name_the_chosen_keys(stage)
+
+
+def assert_pages_name_the_chosen_keys(stage: Stage) -> None:
+    usual = [shortcuts.SHORTCUTS[name].keys for name in OWN]
+    found = set()
+    for page in PAGES:
+        stage.window.go(page.name)
+        for said in told(stage.window.page):
+            assert not any(re.search(rf"{re.escape(key)}(?!\w)", said) for key in usual), said
+            found |= {name for name, key in OWN.items() if key in said}
+    assert found == OWN.keys()
+
+
+def told(page: QWidget) -> list[str]:
+    """What the controls of a page say: tooltips, placeholders and paragraphs."""
+    return [
+        *(part.toolTip() for part in page.findChildren(QWidget)),
+        *(part.placeholderText() for part in page.findChildren(QLineEdit)),
+        *(part.text() for part in page.findChildren(Paragraph)),
+    ]
 
 
 async def test_a_page_gets_other_keys(stage: Stage, qtbot: QtBot) -> None:

@@ -10,6 +10,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QPushButton
 from shiboken6 import delete
 
+from engine_host.client.language import install
 from engine_host.protocol.endpoint.routes import RouteTargets
 from engine_host.protocol.engines import EngineState
 from sndr_gui.kit.look.choices import ThemeChoice
@@ -96,6 +97,17 @@ async def test_a_preset_that_lacks_something_is_shown_on_launch(stage: Stage) ->
     entry.run()
     assert (stage.window.current, presets.chosen) == ("launch", row.item.preset.id)
     assert not stage.host.sent("POST", "/v1/engines")
+
+
+async def test_the_state_of_a_preset_is_told_in_the_language_of_the_window(stage: Stage) -> None:
+    presets = await judged(stage)
+    key = next(f"preset {row.item.preset.id}" for row in presets.fitting if not row.ready)
+    install("de")
+    try:
+        hints = {entry.key: entry.hint for entry in commands(stage.pages)}
+    finally:
+        install("en")
+    assert hints[key] == "Preset, nicht bereit"
 
 
 async def test_checkpoints_are_offered_only_where_vllm_is_installed(stage: Stage) -> None:

@@ -12,8 +12,9 @@ from PySide6.QtWidgets import QAbstractButton, QPlainTextEdit, QWidget
 from pytestqt.qtbot import QtBot
 
 import sndr_gui
+from engine_host.client.language import install
 from engine_host.protocol.engines import EngineState
-from sndr_gui.kit.shortcuts import SHORTCUTS
+from sndr_gui.kit.shortcuts import SHORTCUTS, is_fixed
 from sndr_gui.views.window.pages import GROUPS, PAGES, page_entry
 from sndr_gui.views.window.shortcut_sheet import EVERYWHERE, SheetRow, ShortcutSheet, sheet_rows
 from tests.views.conftest import Stage
@@ -55,12 +56,41 @@ def test_keys_are_named_in_the_tables_alone() -> None:
     assert not named
 
 
+def test_no_sentence_has_the_keys_of_an_action_that_others_can_be_chosen_for() -> None:
+    chosen = {one.keys for name, one in SHORTCUTS.items() if not is_fixed(name)}
+    chosen |= {page.usual_keys for page in PAGES}
+    named = {key: re.compile(rf"(?<![\w+]){re.escape(key)}(?![\w+])") for key in chosen if len(key) > 1}
+    named["?"] = re.compile(r"\(\?\)")
+    tables = {SOURCES / "kit/shortcuts.py", SOURCES / "views/window/pages.py"}
+    told = {
+        f"{path.relative_to(SOURCES)}:{node.lineno}: {key}"
+        for path in SOURCES.rglob("*.py")
+        if path not in tables
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        for key, pattern in named.items()
+        if pattern.search(node.value)
+    }
+    assert not told, "give them to the sentence as a value, {keys}"
+
+
 def test_no_keys_do_two_things_in_one_place() -> None:
     for page in PAGES:
         there = [one for one in SHORTCUTS.values() if not one.pages or page.name in one.pages]
         pressed = [QKeySequence(key).toString() for one in there for key in one.each]
         pressed += [QKeySequence(one.shortcut).toString() for one in PAGES]
         assert len(pressed) == len(set(pressed)), page.name
+
+
+def test_keys_that_do_the_same_are_told_in_the_language_of_the_window() -> None:
+    wanted = [f"{native(one.keys)} oder {native(one.also)}" for one in SHORTCUTS.values() if one.also]
+    install("de")
+    try:
+        told = [row.keys for row in sheet_rows("home")]
+    finally:
+        install("en")
+    assert wanted
+    assert set(wanted) <= set(told)
 
 
 async def test_every_shortcut_of_the_window_is_in_the_table(stage: Stage) -> None:
