@@ -15,6 +15,7 @@ import pytest
 from engine_host.bench.lab import store
 from engine_host.cli import main
 from engine_host.cli.output import Exit
+from engine_host.client.bench_reports.for_others import run_for_others
 from engine_host.core.paths import Folders
 from engine_host.protocol.bench.checks import CheckName, Outcome
 from engine_host.protocol.bench.comparison import LabComparison
@@ -103,7 +104,7 @@ def test_a_server_that_is_not_there_is_said_and_nothing_is_kept(sndr: Sndr, home
 
 @pytest.mark.llamacpp
 def test_the_bundled_model_is_measured_and_kept(monkeypatch: pytest.MonkeyPatch, sndr: Sndr) -> None:
-    with demo_runs(monkeypatch, sndr):
+    with demo_runs(monkeypatch, sndr) as home:
         code, out, _ = sndr("bench", "run", "quick", "--seed", "7", "--json")
         # Its steps are elsewhere: what a program reads is the run.
         run = LabRun.model_validate(json.loads(out))
@@ -132,7 +133,10 @@ def test_the_bundled_model_is_measured_and_kept(monkeypatch: pytest.MonkeyPatch,
 
         page = LabPage.model_validate(json.loads(sndr("bench", "list", "--json")[1]))
         assert {one.id for one in page.runs} == {run.id, through.id}
-        assert json.loads(sndr("bench", "report", run.id, "--json")[1]) == run.model_dump(mode="json")
+        told = LabRun.model_validate_json(sndr("bench", "report", run.id, "--json")[1])
+        assert told == run_for_others(run)
+        assert (told.parts, told.samples, told.engine.model) == (run.parts, run.samples, run.engine.model)
+        assert str(home) not in told.model_dump_json()
         assert sndr("bench", "run", "quick", "--engine", "nobody")[0] == Exit.NOT_FOUND
 
         # A sweep starts it anew for each value, and leaves it as it was; its prompts have an exact length.
