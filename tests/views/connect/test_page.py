@@ -74,7 +74,7 @@ async def test_a_refused_dialog_and_a_changed_file_change_nothing(stage: Stage) 
     await stage.until(lambda: [one for one in page.findChildren(WriteDialog) if one.isVisible()])
     next(one for one in page.findChildren(WriteDialog) if one.isVisible()).write.click()
     file = person() / ".config" / "opencode" / "opencode.json"
-    await stage.until(lambda: page.detail.undo.isVisible())
+    await stage.until(lambda: page.detail.undo.isVisible() and page.detail.undo.isEnabled())
     file.write_text(file.read_text() + "// mine\n")
     page.detail.undo.click()
     await stage.until(lambda: "nothing is undone" in texts(page))
