@@ -13,9 +13,9 @@ note() { printf '\n== %s (%d s)\n' "$1" "$((SECONDS - started))"; }
 unset PYTHONDONTWRITEBYTECODE
 
 # A worker a processor, up to four: an engine takes some GB. The quick tests wait about as long as they compute,
-# so they have two a processor.
+# so they have three for two processors.
 tests=(.venv/bin/python -m pytest -n logical --maxprocesses 4)
-quick=(.venv/bin/python -m pytest -n "$((2 * $(nproc)))" --maxprocesses 6 tests/unit tests/views)
+quick=(.venv/bin/python -m pytest -n "$(((3 * $(nproc) + 1) / 2))" --maxprocesses 6 tests/unit tests/views)
 
 if [ "${1:-}" = fast ]; then
     shift
