@@ -1,6 +1,7 @@
 """Takes a picture of every page in both themes: `python packaging/shots.py [FOLDER]` (or docs/images).
 
-`--size 2560x1440` and `--themes high-contrast` take others, `QT_QPA_PLATFORM=xcb` those of a display. It uses
+`--size 2560x1440` and `--themes high-contrast` take others, `QT_QPA_PLATFORM=xcb` those of a display, and
+`SNDR_LANGUAGE=de` those of another language. It uses
 the engine host that runs, or starts one for itself; without an engine it starts the demo model and asks it
 something, so that every picture shows what was really measured.
 """
@@ -15,6 +16,11 @@ from pathlib import Path
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ.setdefault("QT_API", "pyside6")
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from engine_host.client.language import chosen_language, install
+
+# Before any module that has texts at its top.
+install(chosen_language(os.environ.get("SNDR_LANGUAGE", "en"), os.environ))
 
 import qasync
 from PySide6.QtWidgets import QApplication
