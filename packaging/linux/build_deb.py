@@ -143,7 +143,7 @@ def main() -> int:
     architecture = _said("dpkg", "--print-architecture").strip()
     path = asked.folder / f"{NAME}_{_version()}_{architecture}.deb"
     run(
-        ["dpkg-deb", "--root-owner-group", "-Zzstd", "-z19", "--build", str(root), str(path)],
+        ["dpkg-deb", "--root-owner-group", "-Zxz", "-z9", "--build", str(root), str(path)],
         SOURCE_DATE_EPOCH=str(source_date()),
     )
     print(f"{path}: {path.stat().st_size / 1e6:.0f} MB")
