@@ -157,14 +157,14 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="sndr-b-") as home:
         os.environ["SNDR_HOME"] = home
         from sndr_gui.kit import theme
-        from sndr_gui.kit.settings import ThemeChoice
+        from sndr_gui.kit.look.choices import Look, ThemeChoice
 
         trace = options.trace or Path(home) / "made-up.trace"
         if options.trace is None:
             made_up(trace)
         app = QApplication.instance() or QApplication([])
         assert isinstance(app, QApplication)
-        theme.setup(app, ThemeChoice.LIGHT)
+        theme.setup(app, Look(ThemeChoice.LIGHT))
         loop = qasync.QEventLoop(app)
         asyncio.set_event_loop(loop)
         profile = cProfile.Profile() if options.profile else None
