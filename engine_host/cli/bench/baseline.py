@@ -18,7 +18,7 @@ from engine_host.protocol.operations import bench as ops
 @click.option("--off", is_flag=True, help="Hold nothing to it any more.")
 @command
 def lab_baseline(out: Output, run: str, off: bool) -> Exit | None:
-    """Hold later runs to RUN, or the latest: those of its workload and model (`sndr bench check`)."""
+    """Hold later runs to RUN, or the latest: those of its workload, model and engine (`sndr bench check`)."""
     page = kept(
         lambda client: client.call(ops.MARK_BASELINE, MarkBaseline(on=not off), id=run),
         lambda folder: LabPage.model_validate(

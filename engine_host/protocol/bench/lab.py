@@ -371,7 +371,7 @@ class RunBench(Command):
 
 
 class MarkBaseline(Command):
-    """Makes a run the one to which later ones of its workload and model are held, or takes that back."""
+    """Makes later runs of its workload, model and engine be held to a run, or takes that back."""
 
     on: bool = True
 

@@ -60,7 +60,7 @@ VERIFY_ENGINE = Operation(
     job=JobKind.BENCH_VERIFY, command="bench verify")
 MARK_BASELINE = Operation(
     "bench.baseline", "PUT", "/v1/bench/runs/{id}/baseline", MarkBaseline, LabPage,
-    "Hold later runs of its workload and model to this one, instead of another; or to none any more.",
+    "Hold later runs of its workload, model and engine to this one, instead of another; or to none any more.",
     reasons=(Reason.NOT_FOUND, Reason.BAD_REQUEST, Reason.CONFLICT, Reason.NOT_WRITABLE),
     command="bench baseline", seconds=60.0)
 REMOVE_BENCH_RUN = Operation(
