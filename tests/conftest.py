@@ -39,11 +39,11 @@ FOLDERS = ("unit", "views", "hostile", "integration", "e2e")
 # Of the others these run first, the longest before all: while a long file at the end keeps one worker, the
 # others wait. docs/TESTING.md says how long each takes.
 LONGEST = (
-    "tests/integration/host/test_vllm_overlay.py",
-    "tests/integration/host/test_vllm_bisect.py",
+    "tests/integration/host/vllm/test_overlay.py",
+    "tests/integration/host/vllm/test_bisect.py",
     "tests/integration/test_turboquant_speculation.py",
     "tests/integration/remote/install/test_installing.py",
-    "tests/integration/host/test_vllm.py",
+    "tests/integration/host/vllm/test_served.py",
     "tests/integration/test_overlay_cost.py",
     "engine_host/overlay/patches/hybrid-speculation-prefix-cache/test_hybrid_speculation_prefix_cache.py",
     "engine_host/overlay/patches/oom-keeps-engine/test_oom_keeps_engine.py",
@@ -51,7 +51,7 @@ LONGEST = (
     "tests/e2e/test_window_vllm.py",
     "tests/integration/deploy/test_vllm_start.py",
     "tests/integration/engines/test_vllm_install.py",
-    "tests/integration/host/test_vllm_moved_anchors.py",
+    "tests/integration/host/vllm/test_moved_anchors.py",
     "tests/integration/host/test_launch.py",
 )
 # What a test needs: by where its fixtures, and what its module imports, come from.

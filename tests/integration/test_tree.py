@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import LONGEST
-from tests.unit.test_layers import LARGE_FOLDERS, MOST_FILES
+from tests.unit.test_layers import LARGE_FOLDERS, LONGEST_FILE, MOST_FILES
 
 ROOT = Path(__file__).resolve().parents[2]
 # The largest tree that people should have to clone.
@@ -49,6 +49,14 @@ def test_code_is_in_folders_that_one_can_overlook(tracked: list[str], package: s
     assert loose <= {"__init__", "__main__", "app"}
     files = Counter(path.parent.as_posix() for path in sources if path.stem != "__init__")
     assert {folder for folder, count in files.items() if count > MOST_FILES} <= LARGE_FOLDERS
+
+
+def test_tests_are_in_folders_and_files_that_one_can_overlook(tracked: list[str]) -> None:
+    sources = [Path(name) for name in tracked if name.startswith("tests/") and name.endswith(".py")]
+    files = Counter(path.parent.as_posix() for path in sources if path.stem != "__init__")
+    assert {folder: count for folder, count in files.items() if count > MOST_FILES} == {}
+    lines = {path.as_posix(): (ROOT / path).read_bytes().count(b"\n") for path in sources}
+    assert {name: count for name, count in lines.items() if count > LONGEST_FILE} == {}
 
 
 def test_every_shell_script_parses() -> None:

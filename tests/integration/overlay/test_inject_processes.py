@@ -1,6 +1,6 @@
 """How the overlay gets into processes, and what each says: real processes, with a FAKE vllm of a few lines.
 
-Starting the real vLLM with three processes takes a minute; tests/integration/host/test_vllm_overlay.py does.
+Starting the real vLLM with three processes takes a minute; tests/integration/host/vllm/test_overlay.py does.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """Prompts and answers are not written to disk: a marked word in every place of a request, then a search.
 
-vLLM's part is in `tests/integration/host/test_vllm.py`, which has one at work.
+vLLM's part is in `tests/integration/host/vllm/test_served.py`, which has one at work.
 """
 
 import json

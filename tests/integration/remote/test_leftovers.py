@@ -11,7 +11,7 @@ from engine_host.core.paths import Folders
 from engine_host.remote.ssh.folder import folder_of
 from tests.integration.host_process import sndr, started, until
 from tests.integration.remote.machines import Machines, free_port
-from tests.integration.remote.service_managers import fake_engine
+from tests.integration.remote.services.service_managers import fake_engine
 
 pytestmark = [
     pytest.mark.timeout(300),

@@ -10,8 +10,8 @@ import pytest
 from engine_host.cli import main
 from engine_host.core.paths import Folders
 from tests.unit.cli.fake_host import VERSION, FakeHost, fake_host
+from tests.unit.cli.start.test_run import HOST
 from tests.unit.cli.test_commands import Sndr, engines
-from tests.unit.cli.test_run import HOST
 from tests.unit.cli.test_status import failed
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from engine_host.core.paths import Folders
 from tests.unit.cli.fake_host import FakeHost
+from tests.unit.cli.start.test_run import HOST
 from tests.unit.cli.test_commands import ENGINE, Sndr, engines
-from tests.unit.cli.test_run import HOST
 
 
 def started(number: int, state: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """A package called vllm of a few lines, and real Python processes that import it with real bundles.
 
 vLLM itself takes eight seconds to import; what is tested with this FAKE is the overlay, which only needs a
-package of that name. tests/integration/host/test_vllm_overlay.py does it in the real one.
+package of that name. tests/integration/host/vllm/test_overlay.py does it in the real one.
 """
 
 import json

@@ -12,7 +12,7 @@ from engine_host.protocol.engines import EngineState
 from tests.views import conftest
 from tests.views.conftest import Stage
 from tests.views.samples import host as samples
-from tests.views.window.cut_text import cut_texts
+from tests.views.window.room.cut_text import cut_texts
 from tests.views.window.test_main import NAMES
 
 # All pages are one test here.

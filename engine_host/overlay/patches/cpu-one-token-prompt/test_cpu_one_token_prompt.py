@@ -1,6 +1,6 @@
 """vLLM's own convolution of one row of a wider projection, against the same row by itself.
 
-The whole of it, a prompt of one token that is answered, is in tests/integration/host/test_vllm.py.
+The whole of it, a prompt of one token that is answered, is in tests/integration/host/vllm/test_served.py.
 """
 
 import pytest

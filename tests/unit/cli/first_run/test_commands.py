@@ -3,8 +3,8 @@
 import json
 
 from tests.unit.cli.fake_host import FakeHost
+from tests.unit.cli.start.test_run import HOST
 from tests.unit.cli.test_commands import Sndr
-from tests.unit.cli.test_run import HOST
 from tests.views.samples import host as samples
 
 MODEL = samples.models().model_dump(mode="json")

@@ -7,7 +7,7 @@ from pathlib import Path
 from engine_host.core.gpu_trace.format import check
 from engine_host.protocol.host import RECORDED
 from tests.unit.cli.fake_host import FakeHost
-from tests.unit.cli.test_run import HOST
+from tests.unit.cli.start.test_run import HOST
 from tests.unit.core.gpu_trace.test_format import CARD, written
 from tests.views.samples import host as samples
 

@@ -6,8 +6,8 @@ import pytest
 
 from engine_host.cli.text.events import summary
 from engine_host.protocol.events import EVENT, EventBase
+from tests.unit.cli.start.test_run import HOST
 from tests.unit.cli.test_commands import ENGINE
-from tests.unit.cli.test_run import HOST
 
 RESULT: dict[str, Any] = {
     "patch": "family.one",

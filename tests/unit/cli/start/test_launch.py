@@ -9,8 +9,8 @@ import pytest
 from engine_host.cli.presets.verdicts import word_of
 from engine_host.core.findings.presets import PRESETS
 from tests.unit.cli.fake_host import FakeHost
+from tests.unit.cli.start.test_run import HOST, OTHER, READY, was_started
 from tests.unit.cli.test_commands import ENGINE, PLAN, engines
-from tests.unit.cli.test_run import HOST, OTHER, READY, was_started
 
 Sndr = Callable[..., tuple[int, str, str]]
 REPORT: dict[str, Any] = {

@@ -20,7 +20,7 @@ from engine_host.protocol.catalog import PresetEngine
 from tests.integration.host_process import SNDR, Ended, environment, serving, started, until
 from tests.integration.remote.install.machines import tree
 from tests.integration.remote.machines import Machines, free_port
-from tests.integration.remote.service_managers import (
+from tests.integration.remote.services.service_managers import (
     can_run_podman,
     can_run_systemd,
     fake_engine,

@@ -21,8 +21,8 @@ from engine_host.protocol.launch.fit import Measured
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
 from tests.integration.host.conftest import alive, files_below, home_left_empty, wait_for
-from tests.integration.host.served_vllm import START, Served
 from tests.integration.host.test_demo_model import WEATHER
+from tests.integration.host.vllm.served import START, Served
 from tests.integration.privacy.canary import WORD, ask_everything, found_below
 
 pytestmark = pytest.mark.timeout(START + 80)

@@ -7,7 +7,7 @@ import pytest
 from engine_host.protocol.engines import EngineState
 from tests.views.conftest import Stage
 from tests.views.samples import host as samples
-from tests.views.window.cut_text import cut_texts, lengthen
+from tests.views.window.room.cut_text import cut_texts, lengthen
 from tests.views.window.test_main import NAMES
 
 
