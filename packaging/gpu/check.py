@@ -5,7 +5,8 @@ usage: python packaging/gpu/check.py --installation VENV [--cpu] [--gpus N] [--o
 start: the bundled model through host and endpoint (k8v4, MTP 3), the ledger, the probe, telemetry by process,
 fit beside what was reserved, then `kill -9`. restart: the same plan again, then a worker killed, where there
 are any. equal: answers with MTP on and off, in batch-invariant mode. Without a name these three are run.
-prove: `sndr prove` on the freest GPU. reuse: a conversation, whose next turns come from the prefix cache, in
+prove: `sndr prove` on the freest GPU, or the one of `--gpu`. starts: the same plan seven times, every other
+time with `engine-core-imports-early`. reuse: a conversation, whose next turns come from the prefix cache, in
 each `--type` (16 bits). turns: the time to the first token of next turns, in the shape that `--shape` names.
 quality: `sndr bench quality` of the bundled model or of `--model`. What the last three found stands in the
 file under "results".
@@ -18,9 +19,8 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +28,16 @@ import httpx
 import judge
 import next_turns
 import psutil
+import repeated_starts
 from host_under_test import HostUnderTest, alive, processes_of, wait_for
-from judge import HEADING, Row
+from judge import HEADING, Row, Table
 
 from engine_host.bench.gpu.token_answers import prompts
 from engine_host.client.chat_stream import ask
-from engine_host.core.errors import HostError
 from engine_host.protocol.bench.proofs import Proof, ProveKernels
 from engine_host.protocol.bench.quality import MeasureQuality, QualityReport
 from engine_host.protocol.engines import Engine, EngineState
+from engine_host.protocol.host import Gpu
 from engine_host.protocol.launch.fit import MeasuredPage
 from engine_host.protocol.launch.plans import EngineKind, LaunchPlan, LaunchRequest, Overrides
 from engine_host.protocol.operations import table as ops
@@ -46,7 +47,7 @@ from engine_host.protocol.telemetry import TelemetryQuery
 ROOT = Path(__file__).resolve().parents[2]
 TINY = ROOT / "engine_host" / "bench" / "gpu" / "tiny_mtp_model.py"
 PARTS = ("start", "restart", "equal")
-ALSO = ("prove", "reuse", "turns", "quality")
+ALSO = ("prove", "reuse", "turns", "quality", "starts")
 PATCHES = (
     "turboquant-grouped-attention",
     "turboquant-boundary-layers",
@@ -60,26 +61,6 @@ _TOKENS = 200
 _AT_ONCE = 16
 
 
-@dataclass
-class Table:
-    """Rows as they come; each is printed at once, since a run may be cut off."""
-
-    rows: list[Row] = field(default_factory=list)
-
-    def add(self, *rows: Row) -> None:
-        """Take them in and print them."""
-        for row in rows:
-            self.rows.append(row)
-            print(row.line(), flush=True)
-
-    def attempt(self, part: str, check: str, found: Callable[[], Iterable[Row]]) -> None:
-        """Add what a check finds; one that raises is a row that failed, and the others go on."""
-        try:
-            self.add(*found())
-        except (HostError, RuntimeError, OSError, ValueError, KeyError, LookupError) as error:
-            self.add(Row(part, check, False, f"{type(error).__name__}: {error}"))
-
-
 class Check:
     """One run on one machine."""
 
@@ -89,7 +70,7 @@ class Check:
         self.host = host
         self.said: str | None = None
         self.results: dict[str, Any] = {}
-        self.used_before = {gpu.index: gpu.memory_used for gpu in host.info().gpus}
+        self.used_before = {gpu.index: gpu.memory_used for gpu in self.own_gpus()}
 
     def request(self, model: str, *, drafts: bool, **more: Any) -> LaunchRequest:
         """A start of a model: the cache and the drafts that the check is of."""
@@ -111,6 +92,7 @@ class Check:
             installation=str(self.asked.installation.absolute()),
             overrides=Overrides(**overrides),
             patches=PatchChoice(on=tuple(self.asked.patch) if quantised else ()),
+            gpus=tuple(self.asked.gpu),
         )
 
     def machine(self) -> Iterable[Row]:
@@ -240,10 +222,14 @@ class Check:
         for index, taken in self.taken().items():
             yield Row(part, f"GPU {index}: taken since the start", None, f"{taken / 2**30:.2f} GiB")
 
+    def own_gpus(self) -> Iterable[Gpu]:
+        """The GPUs that this check may use: those that were named, else all."""
+        gpus = self.host.info().gpus
+        return [gpu for gpu in gpus if not self.asked.gpu or str(gpu.index) in self.asked.gpu]
+
     def taken(self) -> dict[int, int]:
         """Bytes of each GPU that were not taken when the host had just started."""
-        gpus = self.host.info().gpus
-        return {gpu.index: gpu.memory_used - self.used_before.get(gpu.index, 0) for gpu in gpus}
+        return {gpu.index: gpu.memory_used - self.used_before.get(gpu.index, 0) for gpu in self.own_gpus()}
 
     def killed(self, part: str, engine: Engine, victims: list[psutil.Process], who: str) -> Iterable[Row]:
         """`kill -9`: the end is told with its reason, and nothing stays."""
@@ -262,10 +248,7 @@ class Check:
         limit = 512 * 2**20
 
         def left() -> dict[str, Any]:
-            used = {
-                gpu.index: gpu.memory_used - self.used_before.get(gpu.index, 0)
-                for gpu in self.host.info().gpus
-            }
+            used = self.taken()
             names = (path.name for path in self.host.folders.run.rglob("*"))
             found = {
                 "processes": alive(family),
@@ -355,7 +338,9 @@ class Check:
         """`sndr prove` on this GPU, and what a plan then says."""
         part = "prove"
         asked = ProveKernels(
-            installation=str(self.asked.installation.absolute()), kv_cache_dtype=self.asked.kv
+            installation=str(self.asked.installation.absolute()),
+            kv_cache_dtype=self.asked.kv,
+            gpu=self.asked.gpu[0] if self.asked.gpu else None,
         )
         job = self.host.ended(self.host.client.call(ops.PROVE, asked), "proof")
         found = Proof.model_validate(job.result)
@@ -402,6 +387,17 @@ class Check:
         # vLLM's CPU build has no prefix cache for hybrids that draft.
         yield judge.found_again(part, usages, metrics, asked=not self.asked.cpu)
 
+    def repeated(self) -> None:
+        """The same plan again and again, by turns with a patch that is to shorten a start."""
+
+        def once(part: str, more: tuple[str, ...]) -> Engine:
+            request = self.request("sndr-demo", drafts=True, context=4096, streams=8)
+            patches = PatchChoice(on=(*request.patches.on, *more))
+            plan = self.planned(part, request.model_copy(update={"patches": patches}))
+            return self.started(part, plan, drafts=True)
+
+        repeated_starts.measure(self.table, once, self.stopped, early=not self.asked.cpu)
+
     # ------------------------------------------------------------------ quality
 
     def quality(self) -> None:
@@ -416,6 +412,7 @@ class Check:
             answers=4,
             answer_tokens=64,
             overrides=Overrides(extra_arguments=() if self.asked.cpu else tuple(self.asked.argument)),
+            gpus=tuple(self.asked.gpu),
         )
         job = self.host.ended(self.host.client.call(ops.MEASURE_QUALITY, asked), part)
         self.results[part] = job.result
@@ -432,6 +429,7 @@ class Check:
             "reuse": self.reuse,
             "turns": self.long_turns,
             "quality": self.quality,
+            "starts": self.repeated,
         }
         for part in self.asked.part or PARTS:
             began = time.monotonic()
@@ -454,6 +452,7 @@ def main() -> int:
     )
     parser.add_argument("--cpu", action="store_true", help="vLLM's CPU build: no TurboQuant, 32 bits")
     parser.add_argument("--gpus", type=int, default=1)
+    parser.add_argument("--gpu", action="append", default=[], help="one of them by its number, where other")
     parser.add_argument("--kv", default="turboquant_k8v4")
     parser.add_argument("--eager", action="store_true")
     parser.add_argument("--patch", action="append", help="on here, beside those that are by default")

@@ -2,10 +2,12 @@
 # Conversations with a hybrid that drafts, with a prefix cache and without, for one type of the KV cache: what
 # hybrid-speculation-prefix-cache rests on (docs/proof.md, "Prefix reuse with MTP on hybrids").
 #
-#   packaging/gpu/conversations.sh VLLM FOLDER [auto|fp8|turboquant_k8v4] [--blocks N] [arguments of prefix_conversations]
+#   packaging/gpu/conversations.sh VLLM FOLDER [auto|fp8|turboquant_k8v4] [--together] [--blocks N]
+#                                  [arguments of prefix_conversations]
 #
 # Twice without a cache, once with it, and once with so few blocks (40) that it has to evict; each is compared with the
-# first. Several types may run side by side: an engine takes 3 GiB. A line of JSON a comparison, all answers in FOLDER.
+# first. Several types may run side by side: an engine takes 3 GiB. `--together`: all of them at once, where cores are
+# many and time is short. A line of JSON a comparison, all answers in FOLDER.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -14,6 +16,8 @@ mkdir -p "${2:?FOLDER is missing}"
 out=$(cd "$2" && pwd)
 kv=${3:-auto}
 shift $(($# < 3 ? $# : 3))
+together=
+if [ "${1:-}" = --together ]; then together=1; shift; fi
 blocks=40
 if [ "${1:-}" = --blocks ]; then blocks=$2; shift 2; fi
 case $vllm in */bin/python*) vllm=${vllm%/bin/python*} ;; esac
@@ -44,9 +48,29 @@ compare() {
     echo "$1: $("$host" -m engine_host.bench.gpu.prefix_conversations compare "$out/without.json" "$out/$1.json" || true)"
 }
 
-ask without --without "$@"
-ask again --without "$@" && compare again
-ask cached --reuse "$@" && compare cached
-ask evicting --reuse --blocks "$blocks" "$@" && compare evicting
+pieces=
 # Where the cache is quantised, a hit can be no nearer than a prompt's second piece is.
-case $kv in turboquant_*) ask pieces --without --chunk 256 "$@" && compare pieces ;; esac
+case $kv in turboquant_*) pieces=pieces ;; esac
+runs() {
+    "$@" again --without
+    "$@" cached --reuse
+    "$@" evicting --reuse --blocks "$blocks"
+    [ -z "$pieces" ] || "$@" pieces --without --chunk 256
+}
+if [ -n "$together" ]; then
+    asked=()
+    begin() { ask "$@" "${more[@]}" & asked+=($!); }
+    more=("$@")
+    begin without --without
+    runs begin
+    failed=0
+    for one in "${asked[@]}"; do wait "$one" || failed=1; done
+    for name in again cached evicting $pieces; do
+        [ ! -s "$out/$name.json" ] || compare "$name"
+    done
+    exit $failed
+fi
+one_by_one() { ask "$@" "${more[@]}" && compare "$1"; }
+more=("$@")
+ask without --without "$@"
+runs one_by_one

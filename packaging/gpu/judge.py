@@ -1,12 +1,13 @@
 """Rows of a table, each a pass, a failure or a figure, from what the host says of a start."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import Any
 
 from engine_host.bench.gpu.token_answers import differing
+from engine_host.core.errors import HostError
 from engine_host.overlay.summary import process_name
 from engine_host.protocol.bench.proofs import Proof, ProofVerdict
 from engine_host.protocol.bench.quality import QualityReport
@@ -54,6 +55,26 @@ class Row:
 
 
 HEADING = "| part | check | verdict | found |\n|---|---|---|---|"
+
+
+@dataclass
+class Table:
+    """Rows as they come; each is printed at once, since a run may be cut off."""
+
+    rows: list[Row] = field(default_factory=list)
+
+    def add(self, *rows: Row) -> None:
+        """Take them in and print them."""
+        for row in rows:
+            self.rows.append(row)
+            print(row.line(), flush=True)
+
+    def attempt(self, part: str, check: str, found: Callable[[], Iterable[Row]]) -> None:
+        """Add what a check finds; one that raises is a row that failed, and the others go on."""
+        try:
+            self.add(*found())
+        except (HostError, RuntimeError, OSError, ValueError, KeyError, LookupError) as error:
+            self.add(Row(part, check, False, f"{type(error).__name__}: {error}"))
 
 
 def as_json(rows: Iterable[Row], **more: Any) -> dict[str, Any]:

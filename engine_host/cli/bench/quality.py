@@ -48,6 +48,9 @@ _USUAL = MeasureQuality()
 @click.option(
     "--answer-tokens", type=int, default=_USUAL.answer_tokens, show_default=True, help="Their length."
 )
+@click.option(
+    "--gpu", "gpus", multiple=True, metavar="GPU", help="Which GPUs, by number or UUID; else the freest."
+)
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of every start.")
 @click.option("--list", "listed", is_flag=True, help="Show what was measured here.")
 @command
@@ -64,6 +67,7 @@ def quality(
     chunk: int,
     answers: int,
     answer_tokens: int,
+    gpus: tuple[str, ...],
     settings: tuple[str, ...],
     listed: bool,
 ) -> Exit | None:
@@ -91,6 +95,7 @@ def quality(
             answers=answers,
             answer_tokens=answer_tokens,
             overrides=overrides_of(settings),
+            gpus=gpus,
         )
         job = follow(hold.client, hold.client.call(ops.MEASURE_QUALITY, asked), out)
     report = QualityReport.model_validate(job.result)

@@ -305,6 +305,7 @@ def _request(asked: MeasureQuality, kv: str | None) -> LaunchRequest:
         installation=asked.installation,
         overrides=Overrides.model_validate(asked.overrides.model_dump(exclude_none=True) | update),
         patches=patches,
+        gpus=asked.gpus,
     )
 
 
@@ -327,6 +328,8 @@ def _command(asked: MeasureQuality) -> str:
             words += [option, str(value)]
     for kv in asked.kv:
         words += ["--kv", kv]
+    for gpu in asked.gpus:
+        words += ["--gpu", gpu]
     for name, value in asked.overrides.model_dump(exclude_none=True, exclude_defaults=True).items():
         values = value if isinstance(value, list | tuple) else (value,)
         for one in values:

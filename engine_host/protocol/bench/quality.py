@@ -1,5 +1,7 @@
 """The quality of a quantised KV cache: the same model with it and without, over the same text."""
 
+from typing import Annotated
+
 from pydantic import Field
 
 from engine_host.protocol.base import Command, Page, Seconds, Share, Wire
@@ -31,6 +33,9 @@ class MeasureQuality(Command):
     answers: int = Field(8, ge=0, le=1000, description="greedy answers that are compared")
     answer_tokens: int = Field(128, ge=1, le=1 << 14)
     overrides: Overrides = Field(Overrides(), description="settings that hold for every start")
+    gpus: tuple[Annotated[str, Field(min_length=1, max_length=100)], ...] = Field(
+        (), max_length=16, description="which GPUs, as for a start; the freest that suffice if none"
+    )
 
 
 class NeedleFound(Wire):

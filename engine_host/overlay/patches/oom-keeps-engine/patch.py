@@ -7,6 +7,8 @@ MARK = "sndr_out_of_memory"
 # Steps with half the token budget after such a step, so that the next one does not run into the same.
 CAREFUL_STEPS = 100
 SMALLEST_BUDGET = 256
+# How long the ranks of a step wait for one another before they give the engine up.
+AGREE_SECONDS = 10.0
 
 
 def survive(original):
@@ -22,13 +24,75 @@ def survive(original):
         try:
             return original(self, scheduler_output)
         except torch.OutOfMemoryError as error:
-            if self.vllm_config.parallel_config.world_size > 1:
+            if not _all_ran_out(self.vllm_config.parallel_config, error):
                 raise
             said = str(error)
         # Outside of the handler: the traceback would keep the step's tensors alive.
         return _failed_output(self, scheduler_output, said)
 
     return execute_model
+
+
+def _all_ran_out(parallel, error):
+    """Return True if every rank ran out of memory at the same place, so that none waits for another.
+
+    A rank that went on would wait for the others' part of a sum; the error then goes on and ends the engine.
+    """
+    ranks = parallel.world_size
+    if ranks == 1:
+        return True
+    if parallel.tensor_parallel_size != ranks or getattr(parallel, "data_parallel_size", 1) > 1:
+        return False
+    from vllm.distributed import get_tp_group
+
+    group = get_tp_group().cpu_group
+    # First who is there: the other calls have no limit of their own.
+    return _in_time(group) and _same_everywhere((_place(error), _drained()), ranks, group)
+
+
+def _in_time(group):
+    from datetime import timedelta
+
+    import torch
+
+    try:
+        torch.distributed.monitored_barrier(group, timeout=timedelta(seconds=AGREE_SECONDS))
+    except Exception:  # noqa: BLE001 - whatever keeps the ranks apart, the step's own error is told
+        return False
+    return True
+
+
+def _same_everywhere(mine, ranks, group):
+    import torch
+
+    told = [None] * ranks
+    torch.distributed.all_gather_object(told, mine, group=group)
+    return all(drained and place == mine[0] for place, drained in told)
+
+
+def _place(error):
+    """The lines that the error came through, which are the same where the ranks did the same."""
+    import traceback
+
+    return [(line.filename, line.lineno) for line in traceback.extract_tb(error.__traceback__)]
+
+
+def _drained():
+    """Return True if the GPU comes to an end of its work: a sum that a rank is missing in never does."""
+    import time
+
+    import torch
+
+    if not torch.cuda.is_available():
+        return True
+    done = torch.cuda.Event()
+    done.record()
+    until = time.monotonic() + AGREE_SECONDS
+    while not done.query():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.001)
+    return True
 
 
 def answer_pending(original):

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.overlay_engine import PATCHES, run_in_engine
 
 MODEL = Path(__file__).parents[4] / "resources" / "models" / "sndr-demo"
@@ -36,7 +38,8 @@ import json
 from vllm import LLM, SamplingParams
 
 if __name__ == "__main__":
-    llm = LLM(model={str(MODEL)!r}, max_model_len=1024, max_num_seqs=2, enforce_eager=True)
+    ranks = {{}}
+    llm = LLM(model={str(MODEL)!r}, max_model_len=1024, max_num_seqs=2, enforce_eager=True, **ranks)
     short = SamplingParams(max_tokens=8, temperature=0, ignore_eos=True)
     told = []
     for prompt in ("word " * 400, "def add(a, b):"):
@@ -60,3 +63,21 @@ def test_the_next_request_is_answered(tmp_path: Path) -> None:
     patched = run_in_engine(SCRIPT, ["oom-keeps-engine", "inject-oom"], folders=places)
     assert patched.answer[0][0] != "length", "the long prompt failed"
     assert patched.answer[1] == ["length", 8], "the short one is answered"
+
+
+@pytest.mark.timeout(600)
+def test_two_ranks_that_ran_out_at_the_same_place_go_on(tmp_path: Path) -> None:
+    injected = tmp_path / "inject-oom"
+    injected.mkdir()
+    (injected / "patch.toml").write_text(INJECT_TOML)
+    (injected / "patch.py").write_text(INJECT)
+    answer = run_in_engine(
+        SCRIPT.replace("ranks = {}", "ranks = {'tensor_parallel_size': 2}"),
+        ["oom-keeps-engine", "inject-oom"],
+        folders=(PATCHES, tmp_path),
+        # A core for each rank, whatever this machine has.
+        environment={"OMP_NUM_THREADS": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"},
+        timeout=560,
+    ).answer
+    assert answer[0][0] != "length", "the long prompt failed"
+    assert answer[1] == ["length", 8], "the short one is answered"
