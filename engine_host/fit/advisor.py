@@ -11,7 +11,7 @@ from engine_host.fit.estimate import Estimate, beyond_training, blocker, estimat
 from engine_host.fit.kv import TURBOQUANT
 from engine_host.fit.shapes.model import Layer
 from engine_host.fit.start import Model, Start
-from engine_host.fit.vllm import share
+from engine_host.fit.vllm import keeps_states, pool, share
 from engine_host.protocol.base import Severity
 from engine_host.protocol.launch.fit import Advice
 from engine_host.protocol.launch.plans import EngineKind
@@ -107,7 +107,8 @@ def _gdn_prefill(s: AdviceInput) -> Iterator[Advice]:
 
 
 def _reprefill(s: AdviceInput) -> Iterator[Advice]:
-    densely_kept = s.start.drafting and s.start.kv not in TURBOQUANT
+    # Where it drafts the overlay keeps every block's states, or there is no prefix that is found again.
+    densely_kept = s.start.drafting
     if s.vllm and s.gated_delta and s.start.prefix_caching and s.start.context > 20_000 and not densely_kept:
         yield _advice(
             "cliff.reprefill",
@@ -220,6 +221,22 @@ def _prefix_cache(s: AdviceInput) -> Iterator[Advice]:
         )
 
 
+def _kept_states(s: AdviceInput) -> Iterator[Advice]:
+    if not (s.vllm and s.gated_delta and keeps_states(s.model, s.start)):
+        return
+    blocks = pool(s.model, s.start)
+    each = sum(group.count for group in blocks.groups)
+    tokens = blocks.blocks(s.found.kv_budget) // each * blocks.block_tokens
+    yield _advice(
+        "prefix_states",
+        Severity.INFO,
+        f"Prefixes that stay for their next turn hold their states too: at most {tokens:,} tokens of them, "
+        f"since {blocks.block_tokens:,} take {each} blocks.",
+        "A smaller type of the KV cache keeps more of them: its blocks are longer.",
+        "counted by layer; hybrid-speculation-prefix-cache keeps the states of every block",
+    )
+
+
 def _eager(s: AdviceInput) -> Iterator[Advice]:
     if s.vllm and s.start.eager:
         yield _advice(
@@ -312,6 +329,7 @@ _RULES: tuple[Callable[[AdviceInput], Iterator[Advice]], ...] = (
     _min_p,
     _kv_coarse,
     _prefix_cache,
+    _kept_states,
     _eager,
     _bus,
     _power,

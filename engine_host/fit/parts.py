@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from engine_host.fit.kv import heads_on_gpu
+from engine_host.fit.kv import TURBOQUANT, heads_on_gpu
 from engine_host.fit.pool import Pool, vllm_pool
 from engine_host.fit.shapes.model import ModelShape
 from engine_host.fit.shapes.weights import weights_of
@@ -111,15 +111,25 @@ class Start:
             tp=self.tp,
             draft_tokens=self.draft_tokens,
             mtp=self.mtp,
-            # vLLM's own guard: with speculation a hybrid has no prefix cache.
-            prefix_caching=self.prefix_caching
-            and not (self.draft_tokens and (shape.gated_delta or shape.mamba)),
+            prefix_caching=self.keeps_states(shape),
             batched_tokens=self.batched_tokens,
             spared_layers=self.spared_layers,
             hybrid_manager=self.hybrid_manager,
             grouped_attention=self.grouped_attention,
             batches=1 if self.embeddings else 2,
         )
+
+    def keeps_states(self, shape: ModelShape) -> bool:
+        """Return True if states are kept for prefixes that come again.
+
+        Of a hybrid that drafts only where answers after a hit were compared; everywhere else the patch
+        hybrid-speculation-prefix-cache, which is on by default, switches prefix caching off.
+        """
+        if not (self.draft_tokens and (shape.gated_delta or shape.mamba)):
+            return self.prefix_caching
+        compared = self.kv_cache_dtype not in TURBOQUANT or self.kv_cache_dtype == "turboquant_k8v4"
+        newer = not is_before(self.version, (0, 32))
+        return self.prefix_caching and compared and newer and self.build == "cuda"
 
     def old_runner(self, shape: ModelShape) -> bool:
         """Return True if vLLM runs this with its first model runner (VllmConfig.use_v2_model_runner).

@@ -105,6 +105,12 @@ def hybrid_manager(arguments: Sequence[str]) -> bool | None:
     return {f"--{name}": False, f"--no-{name}": True}.get(named[-1] if named else "")
 
 
+def keeps_states(model: Model, start: Start) -> bool:
+    """Return True if a hybrid that drafts keeps the states of every block for prefixes that come again."""
+    settings = _settings(model, start)
+    return bool(settings.draft_tokens) and settings.keeps_states(model.shape)
+
+
 def _settings(model: Model, start: Start) -> vllm_parts.Start:
     drafts = _drafts(model.shape, start)
     return vllm_parts.Start(

@@ -54,6 +54,13 @@ QUIET: dict[str, Any] = {"prefix_caching": False}
             start(kv="turboquant_k8v4"),
             start(kv="turboquant_k8v4", **QUIET),
         ),
+        ("prefix_states", model("hybrid"), start(drafting=True), start(drafting=True, **QUIET)),
+        (
+            "prefix_states",
+            model("hybrid"),
+            start(kv="turboquant_k8v4", drafting=True),
+            start(kv="turboquant_4bit_nc", drafting=True),
+        ),
         ("eager", model("dense"), start(eager=True), start()),
         ("pcie_x4", model("dense"), start(**NARROW), start(**TWO)),
         ("power_cap", model("dense"), start(devices=(replace(CARD, power_share=0.6),)), start()),

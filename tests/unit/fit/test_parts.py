@@ -9,7 +9,7 @@ from engine_host.core.errors import HostError
 from engine_host.fit import vllm
 from engine_host.fit.estimate import estimate
 from engine_host.fit.parts import DRAFT_HEAD, GIB, Basis, Part, Start, fixed_parts, is_before, step_width
-from engine_host.fit.shapes.model import read_shape
+from engine_host.fit.shapes.model import Layer, read_shape
 from engine_host.protocol.errors import Reason
 from tests.unit.fit import test_report
 from tests.unit.fit.test_kv import DENSE, HYBRID
@@ -47,6 +47,29 @@ def test_the_prefill_of_gated_delta_layers_is_about_what_was_reported() -> None:
     """27B on one card, a step of 4,128 tokens: about 500 MiB."""
     parts = {part.name: part for part in fixed_parts(read_shape(HYBRID), start(batched_tokens=4128))}
     assert parts["gated-delta prefill"].bytes == pytest.approx(500 * 2**20, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("kept", "settings"),
+    [
+        (True, {}),
+        (True, {"kv_cache_dtype": "fp8"}),
+        (True, {"kv_cache_dtype": "turboquant_k8v4"}),
+        (False, {"kv_cache_dtype": "turboquant_4bit_nc"}),
+        (False, {"version": "0.26.0"}),
+        (False, {"build": "cpu"}),
+        (False, {"prefix_caching": False}),
+    ],
+)
+def test_a_hybrid_that_drafts_keeps_states_where_hits_were_compared(
+    kept: bool, settings: dict[str, Any]
+) -> None:
+    """The patch hybrid-speculation-prefix-cache decides; each stream then has one state more."""
+    shape = read_shape(HYBRID)
+    drafting = start(draft_tokens=3, mtp=True, **settings)
+    states = drafting.pool(shape).of(Layer.GATED_DELTA)
+    assert states is not None
+    assert states.blocks(8192) == states.count * (5 if kept else 4)
 
 
 def part(found: tuple[Part, ...], name: str) -> Part:
