@@ -1,6 +1,6 @@
-"""Drift over a soak: is the second half slower, or its memory more, than the first one's.
+"""Drift over a soak: do answers get slower, or does memory grow, from session to session.
 
-What is compared are sessions: of each the median over its turns, every turn against the median of its kind,
+What counts are sessions: of each the median over its turns, every turn against the median of its kind,
 so that long turns and short ones count alike. Readings within a session belong together, and would make an
 interval narrower than it is.
 """
@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 
 import psutil
 
-from engine_host.bench.comparison import compare_apart
-from engine_host.protocol.bench.comparison import Verdict
+from engine_host.bench.trend import trend
 from engine_host.protocol.bench.lab import Drift, DriftKind, MemoryReading, Sample
 from engine_host.telemetry.gpus import Gpus
 from engine_host.telemetry.machine import process_memory
@@ -20,7 +19,6 @@ MOST_GROWTH = 200 << 20
 """Bytes by which memory may grow from the first half to the second. Source: the soak of the reference."""
 LEAST_RETENTION = 0.8
 """The share of its speed that the second half has to keep."""
-_LEAST_SESSIONS = 2
 
 
 class MemoryWatch:
@@ -57,7 +55,7 @@ class MemoryWatch:
 
 
 def drifts_of(samples: Sequence[Sample], memory: Sequence[MemoryReading]) -> tuple[Drift, ...]:
-    """Return what changed from the first half of the sessions to the second; nothing for fewer than four."""
+    """Return what changed from the first half of the sessions to the second; nothing for a single one."""
     answered = [one for one in samples if not one.warm and not one.error]
     made = [
         _of_times(DriftKind.TTFT, answered, lambda one: one.first),
@@ -97,13 +95,11 @@ def _of_memory(
 
 def _drift(kind: DriftKind, sessions: Sequence[float], bad: Callable[[float, float], bool]) -> Drift | None:
     half = len(sessions) // 2
-    if half < _LEAST_SESSIONS:
+    if not half:
         return None
-    before, after = sessions[:half], sessions[-half:]
-    first, second = statistics.median(before), statistics.median(after)
-    found = compare_apart(before, after)
-    # A change that cannot be told from noise fails nothing.
-    grew = found.verdict is Verdict.FASTER
+    first, second = statistics.median(sessions[:half]), statistics.median(sessions[-half:])
+    # From the middle of one half to that of the other.
+    found = trend(sessions, len(sessions) - half)
     return Drift(
         kind=kind,
         sessions=len(sessions),
@@ -112,8 +108,9 @@ def _drift(kind: DriftKind, sessions: Sequence[float], bad: Callable[[float, flo
         change=found.change,
         low=found.low,
         high=found.high,
-        told=found.verdict is not Verdict.CANNOT_TELL,
-        failed=grew and bad(first, second),
+        told=found.told,
+        # A change that cannot be told from noise fails nothing.
+        failed=found.grows and bad(first, second),
     )
 
 

@@ -210,7 +210,7 @@ WORKLOADS = {
         ),
         Workload(WorkloadName.SOAK, _turns(_TURNS_OF_SESSION, 20, 400), by_round=True, watched=True),
         Workload(
-            WorkloadName.SOAK_CONTINUOUS, _turns(_TURNS_OF_SESSION, 5, 5_000), by_round=True, watched=True
+            WorkloadName.SOAK_CONTINUOUS, _turns(_TURNS_OF_SESSION, 6, 5_000), by_round=True, watched=True
         ),
         # Its parts are made for the context of the engine that is asked.
         Workload(WorkloadName.CONTEXT, ladder_parts((256,))),

@@ -13,8 +13,8 @@ from engine_host.protocol.operations import bench as ops
 
 @click.command("soak")
 @click.option("--engine", metavar="ENGINE", help="Of several that run: its name or id.")
-@click.option("--continuous", is_flag=True, help="5 sessions up to 25,000 tokens, instead of 20 short ones.")
-@click.option("--rounds", type=click.IntRange(1, 1000), help="Sessions, instead of 20 or 5.")
+@click.option("--continuous", is_flag=True, help="6 sessions up to 25,000 tokens, instead of 20 short ones.")
+@click.option("--rounds", type=click.IntRange(1, 1000), help="Sessions, instead of 20 or 6.")
 @click.option("--seed", type=click.IntRange(0, (1 << 53) - 1), help="Repeats the prompts of another time.")
 @command
 def lab_soak(
@@ -23,7 +23,7 @@ def lab_soak(
     """Ask an engine in sessions of five turns, and tell whether the second half is worse than the first.
 
     TTFT and the time a token are compared session by session, and the memory of its processes, here and on
-    the GPUs, each with an exact 95 % interval. Exit code 1 where memory grew by more than 200 MiB, less than
+    the GPUs, each with an 98 % interval. Exit code 1 where memory grew by more than 200 MiB, less than
     0.8 of the speed is left, or a request failed; what cannot be told from noise fails nothing. Ctrl+C keeps
     what was measured.
     """

@@ -8,7 +8,7 @@ HEADINGS = ("", "A", "B", "B is", "rounds")
 DIFFERING = "What differs"
 NOTHING_DIFFERS = "Nothing that is known of the two: settings, versions, patches and machine are the same."
 OF_CHANCE = (
-    "Each line stands for itself at 95 %: of twenty lines about things that are the same, one is called "
+    "Each line stands for itself at 98 %: of fifty lines about things that are the same, one is called "
     "different by chance. A time counts by its speed: half of it is 100 % faster."
 )
 _SHORT = 80

@@ -51,7 +51,7 @@ class Differing(Wire):
 class ComparedFigure(Wire):
     """One quantity of one part in both runs.
 
-    `change` is the share by which B is faster (or, below 0, slower), from `low` to `high` (95 %); a time
+    `change` is the share by which B is faster (or, below 0, slower), from `low` to `high` (98 %); a time
     counts by its speed: half of it is 100 % faster. A figure without a verdict is not judged, and `words`
     says why.
     """

@@ -9,8 +9,8 @@ from pydantic import Field
 from engine_host.protocol.base import Command, Seconds, Share, Wire
 from engine_host.protocol.bench.checks import Check
 
-PAIRED_ROUNDS = 10
-"""The rounds of two engines in turns where none are named; below six nothing can be told."""
+PAIRED_ROUNDS = 14
+"""The rounds of two engines in turns where none are named; below seven nothing can be told."""
 
 
 MOST_STREAMS = 256
@@ -201,7 +201,7 @@ class DriftKind(StrEnum):
 class Drift(Wire):
     """The change from the first half of the sessions to the second: `change` is the share that it grew by.
 
-    `low` to `high` is its exact 95 % interval over sessions. Times count against the median of their turn, so
+    `low` to `high` is its 98 % interval over sessions. Times count against the median of their turn, so
     1 is as usual; memory is in bytes. One that is not `told` cannot be told from noise.
     """
 

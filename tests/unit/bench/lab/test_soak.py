@@ -51,7 +51,7 @@ def test_a_slower_second_half_is_told_and_fails_by_the_bound(slower: float, told
         assert (drift.told, drift.failed, drift.sessions) == (told, failed, 16)
         assert drift.low is not None
         assert drift.high is not None
-        assert drift.low < slower - 1 < drift.high
+        assert drift.low <= slower - 1 <= drift.high
 
 
 def test_memory_counts_from_the_second_session_on() -> None:
@@ -63,10 +63,19 @@ def test_memory_counts_from_the_second_session_on() -> None:
     assert (some.told, some.failed) == (True, False)
 
 
-def test_too_few_sessions_tell_nothing_and_no_process_has_no_memory() -> None:
-    assert drifts_of(asked(3, 9.0), held(3, 900)) == ()
-    short = drifts_of(asked(4, 9.0), ())
-    assert [(drift.told, drift.failed, drift.low) for drift in short] == [(False, False, None)] * 2
+def test_five_sessions_that_each_hold_more_than_the_one_before_are_enough() -> None:
+    # The first one is left out.
+    (leaks,) = drifts_of((), held(6, 100))
+    assert (leaks.sessions, leaks.told, leaks.failed) == (5, True, True)
+    (still,) = drifts_of((), held(6, 0))
+    assert (still.told, still.failed) == (False, False)
+
+
+def test_too_few_sessions_are_shown_and_tell_nothing_and_no_process_has_no_memory() -> None:
+    assert drifts_of(asked(1, 9.0), held(2, 900)) == ()
+    short = drifts_of(asked(4, 9.0), held(4, 900))
+    assert [(drift.told, drift.failed, drift.low) for drift in short] == [(False, False, None)] * 3
+    assert (short[2].kind, short[2].sessions) == (DriftKind.MEMORY, 3)
     watch = MemoryWatch(None)
     assert watch.read(0, 0.0) is None
     watch.close()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine_host.bench.lab import store
+from engine_host.bench.kept import runs as kept_runs
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.core.jobs import JobRunner
@@ -75,10 +75,10 @@ def test_what_cannot_be_measured_is_refused(
 
 def test_kept_runs_are_listed_compared_and_removed(desk: Desk) -> None:
     operations = desk()
-    folder = store.folder_of(Folders.resolve().data)
+    folder = kept_runs.folder_of(Folders.resolve().data)
     first, second = a_run(), a_run(id="20260103-000000-quick-cccc")
-    store.save(folder, first)
-    store.save(folder, second)
+    kept_runs.save(folder, first)
+    kept_runs.save(folder, second)
     (folder / "20260102-000000-quick-bbbb.json").write_text("{")
 
     async def work() -> LabPage:
@@ -100,7 +100,7 @@ def test_kept_runs_are_listed_compared_and_removed(desk: Desk) -> None:
     [
         ({"engine": "a b"}, "sndr bench run quick --engine 'a b'"),
         ({"seed": 7, "rounds": 3}, "sndr bench run quick --rounds 3 --seed 7"),
-        ({"engine": "a", "against": "b"}, "sndr bench compare a b --repeat 10 --workload quick"),
+        ({"engine": "a", "against": "b"}, "sndr bench compare a b --repeat 14 --workload quick"),
     ],
 )
 def test_a_run_says_the_command_that_does_the_same(asked: dict[str, Any], command: str) -> None:
