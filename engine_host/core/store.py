@@ -72,7 +72,18 @@ class Database:
                 evidence={"path": str(self.path), "schema": version, "known": len(migrations)},
             )
         for number, script in enumerate(migrations[version:], start=version + 1):
-            self.sql.executescript(f"BEGIN;{script};PRAGMA user_version={number};COMMIT;")
+            self._take_to(number, script)
+
+    def _take_to(self, number: int, script: str) -> None:
+        """Take the file to a version, unless another process does so at the same time."""
+        try:
+            self.sql.executescript(f"BEGIN IMMEDIATE;{script};PRAGMA user_version={number};COMMIT;")
+        except sqlite3.OperationalError:
+            if self.sql.in_transaction:
+                self.sql.execute("ROLLBACK")
+            # What the other one made stands in the way of making it again.
+            if int(self.sql.execute("PRAGMA user_version").fetchone()[0]) < number:
+                raise
 
     def close(self) -> None:
         """Close the file."""

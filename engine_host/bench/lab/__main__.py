@@ -19,7 +19,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from engine_host.bench.gpu.traces import summary
-from engine_host.bench.lab import store
+from engine_host.bench.kept import runs as kept_runs
 from engine_host.bench.lab.chosen import chosen
 from engine_host.bench.lab.comparing import compared
 from engine_host.bench.lab.load import client_of
@@ -36,25 +36,25 @@ def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("word", choices=["run", "list", "show", "read", "trace", "compare", "remove", "mark"])
     parser.add_argument("folder", nargs="?", default="", help="the data folder")
-    parser.add_argument("run", nargs="?", default=store.NEWEST)
-    parser.add_argument("other", nargs="?", default=store.NEWEST, help="what it is compared with")
+    parser.add_argument("run", nargs="?", default=kept_runs.NEWEST)
+    parser.add_argument("other", nargs="?", default=kept_runs.NEWEST, help="what it is compared with")
     asked = parser.parse_args(words)
-    folder = store.folder_of(Path(asked.folder))
+    folder = kept_runs.folder_of(Path(asked.folder))
     try:
         if asked.word == "list":
-            _print("page", store.page(folder))
+            _print("page", kept_runs.page(folder))
         elif asked.word == "show":
-            _print("run", store.find(folder, asked.run))
+            _print("run", kept_runs.find(folder, asked.run))
         elif asked.word == "trace":
             _print("trace", summary(Path(asked.folder), int(asked.run)))
         elif asked.word == "read":
-            _print("run", store.of_file(Path(asked.run)))
+            _print("run", kept_runs.of_file(Path(asked.run)))
         elif asked.word == "mark":
-            store.mark(folder, asked.run, on=asked.other == "on")
-            _print("page", store.page(folder))
+            kept_runs.mark(folder, asked.run, on=asked.other == "on")
+            _print("page", kept_runs.page(folder))
         elif asked.word == "remove":
-            store.remove(folder, asked.run)
-            _print("page", store.page(folder))
+            kept_runs.remove(folder, asked.run)
+            _print("page", kept_runs.page(folder))
         elif asked.word == "compare":
             _print("comparison", compared(_found(folder, asked.run), _found(folder, asked.other)))
         else:
@@ -62,7 +62,7 @@ def main(words: Sequence[str]) -> int:
             ask = LabAsk.model_validate_json(sys.stdin.buffer.readline())
             runs = asyncio.run(_run(ask))
             if ask.steps:
-                _print("kept", store.kept(runs))
+                _print("kept", kept_runs.kept(runs))
             elif len(runs) == 2:
                 _print("comparison", compared(*runs))
             else:
@@ -75,7 +75,7 @@ def main(words: Sequence[str]) -> int:
 
 def _found(folder: Path, name: str) -> LabRun:
     """Return a run by its name, or out of a file by its path. Raises HostError."""
-    return store.of_file(Path(name)) if name.endswith(".json") else store.find(folder, name)
+    return kept_runs.of_file(Path(name)) if name.endswith(".json") else kept_runs.find(folder, name)
 
 
 async def _run(asked: LabAsk) -> list[LabRun]:
@@ -87,8 +87,8 @@ async def _run(asked: LabAsk) -> list[LabRun]:
     workload = chosen(asked, asked.engine.context)
     before = None
     if asked.resume is not None:
-        folder = store.folder_of(asked.folder)
-        before = store.find_cut(folder, asked.resume, asked.engine, workload_hash(workload))
+        folder = kept_runs.folder_of(asked.folder)
+        before = kept_runs.find_cut(folder, asked.resume, asked.engine, workload_hash(workload))
     seed = before.seed if before is not None else new_seed() if asked.seed is None else asked.seed
     async with AsyncExitStack() as clients:
         sides = [

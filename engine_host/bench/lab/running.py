@@ -14,7 +14,8 @@ import httpx
 from engine_host.bench.checks.for_runs import failure, gate_of, parity_of
 from engine_host.bench.checks.subject import Subject
 from engine_host.bench.conditions.gpu_watch import GpuWatch
-from engine_host.bench.lab import gates, load, store
+from engine_host.bench.kept import runs as kept_runs
+from engine_host.bench.lab import gates, load
 from engine_host.bench.lab.asking import Asking, Prepared
 from engine_host.bench.lab.figures import knee, part_result
 from engine_host.bench.lab.ladder import ended_ladder, rungs_of
@@ -43,7 +44,7 @@ class LabRunning:
         """`before` is a run that was cut short: its whole rounds count, and the others are asked."""
         self.workload = workload
         self._client = client
-        self._folder = store.folder_of(asked.folder)
+        self._folder = kept_runs.folder_of(asked.folder)
         self._began = time.perf_counter()
         self._samples: list[Sample] = []
         self._failed = 0
@@ -54,7 +55,7 @@ class LabRunning:
         self._gpus = GpuWatch(engine.pid)
         now = time.time()
         self.run = LabRun(
-            id=store.new_id(workload.name, now),
+            id=kept_runs.new_id(workload.name, now),
             workload=workload.name,
             started_at=now,
             seed=seed,
@@ -95,7 +96,7 @@ class LabRunning:
         Raises HostError(disk_full), HostError(not_writable).
         """
         if self.run.resumed_at:
-            store.save(self._folder, self.run)
+            kept_runs.save(self._folder, self.run)
 
     def has(self, part: Part, turn: int) -> bool:
         """Tell whether a round was measured before the run was cut short."""
@@ -124,7 +125,7 @@ class LabRunning:
             }
         )
         if self._samples:
-            store.save(self._folder, self.run)
+            kept_runs.save(self._folder, self.run)
 
     def close(self) -> None:
         """Let go of what was watched."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from engine_host.bench.lab import store
+from engine_host.bench.kept import runs as kept_runs
 from engine_host.bench.lab.chosen import chosen
 from engine_host.bench.lab.comparing import compared
 from engine_host.bench.lab.workloads import Part
@@ -62,13 +62,13 @@ class BenchOperations:
         """Return the runs of this machine."""
         machine = machine_of(await asyncio.to_thread(self._gpus))
         now = [(facts(engine, self._sockets), machine) for engine in self._alive()]
-        page = await asyncio.to_thread(store.page, store.folder_of(self._data), now)
+        page = await asyncio.to_thread(kept_runs.page, kept_runs.folder_of(self._data), now)
         return page.model_copy(update={"seq": self._events.seq})
 
     @performs(ops.BENCH_RUN)
     async def show(self, run_id: str) -> LabRun:
         """Return one run with its samples. Raises HostError(not_found), HostError(bad_request)."""
-        return await asyncio.to_thread(store.find, store.folder_of(self._data), run_id)
+        return await asyncio.to_thread(kept_runs.find, kept_runs.folder_of(self._data), run_id)
 
     @performs(ops.COMPARE_RUNS)
     async def compare(self, asked: CompareRuns) -> LabComparison:
@@ -78,14 +78,14 @@ class BenchOperations:
     @performs(ops.MARK_BASELINE)
     async def mark(self, run_id: str, asked: MarkBaseline) -> LabPage:
         """Mark a baseline, or take that back. Raises HostError: not_found, bad_request, conflict."""
-        await asyncio.to_thread(store.mark, store.folder_of(self._data), run_id, on=asked.on)
+        await asyncio.to_thread(kept_runs.mark, kept_runs.folder_of(self._data), run_id, on=asked.on)
         self._events.publish(BenchChangedEvent())
         return await self.page()
 
     @performs(ops.REMOVE_BENCH_RUN)
     async def remove(self, run_id: str) -> LabPage:
         """Remove a run. Raises HostError: not_found, bad_request, not_writable."""
-        await asyncio.to_thread(store.remove, store.folder_of(self._data), run_id)
+        await asyncio.to_thread(kept_runs.remove, kept_runs.folder_of(self._data), run_id)
         self._events.publish(BenchChangedEvent())
         return await self.page()
 
@@ -135,8 +135,8 @@ class BenchOperations:
         )
 
     def _compared(self, asked: CompareRuns) -> LabComparison:
-        folder = store.folder_of(self._data)
-        return compared(store.find(folder, asked.a), store.find(folder, asked.b))
+        folder = kept_runs.folder_of(self._data)
+        return compared(kept_runs.find(folder, asked.a), kept_runs.find(folder, asked.b))
 
     async def _measure(self, control: JobControl, ask: LabAsk, parts: Sequence[Part]) -> dict[str, Any]:
         control.step(1, len(parts), parts[0].name, "the first warm-up", 0.0)

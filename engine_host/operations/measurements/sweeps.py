@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from engine_host.bench.lab import store, sweeps
+from engine_host.bench.kept import runs as kept_runs
+from engine_host.bench.kept import sweeps
 from engine_host.bench.lab.chosen import chosen
 from engine_host.bench.lab.running import new_seed
 from engine_host.core.errors import HostError, consent_needed
@@ -104,7 +105,7 @@ class SweepOperations:
 
     @property
     def _folder(self) -> Path:
-        return store.folder_of(self._folders.data)
+        return kept_runs.folder_of(self._folders.data)
 
     def _request(self, engine: Engine) -> LaunchRequest:
         """Return the request that an engine was started by, under its own name. Raises HostError."""

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from engine_host.bench.lab import store
+from engine_host.bench.kept import runs as kept_runs
 from engine_host.cli import main
 from engine_host.cli.output import Exit
 from engine_host.client.bench_reports.for_others import run_for_others
@@ -55,8 +55,8 @@ def test_kept_runs_are_listed_and_shown(sndr: Sndr, home: Path) -> None:
     assert "Nothing was measured here yet" in sndr("bench", "list")[1]
     assert sndr("bench", "report")[0] == 4
     run = a_run()
-    folder = store.folder_of(Folders.resolve().data)
-    store.save(folder, run)
+    folder = kept_runs.folder_of(Folders.resolve().data)
+    kept_runs.save(folder, run)
     (folder / "20260102-000000-quick-bbbb.json").write_text("{")
     code, out, _ = sndr("bench", "list")
     assert (code, "[struck 35.0 tok/s]" in out, "\x1b" in out) == (0, True, False)
@@ -66,7 +66,7 @@ def test_kept_runs_are_listed_and_shown(sndr: Sndr, home: Path) -> None:
     assert "<s>35.0 tok/s</s>" in sndr("bench", "report", "aaaa", "--html")[1]
     assert sndr("bench", "report", "2026")[0] == 2
     other = a_run(id="20260103-000000-quick-cccc")
-    store.save(folder, other)
+    kept_runs.save(folder, other)
     code, out, _ = sndr("bench", "compare", "aaaa", "latest")
     assert (code, "not judged: struck in A: 1 of 5 answers: it is empty" in out) == (0, True)
     assert "\x1b" not in out
@@ -193,7 +193,7 @@ def test_an_interrupt_leaves_a_partial_run_and_an_idle_engine(
         said, _ = process.communicate(timeout=60)
         assert process.returncode == Exit.INTERRUPTED
         assert b"PARTIAL: cancelled" in said
-        (run,) = store.page(store.folder_of(home / "data")).runs
+        (run,) = kept_runs.page(kept_runs.folder_of(home / "data")).runs
         assert (run.complete, run.ended_by) == (False, "cancelled")
 
         def idle() -> bool:

@@ -5,7 +5,7 @@ import json
 import httpx
 import pytest
 
-from engine_host.bench.lab.store import folder_of
+from engine_host.bench.kept.runs import folder_of
 from engine_host.cli.output import Exit
 from engine_host.client.sync import connected
 from engine_host.protocol.bench.checks import CheckName, Outcome, VerifyEngine, VerifyLevel, VerifyReport

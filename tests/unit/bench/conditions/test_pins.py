@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from engine_host.bench.conditions.pins import with_staleness
-from engine_host.bench.lab import store
+from engine_host.bench.kept import runs as kept_runs
 from engine_host.core.errors import HostError
 from engine_host.protocol.bench.lab import (
     Figure,
@@ -62,17 +62,17 @@ def test_what_runs_now_counts_before_the_newest_run_and_an_address_is_never_stal
 def test_one_run_of_a_workload_and_model_is_the_baseline(tmp_path: Path) -> None:
     runs = [a_run(1), a_run(2), a_run(3, model="n"), a_run(4, asked="i")]
     for run in runs:
-        store.save(tmp_path, run)
+        kept_runs.save(tmp_path, run)
     for run in (runs[0], runs[2], runs[3], runs[1]):
-        store.mark(tmp_path, run.id, on=True)
-    assert [run.id for run in store.page(tmp_path).runs if run.baseline] == [
+        kept_runs.mark(tmp_path, run.id, on=True)
+    assert [run.id for run in kept_runs.page(tmp_path).runs if run.baseline] == [
         runs[3].id,
         runs[2].id,
         runs[1].id,
     ]
-    assert store.find(tmp_path, runs[1].id).samples, "marking loses nothing"
-    store.mark(tmp_path, runs[1].id, on=False)
-    assert not store.find(tmp_path, runs[1].id).baseline
+    assert kept_runs.find(tmp_path, runs[1].id).samples, "marking loses nothing"
+    kept_runs.mark(tmp_path, runs[1].id, on=False)
+    assert not kept_runs.find(tmp_path, runs[1].id).baseline
 
 
 def test_each_server_and_kind_of_engine_has_its_own_baseline(tmp_path: Path) -> None:
@@ -84,13 +84,13 @@ def test_each_server_and_kind_of_engine_has_its_own_baseline(tmp_path: Path) -> 
     ]
     runs = [a_run(day, engine=engine, baseline=True) for day, engine in enumerate(engines, 1)]
     for run in runs:
-        store.save(tmp_path, run)
-        store.mark(tmp_path, run.id, on=True)
-    assert all(run.baseline for run in store.page(tmp_path).runs)
+        kept_runs.save(tmp_path, run)
+        kept_runs.mark(tmp_path, run.id, on=True)
+    assert all(run.baseline for run in kept_runs.page(tmp_path).runs)
     again = a_run(9, engine=LabEngine(address="http://one/v1/", model="m"))
-    store.save(tmp_path, again)
-    store.mark(tmp_path, again.id, on=True)
-    marked = {run.id for run in store.page(tmp_path).runs if run.baseline}
+    kept_runs.save(tmp_path, again)
+    kept_runs.mark(tmp_path, again.id, on=True)
+    marked = {run.id for run in kept_runs.page(tmp_path).runs if run.baseline}
     assert marked == {run.id for run in (*runs, again)} - {runs[2].id}
 
 
@@ -98,8 +98,8 @@ def test_nothing_is_held_to_a_run_that_is_partial_or_struck(tmp_path: Path) -> N
     struck = Figure(quantity=Quantity.DECODE, standing=Standing.STRUCK, value=1.0)
     part = PartResult(name="p", streams=1, warm=1, measured=5, max_tokens=9, done=5, figures=(struck,))
     for run in (a_run(1, complete=False), a_run(2, parts=(part,))):
-        store.save(tmp_path, run)
+        kept_runs.save(tmp_path, run)
         with pytest.raises(HostError) as caught:
-            store.mark(tmp_path, run.id, on=True)
+            kept_runs.mark(tmp_path, run.id, on=True)
         assert caught.value.reason is Reason.CONFLICT
-        store.mark(tmp_path, run.id, on=False)
+        kept_runs.mark(tmp_path, run.id, on=False)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from engine_host.bench.lab import load, store
+from engine_host.bench.kept import runs as kept_runs
+from engine_host.bench.lab import load
 from engine_host.bench.lab.comparing import compared
 from engine_host.bench.lab.running import CANCELLED, LabRunning, carry_out
 from engine_host.bench.lab.workloads import WORKLOADS, Part, Workload, prompt, repeated, salt
@@ -124,7 +125,7 @@ def test_every_request_is_salted_alike_for_a_seed_and_counted(tmp_path: Path) ->
     assert all(body["min_p"] == 0 and body["stream"] for body in asked)
     one = found.samples[0]
     assert (one.tokens, one.prompt_tokens, one.text.split()) == (len(WORDS), 30, WORDS)
-    assert store.find(store.folder_of(tmp_path), found.id) == found
+    assert kept_runs.find(kept_runs.folder_of(tmp_path), found.id) == found
 
 
 def test_two_are_asked_in_turns_with_the_same_prompts(tmp_path: Path) -> None:
@@ -166,9 +167,9 @@ def test_two_are_asked_in_turns_with_the_same_prompts(tmp_path: Path) -> None:
     assert [step.progress for step in steps] == [number / 8 for number in range(1, 9)]
     assert steps[2].words.startswith("b, 1 of 3: ")
     assert compared(one, other).in_turns
-    assert set(store.kept([one, other]).ids) == {one.id, other.id}
-    store.remove(store.folder_of(tmp_path), one.id)
-    assert [left.id for left in store.page(store.folder_of(tmp_path)).runs] == [other.id]
+    assert set(kept_runs.kept([one, other]).ids) == {one.id, other.id}
+    kept_runs.remove(kept_runs.folder_of(tmp_path), one.id)
+    assert [left.id for left in kept_runs.page(kept_runs.folder_of(tmp_path)).runs] == [other.id]
 
 
 @pytest.mark.parametrize(
@@ -188,7 +189,7 @@ def test_a_server_that_answers_badly_is_refused_with_what_it_said(
     with pytest.raises(HostError) as raised:
         run(measured(raw(content), tmp_path))
     assert error in raised.value.problem.cause
-    assert store.page(store.folder_of(tmp_path)).runs == ()
+    assert kept_runs.page(kept_runs.folder_of(tmp_path)).runs == ()
 
 
 def test_counts_that_are_none_are_no_usage(tmp_path: Path) -> None:
@@ -232,7 +233,7 @@ def test_cut_short_it_keeps_what_it_has_and_closes_every_connection(tmp_path: Pa
     found, _, left = run(cancelled())
     assert (found.complete, found.ended_by, left) == (False, CANCELLED, 0)
     assert found.parts[0].done == 2
-    assert not store.find(store.folder_of(tmp_path), found.id).complete
+    assert not kept_runs.find(kept_runs.folder_of(tmp_path), found.id).complete
 
 
 def test_a_server_that_stops_to_answer_ends_the_run(tmp_path: Path) -> None:
@@ -274,7 +275,7 @@ def test_a_run_that_was_cut_short_is_gone_on_with_by_what_is_missing(tmp_path: P
     assert sum(one.started < min(warm) for one in whole.samples) == 2
     started = [one.started for one in whole.samples]
     assert started == sorted(started)
-    assert store.find(store.folder_of(tmp_path), cut.id) == whole
+    assert kept_runs.find(kept_runs.folder_of(tmp_path), cut.id) == whole
 
 
 def test_what_was_read_before_the_cut_is_asked_by_another_prompt(tmp_path: Path) -> None:
@@ -294,7 +295,7 @@ def test_what_was_read_before_the_cut_is_asked_by_another_prompt(tmp_path: Path)
 
     async def watched(body: dict[str, object], writer: asyncio.StreamWriter) -> None:
         # What a kill would leave behind, so that the next one asks by others again.
-        kept_then.append(len(store.find(store.folder_of(tmp_path), cut.id).resumed_at))
+        kept_then.append(len(kept_runs.find(kept_runs.folder_of(tmp_path), cut.id).resumed_at))
         await well(body, writer)
 
     for times in (1, 2):
@@ -358,11 +359,11 @@ def test_only_the_same_that_was_cut_short_is_gone_on_with(
     tmp_path: Path, changes: dict[str, object], why: str
 ) -> None:
     found, _, _ = run(measured(well, tmp_path))
-    folder = store.folder_of(tmp_path)
+    folder = kept_runs.folder_of(tmp_path)
     kept = found.model_copy(update={"complete": False, **changes})
-    store.save(folder, kept)
+    kept_runs.save(folder, kept)
     with pytest.raises(HostError, match="cannot be gone on with") as refused:
-        store.find_cut(folder, kept.id, found.engine, found.workload_hash)
+        kept_runs.find_cut(folder, kept.id, found.engine, found.workload_hash)
     assert why in refused.value.problem.cause
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from engine_host.bench.lab import store
-from engine_host.bench.lab import sweeps as kept_sweeps
+from engine_host.bench.kept import runs as kept_runs
+from engine_host.bench.kept import sweeps as kept_sweeps
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.core.jobs import JobControl, JobRunner
@@ -96,7 +96,7 @@ async def swept(
         nonlocal number
         number += 1
         one = a_run(id=f"20260101-00000{number}-quick-aaaa", complete=not cancel)
-        store.save(store.folder_of(folders.data), one)
+        kept_runs.save(kept_runs.folder_of(folders.data), one)
         if cancel:
             measuring.set()
             try:
@@ -154,7 +154,7 @@ def test_a_cancelled_sweep_is_partial_and_the_engine_restored(monkeypatch: pytes
     assert [(arm.value, arm.complete, bool(arm.run)) for arm in report.sweep.arms] == [("f16", False, True)]
     assert (report.sweep.restored, engines.started[-1].overrides.kv_type_k) == (True, None)
     with pytest.raises(HostError, match="There is no sweep"):
-        kept_sweeps.report(store.folder_of(Folders.resolve().data), "../x")
+        kept_sweeps.report(kept_runs.folder_of(Folders.resolve().data), "../x")
 
 
 def test_the_values_make_the_starts() -> None:

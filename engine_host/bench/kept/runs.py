@@ -1,13 +1,18 @@
-"""Runs on disk: one JSON file each, written whole, below the data folder."""
+"""Runs by name: kept, found, listed, marked as baselines and removed."""
 
-import re
 import secrets
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from engine_host.bench.conditions.pins import Pins, with_staleness
-from engine_host.core import atomic_file
+from engine_host.bench.kept.database import (
+    MOST_OF_RUN,
+    LabDatabase,
+    damaged_files,
+    not_readable,
+    opened,
+)
 from engine_host.core.errors import HostError
 from engine_host.core.outside import files
 from engine_host.protocol.bench.lab import LabEngine, LabKept, LabPage, LabRun
@@ -15,8 +20,6 @@ from engine_host.protocol.errors import Fix, Reason
 
 NEWEST = "latest"
 """The name of the newest run, where one is asked for."""
-_ID = re.compile(r"[0-9]{8}-[0-9]{6}-[a-z0-9-]{1,40}-[0-9a-f]{4}")
-_MOST = 256 << 20
 
 
 def folder_of(data: str | Path) -> Path:
@@ -30,8 +33,9 @@ def new_id(workload: str, now: float) -> str:
 
 
 def save(folder: Path, run: LabRun) -> None:
-    """Write a run, in place of what was known of it. Raises HostError(disk_full), HostError(not_writable)."""
-    atomic_file.write(folder / f"{run.id}.json", run.model_dump_json())
+    """Keep a run, in place of what was known of it. Raises HostError(disk_full), HostError(not_writable)."""
+    with opened(folder) as database:
+        database.save_run(run)
 
 
 def kept(runs: Sequence[LabRun]) -> LabKept:
@@ -48,13 +52,16 @@ def page(folder: Path, now: Sequence[Pins] = ()) -> LabPage:
 
     Each has what moved since it was measured: towards what runs `now`, else towards the newest run.
     """
-    runs, unreadable = [], []
-    for name in _ids(folder):
-        try:
-            runs.append(_read(folder, name).model_copy(update={"samples": ()}))
-        except (OSError, ValueError):
-            unreadable.append(f"{name}.json")
-    return LabPage(runs=with_staleness(runs, now), unreadable=tuple(unreadable))
+    runs, unreadable, ids = [], [], list[str]()
+    with opened(folder, to_read=True) as database:
+        if database is not None:
+            ids = database.ids()
+            for name in ids:
+                try:
+                    runs.append(database.run(name, samples=False))
+                except ValueError:
+                    unreadable.append(name)
+    return LabPage(runs=with_staleness(runs, now), unreadable=(*unreadable, *damaged_files(folder, ids)))
 
 
 def mark(folder: Path, wanted: str, *, on: bool) -> None:
@@ -71,10 +78,9 @@ def mark(folder: Path, wanted: str, *, on: bool) -> None:
             f"{run.id} is {state}, so no run can be held to it.",
             fix=Fix(text="Measure again.", command=f"sndr bench run {run.workload}"),
         )
-    for other in page(folder).runs:
-        if on and other.baseline and other.id != run.id and other.subject == run.subject:
-            save(folder, find(folder, other.id).model_copy(update={"baseline": False}))
-    save(folder, run.model_copy(update={"baseline": on}))
+    same = [one.id for one in page(folder).runs if one.baseline and one.subject == run.subject]
+    with opened(folder) as database:
+        database.mark(run, same if on else [], on=on)
 
 
 def find(folder: Path, wanted: str) -> LabRun:
@@ -82,17 +88,14 @@ def find(folder: Path, wanted: str) -> LabRun:
 
     Raises HostError(not_found), and HostError(bad_request) for a beginning of several or a damaged file.
     """
-    name = _name(folder, wanted)
-    try:
-        return _read(folder, name)
-    except (OSError, ValueError) as error:
-        raise HostError(
-            Reason.BAD_REQUEST,
-            f"The run {name} cannot be read.",
-            cause=f"{folder / name}.json is damaged, or was written by a newer version.",
-            fix=Fix(text="Remove it, and measure again.", command=f"sndr bench remove {name}"),
-            evidence={"error": str(error)[:400]},
-        ) from error
+    with opened(folder, to_read=True) as database:
+        name = _name(folder, database, wanted)
+        try:
+            if database is None:
+                raise ValueError("it is a file that an earlier version wrote")
+            return database.run(name)
+        except ValueError as error:
+            raise not_readable("run", name, error) from error
 
 
 def find_cut(folder: Path, wanted: str, engine: LabEngine, asked_hash: str) -> LabRun:
@@ -124,7 +127,7 @@ def find_cut(folder: Path, wanted: str, engine: LabEngine, asked_hash: str) -> L
 def of_file(path: Path) -> LabRun:
     """Return a run out of a file of `sndr bench report --json`. Raises HostError(bad_request)."""
     try:
-        return LabRun.model_validate_json(files.read(path, _MOST))
+        return LabRun.model_validate_json(files.read(path, MOST_OF_RUN))
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is damaged, or of a newer version"
         raise HostError(
@@ -140,8 +143,13 @@ def remove(folder: Path, wanted: str) -> None:
 
     Raises HostError(not_found), HostError(bad_request) for a beginning of several, HostError(not_writable).
     """
-    path = folder / f"{_name(folder, wanted)}.json"
+    with opened(folder, to_read=True) as database:
+        name = _name(folder, database, wanted)
+        if database is not None:
+            database.remove_run(name)
+    path = folder / f"{name}.json"
     try:
+        # Of an earlier version, and damaged: the others were moved into the data base.
         path.unlink(missing_ok=True)
     except OSError as error:
         raise HostError(
@@ -152,9 +160,10 @@ def remove(folder: Path, wanted: str) -> None:
         ) from error
 
 
-def _name(folder: Path, wanted: str) -> str:
+def _name(folder: Path, database: LabDatabase | None, wanted: str) -> str:
     """Return the one run that is meant. Raises HostError(not_found), HostError(bad_request)."""
-    ids = _ids(folder)
+    ids = [] if database is None else database.ids()
+    ids = sorted({*ids, *(name.removesuffix(".json") for name in damaged_files(folder, ids))}, reverse=True)
     found = ids[:1] if wanted == NEWEST else [one for one in ids if one == wanted]
     if not found and wanted:
         found = [one for one in ids if one.startswith(wanted) or one.endswith(f"-{wanted}")]
@@ -173,17 +182,3 @@ def _name(folder: Path, wanted: str) -> str:
             fix=Fix(text="Give the whole name.", command="sndr bench list"),
         )
     return found[0]
-
-
-def _ids(folder: Path) -> list[str]:
-    """Return the names of all runs, newest first."""
-    names = [path.stem for path in folder.glob("*.json")] if folder.is_dir() else []
-    return sorted((name for name in names if _ID.fullmatch(name)), reverse=True)
-
-
-def _read(folder: Path, name: str) -> LabRun:
-    """Raises OSError, ValueError (pydantic's own error is one)."""
-    run = LabRun.model_validate_json(files.read(folder / f"{name}.json", _MOST))
-    if run.id != name:
-        raise ValueError("it is not the run of its name")
-    return run

@@ -1,25 +1,27 @@
-"""Sweeps on disk, and what their runs say of each value against the first."""
+"""Sweeps by name, and what their runs say of each value against the first."""
 
-import re
+import contextlib
 import secrets
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from engine_host.bench.comparison import compare_apart
-from engine_host.bench.lab import store
+from engine_host.bench.kept.database import (
+    SWEEP_ID,
+    SWEEPS,
+    LabDatabase,
+    damaged_files,
+    not_readable,
+    opened,
+)
+from engine_host.bench.kept.runs import NEWEST
 from engine_host.bench.lab.comparing import verdict_of
 from engine_host.bench.lab.figures import speeds
-from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
-from engine_host.core.outside import files
 from engine_host.protocol.bench.lab import LabRun, PartResult, Quantity, Standing
 from engine_host.protocol.bench.sweeps import LabSweep, SweepChange, SweepPage, SweepReport
 from engine_host.protocol.errors import Fix, Reason
-
-_FOLDER = "sweeps"
-_ID = re.compile(r"[0-9]{8}-[0-9]{6}-[a-z]+-[0-9a-f]{4}")
-_MOST = 4 << 20
 
 
 def new_id(kind: str, now: float) -> str:
@@ -28,19 +30,24 @@ def new_id(kind: str, now: float) -> str:
 
 
 def save(folder: Path, sweep: LabSweep) -> None:
-    """Write a sweep, in place of what was known of it. Raises HostError(disk_full, not_writable)."""
-    atomic_file.write(folder / _FOLDER / f"{sweep.id}.json", sweep.model_dump_json())
+    """Keep a sweep, in place of what was known of it. Raises HostError(disk_full, not_writable)."""
+    with opened(folder) as database:
+        database.save_sweep(sweep)
 
 
 def page(folder: Path) -> SweepPage:
     """Return all sweeps, newest first; a file that cannot be read is named."""
-    found, unreadable = [], []
-    for name in _ids(folder):
-        try:
-            found.append(_read(folder, name))
-        except (OSError, ValueError):
-            unreadable.append(f"{name}.json")
-    return SweepPage(sweeps=tuple(found), unreadable=tuple(unreadable))
+    found, unreadable, ids = [], [], list[str]()
+    with opened(folder, to_read=True) as database:
+        if database is not None:
+            ids = database.ids(sweeps=True)
+            for name in ids:
+                try:
+                    found.append(database.sweep(name))
+                except ValueError:
+                    unreadable.append(name)
+    damaged = damaged_files(folder / SWEEPS, ids, SWEEP_ID)
+    return SweepPage(sweeps=tuple(found), unreadable=(*unreadable, *damaged))
 
 
 def report(folder: Path, wanted: str) -> SweepReport:
@@ -48,35 +55,37 @@ def report(folder: Path, wanted: str) -> SweepReport:
 
     Raises HostError(not_found), and HostError(bad_request) for several or a damaged file.
     """
-    ids = _ids(folder)
-    found = ids[:1] if wanted == store.NEWEST else [one for one in ids if one == wanted]
-    if not found and wanted:
-        found = [one for one in ids if one.startswith(wanted) or one.endswith(f"-{wanted}")]
-    if len(found) != 1:
-        raise HostError(
-            Reason.BAD_REQUEST if found else Reason.NOT_FOUND,
-            f"{len(found)} sweeps begin or end with {wanted}." if found else f"There is no sweep {wanted}.",
-            fix=Fix(text="See what there is.", command="sndr bench sweeps"),
-        )
-    try:
-        sweep = _read(folder, found[0])
-    except (OSError, ValueError) as error:
-        raise HostError(
-            Reason.BAD_REQUEST,
-            f"The sweep {found[0]} cannot be read.",
-            cause="Its file is damaged, or was written by a newer version.",
-            evidence={"error": str(error)[:400]},
-        ) from error
-    runs: dict[str, LabRun] = {}
-    for arm in sweep.arms:
-        if arm.run:
-            try:
-                runs[arm.run] = store.find(folder, arm.run)
-            except HostError:
-                # It was removed since.
-                continue
+    with opened(folder, to_read=True) as database:
+        ids = [] if database is None else database.ids(sweeps=True)
+        found = ids[:1] if wanted == NEWEST else [one for one in ids if one == wanted]
+        if not found and wanted:
+            found = [one for one in ids if one.startswith(wanted) or one.endswith(f"-{wanted}")]
+        if len(found) != 1 or database is None:
+            raise HostError(
+                Reason.BAD_REQUEST if found else Reason.NOT_FOUND,
+                f"{len(found)} sweeps begin or end with {wanted}."
+                if found
+                else f"There is no sweep {wanted}.",
+                fix=Fix(text="See what there is.", command="sndr bench sweeps"),
+            )
+        try:
+            sweep = database.sweep(found[0])
+        except ValueError as error:
+            raise not_readable("sweep", found[0], error) from error
+        runs = _runs_of(sweep, database)
     bare = tuple(run.model_copy(update={"samples": ()}) for run in runs.values())
     return SweepReport(sweep=sweep, runs=bare, changes=tuple(_changes(sweep, runs)))
+
+
+def _runs_of(sweep: LabSweep, database: LabDatabase) -> dict[str, LabRun]:
+    """Return the runs of a sweep but those that were removed since."""
+    kept = set(database.ids())
+    runs: dict[str, LabRun] = {}
+    for arm in sweep.arms:
+        if arm.run in kept:
+            with contextlib.suppress(ValueError):
+                runs[arm.run] = database.run(arm.run)
+    return runs
 
 
 def _changes(sweep: LabSweep, runs: dict[str, LabRun]) -> list[SweepChange]:
@@ -123,17 +132,3 @@ def _unusable(result: PartResult, quantity: Quantity) -> str | None:
     if figure is None or figure.standing is Standing.NOT_MEASURED:
         return None
     return f"struck: {figure.why}" if figure.standing is Standing.STRUCK else ""
-
-
-def _ids(folder: Path) -> list[str]:
-    place = folder / _FOLDER
-    names = [path.stem for path in place.glob("*.json")] if place.is_dir() else []
-    return sorted((name for name in names if _ID.fullmatch(name)), reverse=True)
-
-
-def _read(folder: Path, name: str) -> LabSweep:
-    """Raises OSError, ValueError (pydantic's own error is one)."""
-    sweep = LabSweep.model_validate_json(files.read(folder / _FOLDER / f"{name}.json", _MOST))
-    if sweep.id != name or not sweep.values:
-        raise ValueError("it is not the sweep of its name")
-    return sweep
