@@ -34,7 +34,7 @@ _FACTS = (
     "two bridges were closed for repair",
 )
 _SUMMARY = "Say what these notes have in common, and what you make of each of them."
-_WARM_OF_MANY = 2
+_WARM_OF_SERVING = 2
 TURNS = 15
 _TURNS_OF_SESSION = 5
 _LONG_TAIL = "Say in one sentence what these notes are about."
@@ -47,7 +47,7 @@ class Part:
     `variety` is the least share of different words in the first 200 of a coherent answer; None for answers
     too short to be judged. `notes` are lines of text before the question, which make a prompt long; `tokens`
     is the exact length of a prompt by the engine's own count. `planned` are the requests of a round that does
-    not ask all at once; of a warm round come the first two. With `fact` the text holds one that is asked for.
+    not ask all at once; a warm round is one of them. With `fact` the text holds one that is asked for.
     `turn` is that of a conversation of an agent, whose rounds are conversations. `shared` prompts begin
     alike, so that what a cache spares is what is measured.
     """
@@ -75,7 +75,9 @@ class Part:
         """Return the requests of a round."""
         if not self.planned:
             return (Planned(0.0, self.tokens, self.max_tokens),) * self.streams
-        return self.planned[:_WARM_OF_MANY] if turn < self.warm else self.planned
+        if turn < self.warm:
+            return (replace(self.planned[turn % len(self.planned)], at=0.0),)
+        return self.planned
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,7 @@ def _served(name: str, planned: tuple[Planned, ...], *, shared: bool = False) ->
         name,
         _SUMMARY,
         max_tokens=most,
-        warm=1,
+        warm=_WARM_OF_SERVING,
         measured=1,
         streams=len(planned),
         variety=None,
@@ -194,12 +196,21 @@ WORKLOADS = {
         Workload(
             WorkloadName.SERVING,
             (
-                Part("baseline", _SUMMARY, max_tokens=256, warm=2, measured=10, variety=None, tokens=256),
+                Part(
+                    "baseline",
+                    _SUMMARY,
+                    max_tokens=256,
+                    warm=_WARM_OF_SERVING,
+                    measured=10,
+                    variety=None,
+                    tokens=256,
+                ),
                 _served("continuous batching", arrivals.continuous()),
                 _served("burst", arrivals.burst()),
                 _served("mixed prompts", arrivals.mixed()),
                 _served("shared prefix", arrivals.shared_head(), shared=True),
             ),
+            sampling={"temperature": 0.0},
             check=CheckName.TOOL_CALL,
         ),
         Workload(

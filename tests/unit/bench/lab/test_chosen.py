@@ -16,7 +16,9 @@ def test_the_serving_workloads_ask_as_the_reference_does() -> None:
     parts = {part.name: part for part in WORKLOADS[WorkloadName.SERVING].parts}
     counts = {name: len(part.requests(part.warm)) * part.measured for name, part in parts.items()}
     assert list(counts.values()) == [10, 32, 48, 48, 48]
-    assert [len(part.requests(0)) for part in parts.values()] == [1, 2, 2, 2, 2]
+    assert [part.warm for part in parts.values()] == [2] * 5
+    assert [len(part.requests(turn)) for part in parts.values() for turn in range(2)] == [1] * 10
+    assert WORKLOADS[WorkloadName.SERVING].sampling == {"temperature": 0.0}
     steady = parts["continuous batching"].planned
     assert steady[4].at - steady[0].at == 1.0
     assert {one.at for one in parts["burst"].planned} == {0.0}
