@@ -211,20 +211,27 @@ class _Samples(Wire):
 
 
 @contextlib.contextmanager
-def opened(folder: Path, *, to_read: bool = False) -> Iterator[LabDatabase | None]:
-    """The data base of a folder, with what earlier versions left there; None where nothing is kept to read.
+def opened(folder: Path) -> Iterator[LabDatabase]:
+    """The data base of a folder, with what earlier versions left there.
 
     Raises HostError(not_writable), HostError(disk_full), HostError(database_too_new).
     """
-    if to_read and not _is_kept(folder):
-        yield None
-        return
     database = LabDatabase(folder)
     try:
         database.move_in()
         yield database
     finally:
         database.close()
+
+
+@contextlib.contextmanager
+def opened_to_read(folder: Path) -> Iterator[LabDatabase | None]:
+    """The data base of a folder as `opened`; None where nothing is kept, and no file is made."""
+    if _is_kept(folder):
+        with opened(folder) as database:
+            yield database
+    else:
+        yield None
 
 
 def damaged_files(folder: Path, ids: Sequence[str], names: re.Pattern[str] = RUN_ID) -> list[str]:

@@ -12,6 +12,7 @@ from engine_host.bench.kept.database import (
     damaged_files,
     not_readable,
     opened,
+    opened_to_read,
 )
 from engine_host.core.errors import HostError
 from engine_host.core.outside import files
@@ -53,7 +54,7 @@ def page(folder: Path, now: Sequence[Pins] = ()) -> LabPage:
     Each has what moved since it was measured: towards what runs `now`, else towards the newest run.
     """
     runs, unreadable, ids = [], [], list[str]()
-    with opened(folder, to_read=True) as database:
+    with opened_to_read(folder) as database:
         if database is not None:
             ids = database.ids()
             for name in ids:
@@ -88,7 +89,7 @@ def find(folder: Path, wanted: str) -> LabRun:
 
     Raises HostError(not_found), and HostError(bad_request) for a beginning of several or a damaged file.
     """
-    with opened(folder, to_read=True) as database:
+    with opened_to_read(folder) as database:
         name = _name(folder, database, wanted)
         try:
             if database is None:
@@ -143,7 +144,7 @@ def remove(folder: Path, wanted: str) -> None:
 
     Raises HostError(not_found), HostError(bad_request) for a beginning of several, HostError(not_writable).
     """
-    with opened(folder, to_read=True) as database:
+    with opened_to_read(folder) as database:
         name = _name(folder, database, wanted)
         if database is not None:
             database.remove_run(name)

@@ -14,6 +14,7 @@ from engine_host.bench.kept.database import (
     damaged_files,
     not_readable,
     opened,
+    opened_to_read,
 )
 from engine_host.bench.kept.runs import NEWEST
 from engine_host.bench.lab.comparing import verdict_of
@@ -38,7 +39,7 @@ def save(folder: Path, sweep: LabSweep) -> None:
 def page(folder: Path) -> SweepPage:
     """Return all sweeps, newest first; a file that cannot be read is named."""
     found, unreadable, ids = [], [], list[str]()
-    with opened(folder, to_read=True) as database:
+    with opened_to_read(folder) as database:
         if database is not None:
             ids = database.ids(sweeps=True)
             for name in ids:
@@ -55,7 +56,7 @@ def report(folder: Path, wanted: str) -> SweepReport:
 
     Raises HostError(not_found), and HostError(bad_request) for several or a damaged file.
     """
-    with opened(folder, to_read=True) as database:
+    with opened_to_read(folder) as database:
         ids = [] if database is None else database.ids(sweeps=True)
         found = ids[:1] if wanted == NEWEST else [one for one in ids if one == wanted]
         if not found and wanted:

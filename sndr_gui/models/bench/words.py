@@ -72,11 +72,11 @@ WORKLOADS = {
         tr("20 sessions"),
     ),
     WorkloadName.SOAK_CONTINUOUS: WorkloadWords(
-        tr("Soak: 5 long sessions"),
+        tr("Soak: 6 long sessions"),
         tr(
             "sessions of five turns up to 25,000 tokens, and tells whether memory or the time of answers grew"
         ),
-        tr("5 sessions"),
+        tr("6 sessions"),
     ),
     WorkloadName.CONTEXT: WorkloadWords(
         tr("Context: up to 0.92 of it"),

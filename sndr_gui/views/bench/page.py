@@ -9,9 +9,11 @@ from PySide6.QtWidgets import QLineEdit
 from engine_host.client.language import tr
 from engine_host.protocol.bench.lab import WorkloadName
 from sndr_gui.kit.shortcuts import keys
+from sndr_gui.models.bench.baselines import BaselineModel
 from sndr_gui.models.bench.page import BenchModel
 from sndr_gui.models.bench.verifying import VerifyModel
 from sndr_gui.models.bench.words import WORKLOADS, one_line
+from sndr_gui.views.bench.baselines import BaselineRow
 from sndr_gui.views.bench.result import Result
 from sndr_gui.views.bench.verifying import VerifyCard
 from sndr_gui.views.engine.stages import JobView
@@ -114,7 +116,9 @@ class BenchView(Page):
         self.pair = text("", "accent", wrap=True)
         self.result = Result()
         self.report = CopyField(what=tr("the command that says the same"), wraps=True)
-        for card_part in (Flow(self.keep, self.copied, self.remove), self.pair, self.result, self.report):
+        self.baseline = BaselineRow(BaselineModel(model))
+        buttons = Flow(self.keep, self.copied, self.remove)
+        for card_part in (buttons, self.pair, self.baseline, self.result, self.report):
             self.shown.body.addWidget(card_part)
 
     def set_shown(self, shown: bool) -> None:

@@ -6,7 +6,7 @@ from engine_host.operations.performs import performs
 from engine_host.protocol.bench.alerts import Alert, AlertPage, AlertQuery, SeeAlerts
 from engine_host.protocol.bench.checks import VerifyEngine
 from engine_host.protocol.bench.comparison import CompareRuns, LabComparison
-from engine_host.protocol.bench.lab import LabPage, LabRun, RunBench
+from engine_host.protocol.bench.lab import LabPage, LabRun, MarkBaseline, RunBench
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import Job, JobKind, JobState
 from engine_host.protocol.operations import bench
@@ -56,6 +56,17 @@ class FakeBench:
     @performs(bench.REMOVE_BENCH_RUN)
     def _remove_run(self, run_id: str) -> LabPage:
         self.runs = [run for run in self.runs if run.id != run_id]
+        return self._runs()
+
+    @performs(bench.MARK_BASELINE)
+    def _mark(self, run_id: str, asked: MarkBaseline) -> LabPage:
+        subject = self._found(run_id).subject
+        self.runs = [
+            run.model_copy(update={"baseline": asked.on if run.id == run_id else False})
+            if run.subject == subject
+            else run
+            for run in self.runs
+        ]
         return self._runs()
 
     def _found(self, run_id: str) -> LabRun:
