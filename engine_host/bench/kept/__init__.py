@@ -1,1 +1,1 @@
-"""What the bench lab keeps: runs and sweeps, in one SQLite file below the data folder."""
+"""Runs and sweeps of the bench lab, kept in one SQLite file below the data folder."""

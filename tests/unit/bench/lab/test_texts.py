@@ -67,7 +67,7 @@ def test_prompts_of_a_shared_prefix_begin_alike_and_all_others_with_their_salt()
             part = parts["shared prefix"]
             asked = [
                 await asking.prepare(part, planned, number, 1, 4)
-                for number, planned in enumerate(part.requests(1)[:2])
+                for number, planned in enumerate(part.requests(2)[:2])
             ]
             first, second = (str(one.messages[0]["content"]) for one in asked)
             same = next(place for place, (a, b) in enumerate(zip(first, second, strict=False)) if a != b)
