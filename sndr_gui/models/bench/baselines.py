@@ -1,4 +1,4 @@
-"""The view-model of baselines: the run that later ones are held to, and whether the chosen one is slower."""
+"""The view-model of baselines: which run later ones are held to, and whether the chosen one is slower."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class BaselineModel(QObject):
 
     @property
     def judgement(self) -> Regression | None:
-        """What was found of the chosen run beside its baseline, once it was checked."""
+        """The chosen run beside its baseline, once it was checked."""
         return self._judgement if self._pair is not None and self._pair == self._now else None
 
     @property
@@ -60,7 +60,7 @@ class BaselineModel(QObject):
 
     @property
     def about(self) -> str:
-        """What later runs are held to."""
+        """The words on the baseline of the chosen run."""
         run, baseline = self.run, self.baseline
         if run is None:
             return ""
