@@ -12,6 +12,7 @@ import socket
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import httptools
@@ -23,6 +24,7 @@ from uvicorn.protocols.http.httptools_impl import (
 )
 from uvicorn.server import ServerState
 
+from engine_host.gateway.streaming.direct import EXTENSION
 from engine_host.protocol.errors import ErrorAnswer, Problem, Reason
 
 _log = logging.getLogger(__name__)
@@ -180,6 +182,9 @@ class BoundedProtocol(HttpToolsProtocol):
         self._expect(self.limits.silence)
         super().on_headers_complete()
         self._has_head = True
+        # Its application begins with the next turn of the loop.
+        extensions: dict[str, Any] = {EXTENSION: partial(_write_piece, self.cycle)}
+        self.scope["extensions"] = extensions
 
     def on_body(self, body: bytes) -> None:
         """Take a part of the body."""
@@ -303,6 +308,16 @@ class BoundedProtocol(HttpToolsProtocol):
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._answering = cycle
         super()._start_asgi_task(cycle, app)
+
+
+def _write_piece(cycle: RequestResponseCycle, piece: bytes) -> bool:
+    """Write a piece of a body in chunks as `send` does; False where that would wait, or do something else."""
+    ready = cycle.chunked_encoding and not (cycle.flow.write_paused or cycle.response_complete)
+    if not ready or cycle.disconnected or cycle.scope["method"] == "HEAD":
+        return False
+    if piece:
+        cycle.transport.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+    return True
 
 
 def _disconnect(cycle: RequestResponseCycle | None) -> None:

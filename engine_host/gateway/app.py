@@ -47,6 +47,7 @@ from engine_host.gateway.routing.renaming import for_engine
 from engine_host.gateway.routing.resolution import Meaning, Resolution
 from engine_host.gateway.routing.seen import ProvidersSeen
 from engine_host.gateway.sending import send_fault, send_json, send_whole
+from engine_host.gateway.streaming.direct import WritePiece, offered
 from engine_host.gateway.upstream import PSEUDONYM
 from engine_host.protocol.endpoint.keys import Permission
 from engine_host.protocol.events import EngineRequestEvent, EventBase, RoutesChangedEvent
@@ -230,7 +231,7 @@ class Gateway:
         method = scope["method"]
         route = table.post(method, path)
         if route is not None:
-            return await self._ask(route, path, headers, receive, request_id, key)
+            return await self._ask(route, path, headers, receive, request_id, key, offered(scope))
         if path == table.METRICS:
             table.need(method, path, "GET", "HEAD")
             text = await self._metrics()
@@ -285,11 +286,12 @@ class Gateway:
         receive: Receive,
         request_id: str,
         key: Key | None,
+        write_piece: WritePiece | None,
     ) -> _Answer:
         """Check one request and return the function that answers it; its body is held until then."""
         held = self._bodies.part()
         try:
-            answer = await self._checked(route, path, headers, receive, request_id, held, key)
+            answer = await self._checked(route, path, headers, receive, request_id, held, key, write_piece)
         except BaseException:
             held.give_back()
             raise
@@ -311,6 +313,7 @@ class Gateway:
         request_id: str,
         held: BodyPart,
         key: Key | None,
+        write_piece: WritePiece | None,
     ) -> _Answer:
         """Read and check one request, and return the function that answers it."""
         if PSEUDONYM in headers.get("via", ""):
@@ -318,7 +321,7 @@ class Gateway:
         raw = await read_body(receive, self._limits.body, held)
         body = parse_body(raw)
         route.check(body)
-        request = ReadRequest(route, path, headers, receive, request_id, key, raw, body)
+        request = ReadRequest(route, path, headers, receive, request_id, key, raw, body, write_piece)
         if (ended := self._loads.ended_by(request)) is not None:
             return partial(send_json, status=200, body=ended, request_id=request_id)
         meaning = self._resolution.resolve(body.get("model"), request.form)
@@ -398,6 +401,7 @@ class Gateway:
                 kept=self._kept,
                 begun=begun,
                 gives_way=bool(others),
+                write_piece=request.write_piece,
             )
             try:
                 await self._carry_out(exchange)

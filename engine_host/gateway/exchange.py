@@ -12,7 +12,6 @@ import logging
 from collections.abc import Callable
 from enum import Enum
 from functools import partial
-from urllib.parse import quote
 
 from starlette.types import Receive, Send
 
@@ -22,31 +21,26 @@ from engine_host.gateway.access.admission import Admission, Ticket
 from engine_host.gateway.call import AskAgainError, Call
 from engine_host.gateway.directory import Target
 from engine_host.gateway.kept_connections import KeptConnections
-from engine_host.gateway.meter import Figures, Meter, figures_of_answer
+from engine_host.gateway.meter import Figures, Meter, ends, figures_of_answer
 from engine_host.gateway.refusals import explain_crash, refusal
 from engine_host.gateway.request_log import Entry
 from engine_host.gateway.routing import failures
 from engine_host.gateway.routing.delta_filter import DeltaFilter, delta_filter
 from engine_host.gateway.routing.renaming import Renaming
 from engine_host.gateway.sending import send_fault, send_json
+from engine_host.gateway.streaming.beginning import answerer, headers
+from engine_host.gateway.streaming.direct import WritePiece
+from engine_host.gateway.streaming.pace import Pace
 from engine_host.gateway.upstream import AnswerTooLargeError, Upstream, UpstreamLostError
 from engine_host.protocol.errors import Reason
 
 _log = logging.getLogger(__name__)
 
-_STREAM_HEADERS = ((b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache"))
-_LINE_HEADERS = ((b"content-type", b"application/x-ndjson"), (b"cache-control", b"no-cache"))
 _PING = b": ping" + FRAME_END
-_PLAIN = " !#$&()*+,/:;=?@[]"
 _MOVE_INTERVAL = 1.0
 """Seconds between two words to a stream about its place in the queue, but for that it is next.
 
 Where many wait, each end of an answer moves all of them."""
-_LONGEST_COALESCE = 0.010
-_COALESCE_SHARE = 0.02
-"""A stream faster than anybody reads is passed on in lumps: a lump may take 10 ms, and never more than this
-share of the time the stream has run, so that its end is not late by more either. Slower streams pass token
-by token, and none is held back."""
 
 
 class Stop(Enum):
@@ -85,10 +79,12 @@ class Exchange:
         kept: KeptConnections,
         begun: bool = False,
         gives_way: bool = False,
+        write_piece: WritePiece | None = None,
     ) -> None:
         """`begun`: the headers of a stream are sent already.
 
         `gives_way`: there is another provider to ask where this one fails before its answer has begun.
+        `write_piece` is a shorter way than `send` for a piece of a stream.
         """
         self._gives_way, self._gave_way = gives_way, False
         self._target = target
@@ -100,6 +96,7 @@ class Exchange:
         self._admission = admission
         self._receive = receive
         self._send = send
+        self._write_piece = write_piece if entry.capture is None else None
         self._ping_interval = ping_interval
         self._note_interval = note_interval
         self._close_grace = close_grace
@@ -113,6 +110,7 @@ class Exchange:
         self._at_frame_end = True
         self._sends = 0
         self._idle = False
+        self._failure: Exception | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._renaming = Renaming(target.name) if target.route and not self._lines else None
         self._secrets = delta_filter(target.key)
@@ -320,14 +318,15 @@ class Exchange:
         self._timer = loop.call_later(self._ping_interval, self._ping_if_idle, upstream, self._sends)
 
     async def _relay(self, upstream: Upstream) -> None:
-        """The loop that every token passes; nothing in it may be slow."""
+        """The loop that every piece passes which `_pass_on` leaves to it; nothing in it may be slow."""
         infill, passage, renaming = self._call.infill, self._call.passage, self._renaming
         capture = self._entry.capture
         feed: Callable[[bytes], bool] = self._meter.feed
         read = upstream.read if self._secrets is None else partial(_read, upstream, self._secrets)
-        clock = asyncio.get_running_loop().time
-        began = last = clock()
-        while (piece := await read()) is not None:
+        pace = Pace(upstream, asyncio.get_running_loop().time)
+        if self._write_piece is not None and infill is None and not self._target.key:
+            upstream.on_piece = partial(self._pass_on, self._write_piece, upstream, pace)
+        while (piece := await read()) is not None and self._failure is None:
             if not piece:
                 if self._idle and self._at_frame_end:
                     await self._comment(_PING)
@@ -357,12 +356,9 @@ class Exchange:
                 piece = renaming.feed(piece)
             if piece:
                 await self._send_piece(piece)
-            now = clock()
-            coalesce = min(_LONGEST_COALESCE, (now - began) * _COALESCE_SHARE)
-            # Stopping and starting costs as much as a piece, so a lump has to hold several.
-            if now - last < coalesce / 4 or piece.count(FRAME_END) > 3:
-                upstream.coalesce_reads(coalesce)
-            last = now
+            pace.passed(piece)
+        if self._failure is not None:
+            raise self._failure
         rest = passage.end() if passage is not None else b""
         if renaming is not None:
             rest = renaming.feed(rest) + renaming.end()
@@ -372,6 +368,28 @@ class Exchange:
         if rest:
             await self._send_piece(rest)
         await self._close()
+
+    def _pass_on(self, write: WritePiece, upstream: Upstream, pace: Pace, piece: bytes) -> bool:
+        """Pass on a piece of text while the loop waits, as all before it is sent; False leaves it to that."""
+        if not self._meter.content_seen or self._idle or b'"error"' in piece or ends(piece) or not write(b""):
+            return False
+        self._meter.feed(piece)
+        try:
+            if self._call.passage is not None:
+                piece = self._call.passage.feed(piece)
+            if self._renaming is not None:
+                piece = self._renaming.feed(piece)
+        except Exception as error:  # noqa: BLE001
+            # Raised again by the loop, where the client is told.
+            self._failure = error
+            upstream.nudge()
+            return True
+        if piece:
+            self._sends += 1
+            self._at_frame_end = piece.endswith(FRAME_END)
+            write(piece)
+        pace.passed(piece)
+        return True
 
     async def _explain_crash(self, piece: bytes) -> bytes:
         """Replace the engine's frame about its crash, which refers to its own log, with our error."""
@@ -450,9 +468,8 @@ class Exchange:
         if self._begun:
             return
         self._begun = self._responded = True
-        kind = _LINE_HEADERS if self._lines else _STREAM_HEADERS
-        headers = [*kind, (b"x-request-id", self._entry.id.encode()), self._answerer(), *more]
-        await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+        told = [*headers(self._target, self._entry.id, lines=self._lines), *more]
+        await self._send({"type": "http.response.start", "status": 200, "headers": told})
 
     async def _comment(self, text: bytes) -> None:
         """Send what keeps a connection alive and says nothing; lines of JSON have no such thing."""
@@ -470,16 +487,9 @@ class Exchange:
 
     async def _answer(self, status: int, body: bytes) -> None:
         self._responded = True
-        name, value = self._answerer()
+        name, value = answerer(self._target)
         told = ((name.decode(), value.decode()),)
         await send_json(self._send, status, body, self._entry.id, told)
-
-    def _answerer(self) -> tuple[bytes, bytes]:
-        """The header that says who answers: an engine by its name, or a provider's host."""
-        name = self._target.provider or self._target.engine_name
-        if self._target.machine is not None:
-            name = f"{name}/{self._target.engine_name}"
-        return b"x-sndr-engine", quote(name, safe=_PLAIN).encode()
 
 
 async def _read(upstream: Upstream, secrets: DeltaFilter) -> bytes | None:

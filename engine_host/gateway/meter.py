@@ -27,6 +27,8 @@ _CONTENT_TYPES = {
 _LAST_FRAME = re.compile(
     rb"^data: ?\[DONE\]|^event: ?(?:message_stop|response\.(?:completed|incomplete|failed))", re.MULTILINE
 )
+# The names of all that `_picked` takes; a reason that is null is none.
+_FIGURES = re.compile(rb'"(?:usage|timings|error|(?:finish|stop)_reason": *"|(?:finish|stop)_reason" )')
 _LONGEST_FINISH = 100
 _CONTENT_FIELDS = ("content", "reasoning_content", "reasoning", "tool_calls", "refusal")
 
@@ -70,7 +72,7 @@ class Meter:
     def feed(self, data: bytes) -> bool:
         """Take one piece of the stream; True when it holds the first content."""
         self._pieces.add(data, len(data))
-        self._last_begun = self._last_begun or _LAST_FRAME.search(data) is not None
+        self._last_begun = self._last_begun or ends(data)
         self.over = self._last_begun and data.endswith(FRAME_END)
         if self.content_seen:
             return False
@@ -87,12 +89,18 @@ class Meter:
         """The figures at the end of what was fed; forgets the pieces."""
         found: dict[str, Any] = {}
         for payload in payloads(b"".join(self._pieces)):
-            value = _object(payload)
-            found.update(_picked(value))
+            if _FIGURES.search(payload) is not None:
+                found.update(_picked(_object(payload)))
         self._pieces.clear()
         if self._begun:
             found["usage"] = {**self._begun, **_table(found, "usage")}
         return figures_of(found)
+
+
+def ends(data: bytes) -> bool:
+    """Return True where the frame begins in these bytes after which no client reads on."""
+    # Nearly all of a stream is neither, and is looked at once a token.
+    return (b"[DONE]" in data or b"event:" in data) and _LAST_FRAME.search(data) is not None
 
 
 def _has_content(value: dict[str, Any]) -> bool:

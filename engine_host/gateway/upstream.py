@@ -6,7 +6,6 @@ socket's bytes go through httptools' parser and on, with no buffering layer, tas
 """
 
 import asyncio
-import contextlib
 import functools
 import secrets
 import socket
@@ -20,7 +19,7 @@ import httptools
 
 from engine_host import __version__
 from engine_host.gateway.directory import Target
-from engine_host.gateway.kept_connections import KeptConnections
+from engine_host.gateway.kept_connections import KeptConnections, have_probed
 from engine_host.gateway.routing.key_filter import KeyFilter, key_filter
 from engine_host.protocol.operations.definition import Method
 
@@ -38,19 +37,6 @@ _QUEUE_FULL_SECONDS = 0.005
 _LONGEST_SILENCE = 600.0
 """Seconds without a byte from a provider, after which it is given up: the SDKs of OpenAI and Anthropic wait
 as long. An engine on this machine may compute for longer, and its death is seen at once."""
-
-_KEEPALIVE = {
-    "TCP_KEEPIDLE": 30,
-    "TCP_KEEPALIVE": 30,
-    "TCP_KEEPINTVL": 10,
-    "TCP_KEEPCNT": 3,
-    "TCP_USER_TIMEOUT": 60_000,
-}
-"""A connection that a router or a VPN has forgotten is noticed within a minute; each platform has some.
-
-Probes are sent on an idle connection alone: where a request waits to be acknowledged, as on a kept connection
-to a machine that is gone, the system would try for a quarter of an hour without the last, in milliseconds.
-"""
 
 _STALE_SECONDS = 2.0
 """A kept connection that ends within this time without a word was ended by the other side while it waited.
@@ -148,6 +134,8 @@ class Upstream(asyncio.Protocol):
         self._stays_open = False
         self.on_complete: Callable[[], None] = lambda: None
         """Called once, when the engine has sent all of its answer, whoever has read it."""
+        self.on_piece: Callable[[bytes], bool] | None = None
+        """Given what comes while a reader waits, who gets it where this returns False."""
 
     @classmethod
     async def open(
@@ -245,13 +233,8 @@ class Upstream(asyncio.Protocol):
     def _keep_watch(self) -> None:
         """Have the system probe the connection, and give it up when nothing comes for too long."""
         found = self._transport.get_extra_info("socket") if self._transport is not None else None
-        if found is not None and found.family in (socket.AF_INET, socket.AF_INET6):
-            # One that is gone already is found out by who reads.
-            with contextlib.suppress(OSError):
-                found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-                for name, value in _KEEPALIVE.items():
-                    if (option := getattr(socket, name, None)) is not None:
-                        found.setsockopt(socket.IPPROTO_TCP, option, value)
+        if found is not None:
+            have_probed(found)
         self._heard = asyncio.get_running_loop().time()
         self._listen()
 
@@ -423,7 +406,20 @@ class Upstream(asyncio.Protocol):
             self._transport.pause_reading()
         if self._listener is not None:
             self._heard = asyncio.get_running_loop().time()
-        self._wake()
+        if self.on_piece is None or not self._given_away(self.on_piece):
+            self._wake()
+
+    def _given_away(self, on_piece: Callable[[bytes], bool]) -> bool:
+        """Return True where nobody has to be woken for what came."""
+        waits = self._waiter is not None and not self._waiter.done()
+        if not waits or not self._chunks or self.complete or self._lost:
+            return False
+        piece = self._take()
+        if on_piece(piece):
+            return True
+        self._chunks.append(piece)
+        self._held = len(piece)
+        return False
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Note the end; an answer without a length ends with its connection."""

@@ -202,17 +202,24 @@ _PATTERNS = (
     r"\S{1,200}\([\w.+-]{0,200}\) ?\[0x[0-9a-f]{6,16}\]",
 )
 
-# Of each prompt in its cache a line before and a line after each request: thousands, as the cache fills. That
-# took ten times as long as the request itself. How many there are, and which was chosen, is said beside.
-_CACHED_PROMPT = (
-    r"\d+\.\d+\.\d+\.\d+ [A-Z] srv +(?:load|update): +- prompt (?:"
+# Of each prompt in its cache and of each of its slots some lines before or after each request: thousands, as
+# the cache fills, and 200 with 64 slots. They took longer than the request itself. How many prompts there
+# are, and which slot and prompt were chosen, is said beside.
+_LISTS = (
+    r"\d+\.\d+\.\d+\.\d+ [A-Z] (?:srv +(?:"
+    r"(?:load|update): +- prompt (?:"
     r"0x[0-9a-f]{1,16}: +\d+ tokens, checkpoints: +\d+, +\d+\.\d+ MiB|"
-    r"with length +\d+, lcp = +\d+, f_keep = \d+\.\d+, f_sim = \d+\.\d+)"
+    r"with length +\d+, lcp = +\d+, f_keep = \d+\.\d+, f_sim = \d+\.\d+)|"
+    r"prompt_save: +- saving prompt with length \d+, total state size = \d+\.\d+ MiB \(draft: \d+\.\d+ MiB\)|"
+    r"alloc: +- prompt is already in the cache, skipping)|"
+    r"slot +[\w()]{1,20}: id +\d+ \| task -?\d+ \| (?:saving idle slot to prompt cache|"
+    r" ?- checking sim = \d+\.\d+ \(\d+/\d+\) > \d+\.\d+|"
+    r" ?- skipping, (?:is_processing = \d+|slot is empty)))"
 )
 
 LLAMA_CPP_LINES = ServedLines(
     prefix=_PREFIX,
     templates=templates_of(_SLOT + _SERVER + _MODEL + _SAMPLER + _ENDS),
     patterns=_PATTERNS,
-    left_out=_CACHED_PROMPT,
+    left_out=_LISTS,
 )

@@ -10,6 +10,7 @@ from engine_host.core.keys.ring import Key
 from engine_host.gateway.call import Call
 from engine_host.gateway.directory import Target
 from engine_host.gateway.error_answers import Form, form_of
+from engine_host.gateway.streaming.direct import WritePiece
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,7 @@ class ReadRequest:
     key: Key | None
     raw: bytes
     body: dict[str, Any]
+    write_piece: WritePiece | None = None
 
     @property
     def wants_events(self) -> bool:

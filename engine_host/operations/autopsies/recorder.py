@@ -73,8 +73,9 @@ class FlightRecorder:
                 self._kills.pop(engine.id, None)
             elif engine.state is EngineState.UNLOADED:
                 self._kills.pop(engine.id, None)
-            else:
-                self._kills.setdefault(engine.id, oom_kills())
+            elif engine.id not in self._kills:
+                # Requests move it between ready and busy: each look reads a long file of the kernel's.
+                self._kills[engine.id] = oom_kills()
 
     async def explain(self, engine: Engine, problem: Problem) -> Problem:
         """Return the problem of an end, with who sent a SIGKILL as far as that was measured."""

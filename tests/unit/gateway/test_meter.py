@@ -33,3 +33,13 @@ def test_what_is_no_frame_says_nothing(payload: bytes) -> None:
 def test_an_error_of_any_form_is_one() -> None:
     for error in ({"message": None}, {"code": 5}, ["x"], "x", {"message": {"a": 1}}):
         assert figures_of_answer(json.dumps({"error": error}).encode()).error is not None
+
+
+@pytest.mark.parametrize(
+    "form", ['"finish_reason":"stop"', '"finish_reason": "stop"', '"finish_reason" : "stop"']
+)
+def test_the_reason_of_the_end_is_found_however_it_is_written(form: str) -> None:
+    meter = Meter()
+    meter.feed(b'data: {"choices":[{"delta":{"content":"a"},"finish_reason":null}]}\n\n')
+    meter.feed(f'data: {{"choices":[{{"delta":{{}},{form}}}]}}\n\n'.encode())
+    assert meter.figures() == Figures(finish="stop")

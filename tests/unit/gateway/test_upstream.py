@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from engine_host.gateway import upstream
+from engine_host.gateway import kept_connections, upstream
 from engine_host.gateway.directory import Target
 from engine_host.gateway.kept_connections import KeptConnections
 from engine_host.gateway.upstream import (
@@ -414,7 +414,7 @@ def test_a_request_that_is_not_repeated_is_not_held(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="this system has no such option")
 def test_a_machine_that_takes_nothing_any_more_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(upstream._KEEPALIVE, "TCP_USER_TIMEOUT", 300)
+    monkeypatch.setitem(kept_connections._KEEPALIVE, "TCP_USER_TIMEOUT", 300)
 
     async def act() -> None:
         async with serving(tcp=True) as (server, kept):

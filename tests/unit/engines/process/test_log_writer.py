@@ -99,10 +99,17 @@ LISTED = (
     "    1.657 MiB",
     "1.41.980.102 I srv          load:    - prompt with length     116, lcp =       3, f_keep = 0.026, "
     "f_sim = 0.188",
+    "3.59.865.587 I srv   prompt_save:  - saving prompt with length 36, total state size = 0.857 MiB "
+    "(draft: 0.000 MiB)",
+    "3.59.865.592 I srv         alloc:  - prompt is already in the cache, skipping",
+    "3.59.865.592 I slot process_sing: id 61 | task -1 | saving idle slot to prompt cache",
+    "0.17.690.575 I slot get_availabl: id 60 | task 781 |  - skipping, is_processing = 1",
+    "0.01.799.327 I slot get_availabl: id  0 | task -1 |  - skipping, slot is empty",
+    "0.02.811.403 I slot get_availabl: id  3 | task -1 |  - checking sim = 0.750 (15/20) > 0.100",
 )
 
 
-def test_the_list_of_cached_prompts_is_left_out() -> None:
+def test_the_lists_of_cached_prompts_and_of_slots_are_left_out() -> None:
     chosen = "1.41.980.103 I srv          load:  - found better prompt with f_keep = 0.500, f_sim = 0.600"
     text = "\n".join([*LISTED, chosen, *LISTED, LISTED[0] + "\r", "secret", LISTED[1], "more", ""])
     written = [chosen, "[withheld: 2 lines, 10 bytes]"]
@@ -113,7 +120,7 @@ def test_the_list_of_cached_prompts_is_left_out() -> None:
 
 @pytest.mark.parametrize("line", LISTED)
 @pytest.mark.parametrize("more", [" of secret", "\x00", "\x1b[2K", ": error"])
-def test_what_looks_like_a_cached_prompt_and_says_more_is_told(line: str, more: str) -> None:
+def test_what_looks_like_a_list_and_says_more_is_told(line: str, more: str) -> None:
     assert "[withheld: " in withheld(f"{line}{more}\n".encode(), table=LLAMA_CPP_LINES)
 
 

@@ -3,11 +3,14 @@
 import time
 from pathlib import Path
 
+import pytest
+
 from engine_host.core.diagnosis.listing import page_of
 from engine_host.core.diagnosis.shelf import AutopsyShelf
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.gateway.request_log import RequestLog
+from engine_host.operations.autopsies import recorder as recorder_module
 from engine_host.operations.autopsies.recorder import FlightRecorder
 from engine_host.protocol.bench.autopsy import Ending
 from engine_host.protocol.engines import Engine, EngineState
@@ -37,6 +40,17 @@ def recorder_of(folder: Path, history: History) -> FlightRecorder:
     events = EventLog()
     requests = RequestLog(events.publish, lambda _: 0, lambda _: 0)
     return FlightRecorder(AutopsyShelf(folder), history, requests, Gpus(None), no_fit, events)
+
+
+def test_requests_that_come_and_go_read_no_counters_of_the_kernel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[None] = []
+    monkeypatch.setattr(recorder_module, "oom_kills", lambda: looks.append(None))
+    recorder = recorder_of(tmp_path, History())
+    for state in (EngineState.STARTING, *[EngineState.BUSY, EngineState.READY] * 5):
+        recorder.take(EngineStateEvent(engine=engine_of(plain_plan(), state)))
+    assert len(looks) == 1, "the count before its end is of its readings, or else of its start"
 
 
 def recorded(folder: Path, *engines: Engine) -> AutopsyShelf:

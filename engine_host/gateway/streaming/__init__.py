@@ -1,0 +1,1 @@
+"""The way of a stream's pieces to a client."""
