@@ -17,6 +17,7 @@ _NAMES = {
 }
 _VLLM_PARTS = ("model", "KV", "CUDA graphs")
 _SAID = "the engine's log"
+_OF_FILES = "the size of its checkpoint, by the engine's log"
 REST = "everything else"
 
 
@@ -24,6 +25,17 @@ def vllm_parts(buffers: Mapping[str, int], held: int | None) -> tuple[MemoryPart
     """Return the parts of a vLLM engine on each of its GPUs; it prints them for one of them."""
     named = [*_VLLM_PARTS, *(["draft head"] if "draft head" in buffers else [])]
     parts = [MemoryPart(name=_NAMES[key], memory=buffers.get(key), source=_SAID) for key in named]
+    return _with_rest(parts, held)
+
+
+def vllm_parts_in_ram(buffers: Mapping[str, int], held: int | None) -> tuple[MemoryPart, ...]:
+    """Return the parts of a vLLM engine that runs on the CPU; nothing of one whose parts are on GPUs."""
+    if "checkpoint" not in buffers:
+        return ()
+    parts = (
+        MemoryPart(name="weights", memory=buffers["checkpoint"], source=_OF_FILES),
+        MemoryPart(name="KV cache", memory=buffers.get("KV"), source=_SAID),
+    )
     return _with_rest(parts, held)
 
 

@@ -38,7 +38,10 @@ _GIB = re.compile(
     # Of the patch draft-head-8-bit, after vLLM has told what the model took.
     rf"copy of the output matrix in 8 bits: \d{{1,12}} x \d{{1,12}}, (?P<copy>{NUMBER}) GiB"
 )
+# On the CPU vLLM says nothing of what the model took, and this instead of it.
+_CHECKPOINT_SIZE = re.compile(rf"Checkpoint size: (?P<checkpoint>{NUMBER}) GiB")
 _BUFFERS = {"weights": "model", "kv": "KV", "graphs": "CUDA graphs", "cpu_kv": "KV", "copy": "draft head"}
+_CHECKPOINT = "checkpoint"
 _ERROR = re.compile(r"(?P<type>[A-Z]\w*(?:Error|Exception|Interrupt))\b: (?P<said>.*)")
 _DEAD = re.compile(
     r"Worker proc (?P<worker>\S+) died unexpectedly \(exit code: (?P<code>-?\d+)|EngineDeadError: EngineCore"
@@ -57,14 +60,22 @@ class VllmStageReader(StageReader):
 
     stages = _STAGES
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._checkpoint: int | None = None
+
     def measure(self, line: str) -> bool:
         """Note the sizes that a line tells."""
         found = _GIB.search(line)
         if found is None:
+            if (of_files := _CHECKPOINT_SIZE.search(line)) is not None:
+                self._checkpoint = size_of(of_files["checkpoint"], 2**30)
             return False
         for group, value in found.groupdict().items():
             if value is not None:
                 self.keep(_BUFFERS[group], size_of(value, 2**30))
+        if found["cpu_kv"] is not None and self._checkpoint is not None:
+            self.keep(_CHECKPOINT, self._checkpoint)
         return True
 
 

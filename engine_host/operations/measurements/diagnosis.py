@@ -92,7 +92,20 @@ def _on_one_grid(page: TelemetryPage) -> dict[str, tuple[float | None, ...]]:
 def _not_measured(engines: Sequence[Engine], measured: Measured) -> Sequence[str]:
     missing = [] if measured.gpus else ["GPUs: none is listed"]
     for engine in engines:
-        parts = [words for name, words in _PARTS.items() if not measured.values(f"engine.{engine.id}.{name}")]
+        parts = [
+            words
+            for name, words in _PARTS.items()
+            if not measured.values(f"engine.{engine.id}.{name}") and not _is_counted(engine, name)
+        ]
         if parts:
             missing.append(f"{engine.name}: {', '.join(parts)}")
     return missing
+
+
+def _is_counted(engine: Engine, name: str) -> bool:
+    """Tell whether an engine counts something of which there is no share yet, as nothing was looked up."""
+    return (
+        name == "prefix_hits"
+        and engine.readings is not None
+        and engine.readings.prefix_queries_total is not None
+    )

@@ -13,7 +13,7 @@ from engine_host.protocol.operations import table as ops
 from engine_host.protocol.telemetry import MemoryDevice, MemoryPage, MemoryPart, MemoryUser
 from engine_host.telemetry.gpus import Gpus
 from engine_host.telemetry.machine import memory_now, process_name, process_tree
-from engine_host.telemetry.memory_parts import llamacpp_parts, vllm_parts
+from engine_host.telemetry.memory_parts import llamacpp_parts, vllm_parts, vllm_parts_in_ram
 
 _Tree = dict[int, Engine]
 
@@ -84,7 +84,11 @@ def ram_device(total: int, used: int, engines: Sequence[Engine]) -> MemoryDevice
     users = []
     for engine in engines:
         held = engine.readings.memory if engine.readings is not None else None
-        parts = llamacpp_parts(engine.buffers, None, held) if _is_llamacpp(engine) else ()
+        parts = (
+            llamacpp_parts(engine.buffers, None, held)
+            if _is_llamacpp(engine)
+            else vllm_parts_in_ram(engine.buffers, held)
+        )
         users.append(_engine(engine, held, parts))
     # Pages of files count as free for the system, and for the engine as its own.
     of_files = sum(engine.readings.memory_of_files or 0 for engine in engines if engine.readings)

@@ -57,6 +57,12 @@ def test_stages_on_the_cpu() -> None:
     assert buffers == {"KV": 2**30}
 
 
+def test_on_the_cpu_the_size_of_the_checkpoint_stands_for_the_weights() -> None:
+    said = "(Worker pid=1) INFO 11-21 03:24:48 [weight_utils.py:1108] Filesystem type for checkpoints: EXT4. Checkpoint size: 1.50 GiB."
+    assert stages([*CPU_EAGER[:4], said, *CPU_EAGER[4:]])[1] == {"KV": 2**30, "checkpoint": 3 * 2**29}
+    assert "checkpoint" not in stages([*GPU[:2], said, *GPU[2:]])[1]
+
+
 def test_stages_on_a_gpu() -> None:
     details, buffers = stages(GPU)
     expected = ["Configuration", "Weights", "Memory profile", "Compile", "Graph capture", "Serving"]

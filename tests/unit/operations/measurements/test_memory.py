@@ -67,3 +67,16 @@ def test_llama_cpp_counts_the_gpus_that_it_was_given() -> None:
     ram = ram_device(32 * GIB, 10 * GIB, [ours])
     assert told(ram)[0][2] == {"weights": 6 * GIB, "everything else": 2 * GIB}
     assert ram.rest == 7 * GIB
+
+
+def test_vllm_on_the_cpu_has_its_parts_in_ram_and_one_on_a_gpu_has_none_there() -> None:
+    ours = engine(EngineKind.VLLM, checkpoint=2 * GIB, KV=4 * GIB)
+    (user,) = ram_device(32 * GIB, 10 * GIB, [ours]).users
+    assert {part.name: part.memory for part in user.parts} == {
+        "weights": 2 * GIB,
+        "KV cache": 4 * GIB,
+        "everything else": 2 * GIB,
+    }
+    assert "checkpoint" in user.parts[0].source
+    (other,) = ram_device(32 * GIB, 10 * GIB, [engine(EngineKind.VLLM, model=2 * GIB, KV=4 * GIB)]).users
+    assert other.parts == ()
