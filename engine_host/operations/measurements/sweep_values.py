@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from pydantic import ValidationError
+
 from engine_host.core.errors import HostError
 from engine_host.protocol.bench.sweeps import RunSweep, SweepKind
 from engine_host.protocol.engine_settings.row import OFF
@@ -15,6 +17,8 @@ _KV = {
     EngineKind.VLLM: ("auto", "fp8", "turboquant_k8v4", "turboquant_4bit_nc"),
 }
 _PATCH_PASSES = 2
+PATCH_VALUES = ("off", "on")
+"""The values of a patch, of which the first is what the other is judged against."""
 
 
 def values_of(asked: RunSweep, plan: LaunchPlan) -> tuple[str, ...]:
@@ -49,7 +53,10 @@ def arms_of(asked: RunSweep, values: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def request_of(asked: RunSweep, plan: LaunchPlan, request: LaunchRequest, value: str) -> LaunchRequest:
-    """Return the engine's own start with one value; the host's end is its end."""
+    """Return the engine's own start with one value; the host's end is its end.
+
+    Raises HostError(setting_invalid) for what is none.
+    """
     request = request.model_copy(update={"keep": False})
     if asked.kind is SweepKind.PATCH:
         (patch,) = asked.values
@@ -71,7 +78,14 @@ def request_of(asked: RunSweep, plan: LaunchPlan, request: LaunchRequest, value:
     else:
         settings = {"speculation": _speculation(asked, plan), "draft_tokens": int(value)}
     given = request.overrides.model_dump(exclude_none=True) | settings
-    overrides = Overrides.model_validate({name: one for name, one in given.items() if one is not None})
+    try:
+        overrides = Overrides.model_validate({name: one for name, one in given.items() if one is not None})
+    except ValidationError as error:
+        raise HostError(
+            Reason.SETTING_INVALID,
+            f"{value} is no value of {asked.kind}: {error.errors()[0]['msg']}.",
+            evidence={"value": value},
+        ) from error
     return request.model_copy(update={"overrides": overrides})
 
 

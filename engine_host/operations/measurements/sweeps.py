@@ -11,29 +11,45 @@ from engine_host.bench.kept import runs as kept_runs
 from engine_host.bench.kept import sweeps
 from engine_host.bench.lab.chosen import chosen
 from engine_host.bench.lab.running import new_seed
-from engine_host.core.errors import HostError, consent_needed
+from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.core.jobs import JobControl, JobRunner
 from engine_host.core.log_buffer import LogBuffer
 from engine_host.core.paths import Folders
 from engine_host.engines.manager import EngineManager
+from engine_host.engines.unstartable import refuse_unstartable
 from engine_host.operations.measurements.engine_choice import ready_engine
 from engine_host.operations.measurements.lab_process import CutShortError, measured
 from engine_host.operations.measurements.measured_engine import facts, machine_of, socket_of
-from engine_host.operations.measurements.sweep_values import arms_of, request_of, values_of, wrong_patches
+from engine_host.operations.measurements.sweep_values import (
+    PATCH_VALUES,
+    arms_of,
+    request_of,
+    values_of,
+    wrong_patches,
+)
 from engine_host.operations.performs import performs
 from engine_host.operations.plans import PlanOperations
 from engine_host.protocol.bench.lab import LabAsk, LabStep, RunBench
-from engine_host.protocol.bench.sweeps import LabSweep, RunSweep, SweepArm, SweepPage, SweepReport
+from engine_host.protocol.bench.sweeps import (
+    LabSweep,
+    RunSweep,
+    SweepArm,
+    SweepKind,
+    SweepPage,
+    SweepReport,
+)
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.events import BenchChangedEvent
 from engine_host.protocol.jobs import Job, JobKind, JobState
-from engine_host.protocol.launch.plans import LaunchRequest
+from engine_host.protocol.launch.plans import LaunchPlan, LaunchRequest
 from engine_host.protocol.operations import bench as ops
 from engine_host.telemetry.gpus import GpuReading
 
 _GONE = {EngineState.FAILED, EngineState.UNLOADED}
+# What is wrong with a value however much memory is free.
+_OF_A_VALUE = {Reason.SETTING_INVALID, Reason.BAD_REQUEST, Reason.UNSUPPORTED, Reason.NOT_FOUND}
 
 
 class SweepOperations:
@@ -82,8 +98,10 @@ class SweepOperations:
         self._refuse_others()
         engine = ready_engine(self._engines.alive(), asked.engine)
         request = self._request(engine)
+        named = bool(asked.values)
         asked = asked.model_copy(update={"engine": engine.name, "values": values_of(asked, engine.plan)})
         chosen(RunBench(workload=asked.workload, rounds=asked.rounds), engine.context)
+        await self._refuse_values(asked, engine, request, named=named)
         reading = await asyncio.to_thread(self._gpus)
         now = time.time()
         sweep = LabSweep(
@@ -92,7 +110,7 @@ class SweepOperations:
             engine=engine.name,
             started_at=now,
             command=asked.command,
-            values=("off", "on") if asked.kind.value == "patch" else asked.values,
+            values=PATCH_VALUES if asked.kind is SweepKind.PATCH else asked.values,
         )
         one = _Sweep(self, asked, engine, request, reading, sweep)
         return self._jobs.start(
@@ -102,6 +120,38 @@ class SweepOperations:
             asked.command,
             one.run,
         )
+
+    async def _refuse_values(
+        self, asked: RunSweep, engine: Engine, request: LaunchRequest, *, named: bool
+    ) -> None:
+        """Refuse what cannot start while the engine still runs: a value that was `named`, or all of them."""
+        arms = dict.fromkeys(
+            arms_of(asked, asked.values if asked.kind is not SweepKind.PATCH else PATCH_VALUES)
+        )
+        problems: dict[str, Problem] = {}
+        for value in arms:
+            try:
+                await self.plan_of(asked, request_of(asked, engine.plan, request, value), value)
+            except HostError as error:
+                problems[value] = error.problem
+        for value, problem in problems.items():
+            if len(problems) == len(arms) or (named and problem.reason in _OF_A_VALUE):
+                raise HostError.from_problem(
+                    problem.model_copy(
+                        update={
+                            "message": f"{asked.kind} {value} cannot be started, so {engine.name} was left"
+                            f" as it is: {problem.message}"
+                        }
+                    )
+                )
+
+    async def plan_of(self, asked: RunSweep, request: LaunchRequest, value: str) -> LaunchPlan:
+        """Return the plan of one value. Raises HostError with what keeps it from being started."""
+        plan = await self._plans.plan(request)
+        refuse_unstartable(plan)
+        if why := wrong_patches(asked, plan, value):
+            raise HostError(Reason.UNSUPPORTED, why, fix=Fix(text="See why.", command="sndr patches list"))
+        return plan
 
     @property
     def _folder(self) -> Path:
@@ -207,11 +257,7 @@ class _Sweep:
 
     async def _started(self, request: LaunchRequest, value: str) -> Engine:
         """Start an engine in place of the one of its name. Raises HostError with what kept it from it."""
-        plan = await self.of._plans.plan(request)
-        if plan.consent is not None:
-            raise consent_needed(plan.consent, "its first start", f"sndr launch {plan.preset}")
-        if why := wrong_patches(self.asked, plan, value):
-            raise HostError(Reason.UNSUPPORTED, why, fix=Fix(text="See why.", command="sndr patches list"))
+        plan = await self.of.plan_of(self.asked, request, value)
         engine = self.of._engines.start(plan)
         assert engine.job is not None
         try:

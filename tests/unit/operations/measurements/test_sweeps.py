@@ -37,6 +37,7 @@ class FakeEngines:
         self.jobs = jobs
         self.started: list[LaunchRequest] = []
         self.engines = [self._engine("first", plain_plan(name="a"))]
+        self.large: tuple[str, ...] = ()
         self._requests = {self.engines[0].plan.id: LaunchRequest(model="m", keep=True)}
 
     def _engine(self, name: str, plan: LaunchPlan, job: str = "") -> Engine:
@@ -64,6 +65,8 @@ class FakeEngines:
     async def plan(self, request: LaunchRequest) -> LaunchPlan:
         if request.overrides.kv_type_k == "odd":
             raise HostError(Reason.SETTING_INVALID, "There is no type odd.")
+        if request.overrides.kv_type_k in self.large:
+            raise HostError(Reason.OUT_OF_MEMORY, "It does not fit.")
         plan = plain_plan(name="a").model_copy(update={"id": f"plan-{len(self._requests)}"})
         self._requests[plan.id] = request
         return plan
@@ -83,12 +86,13 @@ class FakeEngines:
 
 
 async def swept(
-    monkeypatch: pytest.MonkeyPatch, asked: RunSweep, *, cancel: bool = False
+    monkeypatch: pytest.MonkeyPatch, asked: RunSweep, *, cancel: bool = False, large: tuple[str, ...] = ()
 ) -> tuple[FakeEngines, Job, SweepReport]:
     folders = Folders.resolve()
     events = EventLog()
     jobs = JobRunner(events.publish, Store(folders.store))
     engines = FakeEngines(jobs)
+    engines.large = large
     measuring = asyncio.Event()
     number = 0
 
@@ -132,19 +136,36 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_each_value_is_started_and_the_engine_restored_also_behind_one_that_fails(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked = RunSweep(kind=SweepKind.KV, values=("f16", "odd", "q8_0"))
-    engines, job, report = run(swept(monkeypatch, asked))
+    asked = RunSweep(kind=SweepKind.KV, values=("f16", "q4_0", "q8_0"))
+    engines, job, report = run(swept(monkeypatch, asked, large=("q4_0",)))
     assert job.state is JobState.DONE
     assert [one.overrides.kv_type_v for one in engines.started] == ["f16", "q8_0", None]
     assert [one.keep for one in engines.started] == [False, False, True]
     assert [(arm.value, arm.problem is None) for arm in report.sweep.arms] == [
         ("f16", True),
-        ("odd", False),
+        ("q4_0", False),
         ("q8_0", True),
     ]
     assert (report.sweep.complete, report.sweep.restored, len(report.runs)) == (False, True, 2)
     assert {one.value for one in report.changes} == {"q8_0"}
     assert any("not judged: struck" in one.words for one in report.changes)
+
+
+@pytest.mark.parametrize(
+    ("asked", "large"),
+    [
+        (RunSweep(kind=SweepKind.KV, values=("f16", "odd")), ()),
+        (RunSweep(kind=SweepKind.KV), ("f16", "q8_0", "q4_0")),
+    ],
+)
+def test_what_cannot_be_started_is_refused_before_the_engine_is_stopped(
+    monkeypatch: pytest.MonkeyPatch, asked: RunSweep, large: tuple[str, ...]
+) -> None:
+    started: list[LaunchPlan] = []
+    monkeypatch.setattr(FakeEngines, "start", lambda _self, plan: started.append(plan))
+    with pytest.raises(HostError, match="cannot be started, so a was left as it is"):
+        run(swept(monkeypatch, asked, large=large))
+    assert not started
 
 
 def test_a_cancelled_sweep_is_partial_and_the_engine_restored(monkeypatch: pytest.MonkeyPatch) -> None:
