@@ -1,12 +1,15 @@
 """Prometheus' text of an engine: its samples, and quantiles of its histograms."""
 
-from collections.abc import Sequence
+from __future__ import annotations
 
-from prometheus_client.metrics_core import Metric
-from prometheus_client.parser import text_string_to_metric_families
-from prometheus_client.samples import Sample
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from engine_host.protocol.engines import Latency
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
+    from prometheus_client.samples import Sample
 
 MOST_BYTES = 2 << 20
 """Bytes of an answer with metrics; those of vLLM have 60 KB."""
@@ -15,6 +18,9 @@ _LARGEST = 1e15
 
 def families_of(text: str) -> list[Metric]:
     """Return the families of a text. Raises ValueError for text that is not in Prometheus' format."""
+    # The library takes 4 MB, for which no host without an engine has use.
+    from prometheus_client.parser import text_string_to_metric_families
+
     try:
         return list(text_string_to_metric_families(text))
     except IndexError as error:

@@ -53,8 +53,8 @@ def same(text: str) -> bool:
 
 
 def test_shipped_files_are_read_by_it() -> None:
-    read = [same(path.read_text(encoding="utf-8")) for path in SHIPPED]
-    assert sum(read) > 0.9 * len(read)
+    # All of them: one that is left to the other reader costs every host its library, 2 MB.
+    assert [path for path in SHIPPED if not same(path.read_text(encoding="utf-8"))] == []
 
 
 @given(st.lists(st.sampled_from(PARTS), max_size=14).map("".join))
