@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from engine_host.gateway.openai.infill import InfillAnswer
 from engine_host.gateway.passage import Passage
@@ -16,7 +18,8 @@ class Call:
     there too is itself at fault. `otherwise` is what to ask when the engine refuses this request with one of
     the statuses `otherwise_at`, and `tentative` says that its answer may turn out to be none, so that another
     is asked for.
-    `ready`: the answer, where no engine has to be asked.
+    `ready`: the answer, where no engine has to be asked. `gather` makes a whole answer of a stream, where the
+    engine was asked for one and the client was not. `schema` has to be one that the engine can keep.
     """
 
     path: str
@@ -29,6 +32,8 @@ class Call:
     otherwise_at: tuple[int, ...] = (400,)
     tentative: bool = False
     ready: bytes | None = None
+    gather: Callable[[bytes], bytes] | None = None
+    schema: dict[str, Any] | None = None
 
 
 class AskAgainError(Exception):

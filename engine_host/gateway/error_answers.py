@@ -193,7 +193,8 @@ def engine_fault(status: int, body: bytes) -> EndpointError:
         param if isinstance(param, str) else None,
         kind,
         2 if status == 503 else None,
-        "engine",
+        # In the place of a frame of a dead engine is one of ours, which is told in the form of the client.
+        "sndr" if error.get("src") == "sndr" else "engine",
         extra=extra,
     )
 

@@ -22,7 +22,7 @@ from engine_host.gateway.call import AskAgainError, Call
 from engine_host.gateway.directory import Target
 from engine_host.gateway.kept_connections import KeptConnections
 from engine_host.gateway.meter import Figures, Meter, ends, figures_of_answer
-from engine_host.gateway.refusals import explain_crash, refusal
+from engine_host.gateway.refusals import check_schema, explain_crash, refusal
 from engine_host.gateway.request_log import Entry
 from engine_host.gateway.routing import failures
 from engine_host.gateway.routing.delta_filter import DeltaFilter, delta_filter
@@ -226,6 +226,8 @@ class Exchange:
 
     async def _open(self) -> Upstream:
         """Connect to the engine. Raises UpstreamLostError when it takes none, and when stopped."""
+        if self._call.schema is not None:
+            await check_schema(self._target, self._call.schema)
         if self._is_stopped():
             raise UpstreamLostError("stopped before the engine was asked")
         if self._entry.capture is not None:
@@ -261,8 +263,7 @@ class Exchange:
 
     async def _whole(self) -> None:
         """Pass on one whole answer."""
-        upstream = await self._open()
-        await upstream.head()
+        await (upstream := await self._open()).head()
         body = await upstream.rest(self._answer_limit)
         if self._secrets is not None:
             body = self._secrets.whole(body)
@@ -271,10 +272,10 @@ class Exchange:
         self._check_status(upstream.status)
         if upstream.status >= 400:
             raise await self._refused(upstream.status, body)
-        infill = self._call.infill
-        if infill is not None:
-            body = infill.convert(body)
-            figures = infill.figures()
+        if self._call.gather is not None:
+            body = self._call.gather(body)
+        if (infill := self._call.infill) is not None:
+            body, figures = infill.convert(body), infill.figures()
         else:
             figures = figures_of_answer(body)
             if self._call.passage is not None:
@@ -357,8 +358,9 @@ class Exchange:
             if piece:
                 await self._send_piece(piece)
             pace.passed(piece)
-        if self._failure is not None:
-            raise self._failure
+        if (failure := self._failure) is not None:
+            self._failure = None  # Another request may be asked for.
+            raise failure
         rest = passage.end() if passage is not None else b""
         if renaming is not None:
             rest = renaming.feed(rest) + renaming.end()

@@ -53,6 +53,18 @@ async def refusal(
     return fault
 
 
+async def check_schema(target: Target, schema: dict[str, Any]) -> None:
+    """Refuse a schema that llama.cpp cannot keep; of a completion it then leaves it out without a word.
+
+    Raises EndpointError 400.
+    """
+    wanted = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
+    question = {"messages": [{"role": "user", "content": ""}], "response_format": wanted}
+    status, answer = await _ask(target, "POST", "/apply-template", json.dumps(question).encode())
+    if status in _UNREAD:
+        raise faults.unreadable(faults.engine_fault(status, answer))
+
+
 async def is_dead(target: Target) -> bool:
     """Return True if an engine reports that it no longer computes, or does not answer.
 

@@ -38,9 +38,9 @@ def chosen(body: dict[str, Any], *, for_llamacpp: bool) -> dict[str, Any]:
         )
     if mode == "none" or body.get("tools") == []:
         return _without(body, "tools", "tool_choice", "parallel_tool_calls")
-    if for_llamacpp and mode in _FORCED and body.get("response_format"):
+    if for_llamacpp and mode in _FORCED:
         # The engine would write the format and call nothing, and no answer could have both.
-        return _without(body, "response_format")
+        return _without(body, "response_format", "json_schema", "grammar")
     return body
 
 

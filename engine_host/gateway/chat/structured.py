@@ -33,6 +33,9 @@ def in_words_of(body: dict[str, Any], *, for_llamacpp: bool) -> dict[str, Any]:
     others = _OLD if for_llamacpp else {**_OLD, **_OF_LLAMACPP}
     if for_llamacpp and "messages" not in body:
         body = _of_completion(body)
+    elif for_llamacpp and body.get("tools") and body.get("json_schema") is not None:
+        # A chat's form has to be seen by what tells tools and a form apart.
+        body = _of_chat(body)
     wanted = {new: body[old] for old, new in others.items() if body.get(old) is not None}
     if not wanted and (given is None or not for_llamacpp):
         return body
@@ -63,11 +66,29 @@ def _schema_of(asked: dict[str, Any]) -> dict[str, Any] | None:
     return schema if isinstance(schema, dict) else None
 
 
+def _named(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
+
+
+def _of_chat(body: dict[str, Any]) -> dict[str, Any]:
+    """Return a chat of llama.cpp whose own field for a schema is a `response_format`."""
+    rest = {name: value for name, value in body.items() if name != "json_schema"}
+    return {"response_format": _named(body["json_schema"]), **rest}
+
+
 def _of_completion(body: dict[str, Any]) -> dict[str, Any]:
     """Return a completion of llama.cpp whose `response_format` is its own field for a schema."""
     asked = body.get("response_format")
-    if not isinstance(asked, dict) or asked.get("type") not in ("json_object", "json_schema"):
+    if asked is None:
         return body
+    kind = asked.get("type") if isinstance(asked, dict) else None
+    if kind not in ("text", "json_object", "json_schema"):
+        raise faults.invalid(
+            "response_format must be an object whose type is text, json_object or json_schema.",
+            param="response_format",
+        )
+    if kind == "text":
+        return {name: value for name, value in body.items() if name != "response_format"}
     rest = {name: value for name, value in body.items() if name != "response_format"}
     return {"json_schema": _schema_of(asked) or {"type": "object"}, **rest}
 
@@ -79,10 +100,7 @@ def _of_llamacpp(wanted: dict[str, Any], *, is_chat: bool) -> dict[str, Any]:
         schema = {"type": "object"}
     if schema is not None:
         schema = _parsed(schema)
-        named = {"name": "answer", "schema": schema}
-        # A chat's form has to be seen by what tells tools and a form apart.
-        told = {"response_format": {"type": "json_schema", "json_schema": named}}
-        return told if is_chat else {"json_schema": schema}
+        return {"response_format": _named(schema)} if is_chat else {"json_schema": schema}
     if choice is not None:
         return {"grammar": _one_of(choice)}
     if grammar is not None:

@@ -9,6 +9,7 @@ from engine_host.gateway.responses.items import known_items
 from engine_host.gateway.responses.namespaces import flat_call, flat_tools
 from engine_host.protocol.errors import Reason
 
+_LOGPROBS = "message.output_text.logprobs"
 _KEPT_ELSEWHERE = ("previous_response_id", "conversation")
 
 
@@ -27,6 +28,8 @@ def repaired(body: dict[str, Any], *, for_llamacpp: bool) -> dict[str, Any]:
                 Reason.UNSUPPORTED,
                 name,
             )
+    if for_llamacpp:
+        body = _without_logprobs(body)
     # To both engines a field that is null is one of a wrong type.
     body = {name: value for name, value in body.items() if value is not None}
     items = body.get("input")
@@ -40,6 +43,22 @@ def repaired(body: dict[str, Any], *, for_llamacpp: bool) -> dict[str, Any]:
     elif isinstance(body.get("tools"), list):
         body["tools"] = [_without_grammar(tool) for tool in body["tools"]]
     return _chosen(body, for_llamacpp=for_llamacpp)
+
+
+def _without_logprobs(body: dict[str, Any]) -> dict[str, Any]:
+    """Leave out that none are wanted. Raises EndpointError 400 for a request that wants some."""
+    included = body.get("include")
+    wanted = isinstance(included, list) and _LOGPROBS in included
+    if not wanted and not body.get("top_logprobs"):
+        return {name: value for name, value in body.items() if name != "top_logprobs"}
+    raise faults.EndpointError(
+        400,
+        "unsupported",
+        "Log probabilities are not in an answer of /v1/responses here. Ask /v1/chat/completions, with "
+        "logprobs and top_logprobs.",
+        Reason.UNSUPPORTED,
+        "include" if wanted else "top_logprobs",
+    )
 
 
 def _without_grammar(tool: Any) -> Any:

@@ -4,6 +4,7 @@ import json
 import shlex
 import time
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from engine_host.gateway import error_answers as faults
@@ -18,6 +19,7 @@ from engine_host.gateway.modalities import check_written
 from engine_host.gateway.openai import progress
 from engine_host.gateway.openai.completion_logprobs import CompletionLogprobs
 from engine_host.gateway.openai.dimensions import Shortened, wanted_dimensions
+from engine_host.gateway.openai.gathered import gathered, streamed
 from engine_host.gateway.openai.infill import (
     InfillAnswer,
     infill_request,
@@ -89,7 +91,9 @@ def chat(asked: Asked, told: Passage | None = None) -> Call:
         call = translated(call, told)
     if not asked.target.native_infill:
         return call
-    return forced(call, as_calls(body, asked.target, told)) if has_to_call(body) else both(body, call)
+    if has_to_call(body):
+        return forced(call, as_calls(body, asked.target, told))
+    return both(body, call, "grammar" if body.get("grammar") else "response_format")
 
 
 def forced(call: Call, otherwise: Call, limit: str = "max_tokens") -> Call:
@@ -205,9 +209,14 @@ def _is_token_numbers(prompt: object) -> bool:
 def _plain(path: str, raw: bytes, body: dict[str, Any], target: Target) -> Call:
     """Return a chat or completion as the client wrote it, with usage figures requested where needed."""
     call = _of_one(path, raw, body, target)
-    if not call.stream or not target.native_infill or _is_one(body):
+    if not target.native_infill or _is_one(body):
         return call
     one_prompt = not _has_several_prompts(body)
+    if not call.stream:
+        # With log probabilities its streams tell fewer than a whole answer does, and of tools none.
+        if body.get("logprobs") not in (None, False):
+            return call
+        return replace(call, body=streamed(call.body), gather=partial(gathered, one_prompt=one_prompt))
     return translated(call, SeveralAnswers(shows_usage=asks_for_usage(body), one_prompt=one_prompt))
 
 
@@ -250,12 +259,13 @@ def _completion(raw: bytes, body: dict[str, Any], target: Target) -> Call:
         )
     top = body.get("logprobs")
     stream = bool(body.get("stream"))
+    schema = body.get("json_schema")
     if top is None:
-        return Call("/v1/completions", raw, stream)
+        return Call("/v1/completions", raw, stream, schema=schema)
     if top == 0:
         # To llama.cpp none is no log probabilities at all; here it is those of the chosen tokens.
         raw = json.dumps({**body, "logprobs": 1}).encode()
-    return Call("/v1/completions", raw, stream, passage=CompletionLogprobs(top))
+    return Call("/v1/completions", raw, stream, passage=CompletionLogprobs(top), schema=schema)
 
 
 def _is_read_apart(path: str, target: Target) -> bool:

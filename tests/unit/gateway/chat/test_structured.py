@@ -132,3 +132,38 @@ def test_a_call_that_has_to_be_made_has_no_other_form(form: dict[str, Any]) -> N
     body = {"model": "m", "messages": [], "tools": tools, "tool_choice": "required", **form}
     first = chat(Asked("/v1/chat/completions", json.dumps(body).encode(), body, target, "req_1"))
     assert not {"response_format", *form} & set(json.loads(first.body))
+
+
+TOOLS: dict[str, Any] = {"tools": [{"type": "function", "function": {"name": "f"}}]}
+
+
+def test_llamacpps_own_schema_beside_tools_is_seen_by_what_tells_both_apart() -> None:
+    asked = {**CHAT, **TOOLS, "json_schema": SCHEMA}
+    assert in_words_of(asked, for_llamacpp=True) == {**CHAT, **TOOLS, "response_format": FORMAT}
+
+
+def test_llamacpps_own_grammar_beside_tools_is_asked_for_alone_after_the_tools() -> None:
+    call = chat(asked_of({**CHAT, **TOOLS, "grammar": "root ::= [0-9]"}))
+    assert call.otherwise is not None
+    assert "grammar" not in json.loads(call.otherwise.body)
+    assert call.otherwise.tentative
+
+
+@pytest.mark.parametrize("form", [{"json_schema": SCHEMA}, {"grammar": "root ::= [0-9]"}])
+def test_llamacpps_own_form_is_left_out_where_a_call_has_to_be_made(form: dict[str, Any]) -> None:
+    call = chat(asked_of({**CHAT, **TOOLS, **form, "tool_choice": "required"}))
+    sent = json.loads(call.body)
+    assert not {"json_schema", "grammar", "response_format"} & set(sent)
+
+
+@pytest.mark.parametrize("form", [{"type": "foo"}, {}, {"type": None}])
+def test_a_completion_in_a_form_that_nobody_has_is_refused(form: dict[str, Any]) -> None:
+    with pytest.raises(EndpointError) as raised:
+        in_words_of({**TEXT, "response_format": form}, for_llamacpp=True)
+    assert (raised.value.status, raised.value.param) == (400, "response_format")
+
+
+def asked_of(body: dict[str, Any]) -> Asked:
+    """Return a chat that a llama.cpp engine is asked for."""
+    target = Target("e", "m", 1, 4096, 0.0, socket="/s", native_infill=True, tools=True)
+    return Asked("/v1/chat/completions", json.dumps(body).encode(), body, target, "req_1")

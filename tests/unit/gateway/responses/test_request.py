@@ -159,3 +159,16 @@ def test_vllm_gets_what_it_reads() -> None:
     assert set(body) == {"input", "tools", "text"}
     late = {"input": [USER, {"role": "system", "content": "note"}]}
     assert repaired(late, for_llamacpp=False)["input"] == [{"role": "user", "content": "hi\n\nnote"}]
+
+
+@pytest.mark.parametrize("body", [{"top_logprobs": 3}, {"include": ["message.output_text.logprobs"]}])
+def test_log_probabilities_are_refused_with_where_they_are(body: dict[str, Any]) -> None:
+    with pytest.raises(EndpointError) as raised:
+        sent(input="x", **body)
+    assert (raised.value.status, raised.value.code, raised.value.source) == (400, "unsupported", "sndr")
+    assert raised.value.param == next(iter(body))
+    assert "/v1/chat/completions" in raised.value.message
+
+
+def test_no_log_probabilities_are_no_reason_to_refuse() -> None:
+    assert "top_logprobs" not in sent(input="x", top_logprobs=0, include=["reasoning.encrypted_content"])

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -9,6 +10,7 @@ import pytest
 
 from engine_host.daemon import http_protocol
 from engine_host.gateway import error_answers as faults
+from engine_host.gateway.call import AskAgainError, Call
 from engine_host.gateway.passage import Passage
 from engine_host.gateway.routes import calls
 from engine_host.protocol.engines import RequestState
@@ -105,6 +107,32 @@ def test_a_translation_that_fails_in_the_middle_ends_the_stream_with_its_error(
             assert short
             assert served.gateway.request_log.requests()[0].state is RequestState.FAILED
             assert served.activity[-1] == ("e1", 0)
+
+    asyncio.run(go())
+
+
+def test_a_translation_that_asks_again_in_the_middle_is_asked_again_once(
+    world: Any, scripts: Any, short: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Again(Passage):
+        def feed(self, data: bytes) -> bytes:
+            if b"w5 " in data:
+                raise AskAgainError(Call(CHAT, b"{}", True))
+            return b""
+
+    plain = calls._plain
+
+    def again(*given: Any) -> Any:
+        return replace(calls.translated(plain(*given), Again()), tentative=True)
+
+    monkeypatch.setattr(calls, "_plain", again)
+
+    async def go() -> None:
+        async with world(slowly(scripts)) as served, httpx.AsyncClient(base_url=served.url) as client:
+            text = (await client.post(CHAT, json=BODY)).text
+            assert words_of(text) == [f"w{number} " for number in range(WORDS)]
+            assert [body for _, body in served.engine.received][1:] == [{}]
+            assert served.gateway.request_log.requests()[0].state is RequestState.DONE
 
     asyncio.run(go())
 
