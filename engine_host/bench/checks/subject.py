@@ -33,8 +33,9 @@ class Subject:
     """An engine, or any server of OpenAI's interface, that is checked.
 
     `context` are the tokens of one stream, None where nobody knows. `strict` is False where it is not known
-    that the server means to offer tools. `patches` judges the patches of its plan, `acceptance` waits for
-    a reading after a moment and judges the acceptance length since the start; both are the host's.
+    that the server means to offer tools. Streams are asked with the fields `beside`. `patches` judges the
+    patches of its plan, `acceptance` waits for a reading after a moment and judges the acceptance length
+    since the start; both are the host's.
     """
 
     client: httpx.AsyncClient
@@ -42,6 +43,7 @@ class Subject:
     seed: int
     context: int | None = None
     strict: bool = True
+    beside: Mapping[str, Any] = field(default_factory=dict)
     patches: Callable[[], Awaitable[Verdict]] | None = None
     acceptance: Callable[[float], Awaitable[Verdict]] | None = None
 
@@ -56,7 +58,9 @@ class Subject:
     ) -> load.Answered:
         """Ask at temperature 0; `thinking` None leaves it to the model."""
         messages = [{"role": "user", "content": question}] if isinstance(question, str) else question
-        more: dict[str, Any] = {"tools": list(tools)} if tools else {}
+        more: dict[str, Any] = dict(self.beside) if streamed else {}
+        if tools:
+            more["tools"] = list(tools)
         if thinking is not None:
             more["chat_template_kwargs"] = {"enable_thinking": thinking}
         return await load.ask(

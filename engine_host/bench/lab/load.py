@@ -14,9 +14,9 @@ from engine_host.core.errors import HostError
 from engine_host.core.outside import json_text
 from engine_host.core.sse import DONE, Reader, StreamError
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.launch.plans import EngineKind
 
 _PATH = "/v1/chat/completions"
-_SILENT = 300.0
 _LONGEST = 1800.0
 _MOST_BYTES = 64 << 20
 _MOST_TEXT = 1 << 20
@@ -28,6 +28,15 @@ _SHOWN = 300
 
 Message = Mapping[str, Any]
 """A message of a chat, as OpenAI's interface has it."""
+
+
+def beside(engine: str) -> Mapping[str, Any]:
+    """Return the fields that a kind of engine is asked with, so that it ends with the connection.
+
+    llama.cpp sees that a client has gone as it writes: it reads a prompt to its end for nobody, for minutes,
+    unless it is to tell how far it has come.
+    """
+    return {"return_progress": True} if engine == EngineKind.LLAMA_CPP else {}
 
 
 @dataclass
@@ -69,7 +78,8 @@ def client_of(address: str, *, socket: str | None = None, key: str | None = None
     Raises HostError(bad_request) for an address that is no URL, or has a password in it.
     """
     headers = {"authorization": f"Bearer {key}"} if key else {}
-    timeout = httpx.Timeout(_SILENT, connect=_CONNECT)
+    # A prompt of 90,000 tokens is read for minutes, and of an answer nothing comes before its end.
+    timeout = httpx.Timeout(_LONGEST, connect=_CONNECT)
     # A connection of its own each: a kept one may be closed by the engine in the moment it is used again.
     limits = httpx.Limits(max_keepalive_connections=0)
     if socket is not None:

@@ -147,7 +147,14 @@ class LabRunning:
     @property
     def _subject(self) -> Subject:
         # Of an address nobody knows whether it means to offer tools.
-        return Subject(self._client, self.run.engine.model, self.run.seed, strict=bool(self.run.engine.id))
+        engine = self.run.engine
+        return Subject(
+            self._client,
+            engine.model,
+            self.run.seed,
+            strict=bool(engine.id),
+            beside=load.beside(engine.engine),
+        )
 
     def _longest(self) -> int:
         return max((sample.prompt_tokens or 0 for sample in self._samples), default=0)
@@ -205,7 +212,7 @@ class LabRunning:
             max_tokens=asked.max_tokens,
             seed=int(salted[:7], 16),
             sampling=self.workload.sampling,
-            more=asked.more,
+            more={**load.beside(self.run.engine.engine), **asked.more},
         )
         fault = "" if answer.error or answer.calls else gates.fault(answer.text, least_variety=part.variety)
         sample = Sample(

@@ -260,7 +260,7 @@ def kept(of_host: Callable[[ControlClient], T], of_folder: Callable[[str], T]) -
 
 
 def measured_by_host(out: Output, client: ControlClient, asked: RunBench) -> tuple[list[str], bool]:
-    """Have the host measure; the runs that were kept, and True where it was cut short. Raises HostError."""
+    """Have the host measure; the runs that were kept, and True where it was cancelled. Raises HostError."""
     out.note(f"measuring as a job of the host: {asked.command}")
     job = client.call(ops.RUN_BENCH, asked)
     try:
@@ -269,7 +269,8 @@ def measured_by_host(out: Output, client: ControlClient, asked: RunBench) -> tup
         kept = error.problem.evidence.get("runs")
         if error.reason not in _CUT_SHORT or not isinstance(kept, list) or not kept:
             raise
-        return [str(one) for one in kept], True
+        # An engine that died is a failure, and no Ctrl+C.
+        return [str(one) for one in kept], error.reason is Reason.CANCELLED
 
 
 def at_address(out: Output, asked: RunBench, url: str, model: str, other: str | None = None) -> LabAsk:

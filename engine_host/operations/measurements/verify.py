@@ -11,7 +11,7 @@ from typing import Any
 from engine_host.bench.checks.levels import LEVELS, CutShortError, verified
 from engine_host.bench.checks.live_patches import live_patches
 from engine_host.bench.checks.subject import Subject, Verdict, failed, passed, skipped
-from engine_host.bench.lab.load import client_of
+from engine_host.bench.lab.load import beside, client_of
 from engine_host.core.errors import HostError
 from engine_host.core.jobs import JobControl, JobRunner
 from engine_host.operations.measurements.engine_choice import ready_engine
@@ -108,6 +108,7 @@ class VerifyOperations:
                 engine.name,
                 seed,
                 context=engine.context,
+                beside=beside(engine.engine),
                 patches=lambda: self._patches(engine),
                 acceptance=lambda since: self._acceptance(engine, since),
             )

@@ -70,6 +70,7 @@ async def measured(
     workload: Workload = SMALL,
     cut: asyncio.Event | None = None,
     before: LabRun | None = None,
+    engine: str = "",
 ) -> tuple[LabRun, list[dict[str, object]], int]:
     """Run a workload against a server; the run, what was asked, and the connections left open."""
     asked: list[dict[str, object]] = []
@@ -99,7 +100,7 @@ async def measured(
         workload=workload.name,
         folder=str(folder),
         seed=7,
-        engine=LabEngine(address=f"http://127.0.0.1:{port}/v1/", model="m"),
+        engine=LabEngine(address=f"http://127.0.0.1:{port}/v1/", model="m", engine=engine),
         machine=LabMachine(program="1", python="3", system="s"),
     )
     async with server, load.client_of(ask.engine.address) as client:
@@ -112,6 +113,15 @@ async def measured(
             while open_now:  # noqa: ASYNC110 - the server's side has no event to offer
                 await asyncio.sleep(0.005)
     return found, asked, open_now
+
+
+@pytest.mark.parametrize(("engine", "tells"), [("llama.cpp", True), ("vllm", None), ("", None)])
+def test_llama_cpp_tells_how_far_it_has_read_so_that_it_sees_who_has_gone(
+    tmp_path: Path, engine: str, tells: bool | None
+) -> None:
+    found, asked, _ = run(measured(well, tmp_path, engine=engine))
+    assert found.complete
+    assert {body.get("return_progress") for body in asked} == {tells}
 
 
 def test_every_request_is_salted_alike_for_a_seed_and_counted(tmp_path: Path) -> None:

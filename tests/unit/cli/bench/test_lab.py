@@ -130,21 +130,27 @@ def test_what_makes_no_comparison_is_refused(sndr: Sndr, home: Path, words: tupl
     assert "Traceback" not in err
 
 
-def test_an_engine_is_measured_by_its_host_and_a_cut_run_is_shown(sndr: Sndr, host: FakeHost) -> None:
+@pytest.mark.parametrize(
+    ("state", "reason", "code"),
+    [("cancelled", "cancelled", Exit.INTERRUPTED), ("failed", "engine_not_ready", Exit.FAILED)],
+)
+def test_an_engine_is_measured_by_its_host_and_a_cut_run_is_shown(
+    sndr: Sndr, host: FakeHost, state: str, reason: str, code: Exit
+) -> None:
     cut = a_run(complete=False, ended_by="cancelled")
     job = {
         "id": "job-1",
         "kind": "bench.run",
         "title": "Bench",
         "touches": "bench",
-        "state": "cancelled",
+        "state": state,
         "created_at": 1.0,
-        "error": {"reason": "cancelled", "message": "It was cancelled.", "evidence": {"runs": [cut.id]}},
+        "error": {"reason": reason, "message": "It was cut short.", "evidence": {"runs": [cut.id]}},
     }
     host.answers["POST /v1/bench/runs"] = (202, job)
     host.answers[f"GET /v1/bench/runs/{cut.id}"] = (200, cut.model_dump(mode="json"))
-    code, out, _ = sndr("bench", "run", "quick", "--engine", "e", "--seed", "7")
-    assert code == Exit.INTERRUPTED
+    ended, out, _ = sndr("bench", "run", "quick", "--engine", "e", "--seed", "7")
+    assert ended == code
     assert "PARTIAL: cancelled" in out
     body = next(body for name, _, body in host.received if name == "POST /v1/bench/runs")
     assert (body["workload"], body["engine"], body["seed"], body["against"]) == ("quick", "e", 7, None)
