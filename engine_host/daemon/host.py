@@ -190,6 +190,7 @@ class Host:
             loader=self.on_demand,
             load_wait=lambda: self._settings.current.endpoint.load_wait,
             others=others,
+            installed=lambda name: self.model_index.has(name),
         )
         self._machine, self._gpus, played = MachineMonitor(), Gpus(), TracePlayer(self._settings)
         machine = MachineSource(

@@ -104,6 +104,7 @@ class Gateway:
         loader: Loader | None = None,
         load_wait: Callable[[], float] | None = None,
         others: OtherMachines = NO_OTHERS,
+        installed: Callable[[str], bool] = lambda _name: False,
     ) -> None:
         self._directory = directory
         self._counters = EndpointCounters()
@@ -112,7 +113,7 @@ class Gateway:
         self._allowed_hosts = allowed_hosts
         self._limits = limits or Limits()
         self._admission = Admission(self._limits.queue, on_activity)
-        self._resolution = Resolution(directory, routes, self._load, others)
+        self._resolution = Resolution(directory, routes, self._load, others, installed)
         self._loads = OnDemandRequests(
             loader or NothingToLoad(),
             directory,

@@ -3,7 +3,7 @@
 import itertools
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -98,7 +98,7 @@ class EndpointError(Exception):
     def __post_init__(self) -> None:
         super().__init__(self.message)
         if not self.type:
-            self.type = _TYPES.get(self.status, "server_error")
+            self.type = _TYPES.get(self.status, _TYPES[400] if self.status < 500 else "server_error")
 
     def body(self) -> dict[str, Any]:
         """The error object of the answer."""
@@ -228,6 +228,19 @@ def no_engine_runs() -> EndpointError:
         "No engine runs. Start a model in SNDR Control Center, or with: sndr run MODEL",
         Reason.NO_ENGINE_RUNS,
     )
+
+
+def not_loaded(name: str, runs_as: Sequence[str]) -> EndpointError:
+    """A model of this machine that does not run, and that requests do not load; or runs by other names."""
+    quoted = shlex.quote(name)
+    told = (
+        f"{name} runs here as {', '.join(runs_as)}. Ask for that, or let a route mean it: sndr routes set "
+        f"{quoted} {shlex.quote(runs_as[0])}"
+        if runs_as
+        else f"{name} is on this machine and not loaded, and requests do not load it. Start it with: "
+        f"sndr run {quoted}. To have requests load it: sndr on-demand add {quoted}"
+    )
+    return EndpointError(404, "model_not_loaded", told, Reason.NO_ENGINE_RUNS, "model")
 
 
 def engine_starting(names: tuple[str, ...]) -> EndpointError:

@@ -83,6 +83,10 @@ class ModelIndex:
             )
         return await asyncio.to_thread(self._indexed, Path(file.path), file)
 
+    def has(self, name: str) -> bool:
+        """Return True for the id of a model that was here at the last look, without looking again."""
+        return name in self._files
+
     def known(self, path: str) -> IndexedModel | None:
         """Return the indexed model of a path without looking at the disk; None if it was not read or is
         damaged."""

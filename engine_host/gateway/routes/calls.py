@@ -49,8 +49,7 @@ def embeddings(asked: Asked) -> Call:
             400,
             "embeddings_off",
             f"{asked.target.name} was not started for embeddings. Start it for them with: "
-            f"sndr run {shlex.quote(asked.target.engine_name)} --set embeddings=true "
-            f"--instead-of {shlex.quote(asked.target.engine_name)}",
+            f"{_started_again(asked.target, '--set embeddings=true')}",
             Reason.UNSUPPORTED,
         )
     wanted = wanted_dimensions(asked.body) if asked.target.native_infill else None
@@ -65,7 +64,7 @@ def rerank(asked: Asked) -> Call:
             400,
             "reranking_off",
             f"{target.name} was not started for reranking. Start it for that with: "
-            f"sndr run {shlex.quote(target.engine_name)} --set reranking=true --replace",
+            f"{_started_again(target, '--set reranking=true')}",
             Reason.UNSUPPORTED,
         )
     raw = json.dumps(reranking.request(asked.body, target.engine_name), ensure_ascii=False).encode()
@@ -186,7 +185,7 @@ def check_writes(asked: Asked) -> None:
             400,
             "embeddings_only",
             f"{target.name} was started for embeddings alone. Start it for text with: "
-            f"sndr run {shlex.quote(target.engine_name)} --instead-of {shlex.quote(target.engine_name)}",
+            f"{_started_again(target)}",
             Reason.UNSUPPORTED,
         )
     numbers = asked.path == "/v1/completions" and _is_token_numbers(asked.body.get("prompt"))
@@ -197,6 +196,16 @@ def check_writes(asked: Asked) -> None:
             f"{target.name} has no tokenizer: it takes /v1/completions with token numbers as prompt.",
             Reason.UNSUPPORTED,
         )
+
+
+def _started_again(target: Target, *more: str) -> str:
+    """Return the command that starts the model of an engine in its place."""
+    # By its own id, which the name of an engine need not be.
+    name = target.engine_name
+    # The last of these is the model, before it stands a preset.
+    model = target.stands_for[-1] if target.stands_for else name
+    named = [] if model == name else ["--name", shlex.quote(name)]
+    return " ".join(["sndr run", shlex.quote(model), *named, *more, "--instead-of", shlex.quote(name)])
 
 
 def _is_token_numbers(prompt: object) -> bool:

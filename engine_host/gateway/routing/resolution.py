@@ -30,7 +30,10 @@ class Meaning:
 
 
 class Resolution:
-    """Resolves model ids; `load` tells how busy an engine is, as a share of its slots."""
+    """Resolves model ids; `load` tells how busy an engine is, as a share of its slots.
+
+    `installed` tells whether a name is that of a model on this machine, which may run or not.
+    """
 
     def __init__(
         self,
@@ -38,7 +41,9 @@ class Resolution:
         routes: RouteBook | None,
         load: Callable[[Target], float],
         others: OtherMachines = NO_OTHERS,
+        installed: Callable[[str], bool] = lambda _name: False,
     ) -> None:
+        self._installed = installed
         self._others = others
         self._directory = directory
         self._routes = routes
@@ -168,7 +173,10 @@ class Resolution:
             raise faults.no_engine_runs()
         if form is faults.Form.OLLAMA and not self._is_engine(name):
             name = name.removesuffix(_LATEST)
-        return find(targets if self._is_engine(name) else self.listed(), name)
+        known = targets if self._is_engine(name) else self.listed()
+        if all(target.name != name for target in known) and self._installed(name):
+            raise faults.not_loaded(name, [target.name for target in targets if name in target.stands_for])
+        return find(known, name)
 
 
 def engines_of(route: Route, engines: Sequence[Target], others: OtherMachines = NO_OTHERS) -> list[Target]:

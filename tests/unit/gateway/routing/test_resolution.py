@@ -207,3 +207,22 @@ def test_a_provider_without_its_key_is_left_out_while_another_has_one(place: Pla
     further = (NextProvider(provider=OTHER, allow_remote=True),)
     place.routes.put("out", RouteTargets(provider=keyed, allow_remote=True, further=further))
     assert names(place) == ["small"]
+
+
+def test_a_model_of_this_machine_that_does_not_run_is_told_apart_from_an_unknown_one(place: Place) -> None:
+    place.running = [engine("a"), engine("one", stands_for=("qwen",))]
+    made = Resolution(place, place.routes, lambda _: 0.0, installed={"llama", "qwen", "a"}.__contains__)
+
+    def refused(name: str) -> EndpointError:
+        with pytest.raises(EndpointError) as raised:
+            made.available(made.resolve(name))
+        return raised.value
+
+    assert made.available(made.resolve("a"))[0].engine == "engine-a"
+    idle = refused("llama")
+    assert (idle.status, idle.code) == (404, "model_not_loaded")
+    assert "sndr run llama." in idle.message
+    assert "sndr on-demand add llama" in idle.message
+    assert "runs here as one" in refused("qwen").message
+    assert "sndr routes set qwen one" in refused("qwen").message
+    assert refused("nobody").code == "model_not_found"
