@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shlex
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -395,7 +396,10 @@ def _refused(name: str, entry: Any) -> HostError:
     return HostError(
         Reason.SETTING_INVALID,
         f"{name} cannot be {entry['input']!r}: {refusal(entry, Settings)}. Nothing was changed.",
-        fix="Give another value.",
+        fix=Fix(
+            text="Give another value, or take the default again.",
+            command=f"sndr settings unset {shlex.quote(name)}",
+        ),
         evidence={"key": name, "value": str(entry["input"])[:200]},
     )
 

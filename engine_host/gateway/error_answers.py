@@ -21,6 +21,8 @@ _TYPES = {
     405: "invalid_request_error",
     413: "invalid_request_error",
     429: "rate_limit_error",
+    # Somebody else ended it: the request was right.
+    499: "server_error",
 }
 # platform.claude.com/docs/en/api/errors
 _ANTHROPIC_TYPES = {

@@ -185,8 +185,10 @@ def test_one_wrong_value_does_not_stop_another_from_being_mended(path: Path) -> 
 
 def test_a_refused_value_is_not_said_to_be_in_the_file(path: Path) -> None:
     settings = SettingsFile(path)
-    with pytest.raises(HostError, match=r"endpoint\.port cannot be 99999: .*Nothing was changed"):
+    with pytest.raises(HostError, match=r"endpoint\.port cannot be 99999: .*Nothing was changed") as raised:
         settings.change({"endpoint.port": 99999})
+    assert raised.value.problem.fix is not None
+    assert raised.value.problem.fix.command == "sndr settings unset endpoint.port"
     with pytest.raises(HostError, match="list, such as"):
         settings.change({"models.folders": 5})
     assert not path.exists()
