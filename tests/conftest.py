@@ -11,6 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,8 @@ STARTS_A_PROCESS = {
 def pytest_configure() -> None:
     """Let SIGINT do what it does at a terminal; a script in the background has children ignore it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # What is imported and collected stays: looking through it again and again finds nothing.
+    gc.disable()
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
@@ -102,8 +105,10 @@ def pytest_collection_finish() -> None:
     """Take what importing and collecting made out of the garbage collector, which looks at it in vain."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
+@cache
 def _folder(path: Path) -> str:
     """The kind of test; a patch's own test, beside the patch, runs in the real vLLM."""
     return path.relative_to(TESTS).parts[0] if path.is_relative_to(TESTS) else "integration"
