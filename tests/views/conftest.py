@@ -131,12 +131,11 @@ def loop(dressed: QApplication) -> Iterator[qasync.QEventLoop]:
     gc.collect()
     ticking = [
         timer
-        for timer in gc.get_objects()
-        if isinstance(timer, QTimer)
-        and shiboken6.isValid(timer)
-        and timer.isActive()
-        and not timer.isSingleShot()
+        for timer in shiboken6.getAllValidWrappers()
+        if isinstance(timer, QTimer) and timer.isActive() and not timer.isSingleShot()
     ]
+    # What is alive now stays for more than a test: the next one looks through what it made itself alone.
+    gc.freeze()
     assert not errors, errors
     assert not pending, f"leaked tasks: {pending}"
     assert not ticking, f"leaked timers: {ticking}"
