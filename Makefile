@@ -45,9 +45,9 @@ shots: ## Take pictures of every page in both themes, into docs/images/
 	@packaging/setup.sh test
 	@packaging/shots.sh
 
-bench: ## Measure: start-up times, the endpoint against the bare server, what the overlay costs
+bench: ## Measure in under five minutes: start-up, the endpoint against the bare server, window and host at work and idle; [FULL=1]
 	@packaging/setup.sh test
-	@packaging/bench.sh
+	@packaging/bench.sh $(if $(FULL),--full)
 
 package: ## Build into dist/: the wheel, and with a Python inside a .tar.gz and a .deb
 	@packaging/setup.sh run

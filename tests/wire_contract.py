@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -27,8 +28,7 @@ class WireContract:
     def operation(self, method: str, path: str) -> Operation[Any, Any] | None:
         """Return the operation at a path; None where there is none."""
         for one in self._operations:
-            pattern = re.sub(r"\\{\w+\\}", "[^/]+", re.escape(one.path))
-            if one.method == method and re.fullmatch(pattern, path):
+            if one.method == method and _pattern(one.path).fullmatch(path):
                 return one
         return None
 
@@ -66,6 +66,11 @@ class WireContract:
         if problem.reason not in _ANY and problem.reason not in operation.reasons:
             return f"{operation.name} is never refused with {problem.reason.value}"
         return ""
+
+
+@cache
+def _pattern(path: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path)))
 
 
 def _type_fault(name: str, kind: type[BaseModel], content: Any) -> str:

@@ -1,6 +1,6 @@
 """A route for each operation: its request is checked, its function asked, the answer sent."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from inspect import isawaitable
 from typing import Any
 
@@ -13,6 +13,8 @@ from engine_host.operations.performs import Function, functions
 from engine_host.protocol.base import Query
 from engine_host.protocol.operations.definition import Nothing, Operation
 from engine_host.protocol.operations.table import OPERATIONS
+
+Endpoint = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 def routes(services: Iterable[object], operations: Iterable[Operation[Any, Any]] = OPERATIONS) -> list[Route]:
@@ -27,15 +29,23 @@ def routes(services: Iterable[object], operations: Iterable[Operation[Any, Any]]
 
 
 def available(
-    performed: Mapping[str, Function], operations: Iterable[Operation[Any, Any]] = OPERATIONS
+    performed: Mapping[str, Function],
+    operations: Iterable[Operation[Any, Any]] = OPERATIONS,
+    around: Callable[[Operation[Any, Any], Endpoint], Endpoint] = lambda _, perform: perform,
 ) -> list[Route]:
-    """The routes of those operations that are performed."""
+    """The routes of those operations that are performed; `around` may do more before and after."""
     # A path without names goes first: `/v1/patches/check` is no patch called check.
     ordered = sorted(operations, key=lambda operation: bool(operation.parameters))
-    return [_route(one, performed[one.name]) for one in ordered if one.name in performed]
+    return [
+        Route(one.path, around(one, _endpoint(one, performed[one.name])), methods=[one.method], name=one.name)
+        for one in ordered
+        if one.name in performed
+    ]
 
 
-def _route(operation: Operation[Any, Any], function: Function) -> Route:
+def _endpoint(operation: Operation[Any, Any], function: Function) -> Endpoint:
+    """What answers a request for an operation: it is read, the function asked, its answer written."""
+
     async def perform(request: Request) -> Response:
         given: list[Any] = [request.path_params[name] for name in operation.parameters]
         if issubclass(operation.request, Query):
@@ -46,4 +56,4 @@ def _route(operation: Operation[Any, Any], function: Function) -> Route:
         done = function(*given)
         return answer(await done if isawaitable(done) else done, operation.status)
 
-    return Route(operation.path, perform, methods=[operation.method], name=operation.name)
+    return perform

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Coroutine, Iterable
+from functools import cache
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from pydantic import BaseModel
@@ -45,19 +46,29 @@ def functions(services: Iterable[object]) -> dict[str, Function]:
     """
     found: dict[str, Function] = {}
     for service in services:
-        for name in dir(type(service)):
-            operation = getattr(inspect.getattr_static(type(service), name), _MARK, None)
-            if operation is None:
-                continue
-            if operation.name in found:
-                raise TypeError(f"two functions perform {operation.name}")
-            found[operation.name] = getattr(service, name)
-            _check(operation, found[operation.name])
+        kind: type = type(service)
+        for method, operation in _marked(kind):
+            if operation in found:
+                raise TypeError(f"two functions perform {operation}")
+            found[operation] = getattr(service, method)
     return found
 
 
+@cache
+def _marked(service: type) -> tuple[tuple[str, str], ...]:
+    """The methods of a class that perform operations, and their names; each takes what it will be given."""
+    attributes = {name: found for base in reversed(service.__mro__) for name, found in vars(base).items()}
+    marked = []
+    for name, found in attributes.items():
+        operation = getattr(found, _MARK, None)
+        if operation is not None:
+            _check(operation, found)
+            marked.append((name, operation.name))
+    return tuple(marked)
+
+
 def _check(operation: Operation[Any, Any], function: Function) -> None:
-    """Raise TypeError unless a function takes the names of the path as text, and the request."""
+    """Raise TypeError unless a method takes itself, the names of the path as text, and the request."""
     wanted: list[object] = [str for _ in operation.parameters]
     if operation.request is not Nothing:
         wanted.append(operation.request)
@@ -65,6 +76,6 @@ def _check(operation: Operation[Any, Any], function: Function) -> None:
         parameter.annotation
         for parameter in inspect.signature(function).parameters.values()
         if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
-    ]
+    ][1:]
     if takes != wanted:
         raise TypeError(f"{function.__qualname__} takes {takes}, and {operation.name} gives {wanted}")

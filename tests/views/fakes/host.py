@@ -23,7 +23,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine_host.api.answers import on_host_error, refused
-from engine_host.api.routes import available
+from engine_host.api.routes import Endpoint, available
 from engine_host.core.errors import HostError
 from engine_host.operations.performs import functions, performs
 from engine_host.protocol.base import Version
@@ -52,8 +52,7 @@ from engine_host.protocol.launch.plans import BisectRequest, LaunchPlan, LaunchR
 from engine_host.protocol.logs import LogLine, LogPage, LogQuery
 from engine_host.protocol.models import ModelPage
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.operations.definition import Done
-from engine_host.protocol.operations.table import OPERATIONS
+from engine_host.protocol.operations.definition import Done, Operation
 from engine_host.protocol.patches import (
     EnginePatches,
     PatchDetail,
@@ -218,19 +217,17 @@ class FakeHost(FakeBench, FakeEndpoint, FakeLibrary, FakeRemoteHosts, FakeRemote
 
     def app(self) -> Starlette:
         """Return what performs the operations and sends the events."""
-        performed = functions((self,))
         return Starlette(
             routes=[
-                *(self._watched(route) for route in available(performed)),
+                *available(functions((self,)), around=self._watched),
                 Route(ops.EVENTS.path, self._events),
                 Route("/openai/v1/chat/completions", self._chat, methods=["POST"]),
             ],
             exception_handlers={HostError: on_host_error},
         )
 
-    def _watched(self, route: Route) -> Route:
-        """The same route; what comes is kept, and what a test wants refused is refused."""
-        operation = next(one for one in OPERATIONS if one.name == route.name)
+    def _watched(self, operation: Operation[Any, Any], perform: Endpoint) -> Endpoint:
+        """As a host performs it; what comes is kept, and what a test wants refused is refused."""
 
         async def watched(request: HttpRequest) -> Response:
             body = await request.body()
@@ -249,10 +246,9 @@ class FakeHost(FakeBench, FakeEndpoint, FakeLibrary, FakeRemoteHosts, FakeRemote
                 said = json.loads(bytes(answer.body))
                 self._note(self._contract.answer_fault(operation, answer.status_code, said))
                 return answer
-            done: Response = await route.endpoint(request)
-            return done
+            return await perform(request)
 
-        return Route(operation.path, watched, methods=[operation.method])
+        return watched
 
     def _note(self, fault: str) -> None:
         if fault:

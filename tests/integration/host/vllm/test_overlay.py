@@ -222,7 +222,7 @@ def test_vllm_itself_is_untouched(starts: Starts) -> None:
 
 
 def test_the_overlay_says_what_it_costs(starts: Starts) -> None:
-    """Its own clock, in every process of every start; `make bench` holds the cost to 150 ms."""
+    """Its own clock, in every process of every start; `make bench FULL=1` holds the cost to 150 ms."""
     for found in (starts.first_patches, starts.second_patches, starts.third_patches):
         for process in found.processes:
             assert process.overhead_ms is not None
