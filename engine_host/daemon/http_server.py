@@ -1,22 +1,14 @@
 """uvicorn, embedded: two servers on one loop, with our own sockets and our own signals."""
 
 import asyncio
-import contextlib
 import socket
 import ssl
-from collections.abc import Iterator
 
 import uvicorn
 from starlette.types import ASGIApp
 
+from engine_host.daemon.embedded_server import EmbeddedServer
 from engine_host.daemon.http_protocol import BoundedProtocol
-
-
-class _Server(uvicorn.Server):
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Leave the signals alone: uvicorn would raise them again after its end and cut off our clean-up."""
-        yield
 
 
 class HttpServer:
@@ -47,7 +39,7 @@ class HttpServer:
         config.load()
         # uvicorn would read the files itself, with errors that name neither of them.
         config.ssl = tls
-        self._server = _Server(config)
+        self._server = EmbeddedServer(config)
         self._task = asyncio.create_task(self._server.serve(sockets=[listener]), name=name)
 
     async def started(self) -> None:
@@ -64,13 +56,13 @@ class HttpServer:
 
     async def stop_listening(self) -> None:
         """Free the address; open requests go on until `close`."""
-        self._server.should_exit = True
-        # uvicorn closes it within a tenth of a second, and tells nobody.
+        self._server.end()
+        # The server closes it with its next turn, and tells nobody.
         while self._listener.fileno() >= 0 and not self._task.done():  # noqa: ASYNC110
             await asyncio.sleep(0.005)
 
     async def close(self) -> None:
         """Stop accepting, give open requests two seconds, close."""
-        self._server.should_exit = True
+        self._server.end()
         await asyncio.gather(self._task, return_exceptions=True)
         self._listener.close()

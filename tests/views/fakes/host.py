@@ -6,12 +6,11 @@ was asked or refused that no host would fails at its end.
 """
 
 import asyncio
-import contextlib
 import json
 import os
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from engine_host.api.answers import on_host_error, refused
 from engine_host.api.routes import Endpoint, available
 from engine_host.core.errors import HostError
+from engine_host.daemon.embedded_server import EmbeddedServer
 from engine_host.operations.performs import functions, performs
 from engine_host.protocol.base import Version
 from engine_host.protocol.bench.autopsy import AutopsyEntry, AutopsyPage
@@ -91,13 +91,6 @@ from tests.views.samples import presets as preset_samples
 from tests.wire_contract import WireContract
 
 
-class _Server(uvicorn.Server):
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Leave the signals to the tests."""
-        yield
-
-
 class FakeHost(FakeBench, FakeEndpoint, FakeLibrary, FakeRemoteHosts, FakeRemoteWork):
     """Answers like a host; the parts are plain attributes that a test may change."""
 
@@ -149,7 +142,7 @@ class FakeHost(FakeBench, FakeEndpoint, FakeLibrary, FakeRemoteHosts, FakeRemote
         self.real_paths: tuple[str, ...] = ()
         self._ring: list[EventBase] = []
         self._grown = asyncio.Event()
-        self._server: _Server | None = None
+        self._server: EmbeddedServer | None = None
         self._task: asyncio.Task[None] | None = None
         self._closed = False
 
@@ -184,7 +177,7 @@ class FakeHost(FakeBench, FakeEndpoint, FakeLibrary, FakeRemoteHosts, FakeRemote
         config = uvicorn.Config(
             self._front(self.app()), lifespan="off", log_config=None, timeout_graceful_shutdown=1
         )
-        self._server = _Server(config)
+        self._server = EmbeddedServer(config)
         self._task = asyncio.create_task(self._server.serve(sockets=[listener]), name="fake host")
         while not self._server.started:  # noqa: ASYNC110 - uvicorn offers no event to wait for
             await asyncio.sleep(0.005)
@@ -195,7 +188,7 @@ class FakeHost(FakeBench, FakeEndpoint, FakeLibrary, FakeRemoteHosts, FakeRemote
         grown, self._grown = self._grown, asyncio.Event()
         grown.set()
         if self._server is not None and self._task is not None:
-            self._server.should_exit = True
+            self._server.end()
             await self._task
         self.socket.unlink(missing_ok=True)
         self.token_file.unlink(missing_ok=True)
