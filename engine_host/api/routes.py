@@ -44,7 +44,7 @@ def available(
 
 
 def _endpoint(operation: Operation[Any, Any], function: Function) -> Endpoint:
-    """What answers a request for an operation: it is read, the function asked, its answer written."""
+    """Return what answers a request: it is read, the function asked, its answer written."""
 
     async def perform(request: Request) -> Response:
         given: list[Any] = [request.path_params[name] for name in operation.parameters]
