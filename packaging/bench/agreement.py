@@ -208,6 +208,8 @@ def theirs(
     words += ["--dataset-name", "sharegpt", "--dataset-path", str(data), "--sharegpt-output-len"]
     words += [str(load.answer), "--num-prompts", str(len(texts)), "--max-concurrency", str(load.at_once)]
     words += ["--num-warmups", "2", "--ignore-eos", "--temperature", "0"]
+    # A connection of its own each, as ours: llama.cpp's server closes a kept one as the next request comes.
+    words += ["--header", "Connection=close"]
     words += ["--disable-tqdm", "--save-result", "--result-dir", str(folder)]
     words += ["--percentile-metrics", "ttft,tpot,itl,e2el", "--result-filename", "result.json"]
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "VLLM_LOGGING_LEVEL": "ERROR", "NO_PROXY": "*"}

@@ -96,6 +96,7 @@ def readings(metrics: Metrics, slots: Sequence[Mapping[str, Any]] | None, at: fl
     drafted = metrics.total("spec_decode_num_draft_tokens_total")
     accepted = metrics.total("spec_decode_num_accepted_tokens_total")
     length = share_of(accepted, drafts)
+    prompts, found = metrics.total("prompt_tokens_total"), metrics.total("prompt_tokens_cached_total")
     return Readings(
         at=at,
         slots_total=None if slots is None else len(slots),
@@ -107,7 +108,10 @@ def readings(metrics: Metrics, slots: Sequence[Mapping[str, Any]] | None, at: fl
         kv_cached=None
         if slots is None
         else sum(_number(slot, "n_prompt_tokens") for slot in slots if slot not in busy),
-        prompt_tokens_total=whole(metrics.total("prompt_tokens_total")),
+        prompt_tokens_total=whole(prompts),
+        # It counts those that a slot still held apart from those that it read.
+        prefix_queries_total=None if prompts is None or found is None else whole(prompts + found),
+        prefix_hits_total=whole(found),
         prefill_rate=_positive(metrics.total("prompt_tokens_seconds")),
         generated_tokens_total=generated,
         draft_tokens_total=whole(drafted) if speculative else None,

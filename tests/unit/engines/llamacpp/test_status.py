@@ -47,6 +47,13 @@ def test_readings() -> None:
     assert now.acceptance_length == 1.5
 
 
+def test_prompt_tokens_that_a_slot_still_held_count_as_looked_up_and_found() -> None:
+    older = readings(Metrics(METRICS, "llamacpp:"), [IDLE], 5.0)
+    assert (older.prefix_hits_total, older.prefix_queries_total) == (None, None)
+    now = readings(Metrics(f"{METRICS}llamacpp:prompt_tokens_cached_total 32\n", "llamacpp:"), [IDLE], 5.0)
+    assert (now.prefix_hits_total, now.prefix_queries_total) == (32, 500)
+
+
 def test_what_is_not_measured_is_none() -> None:
     now = readings(Metrics("", "llamacpp:"), None, 5.0)
     assert set(now.model_dump(exclude={"at"}).values()) == {None, ()}
