@@ -44,7 +44,8 @@ _BUFFERS = {"weights": "model", "kv": "KV", "graphs": "CUDA graphs", "cpu_kv": "
 _CHECKPOINT = "checkpoint"
 _ERROR = re.compile(r"(?P<type>[A-Z]\w*(?:Error|Exception|Interrupt))\b: (?P<said>.*)")
 _DEAD = re.compile(
-    r"Worker proc (?P<worker>\S+) died unexpectedly \(exit code: (?P<code>-?\d+)|EngineDeadError: EngineCore"
+    r"Worker proc (?P<worker>\S+) died unexpectedly \(exit code: (?P<code>-?\d+|None)|"
+    r"EngineDeadError: EngineCore"
 )
 _FRAME = re.compile(r'\s*File "(?P<path>[^"]{1,400})", line (?P<line>\d{1,7}), in (?P<name>\S{1,100})$')
 # "(Worker pid=7400) ERROR 11-21 03:42:36 [multiproc_executor.py:1063] TypeError: …"
@@ -148,12 +149,18 @@ def _lost_process(lines: Sequence[str], *, said: bool) -> Problem | None:
     worker, code = found["worker"], found["code"]
     killed = code in (None, str(-signal.SIGKILL))
     name = f"worker {worker}" if worker else "EngineCore"
+    cause = "Somebody killed it; most often that is the system when memory runs out." if killed else ""
+    if code == "None":
+        # vLLM looks as soon as the process closes its files, which is before the system has its exit code.
+        cause = (
+            "It was gone before vLLM could ask how it ended: most often somebody, or the system, killed it."
+        )
     return Problem(
         reason=Reason.OUT_OF_MEMORY if worker and killed else Reason.ENGINE_CRASHED,
         message=f"vLLM's {name} ended without a word, and vLLM with it.",
-        cause="Somebody killed it; most often that is the system when memory runs out." if killed else "",
+        cause=cause,
         fix=Fix(text="Choose a smaller context, fewer streams, a smaller KV cache or a smaller model."),
-        evidence={"process": name} | ({"process_exit_code": int(code)} if code else {}),
+        evidence={"process": name} | ({"process_exit_code": int(code)} if code and code != "None" else {}),
     )
 
 
@@ -161,8 +168,9 @@ def _own_error(line: str) -> str | None:
     found = _ERROR.match(_PREFIX.sub("", line))
     if found is None or found["type"] in {"EngineDeadError", "KeyboardInterrupt"}:
         return None
-    # "RuntimeError: Engine core initialization failed. See root cause above."
-    if "root cause" in found["said"]:
+    # "RuntimeError: Engine core initialization failed. See root cause above.", and of a worker that is gone
+    # "RuntimeError: Executor failed."
+    if "root cause" in found["said"] or found["said"] == "Executor failed.":
         return None
     return f"{found['type']}: {found['said'][:300]}"
 

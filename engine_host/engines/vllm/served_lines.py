@@ -90,8 +90,7 @@ _PATTERNS = (
     r"workers still running after [\w ;]{1,60})"
     r"(?: (?:mode|timeout|count|pid)(?:=| )[a-z\d.]{1,12}| (?:EngineCore|APIServer|VLLM)[\w:]{0,30})*",
     r"\[shutdown\] force killing sub process VLLM::\w{1,30} pid \d{1,10}",
-    r"Worker proc VllmWorker-\d{1,4} died unexpectedly \(exit code: -?\d{1,4}\), shutting down executor\.",
-    r"Worker proc [\w-]{1,30} died unexpectedly \(exit code: -?\d{1,4}\), shutting down executor\.",
+    r"Worker proc [\w-]{1,30} died unexpectedly \(exit code: (?:-?\d{1,4}|None)\), shutting down executor\.",
     r"(?:Exception|HTTPException|RequestValidationError|Engine Exception) caught\. Request id: "
     r"(?:None|(?:chatcmpl|cmpl|resp|embd|message)-[0-9a-f-]{16,64})",
     r"Request (?:chatcmpl|cmpl|resp|embd)-[0-9a-f-]{16,64}(?:-\d{1,4})? (?:aborted\.|"

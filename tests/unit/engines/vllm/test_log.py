@@ -211,6 +211,25 @@ def test_an_error_whose_text_was_withheld_does_not_hide_what_is_known() -> None:
     assert "RuntimeError (its text may hold a request" in alone.message
 
 
+@pytest.mark.parametrize("said", ["[withheld: 16 bytes]", "Executor failed."])
+@pytest.mark.parametrize("code", ["-9", "None"])
+def test_a_worker_that_is_gone_is_named_whatever_the_engine_core_says_of_it(said: str, code: str) -> None:
+    """As on two H200s, where a worker that was killed was not yet collected when vLLM asked for its code."""
+    head = "(EngineCore pid=7) ERROR 11-27 05:10:20 "
+    lines = [
+        f"{head}[multiproc_executor.py:316] Worker proc VllmWorker-1 died unexpectedly (exit code: {code}), "
+        "shutting down executor.",
+        f"{head}[core.py:1512] Traceback (most recent call last):",
+        f'{head}[core.py:1512]   File "/opt/vllm/v1/engine/core.py", line 1702, in _handle_client_request',
+        f"{head}[core.py:1512] RuntimeError: {said}",
+    ]
+    problem = explain_exit(0, lines, "m", "0.32")
+    assert problem.message == "vLLM's worker VllmWorker-1 ended without a word, and vLLM with it."
+    assert "killed it" in problem.cause
+    assert problem.reason is (Reason.OUT_OF_MEMORY if code == "-9" else Reason.ENGINE_CRASHED)
+    assert problem.evidence.get("process_exit_code") == (-9 if code == "-9" else None)
+
+
 def test_an_engine_core_that_told_its_error_is_not_said_to_have_ended_without_a_word() -> None:
     # As vLLM 0.32 wrote it: the worker's traceback, that of the engine core, then those of every request.
     head = "(Worker pid=5913) ERROR 11-27 00:49:42 [multiproc_executor.py:1063] "
