@@ -34,6 +34,7 @@ from sndr_gui.host.session import Session
 from sndr_gui.host.state import HostState
 from sndr_gui.host.tasks import Tasks
 from sndr_gui.kit import theme
+from sndr_gui.kit.language import translate_qt
 from sndr_gui.kit.look.choices import Look, ThemeChoice
 from sndr_gui.kit.settings import SettingsFile
 from sndr_gui.models.chat.options import Options
@@ -140,6 +141,7 @@ def main() -> None:
     arguments.folder.mkdir(parents=True, exist_ok=True)
     app = QApplication(sys.argv[:1])
     app.setQuitOnLastWindowClosed(False)
+    translate_qt(app)
     theme.setup(app, Look(ThemeChoice.LIGHT))
     loop = qasync.QEventLoop(app)
     asyncio.set_event_loop(loop)

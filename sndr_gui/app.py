@@ -29,6 +29,7 @@ from sndr_gui.host.process import HostProcess, HostStartFailed
 from sndr_gui.host.tasks import Tasks
 from sndr_gui.kit import theme
 from sndr_gui.kit.garbage import GarbageCollection
+from sndr_gui.kit.language import translate_qt
 from sndr_gui.kit.look.choices import SCALE_VARIABLE, scale_factor
 from sndr_gui.kit.settings import SettingsFile
 from sndr_gui.kit.single_window import AT_LOGIN, Claim, Handover, links_of
@@ -72,6 +73,7 @@ def main(arguments: list[str], claim: Claim | None = None) -> int:
     app.setApplicationName("sndr")
     app.setApplicationDisplayName("SNDR Control Center")
     app.setDesktopFileName("sndr")
+    translate_qt(app)
     theme.setup(app, file.current.look)
     loop = qasync.QEventLoop(app)
     asyncio.set_event_loop(loop)

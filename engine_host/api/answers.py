@@ -15,6 +15,7 @@ from engine_host.core.errors import HostError, defect
 from engine_host.core.sizes import size_text
 from engine_host.protocol.allowed import refusal
 from engine_host.protocol.errors import ErrorAnswer, Problem, Reason
+from engine_host.protocol.language import tr
 
 _log = logging.getLogger(__name__)
 _LARGEST_BODY = 32 << 20
@@ -55,7 +56,7 @@ async def checked_body(request: Request, kind: type[_Asked]) -> _Asked:
         if len(raw) > _LARGEST_BODY:
             raise HostError(
                 Reason.BAD_REQUEST,
-                f"The request is larger than {size_text(_LARGEST_BODY)}.",
+                tr("The request is larger than {largest_body}.", largest_body=size_text(_LARGEST_BODY)),
                 fix="Send less at once.",
                 evidence={"field": "body", "limit": _LARGEST_BODY},
             )
@@ -77,8 +78,8 @@ def _checked(kind: type[_Asked], parse: Callable[[], _Asked]) -> _Asked:
         field = ".".join(str(part) for part in first["loc"]) or "body"
         raise HostError(
             Reason.BAD_REQUEST,
-            f"{field}: {refusal(first, kind)}.",
-            cause=f"It is {json.dumps(first['input'], default=str)[:200]}.",
+            tr("{field}: {refusal}.", field=field, refusal=refusal(first, kind)),
+            cause=tr("It is {json}.", json=json.dumps(first["input"], default=str)[:200]),
             fix="Correct that field.",
             evidence={"field": field, "type": first["type"]},
         ) from error
@@ -94,7 +95,12 @@ async def on_http_error(request: Request, error: Exception) -> Response:
     """Starlette's own refusals (no such path, wrong method) in the protocol's form."""
     assert isinstance(error, HTTPException)
     reason = Reason.NOT_FOUND if error.status_code == 404 else Reason.BAD_REQUEST
-    problem = Problem(reason=reason, message=f"{request.method} {request.url.path}: {error.detail}.")
+    problem = Problem(
+        reason=reason,
+        message=tr(
+            "{method} {path}: {detail}.", method=request.method, path=request.url.path, detail=error.detail
+        ),
+    )
     return refused(problem, error.status_code)
 
 

@@ -14,6 +14,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.sse import DONE, async_messages
 from engine_host.protocol.engines import SpeedRow
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import ServerChoice
 
 STREAMS = (1, 4, 8)
@@ -171,24 +172,26 @@ async def _run(client: httpx.AsyncClient, model: str, prompt: str, tokens: int) 
         ) as answer:
             if not answer.is_success:
                 text = (await answer.aread()).decode("utf-8", "replace")
-                raise _failed(f"It answered {answer.status_code}.", {"answer": text[:500]})
+                raise _failed(
+                    tr("It answered {status_code}.", status_code=answer.status_code), {"answer": text[:500]}
+                )
             async for message in async_messages(answer.aiter_bytes()):
                 if not message.data or message.data == DONE:
                     continue
                 now = time.perf_counter()
                 part = json.loads(message.data)
                 if "error" in part:
-                    raise _failed("It broke off.", {"error": part["error"]})
+                    raise _failed(tr("It broke off."), {"error": part["error"]})
                 if first is None and part.get("choices"):
                     first = now
                 usage = part.get("usage") or usage
                 timings = part.get("timings") or timings
     except (httpx.HTTPError, ValueError) as error:
-        raise _failed(f"It did not answer: {error}.", {"error": repr(error)}) from error
+        raise _failed(tr("It did not answer: {error}.", error=error), {"error": repr(error)}) from error
     ended = time.perf_counter()
     generated = int(usage.get("completion_tokens", 0))
     if first is None or generated < 1:
-        raise _failed("It gave no tokens.", {"usage": usage})
+        raise _failed(tr("It gave no tokens."), {"usage": usage})
     return _Run(
         started,
         first,
@@ -203,7 +206,7 @@ async def _run(client: httpx.AsyncClient, model: str, prompt: str, tokens: int) 
 def _failed(detail: str, evidence: dict[str, object]) -> HostError:
     return HostError(
         Reason.ENGINE_NOT_READY,
-        f"The engine could not be measured. {detail}",
+        tr("The engine could not be measured. {detail}", detail=detail),
         fix="Read its log.",
         evidence=evidence,
     )

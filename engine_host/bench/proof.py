@@ -22,6 +22,7 @@ from engine_host.engines.vllm.metrics import PREFIX
 from engine_host.protocol.bench.proofs import DecodeSpeed, EqualAnswers, ProofVerdict, SelfTest
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import EngineKind, LaunchRequest
 from engine_host.protocol.patches import PatchChoice
 
@@ -69,7 +70,7 @@ class Tools:
             lines = list(error.tail)[-_SHOWN:]
             raise HostError(
                 Reason.ENGINE_UNUSABLE,
-                f"{Path(argv[1]).name} did not get to its end.",
+                tr("{argv} did not get to its end.", argv=Path(argv[1]).name),
                 cause=next((line for line in reversed(lines) if line.strip()), ""),
                 fix="See what it said; it needs an NVIDIA GPU that this Python's torch sees.",
                 evidence={"argv": list(argv), "said": lines},
@@ -82,7 +83,7 @@ async def self_test(tools: Tools, kv: str, on_line: Callable[[str], None]) -> Se
     try:
         return SelfTest.model_validate(found)
     except ValidationError as error:
-        raise _odd("The self-test", error) from error
+        raise _odd(tr("The self-test"), error) from error
 
 
 async def make_model(tools: Tools) -> Path:
@@ -112,13 +113,13 @@ async def speed(tools: Tools, kv: str) -> DecodeSpeed:
             error=ours["error"],
         )
     except (ValueError, KeyError, TypeError, LookupError) as error:
-        raise _odd("The measurement of the kernels", error) from error
+        raise _odd(tr("The measurement of the kernels"), error) from error
 
 
 def _odd(what: str, error: Exception) -> HostError:
     return HostError(
         Reason.ENGINE_UNUSABLE,
-        f"{what} wrote something else than it should.",
+        tr("{what} wrote something else than it should.", what=what),
         cause=str(error)[:400],
         fix="Install this program and its vLLM again.",
     )
@@ -196,7 +197,7 @@ async def ask(engine: TemporaryEngine, told: Callable[[int], None] = lambda _: N
     except (httpx.HTTPError, ValueError, LookupError, TypeError) as error:
         raise HostError(
             Reason.ENGINE_NOT_READY,
-            f"The engine did not answer: {error!r:.300}.",
+            tr("The engine did not answer: {error}.", error=f"{error!r:.300}"),
             fix="Try again; `sndr logs` has what it said.",
         ) from error
     return Answered(

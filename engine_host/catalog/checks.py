@@ -19,6 +19,7 @@ from engine_host.protocol.catalog import (
     Task,
 )
 from engine_host.protocol.engine_settings.table import Overrides, exclusive, foreign_to
+from engine_host.protocol.language import tr
 from engine_host.protocol.presets import CatalogFault
 
 # Weights that each engine reads.
@@ -71,7 +72,7 @@ def _catalog(all_of: Mapping[EntryKind, dict[str, Loaded[Any]]], faults: Iterabl
 
 def _engine(one: Loaded[Any], _catalog: Catalog) -> Iterator[CatalogFault]:
     if one.entry.id not in set(PresetEngine):
-        yield one.fault(("id",), "there is no such engine", f"Known: {', '.join(PresetEngine)}.")
+        yield one.fault(("id",), tr("there is no such engine"), f"Known: {', '.join(PresetEngine)}.")
 
 
 def _hardware(one: Loaded[HardwareEntry], catalog: Catalog) -> Iterator[CatalogFault]:
@@ -79,7 +80,9 @@ def _hardware(one: Loaded[HardwareEntry], catalog: Catalog) -> Iterator[CatalogF
         if other.entry.id < one.entry.id and other.entry.vram_mib.value == one.entry.vram_mib.value:
             for number, name in enumerate(one.entry.names):
                 if name in other.entry.names:
-                    yield one.fault(("names", number), f"{other.file} has this name and as much memory")
+                    yield one.fault(
+                        ("names", number), tr("{file} has this name and as much memory", file=other.file)
+                    )
     yield from _layer(one, one.entry.settings)
 
 
@@ -93,21 +96,21 @@ def _model(one: Loaded[ModelEntry], _catalog: Catalog) -> Iterator[CatalogFault]
         ids = [entry.id for entry in entries]
         for number, name in enumerate(ids):
             if name in ids[:number]:
-                yield one.fault((kind, number, "id"), "this id is there already", "Give it another.")
+                yield one.fault((kind, number, "id"), tr("this id is there already"), "Give it another.")
     for number, variant in enumerate(model.variants):
         names = [file.name for file in variant.files]
         for place, name in enumerate(names):
             if name in names[:place]:
-                yield one.fault(("variants", number, "files", place), "this file is there already")
+                yield one.fault(("variants", number, "files", place), tr("this file is there already"))
         yield from _layer(one, variant.settings, ("variants", number))
     trained = _number(model.shape, "max_position_embeddings")
     if trained is not None and model.context > trained and not _scaled(model.shape):
-        message = f"it is more than the {trained} of the shape's max_position_embeddings"
+        message = tr("it is more than the {trained} of the shape's max_position_embeddings", trained=trained)
         yield one.fault(("context",), message, "Give what the model was trained for.")
     if (model.shape.get("vision_config") is not None) and "image" not in model.modalities:
-        yield one.fault(("modalities",), "the shape has a vision tower", "Add image.", Severity.WARNING)
+        yield one.fault(("modalities",), tr("the shape has a vision tower"), "Add image.", Severity.WARNING)
     if not model.shape:
-        message = "the shape is not known: whether it fits cannot be computed"
+        message = tr("the shape is not known: whether it fits cannot be computed")
         yield one.fault(("shape",), message, severity=Severity.WARNING)
     yield from _layer(one, model.settings)
 
@@ -119,22 +122,30 @@ def _preset(one: Loaded[Any], catalog: Catalog) -> Iterator[CatalogFault]:
     preset: PresetEntry = one.entry
     model = catalog.models.get(preset.model)
     if model is None:
-        yield one.fault(("model",), f"there is no model {preset.model}", _one_of(catalog.models))
+        yield one.fault(
+            ("model",), tr("there is no model {model}", model=preset.model), _one_of(catalog.models)
+        )
     else:
         yield from _weights(one, preset, model.entry)
     if preset.profile not in catalog.profiles:
-        yield one.fault(("profile",), f"there is no profile {preset.profile}", _one_of(catalog.profiles))
+        yield one.fault(
+            ("profile",),
+            tr("there is no profile {profile}", profile=preset.profile),
+            _one_of(catalog.profiles),
+        )
     if preset.engine not in catalog.engines:
-        yield one.fault(("engine",), f"nothing is known of the engine {preset.engine}")
+        yield one.fault(("engine",), tr("nothing is known of the engine {engine}", engine=preset.engine))
     for number, name in enumerate(preset.needs.known_good):
         if name not in catalog.hardware:
-            message, fix = f"there is no usable hardware {name}", _one_of(catalog.hardware)
+            message, fix = tr("there is no usable hardware {name}", name=name), _one_of(catalog.hardware)
             yield one.fault(("needs", "known_good", number), message, fix, Severity.WARNING)
     parallel = preset.settings.tensor_parallel
     if parallel is not None and parallel > max(1, preset.needs.gpus):
         path = ("settings", "tensor_parallel")
         yield one.fault(
-            path, f"it needs {preset.needs.gpus} GPUs and uses {parallel}", "Correct one of them."
+            path,
+            tr("it needs {gpus} GPUs and uses {parallel}", gpus=preset.needs.gpus, parallel=parallel),
+            "Correct one of them.",
         )
     yield from _settings(one, preset.settings, ("settings",))
     yield from _foreign(one, preset.settings, preset.engine, ("settings",))
@@ -145,57 +156,63 @@ def _weights(one: Loaded[Any], preset: PresetEntry, model: ModelEntry) -> Iterat
     variant = model.variant(preset.variant)
     if variant is None:
         known = ", ".join(each.id for each in model.variants)
-        yield one.fault(("variant",), f"{model.id} has no variant {preset.variant}", f"It has {known}.")
+        yield one.fault(
+            ("variant",),
+            tr("{model} has no variant {variant}", model=model.id, variant=preset.variant),
+            f"It has {known}.",
+        )
     else:
         if variant.format != FORMATS[preset.engine]:
-            message = f"{preset.engine} does not read {variant.format}"
+            message = tr("{engine} does not read {format}", engine=preset.engine, format=variant.format)
             yield one.fault(("engine",), message, "Choose another variant or engine.")
         needed, declared = _sm(variant.sm), _sm(preset.needs.sm)
         if needed is not None and (declared is None or declared < needed):
-            message = f"{variant.id} needs compute capability {variant.sm}"
+            message = tr("{variant} needs compute capability {sm}", variant=variant.id, sm=variant.sm)
             yield one.fault(("needs", "sm"), message, f"Give at least {variant.sm}.")
     if preset.drafter is not None and preset.drafter not in {each.id for each in model.drafters}:
-        yield one.fault(("drafter",), f"{model.id} has no drafter {preset.drafter}")
+        yield one.fault(
+            ("drafter",), tr("{model} has no drafter {drafter}", model=model.id, drafter=preset.drafter)
+        )
 
 
 def _card(one: Loaded[Any], preset: PresetEntry, catalog: Catalog) -> Iterator[CatalogFault]:
     card = preset.card
     by = {evidence.by for evidence in card.evidence}
     if card.status is not PresetStatus.VERIFIED and not card.caveats:
-        message = f"a preset with the status {card.status} needs caveats"
+        message = tr("a preset with the status {status} needs caveats", status=card.status)
         yield one.fault(("card", "caveats"), message, "Say what is not sure.")
     if card.status is PresetStatus.VERIFIED and "us" not in by:
         fix = "Add a measurement, or choose the status reported or computed."
-        yield one.fault(("card", "status"), "verified needs evidence that this project made", fix)
+        yield one.fault(("card", "status"), tr("verified needs evidence that this project made"), fix)
     if card.status is PresetStatus.REPORTED and not by:
-        yield one.fault(("card", "status"), "reported needs evidence", "Add it, or choose computed.")
+        yield one.fault(("card", "status"), tr("reported needs evidence"), "Add it, or choose computed.")
     if card.status is PresetStatus.DEPRECATED and card.fallback is None:
-        message = "a deprecated preset says what to use instead"
+        message = tr("a deprecated preset says what to use instead")
         yield one.fault(("card", "fallback"), message, "Name a preset.")
     named: list[tuple[tuple[str | int, ...], str | None]] = [(("card", "fallback"), card.fallback)]
     for number, entry in enumerate(card.do_not_use):
         named.append((("card", "do_not_use", number, "instead"), entry.instead))
     for number, figure in enumerate(card.evidence):
         if figure.hardware is not None and figure.hardware not in catalog.hardware:
-            message = f"there is no usable hardware {figure.hardware}"
+            message = tr("there is no usable hardware {hardware}", hardware=figure.hardware)
             place = ("card", "evidence", number, "hardware")
             yield one.fault(place, message, _one_of(catalog.hardware), Severity.WARNING)
     for path, name in named:
         if name == preset.id:
-            yield one.fault(path, "it names itself", "Name another preset.")
+            yield one.fault(path, tr("it names itself"), "Name another preset.")
         elif name is not None and name not in catalog.presets and name not in catalog.variations:
             # Only a warning: a bad file must not hide those that point to it.
-            message = f"there is no usable preset {name}"
+            message = tr("there is no usable preset {name}", name=name)
             yield one.fault(path, message, _one_of(catalog.presets), Severity.WARNING)
     if card.fallback != preset.id and _in_circle(preset.id, catalog):
-        message = "its fallbacks lead back to it"
+        message = tr("its fallbacks lead back to it")
         yield one.fault(("card", "fallback"), message, "End the chain somewhere.", Severity.WARNING)
     if preset.needs.gpus == 0 and (preset.needs.vram_gib is not None or preset.needs.sm is not None):
-        yield one.fault(("needs", "gpus"), "it needs no GPU, but VRAM or a compute capability")
+        yield one.fault(("needs", "gpus"), tr("it needs no GPU, but VRAM or a compute capability"))
     model = catalog.models.get(preset.model)
     only = {Task.EMBEDDING, Task.RERANK}
     if model is not None and set(model.entry.tasks) <= only and "chat" in card.good_for:
-        yield one.fault(("card", "good_for"), f"{model.entry.id} does not chat")
+        yield one.fault(("card", "good_for"), tr("{entry} does not chat", entry=model.entry.id))
 
 
 def _variation(one: Loaded[PresetVariation], catalog: Catalog) -> Iterator[CatalogFault]:
@@ -204,9 +221,9 @@ def _variation(one: Loaded[PresetVariation], catalog: Catalog) -> Iterator[Catal
     if base is None:
         known = variation.extends in catalog.variations
         message = (
-            f"{variation.extends} is a variation itself"
+            tr("{extends} is a variation itself", extends=variation.extends)
             if known
-            else f"there is no preset {variation.extends}"
+            else tr("there is no preset {extends}", extends=variation.extends)
         )
         yield one.fault(("extends",), message, _one_of(catalog.presets))
         return
@@ -215,7 +232,11 @@ def _variation(one: Loaded[PresetVariation], catalog: Catalog) -> Iterator[Catal
         changed = base.entry.model_copy(update={"variant": variation.variant})
         yield from _weights(one, changed, model.entry)
     if variation.profile is not None and variation.profile not in catalog.profiles:
-        yield one.fault(("profile",), f"there is no profile {variation.profile}", _one_of(catalog.profiles))
+        yield one.fault(
+            ("profile",),
+            tr("there is no profile {profile}", profile=variation.profile),
+            _one_of(catalog.profiles),
+        )
     yield from _settings(one, variation.settings, ("settings",))
     yield from _foreign(one, variation.settings, base.entry.engine, ("settings",))
 
@@ -233,7 +254,9 @@ def _settings(one: Loaded[Any], settings: Overrides, path: tuple[str | int, ...]
     for first, second in exclusive():
         if getattr(settings, first) is not None and getattr(settings, second) is not None:
             yield one.fault(
-                (*path, second), f"it and {first} say the same thing", f"Give one: {first} or it."
+                (*path, second),
+                tr("it and {first} say the same thing", first=first),
+                f"Give one: {first} or it.",
             )
 
 
@@ -243,7 +266,7 @@ def _foreign(
     """Settings that mean nothing to the engine that they are for: no start of it would take them."""
     for name in foreign_to(engine):
         if getattr(settings, name) is not None:
-            yield one.fault((*path, name), f"{engine} has no such setting", "Remove it.")
+            yield one.fault((*path, name), tr("{engine} has no such setting", engine=engine), "Remove it.")
 
 
 def _in_circle(preset_id: str, catalog: Catalog) -> bool:

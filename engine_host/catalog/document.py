@@ -6,6 +6,7 @@ from typing import Any
 
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 
 KeyPath = tuple[str | int, ...]
 
@@ -28,10 +29,10 @@ class Document:
 
 def invalid(where: str, line: int | None, key: str, says: str, fix: str = "") -> HostError:
     """The error for a file that cannot be used; `where` names the file."""
-    place = where if line is None else f"{where}, line {line}"
+    place = where if line is None else tr("{where}, line {line}", where=where, line=line)
     return HostError(
         Reason.PRESET_INVALID,
-        f"{place}: {f'{key}: ' if key else ''}{says}.",
+        tr("{place}: {what}{says}.", place=place, what=f"{key}: " if key else "", says=says),
         fix=fix or "Correct that line.",
         evidence={"file": where, "line": line, "key": key, "says": says},
     )

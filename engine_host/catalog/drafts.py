@@ -22,6 +22,7 @@ from engine_host.protocol.catalog import (
     PresetVariation,
     ProfileEntry,
 )
+from engine_host.protocol.language import tr
 from engine_host.protocol.presets import (
     CatalogFault,
     EntryOrigin,
@@ -84,9 +85,9 @@ def edited(text: str, changes: Iterable[PresetChange]) -> str:
 
     for change in changes:
         if change.remove:
-            text = remove_value(text, change.path, "the text")
+            text = remove_value(text, change.path, tr("the text"))
         else:
-            text = set_value(text, change.path, change.value, "the text")
+            text = set_value(text, change.path, change.value, tr("the text"))
     return text
 
 
@@ -98,7 +99,7 @@ def judge(
     known = catalog.presets.get(name) or catalog.variations.get(name)
     if known is not None and known.origin is EntryOrigin.PROGRAM:
         fix = f"Give it an id of its own; to change {name}, write `extends: {name}`."
-        return (found.fault(("id",), f"{name} comes with the program", fix),), None
+        return (found.fault(("id",), tr("{name} comes with the program", name=name), fix),), None
     world = added(catalog, (*beside, found))
     faults = check_one(EntryKind.PRESET, found, world)
     if any(fault.severity is Severity.ERROR for fault in faults):

@@ -25,6 +25,7 @@ from engine_host.protocol.catalog import (
     PresetVariation,
     ProfileEntry,
 )
+from engine_host.protocol.language import tr
 from engine_host.protocol.presets import CatalogFault, EntryOrigin
 
 Entry = EngineEntry | HardwareEntry | ModelEntry | ProfileEntry | PresetEntry | PresetVariation
@@ -126,10 +127,10 @@ def _faults(
     for entry in entries[:_MOST_FAULTS]:
         path = _in_document(entry["loc"], document)
         if entry["type"] == "extra_forbidden":
-            message, fix = "there is no such key", _nearest(entry["loc"], schema)
+            message, fix = tr("there is no such key"), _nearest(entry["loc"], schema)
         elif entry["type"] == "missing":
             path = (*path, str(entry["loc"][-1]))
-            message, fix = "this key is missing", "Add it."
+            message, fix = tr("this key is missing"), "Add it."
         else:
             message, fix = _plain(entry, schema), "Correct it."
         if (path, message) not in seen:
@@ -143,7 +144,7 @@ def _faults(
                 fix=fix,
             )
     if (more := len(entries) - _MOST_FAULTS) > 0:
-        message = f"{more:,} more places are wrong"
+        message = tr("{more:,} more places are wrong", more=more)
         yield CatalogFault(severity=Severity.ERROR, file=file, message=message, fix="Begin with the first.")
 
 
@@ -160,7 +161,11 @@ def _plain(entry: Any, schema: type[BaseModel]) -> str:
     message, value = refusal(entry, schema), entry["input"]
     if isinstance(value, dict | list):
         return message
-    return f"{message} (it is {json.dumps(value, ensure_ascii=False, default=str)[:80]})"
+    return tr(
+        "{message} (it is {json})",
+        message=message,
+        json=json.dumps(value, ensure_ascii=False, default=str)[:80],
+    )
 
 
 @cache

@@ -16,6 +16,7 @@ from engine_host.core.errors import HostError
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import EntryKind, PresetVariation
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.consents import Demand
 from engine_host.protocol.presets import CatalogFault, EntryOrigin
 
@@ -116,23 +117,23 @@ def refuse(faults: tuple[CatalogFault, ...]) -> None:
 
 
 def _read(text: str, place: Place, new_id: str | None) -> dict[str, Loaded[Any]]:
-    where = "the imported file"
+    where = tr("the imported file")
     document = parse(text, where)
     if document.data.get(EXPORTED) != 1:
         plain = EXPORTED not in document.data and "id" in document.data
         raise invalid(
-            where, document.line((EXPORTED,)), EXPORTED, "it is no exported preset of this format",
-            "A preset by itself is taken in with `sndr presets save FILE`." if plain
-            else "Export it with `sndr presets export`.",
+            where, document.line((EXPORTED,)), EXPORTED, tr("it is no exported preset of this format"),
+            tr("A preset by itself is taken in with `sndr presets save FILE`.") if plain
+            else tr("Export it with `sndr presets export`."),
         )  # fmt: skip
     for key in document.data:
         if key != EXPORTED and key not in _PARTS:
-            raise invalid(where, document.line((key,)), key, "there is no such key", "Remove it.")
+            raise invalid(where, document.line((key,)), key, tr("there is no such key"), tr("Remove it."))
     entries: dict[str, Loaded[Any]] = {}
     for part, kind in _PARTS.items():
         if part not in document.data:
             if part in {"preset", "model", "profile"}:
-                raise invalid(where, 1, part, "this key is missing", "Export the preset again.")
+                raise invalid(where, 1, part, tr("this key is missing"), tr("Export the preset again."))
             continue
         inner = _part(document, part, new_id if part == "preset" else None, where)
         folder = place.folder(kind)
@@ -148,7 +149,7 @@ def _read(text: str, place: Place, new_id: str | None) -> dict[str, Loaded[Any]]
 def _part(document: Document, part: str, new_id: str | None, where: str) -> Document:
     data = document.data[part]
     if not isinstance(data, dict):
-        raise invalid(where, document.line((part,)), part, "it must be keys and values")
+        raise invalid(where, document.line((part,)), part, tr("it must be keys and values"))
     if new_id is not None:
         data = {**data, "id": new_id}
     lines: dict[KeyPath, int] = {
@@ -172,10 +173,17 @@ def _may_replace(one: Loaded[Any], known: Loaded[Any], replacing: bool) -> None:
     shipped = known.origin is EntryOrigin.PROGRAM
     raise HostError(
         Reason.CONFLICT,
-        f"{one.entry.id} is there already and differs in {', '.join(_keys(one, known))} ({known.file}).",
+        tr(
+            "{entry} is there already and differs in {keys} ({file}).",
+            entry=one.entry.id,
+            keys=", ".join(_keys(one, known)),
+            file=known.file,
+        ),
         cause="It comes with the program." if shipped else "Nothing is overwritten unasked.",
         fix=Fix(
-            text="Import it under another id" + ("." if shipped else ", or replace what is there."),
+            text="Import it under another id."
+            if shipped
+            else "Import it under another id, or replace what is there.",
             command="sndr presets import FILE --as ID" + ("" if shipped else "  (or --replace)"),
         ),
         evidence={"id": one.entry.id, "file": known.file, "keys": list(_keys(one, known))},
@@ -188,7 +196,11 @@ def _differs(one: Loaded[Any], known: Loaded[Any], part: str) -> CatalogFault:
         severity=Severity.WARNING,
         file=known.file,
         key=part,
-        message=f"{one.entry.id} in the imported file differs in {keys}; the program's own is used",
+        message=tr(
+            "{entry} in the imported file differs in {keys}; the program's own is used",
+            entry=one.entry.id,
+            keys=keys,
+        ),
         fix="Check that the preset still means the same.",
     )
 

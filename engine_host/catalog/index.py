@@ -19,6 +19,7 @@ from engine_host.protocol.catalog import (
     ProfileEntry,
 )
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.presets import CatalogFault, EntryOrigin
 
 
@@ -143,8 +144,11 @@ def missing(what: str, name: str, known: Iterable[str], command: str) -> HostErr
     close = near_names(name, known)
     return HostError(
         Reason.NOT_FOUND,
-        f"There is no {what} {name}.",
-        fix=Fix(text=f"Did you mean {close[0]}?" if close else "See what there is.", command=command),
+        tr("There is no {what} {name}.", what=what, name=name),
+        fix=Fix(
+            text=tr("Did you mean {close}?", close=close[0]) if close else "See what there is.",
+            command=command,
+        ),
         evidence={what: name},
     )
 
@@ -152,13 +156,16 @@ def missing(what: str, name: str, known: Iterable[str], command: str) -> HostErr
 def _no_hardware(name: str, known: Iterable[str]) -> HostError:
     """The error for a GPU that is not in the catalogue, which another one does not stand for."""
     close = near_names(name, (one for one in known if same_numbers(name, one)))
-    meant = f"Did you mean {close[0]}?" if close else "See which GPUs are known."
+    meant = tr("Did you mean {close}?", close=close[0]) if close else tr("See which GPUs are known.")
     return HostError(
         Reason.NOT_FOUND,
-        f"There is no hardware {name}.",
+        tr("There is no hardware {name}.", name=name),
         cause="The catalogue has no such GPU.",
         fix=Fix(
-            text=f"{meant} Of any other one `sndr fit MODEL --gpu GIB:TAKEN:GB/s` computes by its figures.",
+            text=tr(
+                "{meant} Of any other one `sndr fit MODEL --gpu GIB:TAKEN:GB/s` computes by its figures.",
+                meant=meant,
+            ),
             command="sndr presets hardware",
         ),
         evidence={"hardware": name},

@@ -7,6 +7,7 @@ from typing import Any
 from engine_host.protocol.catalog import Limit
 from engine_host.protocol.engine_settings.questions import DRAFTS_ITSELF
 from engine_host.protocol.engine_settings.table import exclusive
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Layer
 from engine_host.protocol.presets import ResolvedSetting, SetBy, SettingConflict
 
@@ -38,8 +39,12 @@ def conflicts(
         yield from _excluded(values.get(first), values.get(second))
     parallel = values.get("tensor_parallel")
     if heads is not None and parallel is not None and parallel.value and heads.value % parallel.value:
-        reason = f"but the model has {heads.value} attention heads, which {parallel.value} GPUs cannot share"
-        because = "each GPU gets as many whole heads as every other"
+        reason = tr(
+            "but the model has {heads} attention heads, which {parallel} GPUs cannot share",
+            heads=heads.value,
+            parallel=parallel.value,
+        )
+        because = tr("each GPU gets as many whole heads as every other")
         yield _conflict(("tensor_parallel",), parallel.by, heads, reason, because)
 
 
@@ -56,16 +61,20 @@ def _excluded(first: ResolvedSetting | None, second: ResolvedSetting | None) -> 
     if Layer.ENGINE in {first.by.layer, second.by.layer}:
         return
     clause = f"and {second.name} {second.value}"
-    because = "both say how much memory the KV cache gets"
+    because = tr("both say how much memory the KV cache gets")
     yield _conflict((first.name, second.name), first.by, second.by, clause, because, first.name)
 
 
 def _conflict(
     names: tuple[str, ...], by: SetBy, limit: SetBy, clause: str, because: str, name: str = ""
 ) -> SettingConflict:
-    message = (
-        f"{name or names[0]} is {_shown(by.value)} by the layer {described(by)}, "
-        f"{clause} by the layer {described(limit)}"
+    message = tr(
+        "{name} is {shown} by the layer {described}, {clause} by the layer {described2}",
+        name=name or names[0],
+        shown=_shown(by.value),
+        described=described(by),
+        clause=clause,
+        described2=described(limit),
     )
     return SettingConflict(settings=names, message=message, because=because, by=by, limit=limit)
 

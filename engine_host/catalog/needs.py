@@ -8,6 +8,7 @@ from engine_host.core.findings.table import finding
 from engine_host.protocol.catalog import HardwareEntry, PresetEntry
 from engine_host.protocol.errors import Fix
 from engine_host.protocol.host import Gpu
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Finding
 
 
@@ -91,7 +92,7 @@ def _lacking(key: str, preset: PresetEntry, **values: Any) -> Finding:
     fix = Fix(text="See which presets work on this hardware.", command="sndr presets verdicts")
     if preset.card.fallback is not None and key != "preset.gpus":
         fix = Fix(
-            text=f"The preset to fall back to is {preset.card.fallback}.",
+            text=tr("The preset to fall back to is {fallback}.", fallback=preset.card.fallback),
             command=f"sndr presets show {preset.card.fallback}",
         )
     return finding(key, fix=fix, **values)

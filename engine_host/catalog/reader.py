@@ -11,6 +11,7 @@ from engine_host.catalog.entries import Loaded, load
 from engine_host.catalog.index import Catalog
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import EntryKind
+from engine_host.protocol.language import tr
 from engine_host.protocol.presets import CatalogFault, EntryOrigin
 
 _SETTLED = 2 * 10**9
@@ -60,7 +61,7 @@ class Reader:
                         faults.append(
                             found.fault(
                                 ("id",),
-                                f"{other.file} has this id already",
+                                tr("{file} has this id already", file=other.file),
                                 "Give it an id of its own; a preset that changes another one `extends` it.",
                             )
                         )
@@ -99,7 +100,7 @@ def _files(place: Place, kind: EntryKind, faults: list[CatalogFault]) -> list[Pa
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
-        message = f"the folder cannot be read: {error.strerror}"
+        message = tr("the folder cannot be read: {error}", error=error.strerror)
         faults.append(
             CatalogFault(
                 severity=Severity.ERROR,

@@ -23,6 +23,7 @@ from engine_host.protocol.catalog import (
 from engine_host.protocol.engine_settings.table import Overrides, foreign_to
 from engine_host.protocol.engine_settings.variables import merged
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Finding, Layer
 from engine_host.protocol.presets import ResolvedPreset, ResolvedSetting, SetBy, SettingConflict
 
@@ -96,8 +97,8 @@ def require(resolved: ResolvedPreset) -> ResolvedPreset:
     given = Layer.OVERRIDE in {first.by.layer, first.limit.layer}
     raise HostError(
         Reason.SETTING_INVALID if given else Reason.PRESET_CONFLICT,
-        f"{resolved.preset.id}: {first.message}.",
-        cause=first.because[:1].upper() + first.because[1:] + ".",
+        tr("{preset}: {message}.", preset=resolved.preset.id, message=first.message),
+        cause=tr("Because {because}.", because=first.because),
         fix=_conflict_fix(resolved, first),
         evidence={
             "setting": first.settings[0],
@@ -113,14 +114,18 @@ def _conflict_fix(resolved: ResolvedPreset, conflict: SettingConflict) -> Fix:
     sets = [word for one in given for word in _as_option(one)]
     later = max(conflict.by, conflict.limit, key=lambda by: _ORDER[by.layer])
     if later.layer is Layer.OVERRIDE:
-        text = f"Give another {conflict.settings[0]}, or leave it out."
+        text = tr("Give another {settings}, or leave it out.", settings=conflict.settings[0])
         return Fix(text=text, command=shlex.join([*words, *sets]))
     if conflict.limit.key == _COUNT and resolved.hardware is not None:
         count = max(resolved.preset.needs.gpus, int(conflict.by.value))
         hardware = ["--hardware", resolved.hardware, "--count", str(count)]
-        text = f"It is for {count} GPUs: ask for so many with --count {count}."
+        text = tr("It is for {count} GPUs: ask for so many with --count {count}.", count=count)
         return Fix(text=text, command=shlex.join([*words, *hardware, *sets]))
-    text = f"Change {conflict.settings[0]} in the layer {described(later)}."
+    text = tr(
+        "Change {settings} in the layer {described}.",
+        settings=conflict.settings[0],
+        described=described(later),
+    )
     return Fix(text=text, command=shlex.join([*words, *sets]))
 
 
@@ -312,7 +317,9 @@ def _unset_fix(by: SetBy) -> Fix:
     """Return the fix that unsets a value of the person's, so that the preset's holds."""
     if by.line is None:
         return Fix(text="Unset it to have the preset's.", command=f"sndr settings unset {by.key}")
-    return Fix(text=f"Remove it from {by.file}, line {by.line}, to have the preset's.")
+    return Fix(
+        text=tr("Remove it from {file}, line {line}, to have the preset's.", file=by.file, line=by.line)
+    )
 
 
 def _plain(value: Any) -> Any:

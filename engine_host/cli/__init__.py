@@ -14,11 +14,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # A sign that the terminal's encoding lacks is no reason to lose the rest.
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="replace")
-    if chosen := os.environ.get("SNDR_LANGUAGE"):
+    # A host, and what programs read, speaks English: it carries what makes other languages of it.
+    if {"serve", "--json"}.isdisjoint(words):
         from engine_host.client.language import chosen_language, install
 
         # Before what has texts is imported.
-        install(chosen_language(chosen, os.environ))
+        install(chosen_language(os.environ.get("SNDR_LANGUAGE", ""), os.environ))
     try:
         # The commands take a moment to load, and Ctrl+C can come in it.
         from engine_host.cli.output import Exit

@@ -11,6 +11,7 @@ from engine_host.cli.output import Exit, Output, command, echo, problem_lines
 from engine_host.cli.start.host import connected
 from engine_host.cli.start.running import only_one
 from engine_host.client.chat_stream import Answer, collect
+from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.protocol.endpoint.connect import EndpointModel
@@ -149,10 +150,13 @@ def _only(out: Output, client: ControlClient) -> str:
     if newest is not None and newest.problem is not None and newest.state is EngineState.FAILED:
         raise HostError(
             Reason.NO_ENGINE_RUNS,
-            f"No model is ready: {newest.name} has failed.",
+            tr("No model is ready: {newest} has failed.", newest=newest.name),
             cause=newest.problem.message,
             fix=Fix(
-                text=f"Its log is shown by `sndr logs {newest.id}`; start it again in another terminal.",
+                text=tr(
+                    "Its log is shown by `sndr logs {newest}`; start it again in another terminal.",
+                    newest=newest.id,
+                ),
                 command=newest.plan.command,
             ),
             evidence={"engine": newest.id},

@@ -8,6 +8,7 @@ import click
 
 from engine_host.cli.output import Exit, Output, command, problem_lines, table
 from engine_host.cli.start.host import connected
+from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient
 from engine_host.connect import change, found
 from engine_host.connect.clients.definition import Client
@@ -203,7 +204,7 @@ def _agreed(out: Output, client: Client) -> bool:
     if out.as_json or not _can_ask():
         raise HostError(
             Reason.CONSENT_NEEDED,
-            f"Nothing was written for {client.title}: nobody can be asked here.",
+            tr("Nothing was written for {client}: nobody can be asked here.", client=client.title),
             fix=Fix(text="Say yes beforehand.", command=f"sndr connect {client.name} --write --yes"),
         )
     if click.confirm("\nWrite this?", default=False, err=True):

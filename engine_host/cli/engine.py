@@ -8,6 +8,7 @@ from engine_host.cli.output import Exit, Output, command, size, table
 from engine_host.cli.start.host import connected, find_or_start
 from engine_host.cli.text.job_progress import follow
 from engine_host.cli.text.whole_help import WholeHelp
+from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.core.sizes import duration
@@ -146,8 +147,8 @@ def _installation(client: ControlClient, version: str | None, build_: str | None
             return one
     raise HostError(
         Reason.NOT_FOUND,
-        f"There is no vLLM {version} for {build_}.",
-        cause="There are " + ", ".join(one.id for one in page.installations) + ".",
+        tr("There is no vLLM {version} for {build}.", version=version, build=build_),
+        cause=tr("There are {names}.", names=", ".join(one.id for one in page.installations)),
         evidence={"version": version, "build": build_},
     )
 

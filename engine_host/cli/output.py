@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from engine_host.cli.text.chosen_host import typed, typed_problem
+from engine_host.client.language import tr
 from engine_host.core.errors import HostError
 from engine_host.core.sizes import size_text
 from engine_host.core.visible import visible, visible_json
@@ -248,7 +249,12 @@ def _not_allowed(error: ValidationError, asked: type[BaseModel]) -> Problem:
     where = ".".join(map(str, first["loc"])) or error.title
     return Problem(
         reason=Reason.BAD_REQUEST,
-        message=f"{where} cannot be {str(first['input'])[:80]!r}: {refusal(first, asked)}.",
+        message=tr(
+            "{where} cannot be {first}: {refusal}.",
+            where=where,
+            first=repr(str(first["input"])[:80]),
+            refusal=refusal(first, asked),
+        ),
         fix=Fix(text="Give another value.", command=f"{_command_path()} --help"),
         evidence={"field": where},
     )

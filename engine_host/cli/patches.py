@@ -11,6 +11,7 @@ from engine_host.cli.start.options import LaunchOptions, launch_options
 from engine_host.cli.start.running import GONE, only_one
 from engine_host.cli.text.job_progress import follow
 from engine_host.cli.text.whole_help import WholeHelp
+from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.core.sizes import duration
@@ -56,8 +57,8 @@ def list_patches(out: Output, family: str | None) -> Exit | None:
     if family is not None and not any(one == family or one.startswith(f"{family}.") for one in families):
         raise HostError(
             Reason.PATCH_UNKNOWN,
-            f"There is no family {family}.",
-            cause=f"There are: {', '.join(families)}.",
+            tr("There is no family {family}.", family=family),
+            cause=tr("There are: {families}.", families=", ".join(families)),
             evidence={"family": family},
         )
     shown = [

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from engine_host.client.language import tr
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
 from engine_host.core.outside import files as outside
@@ -45,7 +46,9 @@ def write_files(folder: Path, rendering: Rendering, *, overwrite: bool) -> None:
         place = PurePosixPath(name)
         if place.is_absolute() or ".." in place.parts:
             raise HostError(
-                Reason.INTERNAL, f"{name} is no name of a file in a folder.", evidence={"name": name}
+                Reason.INTERNAL,
+                tr("{name} is no name of a file in a folder.", name=name),
+                evidence={"name": name},
             )
     if not overwrite:
         _refuse_overwriting(folder, rendering, before)
@@ -71,8 +74,15 @@ def _refuse_overwriting(folder: Path, rendering: Rendering, before: _Record) -> 
         name, target = before.owner
         raise HostError(
             Reason.CONFLICT,
-            f"{folder} holds {name} for {target}, and this is {rendering.name} for {rendering.target.value}. "
-            "Nothing was written.",
+            tr(
+                "{folder} holds {name} for {target}, and this is {rendering} for {target2}. Nothing "
+                "was written.",
+                folder=folder,
+                name=name,
+                target=target,
+                rendering=rendering.name,
+                target2=rendering.target.value,
+            ),
             cause="Another start was written into the folder before.",
             fix=Fix(text="Name another folder, or give --overwrite to put this one in its place."),
             evidence={"folder": str(folder), "name": name, "target": target},
@@ -81,7 +91,11 @@ def _refuse_overwriting(folder: Path, rendering: Rendering, before: _Record) -> 
     if changed:
         raise HostError(
             Reason.CONFLICT,
-            f"{folder} has files that would be lost: {', '.join(changed[:5])}. Nothing was written.",
+            tr(
+                "{folder} has files that would be lost: {changed}. Nothing was written.",
+                folder=folder,
+                changed=", ".join(changed[:5]),
+            ),
             cause="They were changed since they were written, or are not from here.",
             fix=Fix(text="Name another folder, or give --overwrite."),
             evidence={"folder": str(folder), "files": changed},
@@ -95,11 +109,11 @@ def _write(folder: Path, path: Path, text: str, mode: int) -> None:
         if error.reason is not Reason.NOT_WRITABLE:
             raise
         number = error.problem.evidence.get("errno")
-        why = os.strerror(number) if isinstance(number, int) else "not writable"
+        why = os.strerror(number) if isinstance(number, int) else tr("not writable")
         raise HostError(
             Reason.NOT_WRITABLE,
-            f"{path} could not be written: {why}.",
-            cause=f"You cannot make files in {folder}.",
+            tr("{path} could not be written: {why}.", path=path, why=why),
+            cause=tr("You cannot make files in {folder}.", folder=folder),
             fix="Name a folder of yours with --output.",
             evidence=error.problem.evidence,
         ) from error
@@ -157,7 +171,9 @@ def _text(path: Path) -> str | None:
     except (OSError, UnicodeDecodeError) as error:
         raise HostError(
             Reason.NOT_WRITABLE,
-            f"{path} cannot be read, so what you filled in could be lost. It was left as it is.",
+            tr(
+                "{path} cannot be read, so what you filled in could be lost. It was left as it is.", path=path
+            ),
             cause=str(error),
             fix="Make it readable for you, or name another folder with --output.",
             evidence={"path": str(path)},

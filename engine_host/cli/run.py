@@ -14,6 +14,7 @@ from engine_host.cli.start.follow import StartOptions, start, stop_engine
 from engine_host.cli.start.host import connected
 from engine_host.cli.start.options import LaunchOptions, launch_options
 from engine_host.cli.start.running import GONE, only_one
+from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Reason
@@ -86,7 +87,9 @@ def stop(out: Output, engine: str | None, every: bool, now: bool) -> Exit | None
             out.note("No engine runs; there was nothing to stop.")
             return None
         if not alive:
-            message = "No engine runs." if engine is None else f"No engine {engine} runs."
+            message = (
+                tr("No engine runs.") if engine is None else tr("No engine {engine} runs.", engine=engine)
+            )
             raise HostError(Reason.NOT_FOUND, message, fix="`sndr status` lists the engines.")
         if not every:
             only_one(alive, "Name one of them, or end all with --all.")

@@ -10,6 +10,7 @@ import click
 
 from engine_host.cli.output import Exit, Output, command, echo
 from engine_host.cli.start.host import connected
+from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.protocol.engines import EngineState
@@ -95,7 +96,7 @@ def quit_host(out: Output, seconds: float) -> Exit | None:
         if time.monotonic() > end:
             raise HostError(
                 Reason.HOST_GONE,
-                f"The host was asked to end, and is still ending after {seconds:.0f} s.",
+                tr("The host was asked to end, and is still ending after {seconds:.0f} s.", seconds=seconds),
                 cause="An engine takes its time, or the host hangs.",
                 fix="Look again with `sndr status`.",
             )

@@ -10,6 +10,7 @@ import click
 from engine_host.cli.output import Exit, Output, command, table
 from engine_host.cli.start.host import connected, may_do_without
 from engine_host.cli.text.whole_help import WholeHelp
+from engine_host.client.language import tr
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
@@ -232,11 +233,11 @@ def _unknown(name: str, page: SettingPage) -> HostError:
     """There is no such setting: what may have been meant, and all there are."""
     known = [entry.name for entry in page.settings]
     near = near_names(name, known, 3)
-    meant = f"Did you mean {' or '.join(near)}? " if near else ""
+    meant = tr("Did you mean {near}? ", near=" or ".join(near)) if near else ""
     return HostError(
         Reason.SETTING_INVALID,
-        f"There is no setting {name}.",
-        fix=f"{meant}Known settings: {', '.join(known)}.",
+        tr("There is no setting {name}.", name=name),
+        fix=tr("{meant}Known settings: {known}.", meant=meant, known=", ".join(known)),
         evidence={"key": name},
     )
 

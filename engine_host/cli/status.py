@@ -15,6 +15,7 @@ from engine_host.cli.text.events import summary
 from engine_host.cli.text.log_files import lines_of_files, log_files
 from engine_host.client.ends import age_words, ended, ends_of, failed, started_again, what_it_did
 from engine_host.client.exchange import event_of
+from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient
 from engine_host.core.diagnosis.listing import page_of
 from engine_host.core.diagnosis.shelf import AutopsyShelf
@@ -315,8 +316,8 @@ def _check_source(client: ControlClient, source: str, sources: Collection[str]) 
 def _no_source(source: str, known: Sequence[str]) -> HostError:
     return HostError(
         Reason.NOT_FOUND,
-        f"There is no log source {source}.",
-        fix=f"Sources: {', '.join(known)}.",
+        tr("There is no log source {source}.", source=source),
+        fix=tr("Sources: {known}.", known=", ".join(known)),
         evidence={"sources": list(known)},
     )
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine_host.client import chat_chunk, failures
+from engine_host.client.language import tr
 from engine_host.client.sync import chunks
 from engine_host.core.errors import HostError
 from engine_host.core.outside import answers
@@ -122,7 +123,7 @@ def ask(
     except httpx.TransportError as error:
         raise HostError(
             Reason.HOST_GONE,
-            f"The endpoint {url} broke off: {error}.",
+            tr("The endpoint {url} broke off: {error}.", url=url, error=error),
             fix=Fix(text="See what the host says.", command="sndr logs host"),
         ) from error
 

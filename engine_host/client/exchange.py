@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from engine_host.client.language import tr
 from engine_host.core.errors import HostError
 from engine_host.core.outside import json_text
 from engine_host.protocol.base import Command, Query
@@ -50,7 +51,11 @@ def request_of(operation: Operation[Any, Any], asked: Command | Query, path: Map
         if not value.strip() or value in {".", ".."}:
             raise HostError(
                 Reason.BAD_REQUEST,
-                f"{value!r} is no {name.removesuffix('_id')} that could be asked for.",
+                tr(
+                    "{value} is no {name} that could be asked for.",
+                    value=repr(value),
+                    name=name.removesuffix("_id"),
+                ),
                 cause="Its name is empty." if not value.strip() else "",
                 fix="`sndr --help` says how each is listed.",
             )
@@ -87,7 +92,7 @@ def answer_of(operation: Operation[Any, Answer], content: bytes) -> Answer:
     except ValueError as error:
         raise HostError(
             Reason.INTERNAL,
-            f"The engine host's answer to {operation.name} could not be read.",
+            tr("The engine host's answer to {operation} could not be read.", operation=operation.name),
             cause="The host and this program are of different versions.",
             evidence={"operation": operation.name, "body": content[:500].decode(errors="replace")},
         ) from error

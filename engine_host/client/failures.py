@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from engine_host.client.language import tr
 from engine_host.core.errors import HostError
 from engine_host.core.outside import json_text
 from engine_host.protocol.base import PROTOCOL_MAJOR, Version
@@ -26,7 +27,7 @@ def not_running(socket: str, *, was_there: bool = False, host: str = "") -> Host
     if host:
         return HostError(
             Reason.HOST_UNREACHABLE,
-            f"The engine host on {host} is not connected.",
+            tr("The engine host on {host} is not connected.", host=host),
             cause="No connection leads there now, or no engine host runs there.",
             fix=Fix(text="Connect it; that says why it fails.", command=f"sndr host connect {host}"),
             evidence={"socket": socket, "host": host},
@@ -36,12 +37,12 @@ def not_running(socket: str, *, was_there: bool = False, host: str = "") -> Host
         return HostError(
             Reason.HOST_UNREACHABLE,
             "The engine host does not answer now.",
-            cause=f"It is ending, or just starting: its process {pid} still runs.",
+            cause=tr("It is ending, or just starting: its process {pid} still runs.", pid=pid),
             fix="Try again in a second.",
             evidence={"socket": socket, "pid": pid},
         )
     if was_there and Path(socket).exists():
-        cause = "Its socket is there, but nobody answers: it did not end in an orderly way."
+        cause = tr("Its socket is there, but nobody answers: it did not end in an orderly way.")
     return HostError(
         Reason.HOST_UNREACHABLE,
         "No engine host runs.",
@@ -94,17 +95,17 @@ def of_transport(error: "httpx.RequestError", socket: str, host: str = "") -> Ho
     if isinstance(error, httpx.ConnectError):
         return not_running(socket, was_there=True, host=host)
     if isinstance(error, httpx.TimeoutException):
-        slow = "It hangs, or the connection to it does." if host else ""
-        cause = slow or "It hangs, or this machine is overloaded."
-        return gone("The engine host did not answer in time.", cause, host)
-    return gone(cause=f"It ended ({type(error).__name__}).", host=host)
+        slow = tr("It hangs, or the connection to it does.") if host else ""
+        cause = slow or tr("It hangs, or this machine is overloaded.")
+        return gone(tr("The engine host did not answer in time."), cause, host)
+    return gone(cause=tr("It ended ({kind}).", kind=type(error).__name__), host=host)
 
 
 def unreadable(error: ValueError) -> HostError:
     """The answer, or the stream, is none of a host."""
     return HostError(
         Reason.INTERNAL,
-        f"The engine host's answer could not be read: {error}.",
+        tr("The engine host's answer could not be read: {error}.", error=error),
         cause="Another program listens there, or the host and this program are of different versions.",
     )
 
@@ -120,7 +121,7 @@ def of_answer(content: bytes, status: int) -> HostError:
     except (ValueError, KeyError):
         return HostError(
             Reason.INTERNAL,
-            f"The engine host answered with HTTP status {status}.",
+            tr("The engine host answered with HTTP status {status}.", status=status),
             evidence={"body": content[:500].decode(errors="replace")},
         )
     return of_openai(said, status)
@@ -144,15 +145,23 @@ def check_version(version: Version, program: str = "this program", host: str = "
     host_is_older = version.major < PROTOCOL_MAJOR
     update = f"Update {f'the engine host{where}' if host_is_older else program}"
     if not host:
-        fix = Fix(text=f"{update}; a host that still runs from before ends with `sndr quit`.")
+        fix = Fix(
+            text=tr("{update}; a host that still runs from before ends with `sndr quit`.", update=update)
+        )
     elif host_is_older:
-        fix = Fix(text=f"{update}.", command=f"sndr host update {host}")
+        fix = Fix(text=tr("{update}.", update=update), command=f"sndr host update {host}")
     else:
-        fix = Fix(text=f"{update}: the one on {host} is newer.")
+        fix = Fix(text=tr("{update}: the one on {host} is newer.", update=update, host=host))
     raise HostError(
         Reason.PROTOCOL_MISMATCH,
-        f"The engine host{where} speaks protocol {version.major}, {program} {PROTOCOL_MAJOR}.",
-        cause=f"The host is {version.program[:80]}; one of the two was updated.",
+        tr(
+            "The engine host{where} speaks protocol {major}, {program} {protocol_major}.",
+            where=where,
+            major=version.major,
+            program=program,
+            protocol_major=PROTOCOL_MAJOR,
+        ),
+        cause=tr("The host is {program}; one of the two was updated.", program=version.program[:80]),
         fix=fix,
         evidence={"host": host} if host else {},
     )

@@ -78,5 +78,5 @@ def _cut(line: str) -> str:
     return (
         line
         if left_out <= 0
-        else tr("{line}… [{left_out} more]", line=line[:_LONGEST_LINE], left_out=f"{left_out:,}")
+        else tr("{line}… ({left_out} more)", line=line[:_LONGEST_LINE], left_out=f"{left_out:,}")
     )

@@ -13,6 +13,7 @@ from engine_host import __version__
 from engine_host.client import failures
 from engine_host.client.address import RemoteAddress
 from engine_host.client.exchange import NOTHING, PAUSE, Sent, answer_of, event_of, query_of, request_of
+from engine_host.client.language import tr
 from engine_host.core import sse
 from engine_host.core.errors import HostError
 from engine_host.core.outside import answers, json_text
@@ -66,7 +67,7 @@ class ControlClient:
         if isinstance(self.address, RemoteAddress):
             raise HostError(
                 Reason.UNSUPPORTED,
-                f"This works on this machine alone, and {self.host} is another one.",
+                tr("This works on this machine alone, and {host} is another one.", host=self.host),
                 cause="It needs files of the host that are not reached from here.",
                 fix=Fix(text="Do it there.", command=f"sndr host shell {self.host}"),
                 evidence={"host": self.host},
@@ -94,7 +95,7 @@ class ControlClient:
                 raise failures.not_running(str(self.address.socket), host=self.host) from error
             raise HostError(
                 Reason.HOST_UNREACHABLE,
-                f"The token of the engine host cannot be read: {error.strerror}.",
+                tr("The token of the engine host cannot be read: {error}.", error=error.strerror),
                 cause="The host is starting or ending, or belongs to another user.",
                 fix="Try again in a second.",
                 evidence={"path": str(self.address.token), "errno": error.errno},
@@ -162,8 +163,8 @@ class ControlClient:
             for message in sse.messages(answer.iter_bytes()):
                 if message.data:
                     yield message.data
-        cause = "Or the connection to it was lost." if self.host else ""
-        raise failures.gone("The engine host has ended.", cause, self.host)
+        cause = tr("Or the connection to it was lost.") if self.host else ""
+        raise failures.gone(tr("The engine host has ended."), cause, self.host)
 
     def events(self, after: int | None = None, run_id: str | None = None) -> Iterator[Event]:
         """The events themselves; a kind that this version does not know is left out."""

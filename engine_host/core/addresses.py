@@ -8,6 +8,7 @@ import psutil
 
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 # Of the ranges for documentation: a route to them is looked up, nothing is ever sent.
@@ -93,7 +94,7 @@ def check_own(host: str, port: int = 0) -> None:
     except (OSError, UnicodeError) as error:
         raise HostError(
             Reason.SETTING_INVALID,
-            f"{host!r} is no address of this machine: the name cannot be resolved.",
+            tr("{host} is no address of this machine: the name cannot be resolved.", host=repr(host)),
             fix=_own(),
             evidence={"host": host, "errno": getattr(error, "errno", None)},
         ) from error
@@ -112,23 +113,26 @@ def _bind_error(host: str, port: int, error: OSError) -> HostError:
     evidence = {"host": host, "port": port, "errno": error.errno}
     if error.errno == errno.EADDRINUSE:
         owner = port_owner(port)
-        by = f"{owner[0]} (pid {owner[1]})" if owner else "another program"
+        by = tr("{owner} (pid {owner2})", owner=owner[0], owner2=owner[1]) if owner else tr("another program")
         return HostError(
             Reason.PORT_IN_USE,
-            f"Port {port} is used by {by}.",
-            fix=f"Choose another port, or end {by} and try again.",
+            tr("Port {port} is used by {by}.", port=port, by=by),
+            fix=tr("Choose another port, or end {by} and try again.", by=by),
             evidence=evidence,
         )
     if error.errno == errno.EACCES:
         return HostError(
             Reason.SETTING_INVALID,
-            f"The system does not let you use port {port}.",
+            tr("The system does not let you use port {port}.", port=port),
             fix="Choose a port above 1023.",
             evidence=evidence,
         )
     why = "" if error.errno == errno.EADDRNOTAVAIL else f" ({error.strerror or error})"
     return HostError(
-        Reason.SETTING_INVALID, f"{host} is no address of this machine{why}.", fix=_own(), evidence=evidence
+        Reason.SETTING_INVALID,
+        tr("{host} is no address of this machine{why}.", host=host, why=why),
+        fix=_own(),
+        evidence=evidence,
     )
 
 
@@ -139,7 +143,7 @@ def _own() -> str:
         for entry in addresses
         if entry.family in _ELSEWHERE and not ipaddress.ip_address(entry.address).is_link_local
     ]
-    return f"Its own are {', '.join(dict.fromkeys(own))}; 0.0.0.0 stands for all of them."
+    return tr("Its own are {dict}; 0.0.0.0 stands for all of them.", dict=", ".join(dict.fromkeys(own)))
 
 
 def port_owner(port: int) -> tuple[str, int] | None:

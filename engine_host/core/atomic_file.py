@@ -10,6 +10,7 @@ from pathlib import Path
 
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 
 _YOUNG = 60.0
 
@@ -56,14 +57,18 @@ def saving_failed(path: Path, error: OSError) -> HostError:
     if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
         return HostError(
             Reason.DISK_FULL,
-            f"The disk is full: {path} could not be saved. What was there is unchanged.",
+            tr("The disk is full: {path} could not be saved. What was there is unchanged.", path=path),
             cause="No space is left for this user on that disk.",
             fix="Free some space and try again.",
             evidence=evidence,
         )
     return HostError(
         Reason.NOT_WRITABLE,
-        f"{path} could not be saved: {error.strerror}. What was there is unchanged.",
+        tr(
+            "{path} could not be saved: {error}. What was there is unchanged.",
+            path=path,
+            error=error.strerror,
+        ),
         cause="The folder or the file is not writable for you.",
         fix="Make it writable, or set SNDR_HOME to a folder of yours.",
         evidence=evidence,

@@ -8,6 +8,7 @@ from typing import Any
 
 from engine_host.core.bounds.cut_text import cut_text, cut_texts
 from engine_host.protocol.errors import Fix, Problem, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.consents import ConsentNeeded
 
 _LONGEST = 2_000
@@ -59,7 +60,9 @@ def defect(error: Exception) -> Problem:
     """The problem that a mistake of ours becomes, where it must not end anything else."""
     return Problem(
         reason=Reason.INTERNAL,
-        message=f"Unexpected error in the engine host: {type(error).__name__}: {error}",
+        message=tr(
+            "Unexpected error in the engine host: {kind}: {error}", kind=type(error).__name__, error=error
+        ),
         cause="This is a defect of the program; the host's log has the details.",
     )
 
@@ -67,11 +70,15 @@ def defect(error: Exception) -> Problem:
 def consent_needed(needed: ConsentNeeded, doing: str, command: str | None) -> HostError:
     """The refusal of what a file from somebody else asks for, until a person consents to these contents."""
     first, *others = needed.demands
-    more = "" if not others else f", and {len(others)} more"
+    more = "" if not others else tr(", and {count} more", count=len(others))
     return HostError(
         Reason.CONSENT_NEEDED,
-        f"{', '.join(needed.files)} asks for what can do harm; {doing} needs your consent.",
-        cause=f"It asks for {first.what[:200]}{more}. {first.does}",
+        tr(
+            "{files} asks for what can do harm; {doing} needs your consent.",
+            files=", ".join(needed.files),
+            doing=doing,
+        ),
+        cause=tr("It asks for {what}{more}. {does}", what=first.what[:200], more=more, does=first.does),
         fix=Fix(text="Look at each thing that it asks for, and consent if you want them.", command=command),
         evidence=needed.model_dump(mode="json"),
     )

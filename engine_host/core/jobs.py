@@ -14,6 +14,7 @@ from engine_host.core.store import Store
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.events import EventBase, JobDoneEvent, JobStepEvent
 from engine_host.protocol.jobs import Job, JobKind, JobState, JobStep
+from engine_host.protocol.language import tr
 
 _log = logging.getLogger(__name__)
 _KEPT = 200
@@ -70,7 +71,7 @@ class JobRunner:
             if not job.ended:
                 problem = Problem(
                     reason=Reason.HOST_RESTARTED,
-                    message=f"“{job.title}” was interrupted: the engine host ended while it ran.",
+                    message=tr("“{job}” was interrupted: the engine host ended while it ran.", job=job.title),
                 )
                 job = job.model_copy(
                     update={"state": JobState.FAILED, "error": problem, "ended_at": time.time()}
@@ -121,7 +122,11 @@ class JobRunner:
     def get(self, job_id: str) -> Job:
         """One job. Raises HostError(not_found)."""
         if job_id not in self._jobs:
-            raise HostError(Reason.NOT_FOUND, f"There is no job {job_id}.", fix="`sndr jobs` lists them.")
+            raise HostError(
+                Reason.NOT_FOUND,
+                tr("There is no job {job_id}.", job_id=job_id),
+                fix="`sndr jobs` lists them.",
+            )
         return self._jobs[job_id]
 
     def cancel(self, job_id: str) -> Job:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import platformdirs
 
 from engine_host.core.outside import files
+from engine_host.protocol.language import tr
 
 if TYPE_CHECKING:
     from engine_host.protocol.errors import Problem
@@ -150,7 +151,7 @@ class Folders:
         except OSError as error:
             raise HostError(
                 Reason.NOT_WRITABLE,
-                f"The run folder {self.run} cannot be made: {error.strerror}.",
+                tr("The run folder {run} cannot be made: {error}.", run=self.run, error=error.strerror),
                 cause="The folder above it is not writable, or a file is in the way.",
                 fix="Make it writable, or set SNDR_HOME to a folder of yours.",
                 evidence={"path": str(self.run), "errno": error.errno},
@@ -191,14 +192,16 @@ def private_folder_problem(run: Path) -> "Problem | None":
     if not own:
         return Problem(
             reason=Reason.RUN_FOLDER_UNSAFE,
-            message=f"The run folder {run} is not a folder of yours (owner {info.st_uid}).",
+            message=tr(
+                "The run folder {run} is not a folder of yours (owner {st_uid}).", run=run, st_uid=info.st_uid
+            ),
             cause="Another user made it, or it is a link.",
             fix=Fix(text="Remove it, or set SNDR_HOME to a folder of yours."),
             evidence={"path": str(run), "owner": info.st_uid, "mode": oct(mode)},
         )
     return Problem(
         reason=Reason.RUN_FOLDER_UNSAFE,
-        message=f"The run folder {run} can be entered by others (mode {mode:04o}).",
+        message=tr("The run folder {run} can be entered by others (mode {mode:04o}).", run=run, mode=mode),
         cause="Its permissions were changed; whoever enters it could talk to your engines.",
         fix=Fix(text="Make it private again.", command=f"chmod 700 {run}"),
         evidence={"path": str(run), "mode": f"{mode:04o}"},

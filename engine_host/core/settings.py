@@ -29,6 +29,7 @@ from engine_host.core.outside import files
 from engine_host.protocol.allowed import refusal
 from engine_host.protocol.bench.checks import VerifyAfterStart
 from engine_host.protocol.errors import Fix, Problem, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Layer, ServerChoice, Setting
 from engine_host.protocol.settings import SettingsRepair
 
@@ -199,7 +200,7 @@ class SettingsFile:
         if found is None:
             raise HostError(
                 Reason.SETTING_INVALID,
-                f"{self.path} cannot be repaired by itself.",
+                tr("{path} cannot be repaired by itself.", path=self.path),
                 cause="It is no text, or what is wrong is not on lines of its own.",
                 fix=Fix(text="Correct it by hand, or set it aside.", command="sndr settings set-aside"),
                 evidence={"file": str(self.path)},
@@ -238,7 +239,7 @@ class SettingsFile:
         except (TOMLKitError, ValueError, RecursionError) as error:
             raise HostError(
                 Reason.SETTING_INVALID,
-                f"{self.path} is not valid TOML: {error}.",
+                tr("{path} is not valid TOML: {error}.", path=self.path, error=error),
                 cause="The file was edited or damaged.",
                 fix=Fix(
                     text="Correct that line, have it repaired, or set the file aside.",
@@ -249,7 +250,7 @@ class SettingsFile:
         except OSError as error:
             raise HostError(
                 Reason.SETTING_INVALID,
-                f"{self.path} cannot be read: {error.strerror}.",
+                tr("{path} cannot be read: {error}.", path=self.path, error=error.strerror),
                 fix="Make the file readable for you.",
                 evidence={"file": str(self.path), "errno": error.errno},
             ) from error
@@ -334,16 +335,26 @@ class SettingsFile:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"]) or "settings"
         place = self._place(lambda text: line_of(text, key))
-        where = f"{self.path}, line {place['line']}" if place else str(self.path)
+        where = tr("{path}, line {place}", path=self.path, place=place["line"]) if place else str(self.path)
         if first["type"] == "extra_forbidden":
-            message = f"There is no setting {key} (in {where})."
-            advice = f"Remove it. {_known(key)}"
+            message = tr("There is no setting {key} (in {where}).", key=key, where=where)
+            advice = tr("Remove it. {known}", known=_known(key))
         else:
-            message = f"{key} in {where} is wrong: {refusal(first, Settings)} (it is {first['input']!r})."
-            advice = "Change that value, or remove it to have the default."
+            message = tr(
+                "{key} in {where} is wrong: {refusal} (it is {first}).",
+                key=key,
+                where=where,
+                refusal=refusal(first, Settings),
+                first=repr(first["input"]),
+            )
+            advice = tr("Change that value, or remove it to have the default.")
         name = ".".join(str(part) for part in first["loc"][:2])
         if saved:
-            message = f"{', '.join(saved)} was saved, but the file is not used yet: {message}"
+            message = tr(
+                "{saved} was saved, but the file is not used yet: {message}",
+                saved=", ".join(saved),
+                message=message,
+            )
         return HostError(
             Reason.SETTING_INVALID,
             message,
@@ -389,13 +400,18 @@ def _refused(name: str, entry: Any) -> HostError:
     if entry["type"] == "extra_forbidden":
         return HostError(
             Reason.SETTING_INVALID,
-            f"There is no setting {name}.",
+            tr("There is no setting {name}.", name=name),
             fix=_known(name),
             evidence={"key": name},
         )
     return HostError(
         Reason.SETTING_INVALID,
-        f"{name} cannot be {entry['input']!r}: {refusal(entry, Settings)}. Nothing was changed.",
+        tr(
+            "{name} cannot be {entry}: {refusal}. Nothing was changed.",
+            name=name,
+            entry=repr(entry["input"]),
+            refusal=refusal(entry, Settings),
+        ),
         fix=Fix(
             text="Give another value, or take the default again.",
             command=f"sndr settings unset {shlex.quote(name)}",
@@ -407,15 +423,19 @@ def _refused(name: str, entry: Any) -> HostError:
 def _known(name: str = "") -> str:
     names = [known for known, _ in _flat(Settings())]
     near = near_names(name, names)
-    meant = f"Did you mean {near[0]}? " if name and near else ""
-    return f"{meant}Known settings: {', '.join(names)}."
+    meant = tr("Did you mean {near}? ", near=near[0]) if name and near else ""
+    return tr("{meant}Known settings: {names}.", meant=meant, names=", ".join(names))
 
 
 def _unwritable(name: str, value: Any) -> HostError:
     """A value that TOML has no form for, such as nothing in a list; nothing was saved."""
     return HostError(
         Reason.SETTING_INVALID,
-        f"{name} cannot be {str(value)[:200]}: it has no form in a settings file. Nothing was changed.",
+        tr(
+            "{name} cannot be {value}: it has no form in a settings file. Nothing was changed.",
+            name=name,
+            value=str(value)[:200],
+        ),
         fix="Give another value.",
         evidence={"key": name},
     )
@@ -426,7 +446,10 @@ def _check_reach(host: str, config: Path) -> None:
         return
     raise HostError(
         Reason.SETTING_INVALID,
-        f"endpoint.host cannot be {host}: anybody in the network could use it. Nothing was changed.",
+        tr(
+            "endpoint.host cannot be {host}: anybody in the network could use it. Nothing was changed.",
+            host=host,
+        ),
         cause="No API key is configured.",
         fix=Fix(text="Make a key, then try again.", command="sndr keys create NAME"),
         evidence={"key": "endpoint.host", "value": host},

@@ -9,6 +9,7 @@ from pathlib import Path
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 
 _MIGRATIONS: tuple[str, ...] = (
     """
@@ -66,8 +67,12 @@ class Database:
         if version > len(migrations):
             raise HostError(
                 Reason.DATABASE_TOO_NEW,
-                f"{self.path} was written by a newer version of this program (schema {version}).",
-                cause=f"This version knows schemas up to {len(migrations)}.",
+                tr(
+                    "{path} was written by a newer version of this program (schema {version}).",
+                    path=self.path,
+                    version=version,
+                ),
+                cause=tr("This version knows schemas up to {count}.", count=len(migrations)),
                 fix="Use the newer version, or move the file away: settings and models are not in it.",
                 evidence={"path": str(self.path), "schema": version, "known": len(migrations)},
             )
@@ -100,7 +105,7 @@ class Database:
             full = name in _FULL
             raise HostError(
                 Reason.DISK_FULL if full else Reason.NOT_WRITABLE,
-                f"The database {self.path} could not be used: {error}.",
+                tr("The database {path} could not be used: {error}.", path=self.path, error=error),
                 cause="The disk is full." if full else "The file is not writable, locked, or damaged.",
                 fix="Free some space and try again." if full else "Make it writable, or move it away.",
                 evidence={"path": str(self.path), "sqlite": name},

@@ -12,6 +12,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders, LockOwner
 from engine_host.daemon import lock_owner as holder
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 
 
 class DataLock:
@@ -82,12 +83,15 @@ class DataLock:
     def _taken(self, owner: LockOwner | None, answers: bool) -> HostError:
         pid = owner.pid if owner else None
         run = str(owner.folders.run) if owner else None
-        cause = "One host serves all of a user's data."
+        cause = tr("One host serves all of a user's data.")
         where = ""
         if owner is not None and not owner.here:
             where = f" on {owner.machine}"
             fix = Fix(
-                text=f"End it on {owner.machine}, with `sndr quit`, or set SNDR_HOME to a folder of this one."
+                text=tr(
+                    "End it on {machine}, with `sndr quit`, or set SNDR_HOME to a folder of this one.",
+                    machine=owner.machine,
+                )
             )
         elif answers:
             cause += " That one was started with another XDG_RUNTIME_DIR than this one."
@@ -97,8 +101,13 @@ class DataLock:
             fix = Fix(text="Wait until it has ended, or end it.", command=f"kill {pid}" if pid else None)
         return HostError(
             Reason.SECOND_INSTANCE,
-            f"An engine host{where} (pid {pid or 'unknown'}, run folder {run or 'unknown'}) serves "
-            f"{self._folders.data} already.",
+            tr(
+                "An engine host{where} (pid {pid}, run folder {run}) serves {data} already.",
+                where=where,
+                pid=pid or tr("unknown"),
+                run=run or tr("unknown"),
+                data=self._folders.data,
+            ),
             cause=cause,
             fix=fix,
             evidence={"pid": pid, "run": run, "data": str(self._folders.data)},

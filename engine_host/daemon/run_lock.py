@@ -14,6 +14,7 @@ from engine_host.core.paths import Folders
 from engine_host.daemon import lock_owner as holder
 from engine_host.daemon.data_lock import DataLock
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 
 
 class RunLock:
@@ -121,7 +122,11 @@ class RunLock:
     def _second(self, pid: str) -> HostError:
         return HostError(
             Reason.SECOND_INSTANCE,
-            f"An engine host runs already in {self._folders.run} (pid {pid or 'unknown'}).",
+            tr(
+                "An engine host runs already in {run} (pid {pid}).",
+                run=self._folders.run,
+                pid=pid or tr("unknown"),
+            ),
             cause="One host serves every window and command of a user.",
             fix=Fix(text="Use that one, or end it first.", command="sndr quit"),
             evidence={"pid": int(pid) if pid.isdecimal() else None, "run": str(self._folders.run)},

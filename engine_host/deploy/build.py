@@ -27,6 +27,7 @@ from engine_host.engines.vllm.command import drafter_of, with_drafter
 from engine_host.protocol.catalog import PresetEngine, Task
 from engine_host.protocol.engine_settings.table import SETTINGS
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Finding
 
 _HUB = "https://huggingface.co"
@@ -111,7 +112,10 @@ def mounts_of(path: Path, parts: Sequence[Path] = ()) -> tuple[tuple[Mount, ...]
     if len(root.parts) < 3 and root != folder:
         raise HostError(
             Reason.UNSUPPORTED,
-            f"{path} cannot be mounted: its files are links to places that have nothing in common.",
+            tr(
+                "{path} cannot be mounted: its files are links to places that have nothing in common.",
+                path=path,
+            ),
             fix="Give a folder that holds the files themselves.",
             evidence={"path": str(path), "together": str(root)},
         )
@@ -140,7 +144,7 @@ def _model(spec: DeploySpec, inside: str) -> str:
     if source.repository is None or spec.engine is PresetEngine.LLAMA_CPP:
         raise HostError(
             Reason.NOT_FOUND,
-            f"It is not known where {source.title} can be fetched.",
+            tr("It is not known where {source} can be fetched.", source=source.title),
             cause="Its entry in the catalogue names no file.",
             fix="Give the path of its file with --model.",
             evidence={"model": source.title, "repository": source.repository},

@@ -10,6 +10,7 @@ from pathlib import Path, PurePath
 from engine_host.core.errors import HostError
 from engine_host.protocol.catalog import PresetEngine
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.text import first_break
 
@@ -161,7 +162,10 @@ def refuse_control_characters(deployment: Deployment) -> None:
         if first_break(plain) is not None:
             raise HostError(
                 Reason.SETTING_INVALID,
-                f"{plain[:60]!r} cannot be written down: it has a line break or another control character.",
+                tr(
+                    "{plain} cannot be written down: it has a line break or another control character.",
+                    plain=repr(plain[:60]),
+                ),
                 fix="Give the value without it.",
                 evidence={"value": plain[:200]},
             )

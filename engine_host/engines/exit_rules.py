@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from engine_host.engines.stage_reader import matched_part
 from engine_host.protocol.errors import Fix, Problem, Reason
+from engine_host.protocol.language import tr
 
 _LONGEST = 400
 
@@ -42,9 +43,9 @@ def explain_lines(
                 told = {name: value for name, value in groups.items() if value}
                 return Problem(
                     reason=rule.reason,
-                    message=rule.message.format(**named),
-                    cause=rule.cause.format(**named),
-                    fix=Fix(text=rule.fix.format(**named)),
+                    message=tr(rule.message, **named),
+                    cause=tr(rule.cause, **named),
+                    fix=Fix(text=tr(rule.fix, **named)),
                     evidence={**told, "exit_code": code, "line": line.strip()[:400]},
                 )
     return None

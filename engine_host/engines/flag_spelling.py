@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 
 _NUMBER = re.compile(r"-(\d|\.\d)[\d.eE+-]*")
 _END = re.compile(r"[=\s]")
@@ -54,11 +55,15 @@ class FlagReader:
             if name is None or flag is None:
                 continue
             setting = owned[flag]
-            also = "" if flag == name == word.partition("=")[0] else f", which is {flag} in another spelling"
+            also = (
+                ""
+                if flag == name == word.partition("=")[0]
+                else tr(", which is {flag} in another spelling", flag=flag)
+            )
             raise HostError(
                 Reason.SETTING_INVALID,
-                f"{name} cannot be an extra argument{also}: this program sets it.",
-                fix=f"Use the setting {setting}." if setting else "Leave it out.",
+                tr("{name} cannot be an extra argument{also}: this program sets it.", name=name, also=also),
+                fix=tr("Use the setting {setting}.", setting=setting) if setting else "Leave it out.",
                 evidence={"argument": word, "flag": flag, "setting": setting},
             )
 

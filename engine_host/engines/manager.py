@@ -29,6 +29,7 @@ from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.events import EngineReadingsEvent, EngineStageEvent, EngineStateEvent, EventBase
 from engine_host.protocol.jobs import JobKind
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import LaunchPlan
 from engine_host.telemetry.machine import ProcessMemory, process_memory
 
@@ -100,9 +101,8 @@ class EngineManager:
         for engine in self.all():
             if engine.name == engine_id:
                 return engine
-        raise HostError(
-            Reason.NOT_FOUND, f"There is no engine {engine_id}.", fix="`sndr status` lists the engines."
-        )
+        missing = tr("There is no engine {engine}.", engine=engine_id)
+        raise HostError(Reason.NOT_FOUND, missing, fix="`sndr status` lists the engines.")
 
     def alive(self) -> list[Engine]:
         """Engines that have a process or are about to."""
@@ -130,7 +130,7 @@ class EngineManager:
         self._engines[engine.id] = engine
         job = self._jobs.start(
             JobKind.ENGINE_START,
-            f"Start {plan.name}",
+            tr("Start {plan}", plan=plan.name),
             _TOUCHES,
             plan.command,
             lambda control: self._start(engine.id, control),
@@ -159,7 +159,7 @@ class EngineManager:
             return engine
         job = self._jobs.start(
             JobKind.ENGINE_STOP,
-            f"Stop {engine.name}",
+            tr("Stop {engine}", engine=engine.name),
             f"stop {engine.id}{' now' if now else ''}",
             f"sndr stop {engine.name}{' --now' if now else ''}",
             lambda control: self._stop(engine.id, control, now),
@@ -248,13 +248,13 @@ class EngineManager:
         plan = self._engines[engine_id].plan
         try:
             await self._make_room(plan, control)
-            control.step(2, 4, "Start the process", plan.server_version)
+            control.step(2, 4, tr("Start the process"), plan.server_version)
             running = self._spawn(engine_id, plan)
-            control.step(3, 4, "Load the model", plan.model_path)
-            running.on_stage = lambda name, detail: control.step(3, 4, "Load the model", detail or name)
+            control.step(3, 4, tr("Load the model"), plan.model_path)
+            running.on_stage = lambda name, detail: control.step(3, 4, tr("Load the model"), detail or name)
             await self._healthy_or_refused(running)
             running.on_stage = lambda _name, _detail: None
-            control.step(4, 4, "Verify", "one token, the model's id, the speculation counters")
+            control.step(4, 4, tr("Verify"), tr("one token, the model's id, the speculation counters"))
             verified = await running.verify(plan)
             await running.process.withhold_requests()
             if not running.process.running:
@@ -283,13 +283,13 @@ class EngineManager:
         for other in plan.instead_of:
             if other.id not in self._running:
                 continue  # It was stopped meanwhile, or never had a process.
-            control.step(1, 4, "Stop what runs", other.name)
+            control.step(1, 4, tr("Stop what runs"), other.name)
             await self._drained(other.id, _DRAIN)
             await self._end(other.id, 5.0)
         for leaving in self.alive():
             if leaving.state in _LEAVING and leaving.job is not None:
                 # Its memory was counted as free.
-                control.step(1, 4, "Wait for the end of what is being stopped", leaving.name)
+                control.step(1, 4, tr("Wait for the end of what is being stopped"), leaving.name)
                 await self._jobs.ended(leaving.job)
         await self._room(plan)
 
@@ -319,14 +319,14 @@ class EngineManager:
         if engine_id not in self._running:
             return {"engine": engine_id}
         if now:
-            control.step(1, 1, "End the process")
+            control.step(1, 1, tr("End the process"))
             await self._end(engine_id, 0.0)
         else:
-            control.step(1, 2, "Let running requests finish", f"at most {_DRAIN:.0f} s")
+            control.step(1, 2, tr("Let running requests finish"), tr("at most {drain:.0f} s", drain=_DRAIN))
             control.undone = "Nothing was ended; the engine keeps running."
             await self._drained(engine_id, _DRAIN)
             control.undone = ""
-            control.step(2, 2, "End the process")
+            control.step(2, 2, tr("End the process"))
             await self._end(engine_id, 5.0)
         return {"engine": engine_id}
 

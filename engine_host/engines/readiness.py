@@ -13,6 +13,7 @@ from engine_host.core.outside import answers
 from engine_host.engines.metrics import MOST_BYTES, Metrics
 from engine_host.protocol.engines import Verification
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 
 READ_SECONDS = 5.0
 # Repeats itself, so that an n-gram drafter finds something to draft.
@@ -57,13 +58,20 @@ async def verify_ready(client: httpx.AsyncClient, probe: Probe, started_at: floa
         if probe.alias not in models:
             shown = [name[:_LONGEST_NAME] for name in list(models)[:_MOST_NAMES]]
             raise _not_ready(
-                f"It lists {', '.join(shown) or 'no model'}, not {probe.alias}.", {"listed": shown}
+                tr(
+                    "It lists {shown}, not {alias}.",
+                    shown=", ".join(shown) or tr("no model"),
+                    alias=probe.alias,
+                ),
+                {"listed": shown},
             )
         before = await _drafted(client, probe) if probe.speculation else None
         await _answers(client, probe)
         moved = await _drafts(client, probe, before) if probe.speculation else None
     except ValueError as error:
-        raise _not_ready(f"It did not answer as it should: {error}.", {"error": repr(error)[:400]}) from error
+        raise _not_ready(
+            tr("It did not answer as it should: {error}.", error=error), {"error": repr(error)[:400]}
+        ) from error
     return Verification(
         model_listed=True,
         token_generated=True,
@@ -80,12 +88,12 @@ def _positive(value: object) -> int | None:
 
 async def _answers(client: httpx.AsyncClient, probe: Probe) -> None:
     body: dict[str, Any] = {"model": probe.alias}
-    kind, missing = "", "It generated no token."
+    kind, missing = "", tr("It generated no token.")
     if probe.reranking:
-        path, kind, missing = "/v1/rerank", "results", "It scored nothing."
+        path, kind, missing = "/v1/rerank", "results", tr("It scored nothing.")
         body |= {"query": "one", "documents": ["one two three"]}
     elif probe.embeddings:
-        path, kind, missing = "/v1/embeddings", "data", "It gave no embedding."
+        path, kind, missing = "/v1/embeddings", "data", tr("It gave no embedding.")
         body["input"] = "one two three"
     else:
         path = "/v1/completions"
@@ -124,7 +132,7 @@ async def _drafts(client: httpx.AsyncClient, probe: Probe, before: float | None)
     if not probe.must_draft:
         return None
     raise _not_ready(
-        f"Speculation ({probe.speculation}) is on, but nothing was drafted.",
+        tr("Speculation ({speculation}) is on, but nothing was drafted.", speculation=probe.speculation),
         {"speculation": probe.speculation, "drafts_before": before, "drafts_after": now},
     )
 
@@ -132,7 +140,7 @@ async def _drafts(client: httpx.AsyncClient, probe: Probe, before: float | None)
 def _not_ready(detail: str, evidence: dict[str, Any]) -> HostError:
     return HostError(
         Reason.ENGINE_NOT_READY,
-        f"The engine started but is not ready. {detail}",
+        tr("The engine started but is not ready. {detail}", detail=detail),
         fix="Read its log; start it again, with another build of the engine or without patches.",
         evidence=evidence,
     )

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from engine_host.core.errors import HostError
 from engine_host.protocol.engine_settings.variables import variables_of
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 
 # By name or beginning: what says the same. What the host gives itself, and what it reads an engine by.
 _OF_THE_HOST = {
@@ -28,7 +29,7 @@ def given_variables(words: Sequence[str], own: Mapping[str, str], owned: Mapping
         if instead is not None:
             raise HostError(
                 Reason.SETTING_INVALID,
-                f"The variable {name} is not for a start to set.",
+                tr("The variable {name} is not for a start to set.", name=name),
                 cause="The host, its plan or a setting owns it.",
                 fix=instead,
                 evidence={"setting": "variables", "variable": name},

@@ -15,6 +15,7 @@ from engine_host.core.errors import HostError
 from engine_host.engines.adapter import Adapter
 from engine_host.engines.process.spawn import EngineProcess
 from engine_host.protocol.errors import Problem, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import LaunchPlan
 
 _LOOK = 0.1
@@ -79,7 +80,7 @@ async def _until_healthy(
         if time.monotonic() > deadline:
             raise HostError(
                 Reason.ENGINE_START_TIMEOUT,
-                f"{plan.name} did not answer within {seconds:.0f} s.",
+                tr("{plan} did not answer within {seconds:.0f} s.", plan=plan.name, seconds=seconds),
                 evidence={"seconds": seconds, "lines": _lines(process.log)[-_SHOWN:]},
             )
         await asyncio.sleep(_LOOK)

@@ -6,6 +6,7 @@ from engine_host.core.errors import HostError, consent_needed
 from engine_host.protocol.base import Severity
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import LaunchPlan
 
 
@@ -13,7 +14,7 @@ def refuse_unstartable(plan: LaunchPlan) -> None:
     """Raise HostError with the plan's first finding that stops a start, and HostError(consent_needed)."""
     if plan.consent is not None:
         # Whoever has the person's consent takes this out of the plan.
-        raise consent_needed(plan.consent, "its first start", f"sndr launch {plan.preset}")
+        raise consent_needed(plan.consent, tr("its first start"), f"sndr launch {plan.preset}")
     for finding in plan.findings:
         if finding.severity is Severity.ERROR:
             raise HostError(
@@ -34,7 +35,7 @@ def refuse_running(plan: LaunchPlan, alive: Iterable[Engine]) -> None:
         if engine.plan.id == plan.id and engine.id not in ended:
             raise HostError(
                 Reason.CONFLICT,
-                f"{engine.name} runs already, from this very plan.",
+                tr("{engine} runs already, from this very plan.", engine=engine.name),
                 fix=Fix(text="Plan it again, under another name or in its place.", command=plan.command),
                 evidence={"engine": engine.id, "plan": plan.id},
             )

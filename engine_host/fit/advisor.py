@@ -13,6 +13,7 @@ from engine_host.fit.shapes.model import Layer
 from engine_host.fit.start import Model, Start
 from engine_host.fit.vllm import keeps_states, pool, share
 from engine_host.protocol.base import Severity
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.fit import Advice
 from engine_host.protocol.launch.plans import EngineKind
 
@@ -70,10 +71,12 @@ def _tool_result(s: AdviceInput) -> Iterator[Advice]:
         yield _advice(
             "cliff.tool_result",
             Severity.WARNING,
-            "A tool result of 25,000 tokens or more can end the engine: attention's scratch is sized by the "
-            "longest context.",
-            "Keep the context at 48K, take fp8, or share the model over two GPUs.",
-            "single 24 GB cards with TurboQuant; 138 MiB were missing at 192K",
+            tr(
+                "A tool result of 25,000 tokens or more can end the engine: attention's scratch is "
+                "sized by the longest context."
+            ),
+            tr("Keep the context at 48K, take fp8, or share the model over two GPUs."),
+            tr("single 24 GB cards with TurboQuant; 138 MiB were missing at 192K"),
         )
 
 
@@ -85,10 +88,15 @@ def _gdn_prefill(s: AdviceInput) -> Iterator[Advice]:
         yield _advice(
             "cliff.gdn_long_prompt",
             Severity.WARNING,
-            "One prompt above 50,000 tokens, or a conversation that has grown past about 21,000, can run out "
-            "of memory on this card.",
-            "Use two GPUs, or llama.cpp for long conversations.",
-            "gated-delta prefill keeps about 500 MiB live at 4,128 tokens; reported from single 24 GB cards",
+            tr(
+                "One prompt above 50,000 tokens, or a conversation that has grown past about 21,000, "
+                "can run out of memory on this card."
+            ),
+            tr("Use two GPUs, or llama.cpp for long conversations."),
+            tr(
+                "gated-delta prefill keeps about 500 MiB live at 4,128 tokens; reported from single "
+                "24 GB cards"
+            ),
         )
     scan = next((part for part in s.found.parts if part.name == "gated-delta prefill"), None)
     if scan is None or s.start.cpu or s.start.kv_cache is not None:
@@ -100,9 +108,11 @@ def _gdn_prefill(s: AdviceInput) -> Iterator[Advice]:
         yield _advice(
             "gdn_prefill_oom",
             Severity.WARNING,
-            "Beyond vLLM's share of the GPU less is free than the prefill of gated-delta layers may take.",
-            "Read prompts in smaller chunks (batched_tokens), or give vLLM a smaller share (gpu_memory).",
-            "vLLM #54775 and #52871: its memory profile warms up with 64 tokens only",
+            tr(
+                "Beyond vLLM's share of the GPU less is free than the prefill of gated-delta layers may take."
+            ),
+            tr("Read prompts in smaller chunks (batched_tokens), or give vLLM a smaller share (gpu_memory)."),
+            tr("vLLM #54775 and #52871: its memory profile warms up with 64 tokens only"),
         )
 
 
@@ -113,10 +123,12 @@ def _reprefill(s: AdviceInput) -> Iterator[Advice]:
         yield _advice(
             "cliff.reprefill",
             Severity.INFO,
-            "Long conversations with this hybrid get slow to begin: a prefix that is found again still has "
-            "its states computed anew.",
-            "Measure the time to the first token at the depth that you use.",
-            "5.6 s at 1.2K tokens, 202 s at 21.8K, reported from a 24 GB laptop card",
+            tr(
+                "Long conversations with this hybrid get slow to begin: a prefix that is found again "
+                "still has its states computed anew."
+            ),
+            tr("Measure the time to the first token at the depth that you use."),
+            tr("5.6 s at 1.2K tokens, 202 s at 21.8K, reported from a 24 GB laptop card"),
         )
 
 
@@ -125,10 +137,12 @@ def _false_ceiling(s: AdviceInput) -> Iterator[Advice]:
         yield _advice(
             "cliff.false_ceiling",
             Severity.WARNING,
-            "It may start with this context and run out of memory halfway: scratch grows beyond what was "
-            "reserved.",
-            "Take 200,000 tokens, and try it filled before you rely on it.",
-            "+7.9 MB for each 1,000 tokens beyond the reserve, reported at 262K",
+            tr(
+                "It may start with this context and run out of memory halfway: scratch grows beyond "
+                "what was reserved."
+            ),
+            tr("Take 200,000 tokens, and try it filled before you rely on it."),
+            tr("+7.9 MB for each 1,000 tokens beyond the reserve, reported at 262K"),
         )
 
 
@@ -137,9 +151,15 @@ def _context_beyond_training(s: AdviceInput) -> Iterator[Advice]:
         yield _advice(
             "context_beyond_training",
             Severity.WARNING,
-            f"The model was trained for {s.model.context:,} tokens, and llama.cpp gives a stream no more.",
-            f"Take a context of {s.model.context:,} tokens or less: the rest is memory for nothing.",
-            "the model's own metadata; llama.cpp caps the context of a slot at it",
+            tr(
+                "The model was trained for {context:,} tokens, and llama.cpp gives a stream no more.",
+                context=s.model.context,
+            ),
+            tr(
+                "Take a context of {context:,} tokens or less: the rest is memory for nothing.",
+                context=s.model.context,
+            ),
+            tr("the model's own metadata; llama.cpp caps the context of a slot at it"),
         )
 
 
@@ -148,9 +168,9 @@ def _drafter_missing(s: AdviceInput) -> Iterator[Advice]:
         yield _advice(
             "drafter_missing",
             Severity.ERROR,
-            "Speculation is asked for, but this model's files hold no drafting layers.",
-            "Take weights with the MTP layers, or switch speculation off.",
-            "without a drafter vLLM fell back silently: 25 instead of 125 tok/s",
+            tr("Speculation is asked for, but this model's files hold no drafting layers."),
+            tr("Take weights with the MTP layers, or switch speculation off."),
+            tr("without a drafter vLLM fell back silently: 25 instead of 125 tok/s"),
         )
 
 
@@ -159,10 +179,12 @@ def _mtp_slows(s: AdviceInput) -> Iterator[Advice]:
         yield _advice(
             "mtp_slows",
             Severity.WARNING,
-            "Drafting slowed a mixture of experts on several GPUs down on some machines, and sped it up on "
-            "others.",
-            "Measure it with speculation off, too.",
-            "35B-A3B on 2 GPUs: 178 to 90 tok/s (fp8, 2 x 3090), but 157 to 240 (k8v4, 2 x A5000)",
+            tr(
+                "Drafting slowed a mixture of experts on several GPUs down on some machines, and "
+                "sped it up on others."
+            ),
+            tr("Measure it with speculation off, too."),
+            tr("35B-A3B on 2 GPUs: 178 to 90 tok/s (fp8, 2 x 3090), but 157 to 240 (k8v4, 2 x A5000)"),
         )
 
 
@@ -171,9 +193,9 @@ def _min_p(s: AdviceInput) -> Iterator[Advice]:
         yield _advice(
             "min_p",
             Severity.WARNING,
-            "A min_p above 0 makes reasoning models repeat themselves.",
-            "Set min_p to 0.",
-            "the repetition trap, reported from Qwen3.6",
+            tr("A min_p above 0 makes reasoning models repeat themselves."),
+            tr("Set min_p to 0."),
+            tr("the repetition trap, reported from Qwen3.6"),
         )
 
 
@@ -186,8 +208,12 @@ def _finer(s: AdviceInput) -> str:
         if blocker(s.model, other) is None and holds(estimate(s.model, other)):
             fitting.append(kind)
     if fitting:
-        return f"Take {' or '.join(fitting)}, which fits here; keys suffer more than values."
-    return f"A finer type ({' or '.join(kinds)}) has room with a shorter context or fewer streams."
+        return tr(
+            "Take {fitting}, which fits here; keys suffer more than values.", fitting=" or ".join(fitting)
+        )
+    return tr(
+        "A finer type ({kinds}) has room with a shorter context or fewer streams.", kinds=" or ".join(kinds)
+    )
 
 
 def _kv_coarse(s: AdviceInput) -> Iterator[Advice]:
@@ -195,7 +221,7 @@ def _kv_coarse(s: AdviceInput) -> Iterator[Advice]:
         yield _advice(
             "kv_coarse",
             Severity.WARNING,
-            f"A KV cache of {s.start.kv} loses quality that searching a long text does not show.",
+            tr("A KV cache of {kv} loses quality that searching a long text does not show.", kv=s.start.kv),
             _finer(s),
             shown,
         )
@@ -203,9 +229,9 @@ def _kv_coarse(s: AdviceInput) -> Iterator[Advice]:
         yield _advice(
             "k8v4_keys_clamped",
             Severity.WARNING,
-            "On these GPUs the keys of k8v4 are clamped at 1.75.",
-            "Leave the patch for it on.",
-            "below compute capability 8.9 the kernel stores e4b15: error 0.25 instead of 0.13",
+            tr("On these GPUs the keys of k8v4 are clamped at 1.75."),
+            tr("Leave the patch for it on."),
+            tr("below compute capability 8.9 the kernel stores e4b15: error 0.25 instead of 0.13"),
         )
 
 
@@ -215,9 +241,12 @@ def _prefix_cache(s: AdviceInput) -> Iterator[Advice]:
         yield _advice(
             "prefix_cache_hybrid",
             Severity.WARNING,
-            "Prefix caching with TurboQuant slows a hybrid; with drafts, k8v4 alone keeps it at the start.",
-            "Take an fp8 cache where conversations are long, or switch prefix caching off and compare.",
-            "-28.8 % with TurboQuant (Genesis hardware notes); vLLM #53912, #47194, #45238",
+            tr(
+                "Prefix caching with TurboQuant slows a hybrid; with drafts, k8v4 alone keeps it at "
+                "the start."
+            ),
+            tr("Take an fp8 cache where conversations are long, or switch prefix caching off and compare."),
+            tr("-28.8 % with TurboQuant (Genesis hardware notes); vLLM #53912, #47194, #45238"),
         )
 
 
@@ -230,10 +259,15 @@ def _kept_states(s: AdviceInput) -> Iterator[Advice]:
     yield _advice(
         "prefix_states",
         Severity.INFO,
-        f"Prefixes that stay for their next turn hold their states too: at most {tokens:,} tokens of them, "
-        f"since {blocks.block_tokens:,} take {each} blocks.",
-        "A smaller type of the KV cache keeps more of them: its blocks are longer.",
-        "counted by layer; hybrid-speculation-prefix-cache keeps the states of every block",
+        tr(
+            "Prefixes that stay for their next turn hold their states too: at most {tokens:,} tokens "
+            "of them, since {block_tokens:,} take {each} blocks.",
+            tokens=tokens,
+            block_tokens=blocks.block_tokens,
+            each=each,
+        ),
+        tr("A smaller type of the KV cache keeps more of them: its blocks are longer."),
+        tr("counted by layer; hybrid-speculation-prefix-cache keeps the states of every block"),
     )
 
 
@@ -242,9 +276,9 @@ def _eager(s: AdviceInput) -> Iterator[Advice]:
         yield _advice(
             "eager",
             Severity.WARNING,
-            "Without CUDA graphs and compiled code decoding is much slower.",
-            "Use eager mode to look for faults, not to work.",
-            "vLLM 0.32, tiny model: 225 instead of 310 tok/s even on a processor",
+            tr("Without CUDA graphs and compiled code decoding is much slower."),
+            tr("Use eager mode to look for faults, not to work."),
+            tr("vLLM 0.32, tiny model: 225 instead of 310 tok/s even on a processor"),
         )
 
 
@@ -254,10 +288,13 @@ def _bus(s: AdviceInput) -> Iterator[Advice]:
         yield _advice(
             "pcie_x4",
             Severity.WARNING,
-            f"A GPU is attached with {min(lanes)} PCIe lanes; sharing layers sends every step's values over "
-            "them.",
-            "Move it to a slot with more lanes, or use llama.cpp, which sends them once for each GPU.",
-            "the driver's own count of lanes",
+            tr(
+                "A GPU is attached with {lanes} PCIe lanes; sharing layers sends every step's values "
+                "over them.",
+                lanes=min(lanes),
+            ),
+            tr("Move it to a slot with more lanes, or use llama.cpp, which sends them once for each GPU."),
+            tr("the driver's own count of lanes"),
         )
 
 
@@ -267,9 +304,12 @@ def _power(s: AdviceInput) -> Iterator[Advice]:
         yield _advice(
             "power_cap",
             Severity.INFO,
-            f"A GPU is limited to {min(shares):.0%} of its power; reading prompts gets slower first.",
-            "Raise the limit for long prompts; decoding hardly needs it.",
-            "2 x 3090 at 230 W: 67.8 instead of 69 tok/s",
+            tr(
+                "A GPU is limited to {shares:.0%} of its power; reading prompts gets slower first.",
+                shares=min(shares),
+            ),
+            tr("Raise the limit for long prompts; decoding hardly needs it."),
+            tr("2 x 3090 at 230 W: 67.8 instead of 69 tok/s"),
         )
 
 
@@ -278,17 +318,17 @@ def _format(s: AdviceInput) -> Iterator[Advice]:
         yield _advice(
             "nvfp4_needs_blackwell",
             Severity.WARNING,
-            "These GPUs have no NVFP4 arithmetic.",
-            "Take AWQ or FP8 weights of the model.",
-            "AWQ, not NVFP4, on L4 (compute capability 8.9)",
+            tr("These GPUs have no NVFP4 arithmetic."),
+            tr("Take AWQ or FP8 weights of the model."),
+            tr("AWQ, not NVFP4, on L4 (compute capability 8.9)"),
         )
     if s.start.engine is EngineKind.VLLM and s.start.cpu:
         yield _advice(
             "vllm_on_cpu",
             Severity.INFO,
-            "On a processor llama.cpp is the faster engine.",
-            "Take a GGUF file of the model.",
-            "445M weights: 11.8 against 56 tok/s on the same two cores",
+            tr("On a processor llama.cpp is the faster engine."),
+            tr("Take a GGUF file of the model."),
+            tr("445M weights: 11.8 against 56 tok/s on the same two cores"),
         )
 
 
@@ -301,9 +341,13 @@ def _memory_in_use(s: AdviceInput) -> Iterator[Advice]:
         yield _advice(
             "gpu_share_taken",
             Severity.WARNING,
-            f"Other programs leave {share:.0%} of {short[0].name}; vLLM does not start with a larger share.",
-            f"Set gpu_memory to {max(share - 0.02, 0.01):.2f}, or end the others.",
-            "vLLM checks its share against what is free when it starts",
+            tr(
+                "Other programs leave {share:.0%} of {short}; vLLM does not start with a larger share.",
+                share=share,
+                short=short[0].name,
+            ),
+            tr("Set gpu_memory to {value:.2f}, or end the others.", value=max(share - 0.02, 0.01)),
+            tr("vLLM checks its share against what is free when it starts"),
         )
 
 
@@ -312,9 +356,9 @@ def _windows(s: AdviceInput) -> Iterator[Advice]:
         yield _advice(
             "fp8_with_windows",
             Severity.INFO,
-            "Layers with a window keep little; the gain of an fp8 cache is that of the others alone.",
-            "Compare the KV types below.",
-            "counted by layer",
+            tr("Layers with a window keep little; the gain of an fp8 cache is that of the others alone."),
+            tr("Compare the KV types below."),
+            tr("counted by layer"),
         )
 
 

@@ -4,6 +4,7 @@ import re
 
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 
 # As many as a machine of the catalogue has.
 MOST_GPUS = 8
@@ -22,7 +23,11 @@ def counted(text: str) -> tuple[int, str]:
     if not 1 <= count <= MOST_GPUS:
         raise HostError(
             Reason.BAD_REQUEST,
-            f"{count} GPUs cannot be computed for: it is 1 to {MOST_GPUS}.",
+            tr(
+                "{count} GPUs cannot be computed for: it is 1 to {most_gpus}.",
+                count=count,
+                most_gpus=MOST_GPUS,
+            ),
             fix="Give another number before the name of the hardware.",
             evidence={"field": "hardware"},
         )

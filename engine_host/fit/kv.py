@@ -7,6 +7,7 @@ from engine_host.core.errors import HostError
 from engine_host.engines.vllm.command import KV_CACHE_DTYPES
 from engine_host.fit.shapes.model import Layer, ModelShape
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import EngineKind
 
 # ggml: bytes of a block over the elements in it (ggml-common.h).
@@ -40,11 +41,11 @@ def check_kv_type(engine: EngineKind, kind: str) -> None:
     if kind in known:
         return
     near = near_names(kind, known, 3)
-    meant = f"Did you mean {' or '.join(near)}? " if near else ""
+    meant = tr("Did you mean {near}? ", near=" or ".join(near)) if near else ""
     raise HostError(
         Reason.SETTING_INVALID,
-        f"{engine.value} has no KV type {kind}, as far as is known here.",
-        fix=f"{meant}There are {', '.join(known)}.",
+        tr("{engine} has no KV type {kind}, as far as is known here.", engine=engine.value, kind=kind),
+        fix=tr("{meant}There are {known}.", meant=meant, known=", ".join(known)),
         evidence={"setting": "kv", "asked": kind, "offered": list(known)},
     )
 
@@ -70,7 +71,7 @@ def slot_bytes(shape: ModelShape, kv_cache_dtype: str) -> int:
         return 2 * shape.head_dim * _ELEMENT[kv_cache_dtype]
     raise HostError(
         Reason.KV_TYPE_UNSUPPORTED,
-        f"The size of a {kv_cache_dtype} KV cache is not known here.",
+        tr("The size of a {kv_cache_dtype} KV cache is not known here.", kv_cache_dtype=kv_cache_dtype),
         fix="Choose auto, fp8 or a TurboQuant type.",
         evidence={"kv_cache_dtype": kv_cache_dtype},
     )
@@ -109,8 +110,8 @@ def ggml_token_bytes(shape: ModelShape, kv_type_k: str, kv_type_v: str) -> float
     if unknown:
         raise HostError(
             Reason.KV_TYPE_UNSUPPORTED,
-            f"The size of a {unknown[0]} KV cache is not known here.",
-            fix=f"Choose one of {', '.join(GGML_ELEMENT)}.",
+            tr("The size of a {unknown} KV cache is not known here.", unknown=unknown[0]),
+            fix=tr("Choose one of {ggml_element}.", ggml_element=", ".join(GGML_ELEMENT)),
             evidence={"kv_type": unknown[0]},
         )
     keys, values = shape.head_dim, shape.value_dim or shape.head_dim

@@ -5,6 +5,7 @@ from engine_host.fit.kv import ggml_cells, ggml_state_bytes, ggml_token_bytes, g
 from engine_host.fit.parts import MIB, WEIGHTS_FROM, Basis, Part, tensors_at_least
 from engine_host.fit.shapes.model import GatedDelta, Layer, ModelShape
 from engine_host.fit.start import Model, Start
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import ServerChoice
 
 _FLOAT = 4
@@ -21,14 +22,14 @@ def parts(model: Model, start: Start) -> tuple[Part, ...]:
     shape, gpus = model.shape, len(start.devices)
     found = [_weights(model, start)]
     if states := state_bytes(shape, start):
-        found.append(_exact("states", _share(states, gpus), Basis.FORMULA, "one for each stream"))
+        found.append(_exact("states", _share(states, gpus), Basis.FORMULA, tr("one for each stream")))
     found.append(_compute(shape, start))
     output = shape.vocabulary * _FLOAT * start.streams * (2 if _drafts(shape, start) else 1)
     if start.cpu:
-        found.append(_exact("output", output, Basis.FORMULA, "scores of one token for each stream"))
-        found.append(_banded("server", _PROCESS, 0.6, 1.6, "the process itself"))
+        found.append(_exact("output", output, Basis.FORMULA, tr("scores of one token for each stream")))
+        found.append(_banded("server", _PROCESS, 0.6, 1.6, tr("the process itself")))
     else:
-        found.append(_banded("CUDA context", _CUDA_CONTEXT, 0.6, 1.5, "driver, kernels, libraries"))
+        found.append(_banded("CUDA context", _CUDA_CONTEXT, 0.6, 1.5, tr("driver, kernels, libraries")))
     return tuple(found)
 
 
@@ -149,7 +150,7 @@ def _embedding(shape: ModelShape, start: Start) -> Part:
     chosen = [sizes[start.server]] if start.server in sizes else [*sizes.values()]
     low, high = _band(shape, start)
     likely, least, most = chosen[0][0], min(one for one, _ in chosen), max(two for _, two in chosen)
-    about = f"for batches of {tokens:,} tokens, with the scores of each"
+    about = tr("for batches of {tokens:,} tokens, with the scores of each", tokens=tokens)
     return Part("compute", likely, round(least * low), round(most * high), Basis.ESTIMATE, about)
 
 
@@ -174,7 +175,7 @@ def _compute(shape: ModelShape, start: Start) -> Part:
         prebuilt *= 2
     else:
         prebuilt = compute_bytes(shape, tokens, cells, start.streams, residual=False)
-    about = f"for batches of {tokens:,} tokens"
+    about = tr("for batches of {tokens:,} tokens", tokens=tokens)
     low, high = _band(shape, start)
     if start.server is ServerChoice.PREBUILT:
         return _banded("compute", prebuilt, low, high, about)
@@ -196,11 +197,15 @@ def _weights(model: Model, start: Start) -> Part:
     from_files = "" if basis is Basis.FILES else f"; {read}"
     low = tensors_at_least(each, basis)
     if len(start.devices) == 1:
-        return Part("weights", each, low, each, basis, f"all layers on the GPU{from_files}")
+        return Part(
+            "weights", each, low, each, basis, tr("all layers on the GPU{from_files}", from_files=from_files)
+        )
     # Whole layers go to a GPU, so the shares differ by up to one layer, and the last one has the head.
     layer = size // max(len(model.shape.layers), 1)
     high = each + layer + weights.head
-    return Part("weights", each, low - layer, high, basis, f"whole layers each{from_files}")
+    return Part(
+        "weights", each, low - layer, high, basis, tr("whole layers each{from_files}", from_files=from_files)
+    )
 
 
 def _drafts(shape: ModelShape, start: Start) -> bool:

@@ -16,6 +16,7 @@ from engine_host.fit.kv import TURBOQUANT, heads_on_gpu
 from engine_host.fit.pool import Pool, vllm_pool
 from engine_host.fit.shapes.model import ModelShape
 from engine_host.fit.shapes.weights import weights_of
+from engine_host.protocol.language import tr
 
 MIB = 2**20
 GIB = 2**30
@@ -45,10 +46,12 @@ class Basis(StrEnum):
 
 # Of weights: what their size is the sum of.
 WEIGHTS_FROM = {
-    Basis.FILES: "every tensor that is loaded",
-    Basis.CATALOGUE: "the catalogue's shape, and the sizes that it tells of the files; none was read here",
-    Basis.HUB: "its config and the sizes of its files on Hugging Face; no weights were read",
-    Basis.FORMULA: "by the formulas of its layers",
+    Basis.FILES: tr("every tensor that is loaded"),
+    Basis.CATALOGUE: tr(
+        "the catalogue's shape, and the sizes that it tells of the files; none was read here"
+    ),
+    Basis.HUB: tr("its config and the sizes of its files on Hugging Face; no weights were read"),
+    Basis.FORMULA: tr("by the formulas of its layers"),
 }
 # Files hold headers and a tokenizer, too, which matters where only their sizes are known.
 _TENSORS = 0.98
@@ -150,11 +153,13 @@ def fixed_parts(shape: ModelShape, start: Start) -> tuple[Part, ...]:
     return (
         _weights(shape, start),
         _activations(shape, start),
-        _banded("libraries", _LIBRARIES, 0.6, 1.6, "kernels and libraries that are loaded while it starts"),
+        _banded(
+            "libraries", _LIBRARIES, 0.6, 1.6, tr("kernels and libraries that are loaded while it starts")
+        ),
         *_graphs(shape, start),
         *_stream_buffers(shape, start),
         *_draft_head(shape, start),
-        _banded("CUDA context", _CONTEXT, 0.6, 1.5, "the driver's own; beyond vLLM's share", beyond=True),
+        _banded("CUDA context", _CONTEXT, 0.6, 1.5, tr("the driver's own; beyond vLLM's share"), beyond=True),
         *_gated_delta(shape, start),
         *_nccl(start),
     )
@@ -163,11 +168,13 @@ def fixed_parts(shape: ModelShape, start: Start) -> tuple[Part, ...]:
 def _weights(shape: ModelShape, start: Start) -> Part:
     if start.file_bytes is not None:
         size = math.ceil(start.file_bytes / start.tp)
-        return Part("weights", size, size, round(1.03 * size), Basis.FILES, "size of the files by GPU")
+        return Part("weights", size, size, round(1.03 * size), Basis.FILES, tr("size of the files by GPU"))
     found = weights_of(shape)
     number = found.total - (0 if start.mtp else found.drafting)
     size = math.ceil(number * shape.element / start.tp)
-    about = f"{number / 1e9:.2f} billion weights of {shape.element} bytes"
+    about = tr(
+        "{number:.2f} billion weights of {element} bytes", number=number / 1000000000.0, element=shape.element
+    )
     return Part("weights", size, round(0.98 * size), round(1.05 * size), Basis.FORMULA, about)
 
 
@@ -176,7 +183,7 @@ def _draft_head(shape: ModelShape, start: Start) -> tuple[Part, ...]:
     if not (start.mtp and start.eight_bit_head):
         return ()
     size = math.ceil(shape.vocabulary / start.tp) * (shape.hidden + 4)
-    about = "a copy of the output matrix in 8 bits, by which drafts are chosen"
+    about = tr("a copy of the output matrix in 8 bits, by which drafts are chosen")
     return (Part(DRAFT_HEAD, size, size, size, Basis.FORMULA, about),)
 
 
@@ -189,11 +196,19 @@ def _activations(shape: ModelShape, start: Start) -> Part:
     values = start.batched_tokens * step_width(shape, start.tp) * shape.element
     # A step of verification has logits for each draft, too.
     logits = start.streams * (1 + start.draft_tokens) * shape.vocabulary * _LOGIT[start.old_runner(shape)]
-    about = f"a step of {start.batched_tokens:,} tokens, logits of {_streams(start.streams)}"
+    about = tr(
+        "a step of {batched_tokens:,} tokens, logits of {streams}",
+        batched_tokens=start.batched_tokens,
+        streams=_streams(start.streams),
+    )
     if start.embeddings:
         # In 32 bits as they are pooled, and once more as they are brought to length 1.
         logits = 2 * 4 * start.streams * shape.hidden + start.batched_tokens * shape.hidden * shape.element
-        about = f"a step of {start.batched_tokens:,} tokens, vectors of {_streams(start.streams)}"
+        about = tr(
+            "a step of {batched_tokens:,} tokens, vectors of {streams}",
+            batched_tokens=start.batched_tokens,
+            streams=_streams(start.streams),
+        )
     logits += start.batched_tokens * _workspaces(shape, start.tp) * shape.element
     size = _CUBLAS + max(values, logits)
     if start.eager:
@@ -235,7 +250,7 @@ def _gated_delta(shape: ModelShape, start: Start) -> tuple[Part, ...]:
         return ()
     heads = math.ceil(delta.value_heads / start.tp)
     size = start.batched_tokens * heads * delta.value_dim * shape.element * 10
-    about = "chunks of a prompt; beyond vLLM's share"
+    about = tr("chunks of a prompt; beyond vLLM's share")
     return (_banded("gated-delta prefill", size, 0.5, 2, about, beyond=True),)
 
 
@@ -261,7 +276,7 @@ def _stream_buffers(shape: ModelShape, start: Start) -> tuple[Part, ...]:
 def _nccl(start: Start) -> tuple[Part, ...]:
     if start.tp == 1:
         return ()
-    about = "buffers between the GPUs; beyond vLLM's share"
+    about = tr("buffers between the GPUs; beyond vLLM's share")
     return (_banded("NCCL", 350 * MIB, 0.6, 2, about, beyond=True),)
 
 

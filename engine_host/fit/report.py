@@ -28,6 +28,7 @@ from engine_host.fit.roofline import roofline
 from engine_host.fit.shapes.model import Layer, ModelShape
 from engine_host.fit.start import Device, Model, Start
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.fit import (
     Correction,
     CurvePoint,
@@ -133,7 +134,10 @@ def report(
     if beyond_training(model, start):
         # llama.cpp starts, and no stream gets what was asked for.
         verdict, reason = Verdict.CANNOT_RUN, Reason.CONTEXT_TOO_LONG
-        why = f"The model was trained for {model.context:,} tokens, and llama.cpp gives a stream no more."
+        why = tr(
+            "The model was trained for {context:,} tokens, and llama.cpp gives a stream no more.",
+            context=model.context,
+        )
     return FitReport(
         model=model.name,
         engine=start.engine,
@@ -231,10 +235,10 @@ def _device(device: Device, found: Estimate) -> DeviceFit:
 
 
 def _kv_note(found: Estimate) -> str:
-    tokens = f"{found.start.streams} × {found.start.context:,} tokens"
+    tokens = tr("{streams} × {context:,} tokens", streams=found.start.streams, context=found.start.context)
     if found.reserved is None:
         return tokens
-    return f"reserved at the start; {tokens} need {size_text(found.kv)}"
+    return tr("reserved at the start; {tokens} need {kv}", tokens=tokens, kv=size_text(found.kv))
 
 
 def _part(part: Part) -> FitPart:

@@ -4,6 +4,7 @@ from engine_host.fit.kv import ggml_state_bytes, ggml_token_bytes, state_bytes, 
 from engine_host.fit.shapes.model import RECURRENT, Layer
 from engine_host.fit.shapes.weights import drafting_experts, experts_chosen, weights_of
 from engine_host.fit.start import Model, Start
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.fit import Roofline
 from engine_host.protocol.launch.plans import EngineKind
 
@@ -30,9 +31,12 @@ def roofline(model: Model, start: Start, acceptance_length: float | None = None)
     # llama.cpp's GPUs work one after another, vLLM's side by side.
     together = gpus if start.engine is EngineKind.VLLM else 1
     speed = min(bandwidth) * together if bandwidth and not unknown else None
-    why = f"the memory bandwidth of {_the(unknown[0])} is not known" if unknown else ""
+    why = tr("the memory bandwidth of {the} is not known", the=_the(unknown[0])) if unknown else ""
     if "Diffusion" in model.architecture:
-        speed, why = None, "it writes whole blocks of tokens, in a number of steps that depends on the text"
+        speed, why = (
+            None,
+            tr("it writes whole blocks of tokens, in a number of steps that depends on the text"),
+        )
     flops = [device.flops for device in start.devices if device.flops is not None]
     prefill = None
     if flops and len(flops) == gpus:

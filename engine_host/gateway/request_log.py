@@ -14,6 +14,7 @@ from engine_host.gateway.meter import Figures
 from engine_host.protocol.engines import Request, RequestState
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.events import EngineRequestEvent, EventBase
+from engine_host.protocol.language import tr
 
 _ENDED = {RequestState.DONE, RequestState.FAILED, RequestState.CANCELLED}
 _LONGEST_CLIENT = 200
@@ -242,7 +243,7 @@ class RequestLog:
         if entry is None:
             raise HostError(
                 Reason.NOT_FOUND,
-                f"There is no request {request_id}.",
+                tr("There is no request {request_id}.", request_id=request_id),
                 cause="The newest 500 requests of this run of the host are known.",
                 fix=Fix(text="See which there are.", command="sndr requests list"),
             )

@@ -17,6 +17,7 @@ from engine_host.protocol.bench.proofs import Proof
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Gpu
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import LaunchRequest, ServerChoice
 from engine_host.protocol.patches import PatchChoice, PlannedPatches
 
@@ -80,7 +81,7 @@ async def _is_none(_name: str) -> bool:
 
 async def no_presets(request: LaunchRequest) -> PresetStart:
     """Raise HostError(not_found): there is no catalogue."""
-    raise HostError(Reason.NOT_FOUND, f"There is no preset {request.preset}.")
+    raise HostError(Reason.NOT_FOUND, tr("There is no preset {preset}.", preset=request.preset))
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from engine_host.core.errors import HostError
 from engine_host.launch.preflight.machine import free_vram
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.host import Gpu
+from engine_host.protocol.language import tr
 
 # As the driver gives them; a card that tells none has a stand-in, which CUDA does not know.
 _UUID = re.compile(r"(GPU|MIG)-[0-9A-Za-z/-]{4,}")
@@ -22,11 +23,11 @@ def named_gpus(words: Sequence[str], gpus: Sequence[Gpu]) -> tuple[Gpu, ...]:
     for word in words:
         meant = _meant(word, gpus)
         if not meant:
-            raise _wrong(f"There is no GPU {word} here.", word, gpus)
+            raise _wrong(tr("There is no GPU {word} here.", word=word), word, gpus)
         if len(meant) > 1:
-            raise _wrong(f"{len(meant)} GPUs are called {word}.", word, gpus)
+            raise _wrong(tr("{count} GPUs are called {word}.", count=len(meant), word=word), word, gpus)
         if meant[0] in found:
-            raise _wrong(f"GPU {meant[0].index} is named twice.", word, gpus)
+            raise _wrong(tr("GPU {index} is named twice.", index=meant[0].index), word, gpus)
         found += meant
     return tuple(sorted(found, key=lambda gpu: gpu.index))
 
@@ -47,7 +48,7 @@ def _wrong(message: str, word: str, gpus: Sequence[Gpu]) -> HostError:
     return HostError(
         Reason.SETTING_INVALID,
         message,
-        cause=f"This machine has {listed}." if listed else "This machine has no GPU.",
+        cause=tr("This machine has {listed}.", listed=listed) if listed else "This machine has no GPU.",
         fix=Fix(text="Name each one once, by its number or its UUID.", command="nvidia-smi -L"),
         evidence={"gpu": word, "gpus": [gpu.uuid for gpu in gpus]},
     )
@@ -58,7 +59,7 @@ def refuse_gpus(words: Sequence[str], label: str) -> None:
     if words:
         raise HostError(
             Reason.SETTING_INVALID,
-            f"{label} uses no GPU of NVIDIA's, and {', '.join(words)} is named.",
+            tr("{label} uses no GPU of NVIDIA's, and {words} is named.", label=label, words=", ".join(words)),
             fix="Leave the GPUs out, or take an engine that was built for them.",
             evidence={"gpus": list(words)},
         )

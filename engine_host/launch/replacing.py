@@ -9,6 +9,7 @@ from engine_host.launch.resolution import Resolution
 from engine_host.protocol.engine_settings.table import SETTINGS, means_something
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Finding, LaunchPlan, Setting
 from engine_host.protocol.patches import PlannedPatches
 
@@ -25,9 +26,12 @@ def refuse_replacing(plan: LaunchPlan, running: Sequence[Engine]) -> None:
         if other.id in ended and other.state not in {EngineState.DRAINING, EngineState.STOPPING}:
             raise HostError(
                 Reason.CONFLICT,
-                f"{other.name} runs already ({other.state.value}).",
-                cause=f"Starting {plan.name} would end it.",
-                fix=Fix(text=f"Put {plan.name} in its place, or give it another name.", command=plan.command),
+                tr("{other} runs already ({state}).", other=other.name, state=other.state.value),
+                cause=tr("Starting {plan} would end it.", plan=plan.name),
+                fix=Fix(
+                    text=tr("Put {plan} in its place, or give it another name.", plan=plan.name),
+                    command=plan.command,
+                ),
                 evidence={"engine": other.id, "name": other.name},
             )
 

@@ -11,6 +11,7 @@ from engine_host.launch.fingerprints import MEMORY_FINDINGS
 from engine_host.launch.placement import LEAVING, FoundMemory, Placement, found_memory
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import LaunchPlan
 
 _PATIENCE = 10.0
@@ -91,8 +92,12 @@ def _no_room(plan: LaunchPlan, beside: tuple[Engine, ...], short: Mapping[str, i
     missing = size_text(max(short.values()))
     return HostError(
         Reason.OUT_OF_MEMORY,
-        f"There is no room for {plan.name} any more: {missing} are missing (estimated).",
-        cause=f"{names} runs beside it, and less is free than when it was planned.",
+        tr(
+            "There is no room for {plan} any more: {missing} are missing (estimated).",
+            plan=plan.name,
+            missing=missing,
+        ),
+        cause=tr("{names} runs beside it, and less is free than when it was planned.", names=names),
         fix=Fix(text="See what runs, stop one, and start it again.", command="sndr status"),
         evidence={"missing_by_device": dict(short), "engines": [engine.id for engine in beside]},
     )

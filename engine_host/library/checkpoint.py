@@ -18,6 +18,7 @@ from engine_host.library.fim import FimTokens, fim_tokens
 from engine_host.library.safetensors_format import Shard, read_shard
 from engine_host.library.unreadable import unreadable
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import ntr, tr
 
 CONFIG = "config.json"
 INDEX = "model.safetensors.index.json"
@@ -153,7 +154,7 @@ def read_checkpoint(folder: Path) -> CheckpointInfo:
     if not shards and (pickled := sorted(name for name in names if _PICKLED.match(name))):
         raise HostError(
             Reason.UNSUPPORTED,
-            f"{folder.name} holds its weights as {pickled[0]}.",
+            tr("{folder} holds its weights as {pickled}.", folder=folder.name, pickled=pickled[0]),
             cause="Such a file is a program that runs when it is read.",
             fix="Fetch the model as safetensors.",
             evidence={"path": str(folder), "files": pickled[:16]},
@@ -223,19 +224,19 @@ def read_json(path: Path) -> dict[str, Any]:
     except FileNotFoundError as error:
         raise HostError(
             Reason.MODEL_FILE_MISSING,
-            f"There is no {path.name} in {path.parent}.",
+            tr("There is no {path} in {parent}.", path=path.name, parent=path.parent),
             cause="The folder is no model, or the download did not finish.",
             fix="Choose the folder that holds config.json and the safetensors files.",
             evidence={"path": str(path)},
         ) from error
     except OSError as error:
         if error.errno == errno.EFBIG:
-            raise _damaged(path, "it is larger than any such file") from error
+            raise _damaged(path, tr("it is larger than any such file")) from error
         raise unreadable(path, error) from error
     except ValueError as error:
-        raise _damaged(path, f"it is not JSON: {error}") from error
+        raise _damaged(path, tr("it is not JSON: {error}", error=error)) from error
     if not isinstance(value, dict):
-        raise _damaged(path, "it holds no JSON object")
+        raise _damaged(path, tr("it holds no JSON object"))
     return value
 
 
@@ -253,27 +254,35 @@ def _shards(folder: Path, names: frozenset[str]) -> tuple[Shard, ...]:
     if INDEX in names:
         where = read_json(folder / INDEX).get("weight_map")
         if not isinstance(where, dict) or not where:
-            raise _damaged(folder / INDEX, "it does not say which file holds which weight")
+            raise _damaged(folder / INDEX, tr("it does not say which file holds which weight"))
         if not all(isinstance(name, str) for name in where.values()):
-            raise _damaged(folder / INDEX, "it does not say which file holds which weight")
+            raise _damaged(folder / INDEX, tr("it does not say which file holds which weight"))
         expected = sorted(set(where.values()))
         if len(expected) > MAX_SHARDS or not all(map(_is_file_name, expected)):
-            raise _damaged(folder / INDEX, "it names files that cannot be the model's")
+            raise _damaged(folder / INDEX, tr("it names files that cannot be the model's"))
     else:
         expected = present
         if found := next((found for name in present if (found := _PART.match(name))), None):
             count = int(found["count"])
             if not 0 < count <= MAX_SHARDS:
-                raise _damaged(folder / present[0], f"its name says that there are {count} parts")
+                raise _damaged(
+                    folder / present[0], tr("its name says that there are {count} parts", count=count)
+                )
             expected = [f"{found['stem']}-{n:05d}-of-{count:05d}.safetensors" for n in range(1, count + 1)]
     missing = [name for name in expected if name not in names]
     if missing:
         raise HostError(
             Reason.MODEL_FILE_MISSING,
-            f"{len(missing)} of the {len(expected)} weight files of {folder.name} are missing: {missing[0]}"
-            + (" and others." if len(missing) > 1 else "."),
+            ntr(
+                "Of the {of} weight files of {folder} {n} is missing: {first}.",
+                "Of the {of} weight files of {folder} {n} are missing: {first} and others.",
+                len(missing),
+                of=len(expected),
+                folder=folder.name,
+                first=missing[0],
+            ),
             cause="The download did not finish, or a file was moved.",
-            fix=f"Fetch {missing[0]} into the same folder.",
+            fix=tr("Fetch {missing} into the same folder.", missing=missing[0]),
             evidence={"path": str(folder), "missing": missing[:16]},
         )
     shards: list[Shard] = []
@@ -282,7 +291,7 @@ def _shards(folder: Path, names: frozenset[str]) -> tuple[Shard, ...]:
         shards.append(read_shard(folder / name))
         tensors += len(shards[-1].tensors)
         if tensors > MAX_TENSORS:
-            raise _damaged(folder / name, "the model has more tensors than any other")
+            raise _damaged(folder / name, tr("the model has more tensors than any other"))
     return tuple(shards)
 
 
@@ -296,7 +305,10 @@ def _refuse_unfinished(folder: Path) -> None:
     if folder.parent.name == "snapshots" and any(blobs.glob("*.incomplete")):
         raise HostError(
             Reason.MODEL_FILE_MISSING,
-            f"The weights of {folder.parent.parent.name.removeprefix('models--')} are not there yet.",
+            tr(
+                "The weights of {parent} are not there yet.",
+                parent=folder.parent.parent.name.removeprefix("models--"),
+            ),
             cause="Their download did not finish.",
             fix="Fetch the model again with the program that began it.",
             evidence={"path": str(folder)},
@@ -468,7 +480,7 @@ def _count(values: Mapping[str, Any], key: str) -> int | None:
 def _damaged(path: Path, detail: str) -> HostError:
     return HostError(
         Reason.MODEL_FILE_DAMAGED,
-        f"{path.name} in {path.parent} is damaged: {detail}.",
+        tr("{path} in {parent} is damaged: {detail}.", path=path.name, parent=path.parent, detail=detail),
         cause="The download did not finish, or the file changed after it was written.",
         fix="Fetch the file again.",
         evidence={"path": str(path)},

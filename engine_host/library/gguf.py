@@ -8,6 +8,7 @@ from typing import TypeGuard
 from engine_host.core.errors import HostError
 from engine_host.library.gguf_format import MAX_TENSORS, TENSOR_TYPES, Header, Tensor, Value, read_header
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 
 # llama.h, enum llama_ftype; 1024 is the flag for "guessed from the tensors".
 FILE_TYPES: dict[int, str] = {
@@ -95,7 +96,9 @@ def read_gguf(path: Path) -> GgufInfo:
     for part in parts[1:]:
         headers.append(read_header(part))
         if sum(len(one.tensors) for one in headers) > MAX_TENSORS:
-            raise _damaged(path, f"its parts list more than {MAX_TENSORS} tensors")
+            raise _damaged(
+                path, tr("its parts list more than {max_tensors} tensors", max_tensors=MAX_TENSORS)
+            )
     tensors = tuple(tensor for one in headers for tensor in one.tensors)
     architecture = _label(header, "general.architecture") or "unknown"
     layers = _count(header, f"{architecture}.block_count")
@@ -164,20 +167,30 @@ def _parts(path: Path, header: Header) -> tuple[Path, ...]:
         first = path.with_name(f"{found['stem']}-00001-of-{found['count']}.gguf")
         raise HostError(
             Reason.UNSUPPORTED,
-            f"{path.name} is part {int(found['number'])} of {count} of a model.",
-            fix=f"Choose the first part, {first.name}.",
+            tr(
+                "{path} is part {found} of {count} of a model.",
+                path=path.name,
+                found=int(found["number"]),
+                count=count,
+            ),
+            fix=tr("Choose the first part, {first}.", first=first.name),
             evidence={"path": str(path), "first": str(first)},
         )
     if count > MAX_PARTS or count != int(found["count"]):
-        raise _damaged(path, f"it says that it has {count} parts")
+        raise _damaged(path, tr("it says that it has {count} parts", count=count))
     parts = tuple(path.with_name(f"{found['stem']}-{n:05d}-of-{count:05d}.gguf") for n in range(1, count + 1))
     missing = [part.name for part in parts[1:] if not part.is_file()]
     if missing:
         raise HostError(
             Reason.MODEL_FILE_MISSING,
-            f"{len(missing)} of the {count} parts of {path.name} are missing.",
+            tr(
+                "{count} of the {count2} parts of {path} are missing.",
+                count=len(missing),
+                count2=count,
+                path=path.name,
+            ),
             cause="The download did not finish, or a part was moved.",
-            fix=f"Fetch {missing[0]} into the same folder.",
+            fix=tr("Fetch {missing} into the same folder.", missing=missing[0]),
             evidence={"path": str(path), "missing": missing[:16]},
         )
     return parts
@@ -269,7 +282,7 @@ def _embeds_only(header: Header, architecture: str) -> bool:
 def _damaged(path: Path, detail: str) -> HostError:
     return HostError(
         Reason.MODEL_FILE_DAMAGED,
-        f"{path.name} is damaged: {detail}.",
+        tr("{path} is damaged: {detail}.", path=path.name, detail=detail),
         cause="The file was renamed, or it changed after it was written.",
         fix="Fetch the model again.",
         evidence={"path": str(path)},

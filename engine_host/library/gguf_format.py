@@ -17,6 +17,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.outside import files
 from engine_host.library.unreadable import unreadable
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 
 MAGIC = b"GGUF"
 NEWEST_VERSION = 3
@@ -110,22 +111,22 @@ class Header:
 def kind_of(start: bytes) -> str:
     """Says in words what a file that is no GGUF seems to be, from its first 512 bytes."""
     if not start:
-        return "an empty file"
+        return tr("an empty file")
     for offset, mark, words in _OTHER_KINDS:
         if start[offset : offset + len(mark)] == mark:
             return words
     text = start.lstrip().lower()
     if text.startswith((b"<!doctype html", b"<html", b"<head")):
-        return "a web page (a download link that answered with HTML)"
+        return tr("a web page (a download link that answered with HTML)")
     if len(start) > 9 and start[8:9] == b"{" and int.from_bytes(start[:8], "little") < 1 << 30:
-        return "a safetensors file"
+        return tr("a safetensors file")
     if text.startswith((b"{", b"[")):
-        return "a JSON document"
+        return tr("a JSON document")
     if not any(start):
-        return "a file of zeros (a download that never finished)"
+        return tr("a file of zeros (a download that never finished)")
     if all(32 <= byte < 127 or byte in b"\t\r\n" for byte in start):
-        return "a text file"
-    return "a file of an unknown kind"
+        return tr("a text file")
+    return tr("a file of an unknown kind")
 
 
 class _Source:
@@ -162,7 +163,7 @@ class _Source:
         """Refuses a count that cannot fit in what is left of the file, or that no real file has."""
         self.items += count
         if count > most or self.items > MAX_ITEMS:
-            raise self.damaged(f"it declares {count} {what}")
+            raise self.damaged(tr("it declares {count} {what}", count=count, what=what))
         if count * smallest > self.size - self.at:
             raise self.truncated(self.at + count * smallest)
 
@@ -170,12 +171,14 @@ class _Source:
         """Count bytes that stay in memory; refuses more than any real header needs."""
         self.kept += count
         if self.kept > MAX_KEPT:
-            raise self.damaged(f"its metadata are larger than {MAX_KEPT} bytes")
+            raise self.damaged(tr("its metadata are larger than {max_kept} bytes", max_kept=MAX_KEPT))
 
     def string(self, limit: int, what: str) -> str:
         length = self.number("<Q")
         if length > limit:
-            raise self.damaged(f"{what} of {length} bytes at byte {self.at}")
+            raise self.damaged(
+                tr("{what} of {length} bytes at byte {at}", what=what, length=length, at=self.at)
+            )
         self.keep(length)
         return self.take(length).decode("utf-8", "replace")
 
@@ -198,10 +201,17 @@ class _Source:
 
     def truncated(self, needed: int) -> HostError:
         if needed > MAX_HEADER + self.at:
-            return self.damaged(f"at byte {self.at} it declares {needed - self.at} bytes of metadata")
+            return self.damaged(
+                tr("at byte {at} it declares {needed} bytes of metadata", at=self.at, needed=needed - self.at)
+            )
         return HostError(
             Reason.GGUF_TRUNCATED,
-            f"{self.path.name} is truncated: it has {self.size} bytes and needs {needed} or more.",
+            tr(
+                "{path} is truncated: it has {size} bytes and needs {needed} or more.",
+                path=self.path.name,
+                size=self.size,
+                needed=needed,
+            ),
             cause="The download or the copy did not finish.",
             fix="Fetch the file again.",
             evidence={"path": str(self.path), "size": self.size, "expected_at_least": needed},
@@ -210,7 +220,7 @@ class _Source:
     def damaged(self, detail: str) -> HostError:
         return HostError(
             Reason.MODEL_FILE_DAMAGED,
-            f"{self.path.name} is damaged: {detail}.",
+            tr("{path} is damaged: {detail}.", path=self.path.name, detail=detail),
             cause="The file changed after it was written, or the program that wrote it had a fault.",
             fix="Fetch the file again and compare its checksum.",
             evidence={"path": str(self.path), "size": self.size, "at": self.at},
@@ -231,9 +241,9 @@ def _read_value(source: _Source, kind: int, depth: int = 0) -> tuple[Value | Non
         source.keep(length)
         return source.take(length).decode("utf-8", "replace"), None
     if kind != _ARRAY:
-        raise source.damaged(f"a value of the unknown type {kind} at byte {source.at}")
+        raise source.damaged(tr("a value of the unknown type {kind} at byte {at}", kind=kind, at=source.at))
     if depth >= MAX_DEPTH:
-        raise source.damaged(f"arrays nested deeper than {MAX_DEPTH}")
+        raise source.damaged(tr("arrays nested deeper than {max_depth}", max_depth=MAX_DEPTH))
     item_kind = source.number("<I")
     length = source.number("<Q")
     if item_kind in _SCALARS:
@@ -255,10 +265,12 @@ def _read_value(source: _Source, kind: int, depth: int = 0) -> tuple[Value | Non
 
 
 def _read_tensor(source: _Source) -> Tensor:
-    name = source.string(MAX_NAME, "a tensor name")
+    name = source.string(MAX_NAME, tr("a tensor name"))
     dimensions = source.number("<I")
     if dimensions > MAX_DIMENSIONS:
-        raise source.damaged(f"the tensor {name!r} has {dimensions} dimensions")
+        raise source.damaged(
+            tr("the tensor {name} has {dimensions} dimensions", name=repr(name), dimensions=dimensions)
+        )
     shape = tuple(source.number("<Q") for _ in range(dimensions))
     type_number = source.number("<I")
     offset = source.number("<Q")
@@ -266,7 +278,7 @@ def _read_tensor(source: _Source) -> Tensor:
     for length in shape:
         elements *= length
     if elements > MAX_TENSOR_BYTES or offset > MAX_TENSOR_BYTES:
-        raise source.damaged(f"the tensor {name!r} is larger than any disk")
+        raise source.damaged(tr("the tensor {name} is larger than any disk", name=repr(name)))
     known = TENSOR_TYPES.get(type_number)
     size = None if known is None else -(-elements // known[1]) * known[2]
     return Tensor(name, shape, type_number, offset, elements, size)
@@ -278,7 +290,7 @@ def _check_start(source: _Source, start: bytes) -> int:
         kind = kind_of(start)
         raise HostError(
             Reason.NOT_GGUF,
-            f"{source.path.name} is not a GGUF file: it is {kind}.",
+            tr("{path} is not a GGUF file: it is {kind}.", path=source.path.name, kind=kind),
             fix="Choose a file in GGUF format, the one llama.cpp reads.",
             evidence={"path": str(source.path), "kind": kind, "first_bytes": start[:16].hex(" ")},
         )
@@ -286,17 +298,26 @@ def _check_start(source: _Source, start: bytes) -> int:
     version = source.number("<I")
     big_endian = version & 0xFFFF == 0
     if big_endian or version < OLDEST_VERSION:
-        what = "was written for a big-endian machine" if big_endian else f"is GGUF version {version}"
+        what = (
+            tr("was written for a big-endian machine")
+            if big_endian
+            else tr("is GGUF version {version}", version=version)
+        )
         raise HostError(
             Reason.UNSUPPORTED,
-            f"{source.path.name} {what}, which llama.cpp does not read here.",
+            tr("{path} {what}, which llama.cpp does not read here.", path=source.path.name, what=what),
             fix="Fetch a current conversion of the model.",
             evidence={"path": str(source.path), "version": version},
         )
     if version > NEWEST_VERSION:
         raise HostError(
             Reason.GGUF_TOO_NEW,
-            f"{source.path.name} is GGUF version {version}; this program reads up to {NEWEST_VERSION}.",
+            tr(
+                "{path} is GGUF version {version}; this program reads up to {newest_version}.",
+                path=source.path.name,
+                version=version,
+                newest_version=NEWEST_VERSION,
+            ),
             cause="The file was made by a newer converter.",
             fix="Update the program, or fetch a conversion in an older version.",
             evidence={"path": str(source.path), "version": version, "newest_known": NEWEST_VERSION},
@@ -325,7 +346,7 @@ def read_header(path: Path) -> Header:
 def _missing(path: Path) -> HostError:
     return HostError(
         Reason.MODEL_FILE_MISSING,
-        f"There is no model file {path}.",
+        tr("There is no model file {path}.", path=path),
         fix="Choose another file, or rescan the model folders.",
         evidence={"path": str(path)},
     )
@@ -335,11 +356,11 @@ def _read(source: _Source, start: bytes) -> Header:
     version = _check_start(source, start)
     tensor_count = source.number("<Q")
     value_count = source.number("<Q")
-    source.count_items(value_count, 13, "metadata values", MAX_VALUES)
+    source.count_items(value_count, 13, tr("metadata values"), MAX_VALUES)
     values: dict[str, Value] = {}
     lengths: dict[str, int] = {}
     for _ in range(value_count):
-        key = source.string(MAX_KEY, "a metadata key")
+        key = source.string(MAX_KEY, tr("a metadata key"))
         value, length = _read_value(source, source.number("<I"))
         if value is not None:
             values[key] = value
@@ -349,16 +370,21 @@ def _read(source: _Source, start: bytes) -> Header:
     tensors = tuple(_read_tensor(source) for _ in range(tensor_count))
     alignment = values.get("general.alignment", 32)
     if not isinstance(alignment, int) or isinstance(alignment, bool) or not 0 < alignment <= 1 << 20:
-        raise source.damaged(f"its alignment is {alignment!r}")
+        raise source.damaged(tr("its alignment is {alignment}", alignment=repr(alignment)))
     data_start = -(-source.at // alignment) * alignment
     ends = [tensor.offset + tensor.size for tensor in tensors if tensor.size is not None]
     expected = data_start + max(ends, default=0) if tensors else source.at
     if expected > MAX_TENSOR_BYTES:
-        raise source.damaged("its tensors need more space than any disk has")
+        raise source.damaged(tr("its tensors need more space than any disk has"))
     if expected > source.size:
         raise HostError(
             Reason.GGUF_TRUNCATED,
-            f"{source.path.name} is truncated: {source.size} of {expected} bytes are there.",
+            tr(
+                "{path} is truncated: {size} of {expected} bytes are there.",
+                path=source.path.name,
+                size=source.size,
+                expected=expected,
+            ),
             cause="The download or the copy did not finish.",
             fix="Fetch the file again.",
             evidence={

@@ -14,6 +14,7 @@ from engine_host.library.checkpoint import CONFIG, CheckpointInfo, files_fingerp
 from engine_host.library.gguf import GgufInfo, read_gguf
 from engine_host.library.scan import FoundModel, hub_name
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.models import ModelFile, ModelOrigin
 
 ModelInfo = GgufInfo | CheckpointInfo
@@ -62,7 +63,7 @@ class ModelIndex:
         if len(name) > _LONGEST_NAME or "\0" in name or not files.is_text(Path(name)):
             raise HostError(
                 Reason.MODEL_FILE_MISSING,
-                f"{name[:80]!r} is no name and no path of a model.",
+                tr("{name} is no name and no path of a model.", name=repr(name[:80])),
                 fix="Give an id that `sndr models` lists, or a path.",
                 evidence={"wanted": name[:80]},
             )
@@ -75,8 +76,8 @@ class ModelIndex:
         if file is None:
             raise HostError(
                 Reason.MODEL_FILE_MISSING,
-                f"There is no model {name!r}.",
-                cause="Known are: " + (", ".join(sorted(self._files)) or "none") + ".",
+                tr("There is no model {name}.", name=repr(name)),
+                cause=tr("Known are: {names}.", names=", ".join(sorted(self._files)) or tr("none")),
                 fix="Give the path of a GGUF file or of a folder with safetensors, or add its folder in the "
                 "settings (models.folders).",
                 evidence={"wanted": name},
@@ -137,7 +138,7 @@ class ModelIndex:
         if not files.is_text(path):
             return HostError(
                 Reason.UNSUPPORTED,
-                f"The name of {_shown(path)} is no text.",
+                tr("The name of {shown} is no text.", shown=_shown(path)),
                 cause="It was written in another encoding than UTF-8.",
                 fix="Rename it.",
             )
@@ -148,7 +149,7 @@ class ModelIndex:
         except OSError as error:
             return HostError(
                 Reason.MODEL_FILE_MISSING,
-                f"The model {path} cannot be opened: {error.strerror}.",
+                tr("The model {path} cannot be opened: {error}.", path=path, error=error.strerror),
                 cause="It was moved or removed, or the path is misspelt.",
                 fix="Check the path; `sndr models` lists what was found.",
                 evidence={"path": str(path), "errno": error.errno},

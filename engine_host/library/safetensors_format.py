@@ -14,6 +14,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.outside import files, json_text
 from engine_host.library.unreadable import unreadable
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 
 # Half of what the reference implementation takes; large files of 2026 have tables of 3 MB.
 MAX_HEADER = 50_000_000
@@ -64,7 +65,7 @@ def read_shard(path: Path) -> Shard:
             if len(start) < 8:
                 raise _cut_short(path, size, 8)
             if length > MAX_HEADER:
-                raise _damaged(path, size, f"its table of tensors claims {length} bytes")
+                raise _damaged(path, size, tr("its table of tensors claims {length} bytes", length=length))
             if 8 + length > size:
                 raise _cut_short(path, size, 8 + length)
             table = file.read(length)
@@ -73,9 +74,9 @@ def read_shard(path: Path) -> Shard:
     except FileNotFoundError as error:
         raise HostError(
             Reason.MODEL_FILE_MISSING,
-            f"{path.name} of the model in {path.parent} is missing.",
+            tr("{path} of the model in {parent} is missing.", path=path.name, parent=path.parent),
             cause="The download did not finish, or the file was moved.",
-            fix=f"Fetch {path.name} into the same folder.",
+            fix=tr("Fetch {path} into the same folder.", path=path.name),
             evidence={"path": str(path), "missing": [path.name]},
         ) from error
     except OSError as error:
@@ -91,7 +92,7 @@ def _tensors(path: Path, size: int, table: bytes) -> tuple[tuple[StoredTensor, .
     try:
         listed = json_text.parse_object(table, MAX_TENSORS * _COMMAS)
     except ValueError as error:
-        raise _damaged(path, size, f"its table of tensors cannot be read: {error}") from error
+        raise _damaged(path, size, tr("its table of tensors cannot be read: {error}", error=error)) from error
     del table
     found: list[StoredTensor] = []
     end = 0
@@ -99,12 +100,12 @@ def _tensors(path: Path, size: int, table: bytes) -> tuple[tuple[StoredTensor, .
         if name == _METADATA:
             continue
         if len(found) == MAX_TENSORS or len(name) > MAX_NAME:
-            raise _damaged(path, size, "its table of tensors is longer than any such table")
+            raise _damaged(path, size, tr("its table of tensors is longer than any such table"))
         if (one := _tensor(name, entry)) is None:
-            raise _damaged(path, size, f"the tensor {name[:100]!r} is not described")
+            raise _damaged(path, size, tr("the tensor {name} is not described", name=repr(name[:100])))
         tensor, begin, stop = one
         if not 0 <= begin <= stop or tensor.elements > MAX_ELEMENTS:
-            raise _damaged(path, size, f"the tensor {name[:100]!r} has impossible measures")
+            raise _damaged(path, size, tr("the tensor {name} has impossible measures", name=repr(name[:100])))
         found.append(tensor)
         end = max(end, stop)
     return tuple(found), end
@@ -129,7 +130,12 @@ def _are_counts(values: Any) -> TypeGuard[list[int]]:
 def _cut_short(path: Path, size: int, needed: int) -> HostError:
     return HostError(
         Reason.MODEL_FILE_DAMAGED,
-        f"{path.name} is truncated: {size} of {needed} bytes are there.",
+        tr(
+            "{path} is truncated: {size} of {needed} bytes are there.",
+            path=path.name,
+            size=size,
+            needed=needed,
+        ),
         cause="The download or the copy did not finish.",
         fix="Fetch the file again.",
         evidence={"path": str(path), "size": size, "expected": needed, "missing": needed - size},
@@ -139,7 +145,7 @@ def _cut_short(path: Path, size: int, needed: int) -> HostError:
 def _damaged(path: Path, size: int, detail: str) -> HostError:
     return HostError(
         Reason.MODEL_FILE_DAMAGED,
-        f"{path.name} is damaged: {detail}.",
+        tr("{path} is damaged: {detail}.", path=path.name, detail=detail),
         cause="The file is no safetensors file, or it changed after it was written.",
         fix="Fetch the file again and compare its checksum.",
         evidence={"path": str(path), "size": size},

@@ -17,6 +17,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.outside import files
 from engine_host.library.belongings import Belongings
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 
 KEPT = 24 * 3600.0
 """Seconds until a deleted model is deleted for good."""
@@ -64,7 +65,7 @@ class Trash:
         if found is None:
             raise HostError(
                 Reason.NOT_FOUND,
-                f"No deleted model {thrown!r} can come back.",
+                tr("No deleted model {thrown} can come back.", thrown=repr(thrown)),
                 cause="It was deleted for good, or has come back already.",
                 fix="`sndr models downloads` lists what can.",
             )
@@ -109,7 +110,11 @@ class Trash:
             if in_the_way:
                 raise HostError(
                     Reason.CONFLICT,
-                    f"{thrown.model} cannot come back: {in_the_way[0]} is there again.",
+                    tr(
+                        "{model} cannot come back: {in_the_way} is there again.",
+                        model=thrown.model,
+                        in_the_way=in_the_way[0],
+                    ),
                     cause="It was downloaded or put there meanwhile.",
                     fix="Move that away first, or keep it.",
                     evidence={"paths": in_the_way[:20]},
@@ -187,7 +192,7 @@ def _remove_empty_above(what: Belongings) -> None:
 def _refused(path: Path, error: OSError) -> HostError:
     return HostError(
         Reason.DISK_FULL if error.errno in {errno.ENOSPC, errno.EDQUOT} else Reason.NOT_WRITABLE,
-        f"{path} was not moved: {error.strerror or error}.",
+        tr("{path} was not moved: {error}.", path=path, error=error.strerror or error),
         cause="The folder is not yours, or the disk refuses.",
         fix="Delete it by hand, or make its folder writable.",
         evidence={"path": str(path), "errno": error.errno},

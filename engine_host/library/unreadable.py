@@ -6,6 +6,7 @@ from pathlib import Path
 
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 
 # The system lets us read it, and it is not what it should be.
 _ODD = {errno.EINVAL, errno.EFBIG, errno.EISDIR}
@@ -15,10 +16,14 @@ def unreadable(path: Path, error: OSError) -> HostError:
     """Return the error that says why a path cannot be read."""
     kind = "folder" if os.path.isdir(path) else "file"
     odd = error.errno in _ODD
-    mend = "Choose another one." if odd else f"Check the {kind}'s permissions and that its disk is attached."
+    mend = (
+        tr("Choose another one.")
+        if odd
+        else tr("Check the {kind}'s permissions and that its disk is attached.", kind=kind)
+    )
     return HostError(
         Reason.MODEL_FILE_MISSING,
-        f"{path} cannot be read: {error.strerror or error}.",
+        tr("{path} cannot be read: {error}.", path=path, error=error.strerror or error),
         fix=mend,
         evidence={"path": str(path), "errno": error.errno},
     )

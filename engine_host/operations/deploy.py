@@ -36,6 +36,7 @@ from engine_host.protocol.catalog import PresetEngine, Task, Variant, WeightFile
 from engine_host.protocol.engine_settings.table import Overrides, foreign_to
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.host import Gpu
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.deploy import Rendering, RenderRequest, RenderTarget
 from engine_host.protocol.launch.plans import EngineKind, Finding, LaunchPlan, Layer, ServerChoice, Setting
 from engine_host.protocol.operations import table as ops
@@ -347,10 +348,10 @@ def _check_named(uuids: Sequence[str], count: int | None) -> None:
             evidence={"gpus": list(uuids)},
         )
     if uuids and count is not None and count != len(uuids):
-        named = "1 is named" if len(uuids) == 1 else f"{len(uuids)} are named"
+        named = tr("1 is named") if len(uuids) == 1 else tr("{count} are named", count=len(uuids))
         raise HostError(
             Reason.BAD_REQUEST,
-            f"{count} GPUs are asked for, and {named}.",
+            tr("{count} GPUs are asked for, and {named}.", count=count, named=named),
             cause="--count says how many there are, --gpu which ones.",
             fix="Name as many with --gpu as --count says, or leave --count out.",
             evidence={"count": count, "gpus": list(uuids)},
@@ -364,8 +365,8 @@ def _check_enough(uuids: Sequence[str], wanted: DeploySpec) -> None:
         return
     raise HostError(
         Reason.BAD_REQUEST,
-        f"The model is spread over {needed} GPUs, and {len(uuids)} is named.",
-        cause=f"Its setting tensor_parallel is {needed}.",
+        tr("The model is spread over {needed} GPUs, and {count} is named.", needed=needed, count=len(uuids)),
+        cause=tr("Its setting tensor_parallel is {needed}.", needed=needed),
         fix="Name more with --gpu, or set tensor_parallel to as many as there are.",
         evidence={"tensor_parallel": needed, "gpus": list(uuids)},
     )
@@ -377,13 +378,13 @@ def _refuse_errors(made: Rendering) -> None:
     if not errors:
         return
     first = errors[0]
-    fix = first.fix.text if first.fix is not None else "Change what it is about."
+    fix = first.fix.text if first.fix is not None else tr("Change what it is about.")
     raise HostError(
         first.reason or Reason.UNSUPPORTED,
-        f"{made.title} was not written down. {first.message}",
+        tr("{made} was not written down. {message}", made=made.title, message=first.message),
         cause=" ".join(one.message for one in errors[1:]),
         fix=Fix(
-            text=f"{fix} --force writes it down nevertheless.",
+            text=tr("{fix} --force writes it down nevertheless.", fix=fix),
             command=first.fix.command if first.fix is not None else None,
         ),
         evidence={"findings": [one.model_dump(mode="json") for one in made.findings]},

@@ -11,6 +11,7 @@ from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.operations.presets.fit import ENGINES, question, verdict_of
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.fit import DeviceFit, FitRequest, Verdict
 from engine_host.protocol.launch.plans import Finding, LaunchPlan
 from engine_host.protocol.presets import PresetVerdict, ResolvedPreset
@@ -109,7 +110,7 @@ class DeployFit:
             verdict = await self._verdict(other, "")
             enough = other.preset.needs.gpus <= machine.count and not other.conflicts
             if enough and verdict.verdict in _USABLE and verdict.needed is not None:
-                said = f"{next_id}, to which it falls back, fits there."
+                said = tr("{next_id}, to which it falls back, fits there.", next_id=next_id)
                 return Fix(text=said, command=f"sndr presets show {next_id}")
             next_id = other.preset.card.fallback
         where = f" --hardware {machine.hardware}" if machine.hardware is not None else ""

@@ -15,6 +15,7 @@ from engine_host.operations.plans import PlanOperations
 from engine_host.operations.presets.consents import PresetConsents
 from engine_host.protocol.engines import Engine, EnginePage, StopEngine
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import LaunchPlan, LaunchRequest, StartRequest
 from engine_host.protocol.operations import table as ops
 
@@ -89,7 +90,7 @@ class EngineOperations:
             return self._engines.refused(plan, error.problem)
         raise HostError(
             Reason.CONFLICT,
-            f"The start of {plan.name} is not refused.",
+            tr("The start of {plan} is not refused.", plan=plan.name),
             fix=Fix(text="Start it.", command=plan.command),
         )
 
@@ -136,14 +137,18 @@ def _not_again(engine: Engine) -> HostError:
     if is_unplanned(engine.plan) and engine.problem is not None:
         return HostError(
             Reason.ENGINE_UNUSABLE,
-            f"{engine.name} never started, so it cannot be started again: {engine.problem.message}",
+            tr(
+                "{engine} never started, so it cannot be started again: {message}",
+                engine=engine.name,
+                message=engine.problem.message,
+            ),
             cause=engine.problem.cause,
             fix=engine.problem.fix or Fix(text="Try that start once more.", command=engine.plan.command),
             evidence={"engine": engine.id, "refused": engine.problem.reason.value},
         )
     return HostError(
         Reason.NOT_FOUND,
-        f"How {engine.name} was started is not known any more.",
+        tr("How {engine} was started is not known any more.", engine=engine.name),
         cause="The engine host was started anew since then." if engine.adopted else "",
         fix=Fix(text="Start it with its own command.", command=engine.plan.command),
         evidence={"engine": engine.id, "plan": engine.plan.id},

@@ -38,6 +38,7 @@ from engine_host.protocol.engine_settings.questions import question_of
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Gpu
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.fit import (
     Correction,
     FitGpu,
@@ -253,10 +254,10 @@ class FitOperations:
             return error
         catalog = await self._catalog()
         if wanted in catalog.ids():
-            fix = f"It is a preset: sndr fit --preset {wanted}"
+            fix = tr("It is a preset: sndr fit --preset {wanted}", wanted=wanted)
         else:
             near = near_names(wanted, [*catalog.models, *catalog.ids()], 3)
-            fix = f"Did you mean {' or '.join(near)}? " if near else ""
+            fix = tr("Did you mean {near}? ", near=" or ".join(near)) if near else ""
             fix += (
                 f"Models of the catalogue are {', '.join(sorted(catalog.models))}. A preset is named with "
                 "--preset; for a model on Hugging Face add --online, or give the path of its files."
@@ -278,8 +279,8 @@ class FitOperations:
             listed = ", ".join(f"{name}/{known}" for known in variants)
             raise HostError(
                 Reason.NOT_FOUND,
-                f"There is no variant {variant_id} of {entry.title}.",
-                fix=f"There are {listed}.",
+                tr("There is no variant {variant_id} of {entry}.", variant_id=variant_id, entry=entry.title),
+                fix=tr("There are {listed}.", listed=listed),
                 evidence={"variant": variant_id},
             )
         variant = variants.get(variant_id) or entry.variants[0]

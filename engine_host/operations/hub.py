@@ -9,6 +9,7 @@ from engine_host.fit.start import Model
 from engine_host.library.hub.configs import Hub, HubConfig, is_name
 from engine_host.operations.performs import performs
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.fit import HubModel, HubPage, ReadFromHub
 from engine_host.protocol.operations import table as ops
 
@@ -68,8 +69,14 @@ def _not_read(name: str, endpoint: str) -> HostError:
     body = {"repository": repository, **({"revision": revision} if revision else {})}
     return HostError(
         Reason.MODEL_FILE_MISSING,
-        f"There is no model {name} on this machine, and its config was not read from Hugging Face.",
+        tr(
+            "There is no model {name} on this machine, and its config was not read from Hugging Face.",
+            name=name,
+        ),
         cause="Nothing leaves this machine unasked.",
-        fix=Fix(text=f"Read its config.json from {endpoint}.", command=f"sndr fit {name} --online"),
+        fix=Fix(
+            text=tr("Read its config.json from {endpoint}.", endpoint=endpoint),
+            command=f"sndr fit {name} --online",
+        ),
         evidence={"wanted": name, "hub": body},
     )

@@ -31,6 +31,7 @@ from engine_host.protocol.engines import Engine, InstallationPage
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.events import ServersChangedEvent
 from engine_host.protocol.jobs import Job, JobKind, JobStep
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import table as ops
 
 _T = TypeVar("_T")
@@ -83,7 +84,7 @@ class InstallationOperations:
         self._refuse_used(wanted)
         return self._jobs.start(
             JobKind.ENGINE_INSTALL,
-            f"Install vLLM {pin.version} ({pin.build})",
+            tr("Install vLLM {version} ({build})", version=pin.version, build=pin.build),
             _touches(wanted),
             f"sndr engine install vllm --version {pin.version} --build {pin.build}",
             lambda control: self.carry_out(wanted, control),
@@ -96,7 +97,7 @@ class InstallationOperations:
         self._refuse_used(wanted)
         return self._jobs.start(
             JobKind.ENGINE_REMOVE,
-            f"Remove vLLM {pin.version} ({pin.build})",
+            tr("Remove vLLM {version} ({build})", version=pin.version, build=pin.build),
             _touches(wanted),
             f"sndr engine remove vllm --version {pin.version} --build {pin.build}",
             lambda control: self._remove(wanted, control),
@@ -144,7 +145,9 @@ class InstallationOperations:
         for home in map(self._installations.home, PINS):
             if home == own or not await asyncio.to_thread(leftovers, home):
                 continue
-            control.step(1, len(STEPS), STEPS[0], f"clears what cut-off work on vLLM {home.name} left")
+            control.step(
+                1, len(STEPS), STEPS[0], tr("clears what cut-off work on vLLM {home} left", home=home.name)
+            )
             try:
                 freed = await clear_leftovers(home)
             except HostError as error:
@@ -157,11 +160,11 @@ class InstallationOperations:
         pin = self._installations.pin(wanted)
         home = self._installations.home(pin)
         freed = await asyncio.to_thread(lambda: sum(map(size, (home, *retired(home)))))
-        control.step(1, 1, "Remove the environment", str(home))
+        control.step(1, 1, tr("Remove the environment"), str(home))
         kept = await _to_the_end(_cleared(home), may_cancel=False)
         self._events.publish(ServersChangedEvent())
         if kept:
-            raise not_deleted(f"vLLM {pin.id} is removed", home, kept)
+            raise not_deleted(tr("vLLM {pin} is removed", pin=pin.id), home, kept)
         self._log_buffer.add("install", [f"removed vLLM {pin.id} from {home}"])
         return {"removed": str(home), "freed": freed}
 
@@ -170,7 +173,7 @@ class InstallationOperations:
             if engine.plan.installation == wanted:
                 raise HostError(
                     Reason.CONFLICT,
-                    f"{engine.name} runs from vLLM {wanted}.",
+                    tr("{engine} runs from vLLM {wanted}.", engine=engine.name, wanted=wanted),
                     cause="An environment is not changed under a running engine.",
                     fix=Fix(text="Stop it first.", command=f"sndr stop {engine.name}"),
                     evidence={"engine": engine.id, "installation": wanted},

@@ -42,6 +42,7 @@ from engine_host.launch.resolution import PresetStart
 from engine_host.library.index import IndexedModel
 from engine_host.operations.performs import performs
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import EngineKind, Finding, LaunchPlan, LaunchRequest
 from engine_host.protocol.operations import table as ops
 
@@ -114,16 +115,24 @@ class PlanOperations:
             now = await self._make(plan_id, self._makers[EngineKind(plan.engine)].again(plan, request))
         except OSError as error:
             # It went away between the look at it and now.
-            raise _stale(plan_id, "The model or the engine is gone.") from error
+            raise _stale(plan_id, tr("The model or the engine is gone.")) from error
         found = changed(kept.fingerprints, now.fingerprints)
         if found:
             what = " and ".join((", ".join(found[:-1]), found[-1])) if found[1:] else found[0]
-            message = f"{what[:1].upper()}{what[1:]} changed since this plan was made."
+            message = tr(
+                "{what}{what2} changed since this plan was made.", what=what[:1].upper(), what2=what[1:]
+            )
             raise _stale(plan_id, message, changed=list(found))
         if (finding := worse(plan.findings, now.plan.findings)) is not None:
-            raise _stale(plan_id, f"Since this plan was made: {finding.message}", finding=finding.id)
+            raise _stale(
+                plan_id,
+                tr("Since this plan was made: {message}", message=finding.message),
+                finding=finding.id,
+            )
         if more := [ref.name for ref in now.plan.instead_of if ref not in plan.instead_of]:
-            message = f"Since this plan was made, {' and '.join(more)} was started, which it would end."
+            message = tr(
+                "Since this plan was made, {more} was started, which it would end.", more=" and ".join(more)
+            )
             raise _stale(plan_id, message, instead_of=more)
         return plan
 
@@ -191,14 +200,18 @@ class PlanOperations:
                 raise
             raise HostError(
                 Reason.MODEL_FILE_MISSING,
-                f"{name} is a preset, and no model of this machine is called so.",
+                tr("{name} is a preset, and no model of this machine is called so.", name=name),
                 fix=Fix(text="Start the preset.", command=f"sndr launch {name}"),
                 evidence={"wanted": name},
             ) from error
 
     def _kept(self, plan_id: str) -> _Kept:
         if plan_id not in self._plans:
-            raise HostError(Reason.NOT_FOUND, f"There is no plan {plan_id}.", fix="Make the plan again.")
+            raise HostError(
+                Reason.NOT_FOUND,
+                tr("There is no plan {plan_id}.", plan_id=plan_id),
+                fix="Make the plan again.",
+            )
         return self._plans[plan_id]
 
 

@@ -25,6 +25,7 @@ from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import ServersChangedEvent
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.jobs import Job, JobKind, JobState, JobStep
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import ServerChoice
 from engine_host.protocol.operations import table as ops
 
@@ -77,7 +78,7 @@ class ServerOperations:
                 return job
         return self._jobs.start(
             JobKind.ENGINE_BUILD,
-            "Build llama.cpp for this machine",
+            tr("Build llama.cpp for this machine"),
             "llama.cpp build",
             "sndr engine build llama.cpp"
             + ("" if backend is Backend.AUTO else f" --backend {backend.value}"),
@@ -89,7 +90,7 @@ class ServerOperations:
         """Measure the prebuilt server against the built one on the bundled model."""
         return self._jobs.start(
             JobKind.ENGINE_COMPARE,
-            "Measure the prebuilt llama.cpp against the built one",
+            tr("Measure the prebuilt llama.cpp against the built one"),
             "engine memory",
             "sndr engine compare",
             self._compare,
@@ -144,8 +145,8 @@ class ServerOperations:
             (ServerChoice.BUILT, built),
         )
         for number, (choice, server) in enumerate(sides, start=1):
-            name = f"Measure the {choice.value} server"
-            control.step(number, 2, name, "starting")
+            name = tr("Measure the {choice} server", choice=choice.value)
+            control.step(number, 2, name, tr("starting"))
             rows += await self._measure(choice, server, model, partial(control.step, number, 2, name))
         comparison = SpeedComparison(model=model.stem, at=time.time(), repeats=REPEATS, rows=tuple(rows))
         self._store.put("comparison", "llama.cpp", comparison.at, comparison.model_dump_json())

@@ -22,6 +22,7 @@ from engine_host.core.outside import files as outside_files
 from engine_host.overlay.loaded_patch import LoadedPatch
 from engine_host.overlay.patch_file import Hook, Rebind, TextEdit
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 
 _LARGEST = 8 << 20
 
@@ -269,7 +270,7 @@ def _patch_files(patch: LoadedPatch, folder: str) -> dict[str, bytes]:
     except OSError as error:
         raise HostError(
             Reason.PATCH_INVALID,
-            f"A file of the patch {patch.id} cannot be read: {error.strerror}.",
+            tr("A file of the patch {patch} cannot be read: {error}.", patch=patch.id, error=error.strerror),
             fix="Correct the file, or switch the patch off.",
             evidence={"folder": str(patch.folder), "errno": error.errno},
         ) from error

@@ -16,6 +16,7 @@ from engine_host.overlay.patch_catalog import PatchCatalog
 from engine_host.overlay.patch_code import read_code
 from engine_host.overlay.patch_file import Hook, Rebind, TextEdit
 from engine_host.overlay.sources import VllmSource
+from engine_host.protocol.language import tr
 from engine_host.protocol.patches import (
     CheckVerdict,
     OperationCheck,
@@ -143,7 +144,7 @@ def _text(
         target=edit.module,
         verdict=CheckVerdict.ANCHOR_DRIFT,
         reason=PatchReason.ANCHOR_MISSING if missing else PatchReason.ANCHOR_AMBIGUOUS,
-        detail=f"the anchor is there {times} times, {edit.count} wanted",
+        detail=tr("the anchor is there {times} times, {count} wanted", times=times, count=edit.count),
         nearest=nearest(edit.find, text) if missing else "",
     )
 
@@ -201,19 +202,27 @@ def _rebind(
 
     text = texts.get(rebind.module) or source.read(rebind.module)
     if text is None:
-        why = "this vLLM has no such module"
+        why = tr("this vLLM has no such module")
         return wrong(CheckVerdict.TARGET_MISSING, PatchReason.MODULE_MISSING, why)
     try:
         function = find_function(text, rebind.target)
     except SyntaxError as error:
-        why = f"line {error.lineno} of the module, with the edits so far, is not Python: {error.msg}"
+        why = tr(
+            "line {lineno} of the module, with the edits so far, is not Python: {msg}",
+            lineno=error.lineno,
+            msg=error.msg,
+        )
         return wrong(CheckVerdict.TARGET_MISSING, PatchReason.TARGET_MISSING, why)
     if function is None:
-        why = f"the module has no {rebind.target}"
+        why = tr("the module has no {target}", target=rebind.target)
         return wrong(CheckVerdict.TARGET_MISSING, PatchReason.TARGET_MISSING, why)
     signature = of_source(function)
     if signature != rebind.signature:
-        why = f"it is {signature}, the patch was written for {rebind.signature}"
+        why = tr(
+            "it is {signature}, the patch was written for {signature2}",
+            signature=signature,
+            signature2=rebind.signature,
+        )
         return wrong(CheckVerdict.SIGNATURE_CHANGED, PatchReason.SIGNATURE_CHANGED, why)
     if fault := read_code(patch, rebind.replacement).fault:
         return wrong(CheckVerdict.CODE_BROKEN, PatchReason.RAISED, fault)

@@ -9,6 +9,7 @@ from engine_host.core.errors import HostError
 from engine_host.overlay.loaded_patch import LoadedPatch
 from engine_host.overlay.patch_file import read_patch_file
 from engine_host.protocol.errors import Fix, Problem, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.patches import (
     AppliesTo,
     Patch,
@@ -105,9 +106,9 @@ class PatchCatalog:
         near = near_names(name, [*self.patches, *self.families], 3)
         return HostError(
             Reason.PATCH_UNKNOWN,
-            f"There is no patch or family {name!r}.",
+            tr("There is no patch or family {name}.", name=repr(name)),
             fix=Fix(
-                text=f"Did you mean {' or '.join(near)}?" if near else "See which there are.",
+                text=tr("Did you mean {near}?", near=" or ".join(near)) if near else "See which there are.",
                 command="sndr patches list",
             ),
             evidence={"name": name, "near": near},
@@ -166,7 +167,7 @@ def in_order(patches: Mapping[str, LoadedPatch]) -> list[LoadedPatch]:
             cycle = [*path[path.index(name) :], name]
             raise HostError(
                 Reason.PATCH_CYCLE,
-                f"These patches wait for each other: {' → '.join(cycle)}.",
+                tr("These patches wait for each other: {cycle}.", cycle=" → ".join(cycle)),
                 cause="Their `requires` and `after` form a circle.",
                 fix="Take one of these out of the other's patch.toml.",
                 evidence={"cycle": cycle},
@@ -205,7 +206,9 @@ def _exists(path: Path) -> bool:
 def _too_many(place: Path) -> Problem:
     return Problem(
         reason=Reason.PATCH_INVALID,
-        message=f"{place} holds more than {_MOST} patches; the others are left out.",
+        message=tr(
+            "{place} holds more than {most} patches; the others are left out.", place=place, most=_MOST
+        ),
         fix=Fix(text="Move those that are not needed to another folder."),
         evidence={"folder": str(place)},
     )
@@ -214,8 +217,8 @@ def _too_many(place: Path) -> Problem:
 def _duplicate_id(patch: LoadedPatch, first: LoadedPatch) -> HostError:
     return HostError(
         Reason.PATCH_INVALID,
-        f"{patch.folder} has the id of another patch: {patch.id}.",
-        cause=f"{first.folder} has it already.",
+        tr("{folder} has the id of another patch: {patch}.", folder=patch.folder, patch=patch.id),
+        cause=tr("{folder} has it already.", folder=first.folder),
         fix="Give the patch an id of its own.",
         evidence={"folder": str(patch.folder), "first": str(first.folder)},
     )
@@ -236,7 +239,11 @@ def _unknown_requirements(found: dict[str, LoadedPatch]) -> list[PatchFault]:
             patch = found.pop(name)
             problem = Problem(
                 reason=Reason.PATCH_INVALID,
-                message=f"{patch.folder / 'patch.toml'} requires {required}, which there is not.",
+                message=tr(
+                    "{folder} requires {required}, which there is not.",
+                    folder=patch.folder / "patch.toml",
+                    required=required,
+                ),
                 fix=Fix(text="Correct `requires`, or fix the other patch."),
                 evidence={"file": str(patch.folder / "patch.toml"), "key": "requires"},
             )

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from engine_host.core.errors import HostError
 from engine_host.core.outside import files
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.patches import Risk
 
 _WORDS = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -195,21 +196,29 @@ def read_patch_file(folder: Path) -> PatchFile:
         written: dict[str, Any] = tomllib.loads(files.read_text(path, _LARGEST))
     except (ValueError, RecursionError) as error:
         # Not TOML, not UTF-8, a number of more digits than can be read, or lists in lists.
-        raise _invalid(path, "", f"it is not valid TOML: {error}") from error
+        raise _invalid(path, "", tr("it is not valid TOML: {error}", error=error)) from error
     except OSError as error:
-        raise _invalid(path, "", f"it cannot be read: {error.strerror}") from error
+        raise _invalid(path, "", tr("it cannot be read: {error}", error=error.strerror)) from error
     try:
         patch = PatchFile.model_validate(written)
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
-        message = "there is no such key" if first["type"] == "extra_forbidden" else _lower_first(first["msg"])
+        message = (
+            tr("there is no such key") if first["type"] == "extra_forbidden" else _lower_first(first["msg"])
+        )
         raise _invalid(path, key, message) from error
     if patch.id != folder.name:
-        raise _invalid(path, "id", f"it says {patch.id}, but the folder is called {folder.name}")
+        raise _invalid(
+            path,
+            "id",
+            tr("it says {patch}, but the folder is called {folder}", patch=patch.id, folder=folder.name),
+        )
     for function in (*(one.replacement for one in patch.rebind), *(one.function for one in patch.hook)):
         if not (folder / f"{function.partition(':')[0]}.py").is_file():
-            raise _invalid(path, "", f"{function} names a file that is not in the folder")
+            raise _invalid(
+                path, "", tr("{function} names a file that is not in the folder", function=function)
+            )
     return patch
 
 
@@ -221,7 +230,12 @@ def _lower_first(message: str) -> str:
 def _invalid(path: Path, key: str, message: str) -> HostError:
     return HostError(
         Reason.PATCH_INVALID,
-        f"{path} is wrong{f' at {key}' if key else ''}: {message}.",
+        tr(
+            "{path} is wrong{what}: {message}.",
+            path=path,
+            what=tr(" at {key}", key=key) if key else "",
+            message=message,
+        ),
         cause="A patch that is not wholly understood is never applied.",
         fix="Correct the file; docs/OVERLAY.md describes every key.",
         evidence={"file": str(path), "key": key},

@@ -11,6 +11,7 @@ from engine_host.core.errors import HostError
 from engine_host.overlay.loaded_patch import LoadedPatch
 from engine_host.overlay.patch_catalog import ALL, PatchCatalog
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.patches import PatchChoice, PatchDecision, PatchReason
 
 
@@ -216,12 +217,16 @@ def _switch(
         return PatchDecision(
             patch=patch.id,
             reason=PatchReason.NOT_DEFAULT,
-            detail=f"it is on by default on SM {usual} alone, and this is SM {', '.join(sm)}",
+            detail=tr(
+                "it is on by default on SM {usual} alone, and this is SM {sm}", usual=usual, sm=", ".join(sm)
+            ),
         )
     if switch[1] == "default":
         return PatchDecision(patch=patch.id, reason=PatchReason.NOT_DEFAULT, detail="it is off by default")
     return PatchDecision(
-        patch=patch.id, reason=PatchReason.SWITCHED_OFF, detail=f"settings: {switch[1]} is off"
+        patch=patch.id,
+        reason=PatchReason.SWITCHED_OFF,
+        detail=tr("settings: {switch} is off", switch=switch[1]),
     )
 
 
@@ -231,7 +236,9 @@ def _requirement(patch: LoadedPatch, left_out: Mapping[str, PatchDecision]) -> P
             return PatchDecision(
                 patch=patch.id,
                 reason=PatchReason.REQUIREMENT_SKIPPED,
-                detail=f"it requires {name}, which is out: {left_out[name].reason}",
+                detail=tr(
+                    "it requires {name}, which is out: {reason}", name=name, reason=left_out[name].reason
+                ),
             )
     return None
 
@@ -242,7 +249,7 @@ def _refuse_missing(patch: LoadedPatch, decision: PatchDecision) -> None:
         return
     raise HostError(
         Reason.PATCH_REQUIRED_FAILED,
-        f"Nothing is started without the patch {patch.id}: {patch.file.title}.",
+        tr("Nothing is started without the patch {patch}: {file}.", patch=patch.id, file=patch.file.title),
         cause=decision.detail,
         fix=_enable_fix(patch, decision),
         evidence={"patch": patch.id, "reason": decision.reason.value},
@@ -263,7 +270,7 @@ def _refuse_conflicts(chosen: Mapping[str, LoadedPatch]) -> None:
             if other in chosen:
                 raise HostError(
                     Reason.PATCH_CONFLICT,
-                    f"The patches {patch.id} and {other} exclude each other.",
+                    tr("The patches {patch} and {other} exclude each other.", patch=patch.id, other=other),
                     cause="Both are on, and both would be applied to this start.",
                     fix=Fix(text="Switch one of them off.", command=f"sndr patches switch off {other}"),
                     evidence={"patches": [patch.id, other]},

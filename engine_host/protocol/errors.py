@@ -6,6 +6,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from engine_host.protocol.base import Wire
+from engine_host.protocol.language.spoken import Sentence, Spoken
 
 
 class Reason(StrEnum):
@@ -89,24 +90,24 @@ class Action(Wire):
     body: dict[str, Any] = Field(default_factory=dict)
 
 
-class Fix(Wire):
+class Fix(Spoken):
     """The next action of the person; `command` is its equivalent command, where there is one.
 
     `settings` of the start that is being planned do it, by name, where a request to the host does not.
     """
 
-    text: str
+    text: Sentence
     command: str | None = None
     action: Action | None = None
     settings: dict[str, Any] = Field(default_factory=dict)
 
 
-class Problem(Wire):
+class Problem(Spoken):
     """One failure: what happened, its likely cause, what to do next, and what shows it."""
 
     reason: Reason
-    message: str
-    cause: str = ""
+    message: Sentence
+    cause: Sentence = ""
     fix: Fix | None = None
     evidence: dict[str, Any] = Field(default_factory=dict)
 

@@ -10,6 +10,7 @@ from engine_host.protocol.engines import Engine, Readings, Request, StageTime
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.host import Endpoint
 from engine_host.protocol.jobs import Job
+from engine_host.protocol.language.spoken import Sentence, Spoken
 from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.logs import LogLine
 from engine_host.protocol.patches import EnginePatches, PatchResult, ProcessRole
@@ -152,13 +153,13 @@ class PresetsChangedEvent(EventBase):
     kind: Literal["presets.changed"] = "presets.changed"
 
 
-class OnDemandEvent(EventBase):
+class OnDemandEvent(Spoken, EventBase):
     """A model that is loaded on demand changed; carries it whole, and why."""
 
     kind: Literal["on_demand.changed"] = "on_demand.changed"
     change: OnDemandChange
     model: OnDemandModel
-    detail: str = ""
+    detail: Sentence = ""
 
 
 class RemoteHostEvent(EventBase):
@@ -198,13 +199,13 @@ class FindingEvent(EventBase):
     finding: Finding
 
 
-class NoticeEvent(EventBase):
+class NoticeEvent(Spoken, EventBase):
     """A sentence for the person at the window; a later one with the same key replaces it."""
 
     kind: Literal["notice"] = "notice"
     key: str
     severity: Severity
-    text: str
+    text: Sentence
     problem: Problem | None = None
 
 

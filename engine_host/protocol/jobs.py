@@ -5,8 +5,9 @@ from typing import Any
 
 from pydantic import Field
 
-from engine_host.protocol.base import Page, Seconds, Share, Wire
+from engine_host.protocol.base import Page, Seconds, Share
 from engine_host.protocol.errors import Problem
+from engine_host.protocol.language.spoken import Sentence, Spoken
 
 
 class JobKind(StrEnum):
@@ -54,13 +55,13 @@ class JobState(StrEnum):
     CANCELLED = "cancelled"
 
 
-class JobStep(Wire):
+class JobStep(Spoken):
     """The step a job is at; `progress` is the share of this step, 0 to 1, None when it cannot be told."""
 
     number: int
     of: int
-    name: str
-    detail: str = ""
+    name: Sentence
+    detail: Sentence = ""
     progress: Share | None = None
 
     @property
@@ -69,12 +70,12 @@ class JobStep(Wire):
         return min(1.0, max(0.0, (self.number - 1 + (self.progress or 0.0)) / max(1, self.of)))
 
 
-class Job(Wire):
+class Job(Spoken):
     """Long work: its steps so far, and its result or its failure."""
 
     id: str
     kind: JobKind
-    title: str
+    title: Sentence
     touches: str = Field(description="the thing it changes; jobs on one thing queue behind each other")
     machines: tuple[str, ...] = Field((), description="other machines that it is about, beside `touches`")
     state: JobState
@@ -85,8 +86,8 @@ class Job(Wire):
     ended_at: Seconds | None = None
     result: dict[str, Any] = Field(default_factory=dict)
     error: Problem | None = None
-    undone: str = Field("", description="what a cancelled job undid")
-    left: str = Field("", description="what a cancelled job left behind")
+    undone: Sentence = Field("", description="what a cancelled job undid")
+    left: Sentence = Field("", description="what a cancelled job left behind")
     command: str = Field("", description="the command line that does the same")
 
     @property

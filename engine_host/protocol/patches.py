@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from engine_host.protocol.base import Command, Page, Query, Seconds, Wire
 from engine_host.protocol.errors import Problem
+from engine_host.protocol.language.spoken import Sentence, Spoken
 
 
 class PatchKind(StrEnum):
@@ -154,14 +155,14 @@ class CheckVerdict(StrEnum):
     UPSTREAM_MERGED = "upstream_merged"
 
 
-class OperationCheck(Wire):
+class OperationCheck(Spoken):
     """Preflight of one operation; `nearest` is a diff from the anchor to the most similar text there."""
 
     kind: PatchKind
     target: str
     verdict: CheckVerdict
     reason: PatchReason | None = None
-    detail: str = ""
+    detail: Sentence = ""
     nearest: str = ""
 
 
@@ -204,12 +205,12 @@ class PatchChoice(Command):
     )
 
 
-class PatchDecision(Wire):
+class PatchDecision(Spoken):
     """A patch that is not part of a start, and the reason."""
 
     patch: str
     reason: PatchReason
-    detail: str = ""
+    detail: Sentence = ""
 
 
 class PlannedPatches(Wire):

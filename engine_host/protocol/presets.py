@@ -20,6 +20,7 @@ from engine_host.protocol.catalog import (
 )
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language.spoken import Sentence, Spoken
 from engine_host.protocol.launch.consents import Demand
 from engine_host.protocol.launch.fit import Verdict
 from engine_host.protocol.launch.plans import Finding, Layer
@@ -33,14 +34,14 @@ class EntryOrigin(StrEnum):
     USER = "user"
 
 
-class CatalogFault(Wire):
+class CatalogFault(Spoken):
     """Something wrong in a file; an `error` keeps the file out of the catalogue."""
 
     severity: Severity
     file: str
     line: int | None = None
     key: str = ""
-    message: str
+    message: Sentence
     fix: str = ""
 
 
@@ -109,12 +110,12 @@ class ResolvedSetting(Wire):
     over: tuple[SetBy, ...] = ()
 
 
-class SettingConflict(Wire):
+class SettingConflict(Spoken):
     """Two layers that cannot both be right; `limit` is what `by` goes beyond, or the value it excludes."""
 
     settings: tuple[str, ...]
-    message: str
-    because: str
+    message: Sentence
+    because: Sentence
     by: SetBy
     limit: SetBy
 
@@ -266,7 +267,7 @@ class JudgePresets(Command):
     count: int | None = Field(None, ge=1, le=8)
 
 
-class PresetVerdict(Wire):
+class PresetVerdict(Spoken):
     """One preset on one machine: whether it would work, how well at most, and what is missing to start it.
 
     `decode` is the ceiling of one stream in tokens a second, its context having just begun and every draft
@@ -280,7 +281,7 @@ class PresetVerdict(Wire):
     preset: str
     verdict: Verdict
     reason: Reason | None = None
-    why: str = ""
+    why: Sentence = ""
     needed: int | None = Field(None, description="bytes on the fullest device")
     room: int | None = Field(None, description="bytes that the engine may use of it")
     largest_context: int | None = None

@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, PlainSerializer
 
 from engine_host.protocol.base import Query, Seconds, Wire
+from engine_host.protocol.language.spoken import Sentence, Spoken
 
 RECORDED_PREFIX = "recorded."
 """Before the names of series that a recorded trace plays: nothing takes them for this machine's."""
@@ -18,12 +19,12 @@ class Sample(Wire):
     values: dict[str, float]
 
 
-class Series(Wire):
+class Series(Spoken):
     """One series; `unit` is one of bytes, share, tokens, tokens/s, requests, celsius, watts."""
 
     name: str
     unit: str
-    title: str
+    title: Sentence
     source: str = Field(description="where the number comes from")
     peaks: bool = Field(False, description="a step is its highest value, else its mean")
     at: tuple[float, ...] = ()
@@ -142,13 +143,13 @@ class MarkKind(StrEnum):
     CUT_OVER = "cut_over"
 
 
-class Mark(Wire):
+class Mark(Spoken):
     """An event on the time axis of the graphs."""
 
     id: str
     at: Seconds
     kind: MarkKind
-    text: str
+    text: Sentence
     engine: str = Field("", description="the engine that it is about, whose log says more; empty for none")
 
 

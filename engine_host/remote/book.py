@@ -11,6 +11,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.store import Store
 from engine_host.protocol.base import Seconds
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.remote.hosts import (
     AddRemoteHost,
     ChangeRemoteHost,
@@ -87,8 +88,8 @@ class HostBook:
             known = ", ".join(sorted(self._hosts)) or "none"
             raise HostError(
                 Reason.NOT_FOUND,
-                f"There is no host {name[:80]!r}.",
-                cause=f"There are: {known}.",
+                tr("There is no host {name}.", name=repr(name[:80])),
+                cause=tr("There are: {known}.", known=known),
                 fix=Fix(text="Add it, or see what can be added.", command="sndr host candidates"),
             )
         return found
@@ -101,7 +102,11 @@ class HostBook:
         if asked.name in self._hosts:
             raise HostError(
                 Reason.CONFLICT,
-                f"There is a host {asked.name} already; it leads to {self._hosts[asked.name].destination}.",
+                tr(
+                    "There is a host {asked} already; it leads to {destination}.",
+                    asked=asked.name,
+                    destination=self._hosts[asked.name].destination,
+                ),
                 fix=Fix(
                     text="Take another name, or remove that one.", command=f"sndr host remove {asked.name}"
                 ),
@@ -109,7 +114,7 @@ class HostBook:
         if len(self._hosts) >= MOST:
             raise HostError(
                 Reason.CONFLICT,
-                f"There are {MOST} hosts, as many as there can be.",
+                tr("There are {most} hosts, as many as there can be.", most=MOST),
                 fix=Fix(text="Remove one.", command="sndr host remove NAME"),
             )
         removed = _Removed.read(self._store.get(_REMOVED, asked.name))

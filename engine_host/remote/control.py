@@ -11,6 +11,7 @@ from engine_host.core.outside import json_text
 from engine_host.gateway.upstream import UpstreamLostError, fetch
 from engine_host.protocol.base import Command, Query
 from engine_host.protocol.errors import ErrorAnswer, Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations.definition import Operation
 from engine_host.protocol.remote.hosts import RemoteMode
 from engine_host.remote.engine_host_there import control_target
@@ -66,7 +67,7 @@ async def ask(
 def _silent(name: str, why: str) -> HostError:
     return HostError(
         Reason.HOST_UNREACHABLE,
-        f"The engine host on {name} does not answer.",
+        tr("The engine host on {name} does not answer.", name=name),
         cause=why or "It is being looked for, or it ended.",
         fix=Fix(text="See its state.", command="sndr host list"),
     )

@@ -19,6 +19,7 @@ from engine_host.protocol.base import PROTOCOL_MAJOR, Version
 from engine_host.protocol.endpoint.connect import EndpointModel, EndpointModelPage
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.host import HostInfo
+from engine_host.protocol.language import tr
 from engine_host.protocol.models import ModelPage
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
@@ -172,13 +173,15 @@ class EngineHostLink:
         name = self._connection.host.name
         outcome = await self._run(_FIND)
         try:
-            told = json_text.parse_last_line(outcome.need_success(f"Looking for the engine host of {name}"))
+            told = json_text.parse_last_line(
+                outcome.need_success(tr("Looking for the engine host of {name}", name=name))
+            )
             state, run = str(told["state"]), str(told.get("run", ""))[:300]
             socket, token = str(told.get("socket", "")), str(told.get("token", ""))
         except (ValueError, KeyError) as error:
             raise HostError(
                 Reason.SSH_FAILED,
-                f"{name} did not say whether an engine host runs there.",
+                tr("{name} did not say whether an engine host runs there.", name=name),
                 evidence={"stdout": outcome.stdout[:500].decode("utf-8", "replace")},
             ) from error
         if state == "running" and _is_plain(token) and _is_path(socket):
@@ -186,7 +189,7 @@ class EngineHostLink:
         if state == "none":
             raise HostError(
                 Reason.HOST_UNREACHABLE,
-                f"No engine host is installed on {name}, or it never ran.",
+                tr("No engine host is installed on {name}, or it never ran.", name=name),
                 fix=Fix(
                     text="Install it there; nothing of it needs root.", command=f"sndr host install {name}"
                 ),
@@ -194,14 +197,14 @@ class EngineHostLink:
         if state == "installed":
             raise HostError(
                 Reason.HOST_UNREACHABLE,
-                f"The engine host on {name} is installed and does not run.",
+                tr("The engine host on {name} is installed and does not run.", name=name),
                 fix=Fix(text="Start it; nothing is installed anew.", command=f"sndr host update {name}"),
             )
         raise HostError(
             Reason.RUN_FOLDER_UNSAFE if state == "unsafe" else Reason.HOST_UNREACHABLE,
-            f"The run folder of the engine host on {name} can be entered by others."
+            tr("The run folder of the engine host on {name} can be entered by others.", name=name)
             if state == "unsafe"
-            else f"The engine host on {name} does not run.",
+            else tr("The engine host on {name} does not run.", name=name),
             fix=Fix(text="Make it private there: chmod 700 and its path.")
             if state == "unsafe"
             else Fix(text="Start it there, or install it anew.", command=f"sndr host install {name}"),
@@ -250,7 +253,7 @@ class EngineHostLink:
                 raise forward_refused(self._connection.host.destination) from error
             raise HostError(
                 Reason.HOST_GONE,
-                f"The engine host on {name} does not answer.",
+                tr("The engine host on {name} does not answer.", name=name),
                 cause=str(error)[:300] or "It took too long.",
                 fix=Fix(text="Look at its log there: sndr logs host"),
             ) from error
@@ -275,11 +278,16 @@ def _check_version(version: Version, name: str) -> None:
     older = version.major < PROTOCOL_MAJOR
     raise HostError(
         Reason.PROTOCOL_MISMATCH,
-        f"The engine host on {name} speaks protocol {version.major}, this one {PROTOCOL_MAJOR}.",
-        cause=f"It is {version.program[:80]}.",
+        tr(
+            "The engine host on {name} speaks protocol {major}, this one {protocol_major}.",
+            name=name,
+            major=version.major,
+            protocol_major=PROTOCOL_MAJOR,
+        ),
+        cause=tr("It is {program}.", program=version.program[:80]),
         fix=Fix(text="Update it.", command=f"sndr host update {name}")
         if older
-        else Fix(text=f"Update this program: the one on {name} is newer."),
+        else Fix(text=tr("Update this program: the one on {name} is newer.", name=name)),
     )
 
 

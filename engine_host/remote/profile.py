@@ -2,6 +2,7 @@
 
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.remote.hosts import KeepProfile, RemoteEngine, RemoteFacts
 from engine_host.remote.lints import port_of
 
@@ -18,7 +19,7 @@ def chosen_engines(facts: RemoteFacts, asked: KeepProfile) -> Chosen:
     if not facts.engines:
         raise HostError(
             Reason.CONFLICT,
-            f"No engine is known to run on {facts.host}.",
+            tr("No engine is known to run on {host}.", host=facts.host),
             cause="Its facts were not read yet, or nothing ran when they were.",
             fix=Fix(text="Read its facts anew.", command=f"sndr host probe {facts.host}"),
         )
@@ -30,8 +31,12 @@ def chosen_engines(facts: RemoteFacts, asked: KeepProfile) -> Chosen:
     if not own:
         raise HostError(
             Reason.CONFLICT,
-            f"None of the engines on {facts.host} is of {facts.user or 'the user that ssh logs in as'}.",
-            cause=f"There are: {_listed(facts.engines)}.",
+            tr(
+                "None of the engines on {host} is of {user}.",
+                host=facts.host,
+                user=facts.user or tr("the user that ssh logs in as"),
+            ),
+            cause=tr("There are: {listed}.", listed=_listed(facts.engines)),
             fix=Fix(
                 text="Name those that are yours, by process, port or kind, or keep them all.",
                 command=f"sndr host profile {facts.host} --keep --engine {facts.engines[0].pid}",
@@ -49,8 +54,8 @@ def _named(facts: RemoteFacts, word: str) -> list[RemoteEngine]:
     if not found:
         raise HostError(
             Reason.NOT_FOUND,
-            f"No engine on {facts.host} is {word[:80]!r}.",
-            cause=f"There are: {_listed(facts.engines)}.",
+            tr("No engine on {host} is {word}.", host=facts.host, word=repr(word[:80])),
+            cause=tr("There are: {listed}.", listed=_listed(facts.engines)),
             fix=Fix(text="Read its facts anew.", command=f"sndr host probe {facts.host}"),
         )
     return found

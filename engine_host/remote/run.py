@@ -15,6 +15,7 @@ from typing import Protocol
 
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.remote.ssh.command_lines import end_group
 
 _MOST_ERRORS = 16 << 10
@@ -84,8 +85,9 @@ class RemoteOutcome:
         last = self.last_words
         raise HostError(
             Reason.SSH_FAILED,
-            f"{doing} did not work.",
-            cause=last or ("It took too long." if self.timed_out else f"Exit code {self.exit}."),
+            tr("{doing} did not work.", doing=doing),
+            cause=last
+            or ("It took too long." if self.timed_out else tr("Exit code {exit}.", exit=self.exit)),
             evidence={"exit": self.exit, "stderr": self.stderr[-2000:]},
         )
 
@@ -103,8 +105,10 @@ class RemoteOutcome:
         if self.exit in _NOT_STARTED and script.interpreter is Interpreter.PYTHON:
             raise HostError(
                 Reason.SSH_FAILED,
-                f"There is no Python on {name} that can be started.",
-                cause=f"It says: {self.last_words}" if self.last_words else "No python3 is on its PATH.",
+                tr("There is no Python on {name} that can be started.", name=name),
+                cause=tr("It says: {last_words}", last_words=self.last_words)
+                if self.last_words
+                else "No python3 is on its PATH.",
                 fix=Fix(
                     text="Have it installed there; the engine host needs Python 3.11, 3.12 or 3.13.",
                     command="sudo apt-get install -y python3 python3-venv",
@@ -113,11 +117,15 @@ class RemoteOutcome:
             )
         if self.exit is not None and 0 < self.exit < _NOT_STARTED[0] and not self.last_words:
             printed = self.stdout.decode("utf-8", "replace").strip().splitlines()[-1:]
-            said = f"It says: {printed[0][:300]} " if printed else ""
+            said = tr("It says: {printed} ", printed=printed[0][:300]) if printed else ""
             raise HostError(
                 Reason.SSH_FAILED,
-                f"The login on {name} ends without running anything.",
-                cause=f"{said}It has no shell, or its key is for one fixed command (exit code {self.exit}).",
+                tr("The login on {name} ends without running anything.", name=name),
+                cause=tr(
+                    "{said}It has no shell, or its key is for one fixed command (exit code {exit}).",
+                    said=said,
+                    exit=self.exit,
+                ),
                 fix=Fix(
                     text="Connect as a user with a login shell, or have that user given one.",
                     command=f"sndr host change {name} USER@HOST",
@@ -171,7 +179,7 @@ async def run_over(
     except OSError as error:
         raise HostError(
             Reason.SSH_FAILED,
-            f"ssh cannot be run: {error.strerror or error}.",
+            tr("ssh cannot be run: {error}.", error=error.strerror or error),
             evidence={"errno": error.errno},
         ) from error
     out, err = _Capped(most), _Capped(_MOST_ERRORS)

@@ -12,6 +12,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.outside import files, json_text
 from engine_host.core.sizes import size_text
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.remote.run import SCRIPTS, RemoteOutcome, RemoteScript, Runner
 
 RECEIVE = RemoteScript.read(SCRIPTS / "receive_file.py")
@@ -59,7 +60,7 @@ async def upload(
     except OSError as error:
         raise HostError(
             Reason.NOT_FOUND,
-            f"{source} cannot be read: {error.strerror or error}.",
+            tr("{source} cannot be read: {error}.", source=source, error=error.strerror or error),
             evidence={"path": str(source)},
         ) from error
     asked = {"path": destination, "size": size, "sha256": digest, "mode": mode}
@@ -114,13 +115,13 @@ def _goes_on(source: Path, there: dict[str, Any], size: int) -> int:
 
 def told_by(name: str, destination: str, outcome: RemoteOutcome) -> dict[str, Any]:
     """Return what the program that receives files says. Raises HostError for a failure that it tells of."""
-    raw = outcome.need_success(f"Sending a file to {name}")
+    raw = outcome.need_success(tr("Sending a file to {name}", name=name))
     try:
         told = json_text.parse_last_line(raw)
     except ValueError as error:
         raise HostError(
             Reason.SSH_FAILED,
-            f"{name} did not say what became of the file.",
+            tr("{name} did not say what became of the file.", name=name),
             evidence={"stdout": raw[:500].decode("utf-8", "replace")},
         ) from error
     failure = told.get("error")
@@ -131,10 +132,14 @@ def told_by(name: str, destination: str, outcome: RemoteOutcome) -> dict[str, An
         free, needed = told.get("free"), told.get("needed")
         cause = ""
         if isinstance(free, int) and isinstance(needed, int):
-            cause = f"{size_text(needed)} are needed there and {size_text(free)} are free."
+            cause = tr(
+                "{needed} are needed there and {free} are free.",
+                needed=size_text(needed),
+                free=size_text(free),
+            )
         raise HostError(
             Reason.DISK_FULL,
-            f"The disk of {name} is full: {destination} was not sent.",
+            tr("The disk of {name} is full: {destination} was not sent.", name=name, destination=destination),
             cause=cause,
             fix="Free some space there and do it again.",
             evidence=evidence,
@@ -142,7 +147,11 @@ def told_by(name: str, destination: str, outcome: RemoteOutcome) -> dict[str, An
     if failure == "damaged":
         raise HostError(
             Reason.VERIFICATION_FAILED,
-            f"{destination} came to {name} damaged, and was removed there.",
+            tr(
+                "{destination} came to {name} damaged, and was removed there.",
+                destination=destination,
+                name=name,
+            ),
             cause="The file changed while it was sent, or the disk there is faulty.",
             fix="Do it again.",
             evidence=evidence,
@@ -150,13 +159,13 @@ def told_by(name: str, destination: str, outcome: RemoteOutcome) -> dict[str, An
     if failure == "interrupted":
         raise HostError(
             Reason.SSH_LOST,
-            f"{destination} was sent to {name} in part.",
+            tr("{destination} was sent to {name} in part.", destination=destination, name=name),
             fix=Fix(text="Do it again: it goes on where it stopped."),
             evidence=evidence,
         )
     raise HostError(
         Reason.NOT_WRITABLE,
-        f"{destination} cannot be written on {name}.",
+        tr("{destination} cannot be written on {name}.", destination=destination, name=name),
         cause=str(told.get("text", ""))[:300],
         fix="Choose a folder there that is yours.",
         evidence=evidence,

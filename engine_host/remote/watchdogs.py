@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from engine_host.core.outside import json_text
 from engine_host.core.visible import visible
+from engine_host.protocol.language import tr
 from engine_host.protocol.remote.hosts import WatchdogCheck, WatchdogEvent, WatchdogState
 from engine_host.remote.run import SCRIPTS, RemoteOutcome, RemoteScript
 
@@ -20,7 +21,9 @@ Run = Callable[[RemoteScript], Awaitable[RemoteOutcome]]
 async def read_watchdogs(run: Run, host: str) -> tuple[WatchdogState, ...]:
     """Return what each watchdog there saw last. Raises what `run` raises, and HostError(ssh_failed)."""
     outcome = await run(READ)
-    printed = outcome.need_success(f"Reading the watchdogs of {host}").decode("utf-8", "replace")
+    printed = outcome.need_success(tr("Reading the watchdogs of {host}", host=host)).decode(
+        "utf-8", "replace"
+    )
     return tuple(understood(printed, time.time()))
 
 

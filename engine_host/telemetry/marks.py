@@ -21,6 +21,7 @@ from engine_host.protocol.events import (
     PatchResultEvent,
 )
 from engine_host.protocol.jobs import Job, JobKind, JobState
+from engine_host.protocol.language import tr
 from engine_host.protocol.patches import PatchOutcome, PatchResult
 from engine_host.protocol.telemetry import Mark, MarkKind
 
@@ -81,19 +82,34 @@ class MarkBook:
                 self._add(at, kind, text, engine.id)
 
         if engine.pid is not None or engine.state is EngineState.STARTING:
-            add(engine.created_at, MarkKind.STARTED, f"{engine.name} started ({engine.engine})")
+            add(
+                engine.created_at,
+                MarkKind.STARTED,
+                tr("{engine} started ({kind})", engine=engine.name, kind=engine.engine),
+            )
         if engine.ready_at is not None:
             seconds = engine.ready_at - engine.created_at
-            add(engine.ready_at, MarkKind.READY, f"{engine.name} is ready, after {seconds:.1f} s")
+            add(
+                engine.ready_at,
+                MarkKind.READY,
+                tr("{engine} is ready, after {seconds:.1f} s", engine=engine.name, seconds=seconds),
+            )
         if engine.state is EngineState.FAILED:
             problem = engine.problem
             memory = problem is not None and problem.reason is Reason.OUT_OF_MEMORY
             kind = MarkKind.OUT_OF_MEMORY if memory else MarkKind.DIED
-            said = f": {problem.message}" if problem is not None else ""
-            word = "ran out of memory" if memory else "failed" if engine.ready_at is None else "died"
-            add(engine.ended_at or self._clock(), kind, f"{engine.name} {word}{said}")
+            why = problem.message if problem is not None else None
+            if memory:
+                text = tr("{engine} ran out of memory[: {why}]", engine=engine.name, why=why)
+            elif engine.ready_at is None:
+                text = tr("{engine} failed[: {why}]", engine=engine.name, why=why)
+            else:
+                text = tr("{engine} died[: {why}]", engine=engine.name, why=why)
+            add(engine.ended_at or self._clock(), kind, text)
         elif engine.state is EngineState.UNLOADED:
-            add(engine.ended_at or self._clock(), MarkKind.STOPPED, f"{engine.name} stopped")
+            add(
+                engine.ended_at or self._clock(), MarkKind.STOPPED, tr("{engine} stopped", engine=engine.name)
+            )
 
     def _failed(self, engine: str, result: PatchResult) -> None:
         # Every process of an engine says so, and again to a host that takes it over; one mark tells it.
@@ -102,16 +118,19 @@ class MarkBook:
             return
         if self._is_first("patch", engine, result.patch):
             why = result.reason or result.detail
-            text = begin + (f": {why}" if why else "")
+            text = tr("Patch {patch} failed[: {why}]", patch=result.patch, why=why)
             self._add(self._clock(), MarkKind.PATCH_FAILED, text, engine)
 
     def _job(self, job: Job) -> None:
         if job.kind in _BENCHES and job.started_at is not None:
             if self._is_first("begun", job.id):
-                self._add(job.started_at, MarkKind.BENCH_BEGUN, f"{job.title}: begun", "")
+                self._add(job.started_at, MarkKind.BENCH_BEGUN, tr("{title}: begun", title=job.title), "")
             if job.ended and self._is_first("ended", job.id):
                 self._add(
-                    job.ended_at or self._clock(), MarkKind.BENCH_ENDED, f"{job.title}: {job.state.value}", ""
+                    job.ended_at or self._clock(),
+                    MarkKind.BENCH_ENDED,
+                    tr("{title}: {state}", title=job.title, state=tr(job.state.value)),
+                    "",
                 )
         elif job.kind in _CUTOVERS and job.state is JobState.DONE and self._is_first("moved", job.id):
             self._add(job.ended_at or self._clock(), MarkKind.CUT_OVER, job.title, "")
@@ -126,7 +145,7 @@ class MarkBook:
 
     def _add(self, at: float, kind: MarkKind, text: str, engine: str) -> None:
         self._count += 1
-        cut = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+        cut = text if len(text) <= _LONGEST else tr("{text}…", text=text[: _LONGEST - 1])
         identifier = f"{int(self._clock() * 1000):x}-{self._count}"
         mark = Mark(id=identifier, at=at, kind=kind, text=cut, engine=engine)
         self._marks.append(mark)

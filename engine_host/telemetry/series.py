@@ -4,12 +4,13 @@ import re
 from dataclasses import dataclass, replace
 
 from engine_host.protocol.host import RECORDED
+from engine_host.protocol.language import tr
 from engine_host.protocol.telemetry import RECORDED_PREFIX
 
 
 @dataclass(frozen=True)
 class SeriesKind:
-    """One kind of series; `title` may hold the GPU's number or the engine's id as `{0}`.
+    """One kind of series; `title` may hold the GPU's number or the engine's id as `{number}`.
 
     A step of a series with `peaks` is its highest value, of one without the mean: a prompt read in a second
     is seen in a day's graph, while a processor that was busy for a second was not busy.
@@ -38,21 +39,21 @@ _MEASURED = (
     _kind("ram.used", "bytes", "RAM used", _PSUTIL),
     _kind("ram.total", "bytes", "RAM", _PSUTIL),
     _kind("cpu.share", "share", "CPU", _PSUTIL, peaks=False),
-    _kind("gpu.N.memory.used", "bytes", "GPU {0} VRAM used", _NVML),
-    _kind("gpu.N.memory.total", "bytes", "GPU {0} VRAM", _NVML),
-    _kind("gpu.N.utilization", "share", "GPU {0} utilization", _NVML, peaks=False),
-    _kind("gpu.N.temperature", "celsius", "GPU {0} temperature", _NVML),
-    _kind("gpu.N.power", "watts", "GPU {0} power", _NVML, peaks=False),
-    _kind("gpu.N.power.limit", "watts", "GPU {0} power limit", _NVML),
-    _kind("gpu.N.memory.utilization", "share", "GPU {0} memory controller", _NVML, peaks=False),
-    _kind("gpu.N.memory.temperature", "celsius", "GPU {0} memory temperature", _NVML),
-    _kind("gpu.N.clock", "megahertz", "GPU {0} clock", _NVML, peaks=False),
-    _kind("gpu.N.memory.clock", "megahertz", "GPU {0} memory clock", _NVML, peaks=False),
-    _kind("gpu.N.throttled", "share", "GPU {0} slowed down (power, heat)", _NVML, peaks=False),
-    _kind("gpu.N.pcie.generation", "number", "GPU {0} PCIe generation", _NVML),
-    _kind("gpu.N.pcie.width", "number", "GPU {0} PCIe lanes", _NVML),
-    _kind("gpu.N.energy", "joules", "GPU {0} energy since its driver was loaded", _NVML),
-    _kind("gpu.N.ecc.errors", "number", "GPU {0} uncorrected memory errors", _NVML),
+    _kind("gpu.N.memory.used", "bytes", "GPU {number} VRAM used", _NVML),
+    _kind("gpu.N.memory.total", "bytes", "GPU {number} VRAM", _NVML),
+    _kind("gpu.N.utilization", "share", "GPU {number} utilization", _NVML, peaks=False),
+    _kind("gpu.N.temperature", "celsius", "GPU {number} temperature", _NVML),
+    _kind("gpu.N.power", "watts", "GPU {number} power", _NVML, peaks=False),
+    _kind("gpu.N.power.limit", "watts", "GPU {number} power limit", _NVML),
+    _kind("gpu.N.memory.utilization", "share", "GPU {number} memory controller", _NVML, peaks=False),
+    _kind("gpu.N.memory.temperature", "celsius", "GPU {number} memory temperature", _NVML),
+    _kind("gpu.N.clock", "megahertz", "GPU {number} clock", _NVML, peaks=False),
+    _kind("gpu.N.memory.clock", "megahertz", "GPU {number} memory clock", _NVML, peaks=False),
+    _kind("gpu.N.throttled", "share", "GPU {number} slowed down (power, heat)", _NVML, peaks=False),
+    _kind("gpu.N.pcie.generation", "number", "GPU {number} PCIe generation", _NVML),
+    _kind("gpu.N.pcie.width", "number", "GPU {number} PCIe lanes", _NVML),
+    _kind("gpu.N.energy", "joules", "GPU {number} energy since its driver was loaded", _NVML),
+    _kind("gpu.N.ecc.errors", "number", "GPU {number} uncorrected memory errors", _NVML),
     _kind("disk.read", "bytes/s", "Disk read", _PSUTIL, peaks=False),
     _kind("disk.written", "bytes/s", "Disk written", _PSUTIL, peaks=False),
     _kind("network.received", "bytes/s", "Network received", _PSUTIL, peaks=False),
@@ -67,7 +68,7 @@ _MEASURED = (
     _kind("engine.ID.requests.running", "requests", "Requests running", _SLOTS),
     _kind("engine.ID.requests.waiting", "requests", "Requests waiting", "endpoint's queue"),
     _kind("engine.ID.acceptance_length", "tokens", "Acceptance length", _METRICS, peaks=False),
-    _kind("engine.ID.acceptance.N", "share", "Drafts accepted at position {1}", _METRICS, peaks=False),
+    _kind("engine.ID.acceptance.N", "share", "Drafts accepted at position {number}", _METRICS, peaks=False),
     _kind("engine.ID.prefix_hits", "share", "Prompt found in the prefix cache", _METRICS, peaks=False),
     _kind("engine.ID.preemptions", "requests", "Requests preempted", _METRICS),
     _kind("engine.ID.ttft", "seconds", "Time to first token", _WAITS, peaks=False),
@@ -78,7 +79,7 @@ KINDS = _MEASURED + tuple(
     SeriesKind(
         re.compile(re.escape(RECORDED_PREFIX) + kind.pattern.pattern),
         kind.unit,
-        f"{kind.title}, recorded",
+        kind.title,
         f"{RECORDED}; there: {_NVML}",
         kind.peaks,
     )
@@ -92,5 +93,8 @@ def describe(name: str) -> SeriesKind:
     for kind in KINDS:
         match = kind.pattern.match(name)
         if match is not None:
-            return replace(kind, title=kind.title.format(*match.groups()))
+            title = tr(kind.title, number=(match.groups() or ("",))[-1])
+            if name.startswith(RECORDED_PREFIX):
+                title = tr("{title}, recorded", title=title)
+            return replace(kind, title=title)
     raise KeyError(name)

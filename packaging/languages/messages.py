@@ -8,12 +8,16 @@ from pathlib import Path
 from po import Entry
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("sndr_gui", "engine_host/client", "engine_host/connect", "engine_host/cli")
+FOLDERS = ("sndr_gui", "engine_host")
+# They run inside engines, or on other machines; and the catalogue itself.
+LEFT_OUT = ("engine_host/overlay/patches", "engine_host/overlay/inject", "engine_host/remote/install/there")
 # Tables that are translated where they are shown: the call that makes a row, its arguments that are texts.
 TABLES = {
     "engine_host/protocol/engine_settings": ("EngineSetting", (0, 1), ()),
     "engine_host/fit": ("Part", (0,), ()),
     "engine_host/core/findings": ("Text", (1, 3), ("message", "fix")),
+    "engine_host/engines": ("ExitRule", (2, 3, 4), ()),
+    "engine_host/telemetry": ("_kind", (2,), ()),
 }
 
 # Values that the window shows as a word, by the names of their enumerations.
@@ -25,6 +29,7 @@ WORDS = {
         "ServiceState",
         "OnDemandState",
         "PresetStatus",
+        "Workload",
         "Layer",
         "VerifyLevel",
     ),
@@ -37,6 +42,13 @@ ALSO = (
     "KV cache",
     "KV cache and states",
     "compute",
+    "model",
+    "comes with the program",
+    "this program's own folder",
+    "processes",
+    "states",
+    "output",
+    "server",
     "on",
     "off",
     "default",
@@ -47,17 +59,18 @@ ALSO = (
     "pending",
 )
 
-_PLACE = re.compile(r"\{([a-z_][a-z0-9_]*)\}")
+_PLACE = re.compile(r"\{([a-z_][a-z0-9_]*)(?::[^{}]*)?\}")
+_LETTERS = re.compile(r"[^\W\d_]{2}")
 
 
 def messages() -> list[Entry]:
     """Return every message, by the files that say it. Raises ValueError where one is no literal."""
     found: dict[str, Entry] = {}
+    sentences = spoken()
     for folder in FOLDERS:
         for path in sorted((ROOT / folder).rglob("*.py")):
-            if path.is_relative_to(ROOT / "engine_host/client/language"):
-                continue
-            _add(found, path, _said(path))
+            if not path.relative_to(ROOT).as_posix().startswith(LEFT_OUT):
+                _add(found, path, _said(path, sentences))
     for folder, (name, places, words) in TABLES.items():
         for path in sorted((ROOT / folder).rglob("*.py")):
             _add(found, path, ((text, "") for text in _rows(path, name, places, words)))
@@ -68,9 +81,42 @@ def messages() -> list[Entry]:
     return list(found.values())
 
 
+def spoken() -> dict[str, set[str]]:
+    """Return the classes of the protocol that hold sentences, and which of their fields are some."""
+    found = {"HostError": {"cause", "fix"}}
+    for path in sorted((ROOT / "engine_host/protocol").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                fields = {
+                    one.target.id
+                    for one in node.body
+                    if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)
+                    if isinstance(one.annotation, ast.Name) and one.annotation.id == "Sentence"
+                }
+                found |= {node.name: fields} if fields else {}
+    return found
+
+
+def sentences_of(call: ast.Call, spoken: dict[str, set[str]]) -> Iterator[ast.expr]:
+    """Return what a call gives as sentences; of a choice each of its ways."""
+    name = _name(call.func)
+    given = [keyword.value for keyword in call.keywords if keyword.arg in spoken.get(name, ())]
+    given += call.args[1:2] if name == "HostError" else []
+    while given:
+        one = given.pop()
+        if isinstance(one, ast.IfExp):
+            given += [one.body, one.orelse]
+        elif isinstance(one, ast.BoolOp):
+            given += one.values
+        else:
+            yield one
+
+
 def _add(found: dict[str, Entry], path: Path, said: Iterator[tuple[str, str]]) -> None:
     name = path.relative_to(ROOT).as_posix()
     for one, many in said:
+        if not _LETTERS.search(_PLACE.sub("", one)):
+            continue
         entry = found.setdefault(one, Entry(one, many))
         if many and entry.many not in ("", many):
             raise ValueError(f"{name}: {one!r} has two plurals: {entry.many!r} and {many!r}")
@@ -79,14 +125,18 @@ def _add(found: dict[str, Entry], path: Path, said: Iterator[tuple[str, str]]) -
             entry.files.append(name)
 
 
-def _said(path: Path) -> Iterator[tuple[str, str]]:
+def _said(path: Path, spoken: dict[str, set[str]]) -> Iterator[tuple[str, str]]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if not isinstance(node, ast.Call):
             continue
         name = _name(node.func)
         words = [_text(argument) for argument in node.args]
+        yield from ((_text(one), "") for one in sentences_of(node, spoken) if _text(one))
         if name == "tr":
             if not words or not words[0]:
+                if isinstance(node.args[0], ast.Attribute | ast.Name):
+                    # A row of a table, or a word of an enumeration.
+                    continue
                 raise ValueError(f"{path}:{node.lineno}: tr() of what is no literal")
             _check(f"{path}:{node.lineno}", words[:1], node)
             yield words[0], ""
@@ -126,7 +176,8 @@ def _values(path: Path, classes: tuple[str, ...]) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ClassDef) and node.name in classes:
             values = (_text(one.value) for one in node.body if isinstance(one, ast.Assign))
-            yield from (value.capitalize() if node.name == "Accent" else value for value in values if value)
+            shown = {"Accent": str.capitalize, "Workload": lambda value: value.replace("-", " ")}
+            yield from (shown.get(node.name, str)(value) for value in values if value)
 
 
 def _name(function: ast.expr) -> str:

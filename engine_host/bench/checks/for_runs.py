@@ -8,6 +8,7 @@ from engine_host.bench.checks.subject import Subject, Verdict, failed, judged, p
 from engine_host.bench.checks.tools import tool_gate
 from engine_host.protocol.bench.checks import Check, CheckName, Outcome
 from engine_host.protocol.bench.lab import LabEngine
+from engine_host.protocol.language import tr
 
 _QUESTIONS = (
     "What does the function len do in Python?",
@@ -27,12 +28,12 @@ def failure(checks: Sequence[Check]) -> str:
 async def gate_of(subject: Subject, name: CheckName | None, tokens: int) -> tuple[Check, ...]:
     """Check what a workload asks for; `tokens` is the length of its longest prompt."""
     if name is CheckName.TOOL_CALL:
-        return (await judged(name, "calls tools, streamed and not", tool_gate, subject),)
+        return (await judged(name, tr("calls tools, streamed and not"), tool_gate, subject),)
     if name is CheckName.NEEDLE_SHORT and not tokens:
-        why = "the server does not say how many tokens it read"
+        why = tr("the server does not say how many tokens it read")
         return (Check(name=name, title="finds a fact in a long prompt", outcome=Outcome.SKIPPED, why=why),)
     if name is CheckName.NEEDLE_SHORT:
-        title = f"finds a fact in {tokens:,} tokens"
+        title = tr("finds a fact in {tokens:,} tokens", tokens=tokens)
         return (await judged(name, title, partial(needle_gate, tokens=tokens), subject),)
     return ()
 
@@ -54,7 +55,7 @@ async def parity_of(subject: Subject, other: Subject, one: LabEngine, base: LabE
             )
         return found
 
-    return await judged(CheckName.GREEDY_PARITY, "answers as the other at temperature 0", judge, subject)
+    return await judged(CheckName.GREEDY_PARITY, tr("answers as the other at temperature 0"), judge, subject)
 
 
 def _not_comparable(one: LabEngine, other: LabEngine) -> str:

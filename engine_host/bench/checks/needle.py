@@ -13,6 +13,7 @@ from engine_host.bench.lab import gates
 from engine_host.bench.lab.load import Answered
 from engine_host.bench.lab.workloads import ANSWER_WITH_FACT, salt
 from engine_host.protocol.base import JsonValue
+from engine_host.protocol.language import tr
 
 MOST_OF_CONTEXT = 0.92
 """The share of a context that the longest prompt takes; an answer needs the rest."""
@@ -126,7 +127,7 @@ def _rung(answer: Answered, fact: str, length: int, depth: float, knows: bool) -
     fault = "" if why else gates.fault(answer.text, least_variety=None)
     tokens = answer.prompt_tokens
     if not why and tokens is not None and abs(tokens - length) > _CLOSE * length:
-        why = f"it read {tokens:,} tokens of a prompt of about {length:,}"
+        why = tr("it read {tokens:,} tokens of a prompt of about {length:,}", tokens=tokens, length=length)
     told = not why and (answer.cached_tokens or 0) <= _MOST_CACHED * (tokens or length)
     return Rung(
         aimed=length,

@@ -11,6 +11,7 @@ from engine_host.bench.gpu.step_profile import profile_of
 from engine_host.core.errors import HostError
 from engine_host.protocol.bench.profiles import KernelTime, TraceSummary
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 
 _MOST = 2 << 30
 _SHOWN = 40
@@ -32,7 +33,7 @@ def summary(path: Path, steps: int) -> TraceSummary:
     except (OSError, EOFError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise HostError(
             Reason.BAD_REQUEST,
-            f"{path.name} cannot be read as a trace.",
+            tr("{path} cannot be read as a trace.", path=path.name),
             cause=str(error)[:200],
             evidence={"path": str(path)},
         ) from error
@@ -46,7 +47,7 @@ def summary(path: Path, steps: int) -> TraceSummary:
         of = "operations of the processor"
         kernels = list(own_times(one for one in events if one.get("cat") == "cpu_op"))
     if not kernels:
-        raise HostError(Reason.BAD_REQUEST, f"{path.name} holds no kernel and no operation.")
+        raise HostError(Reason.BAD_REQUEST, tr("{path} holds no kernel and no operation.", path=path.name))
     found = profile_of(steps, 0.0, kernels)
     total = sum(one.ms_a_step for one in found.kernels) or 1.0
     return TraceSummary(

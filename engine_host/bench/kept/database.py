@@ -17,6 +17,7 @@ from engine_host.protocol.base import Wire
 from engine_host.protocol.bench.lab import LabRun, Sample
 from engine_host.protocol.bench.sweeps import LabSweep
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 
 LARGEST = 1 << 30
 """Bytes of the file at most; then the oldest runs go that nothing is held to."""
@@ -243,7 +244,7 @@ def not_readable(what: str, name: str, error: Exception) -> HostError:
     """Return what is said of a run or a sweep that is damaged."""
     return HostError(
         Reason.BAD_REQUEST,
-        f"The {what} {name} cannot be read.",
+        tr("The {what} {name} cannot be read.", what=what, name=name),
         cause="It is damaged, or was written by a newer version.",
         fix=Fix(text="Remove it, and measure again.", command=f"sndr bench remove {name}")
         if what == "run"

@@ -18,6 +18,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.outside import files
 from engine_host.protocol.bench.lab import LabEngine, LabKept, LabPage, LabRun
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 
 NEWEST = "latest"
 """The name of the newest run, where one is asked for."""
@@ -76,7 +77,7 @@ def mark(folder: Path, wanted: str, *, on: bool) -> None:
         state = "struck" if run.struck else "partial"
         raise HostError(
             Reason.CONFLICT,
-            f"{run.id} is {state}, so no run can be held to it.",
+            tr("{run} is {state}, so no run can be held to it.", run=run.id, state=state),
             fix=Fix(text="Measure again.", command=f"sndr bench run {run.workload}"),
         )
     same = [one.id for one in page(folder).runs if one.baseline and one.subject == run.subject]
@@ -107,17 +108,17 @@ def find_cut(folder: Path, wanted: str, engine: LabEngine, asked_hash: str) -> L
     run = find(folder, wanted)
     why = ""
     if run.complete:
-        why = "It is complete."
+        why = tr("It is complete.")
     elif run.memory or run.turns_with:
-        why = "A soak, and two in turns, are measured in one go."
+        why = tr("A soak, and two in turns, are measured in one go.")
     elif run.workload_hash != asked_hash:
-        why = "It asked something else: name the same workload and the same parts."
+        why = tr("It asked something else: name the same workload and the same parts.")
     elif (run.engine.model, run.engine.address) != (engine.model, engine.address):
-        why = f"It was of {run.engine.model} at {run.engine.address}."
+        why = tr("It was of {model} at {address}.", model=run.engine.model, address=run.engine.address)
     if why:
         raise HostError(
             Reason.BAD_REQUEST,
-            f"The run {run.id} cannot be gone on with.",
+            tr("The run {run} cannot be gone on with.", run=run.id),
             cause=why,
             fix=Fix(text="See what it was.", command=f"sndr bench report {run.id}"),
             evidence={"run": run.id},
@@ -130,10 +131,10 @@ def of_file(path: Path) -> LabRun:
     try:
         return LabRun.model_validate_json(files.read(path, MOST_OF_RUN))
     except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is damaged, or of a newer version"
+        why = error.strerror if isinstance(error, OSError) else tr("it is damaged, or of a newer version")
         raise HostError(
             Reason.BAD_REQUEST,
-            f"{path} cannot be read as a run: {why}.",
+            tr("{path} cannot be read as a run: {why}.", path=path, why=why),
             fix=Fix(text="Write one with", command="sndr bench report RUN --json > run.json"),
             evidence={"path": str(path)},
         ) from error
@@ -155,7 +156,7 @@ def remove(folder: Path, wanted: str) -> None:
     except OSError as error:
         raise HostError(
             Reason.NOT_WRITABLE,
-            f"The run {path.stem} cannot be removed: {error.strerror or error}.",
+            tr("The run {stem} cannot be removed: {error}.", stem=path.stem, error=error.strerror or error),
             fix="May you write in that folder?",
             evidence={"path": str(path), "errno": error.errno},
         ) from error
@@ -171,7 +172,7 @@ def _name(folder: Path, database: LabDatabase | None, wanted: str) -> str:
     if not found:
         raise HostError(
             Reason.NOT_FOUND,
-            f"There is no run {wanted}." if ids else "Nothing was measured here yet.",
+            tr("There is no run {wanted}.", wanted=wanted) if ids else "Nothing was measured here yet.",
             fix=Fix(text="See what there is.", command="sndr bench list")
             if ids
             else Fix(text="Measure first.", command="sndr bench run quick"),
@@ -179,7 +180,12 @@ def _name(folder: Path, database: LabDatabase | None, wanted: str) -> str:
     if len(found) > 1:
         raise HostError(
             Reason.BAD_REQUEST,
-            f"{len(found)} runs begin or end with {wanted}: {', '.join(found[:4])}.",
+            tr(
+                "{count} runs begin or end with {wanted}: {found}.",
+                count=len(found),
+                wanted=wanted,
+                found=", ".join(found[:4]),
+            ),
             fix=Fix(text="Give the whole name.", command="sndr bench list"),
         )
     return found[0]

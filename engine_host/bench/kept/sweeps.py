@@ -23,6 +23,7 @@ from engine_host.core.errors import HostError
 from engine_host.protocol.bench.lab import LabRun, PartResult, Quantity, Standing
 from engine_host.protocol.bench.sweeps import LabSweep, SweepChange, SweepPage, SweepReport
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 
 
 def new_id(kind: str, now: float) -> str:
@@ -64,9 +65,9 @@ def report(folder: Path, wanted: str) -> SweepReport:
         if len(found) != 1 or database is None:
             raise HostError(
                 Reason.BAD_REQUEST if found else Reason.NOT_FOUND,
-                f"{len(found)} sweeps begin or end with {wanted}."
+                tr("{count} sweeps begin or end with {wanted}.", count=len(found), wanted=wanted)
                 if found
-                else f"There is no sweep {wanted}.",
+                else tr("There is no sweep {wanted}.", wanted=wanted),
                 fix=Fix(text="See what there is.", command="sndr bench sweeps"),
             )
         try:

@@ -15,6 +15,7 @@ from engine_host.bench.lab.workloads import (
 from engine_host.core.errors import HostError
 from engine_host.protocol.bench.lab import LabAsk, RunBench, WorkloadName
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 
 _ROOM = 0.9
 _BESIDE = 1_500
@@ -28,12 +29,13 @@ def chosen(asked: RunBench | LabAsk, context: int | None) -> Workload:
     workload = WORKLOADS[asked.workload]
     if asked.streams:
         if not workload.sweep:
-            raise _refused(f"{asked.workload} has no number of streams.", "")
+            raise _refused(tr("{workload} has no number of streams.", workload=asked.workload), "")
         workload = replace(workload, parts=at_once(sorted(set(asked.streams))))
     if asked.workload is WorkloadName.CONTEXT:
         if context is None:
             raise _refused(
-                "Nobody says how long the context of that engine is.", "Its ladder ends at 0.92 of it."
+                tr("Nobody says how long the context of that engine is."),
+                tr("Its ladder ends at 0.92 of it."),
             )
         lengths = [one for one in ladder(context) if one > CONTROL]
         workload = replace(workload, parts=ladder_parts((CONTROL, *lengths)))
@@ -42,13 +44,21 @@ def chosen(asked: RunBench | LabAsk, context: int | None) -> Workload:
     if asked.only:
         known = {part.name: part for part in workload.parts}
         if missing := [name for name in asked.only if name not in known]:
-            raise _refused(f"{asked.workload} has no part “{missing[0]}”.", f"Its parts: {', '.join(known)}.")
+            raise _refused(
+                tr("{workload} has no part “{missing}”.", workload=asked.workload, missing=missing[0]),
+                tr("Its parts: {known}.", known=", ".join(known)),
+            )
         workload = replace(workload, parts=tuple(known[name] for name in known if name in asked.only))
     if context is not None and (needed := longest(workload)) > context:
         raise _refused(
-            f"{asked.workload} asks prompts that with their answers take {needed:,} tokens, and the context "
-            f"of that engine is {context:,}.",
-            "What does not fit cannot be measured.",
+            tr(
+                "{workload} asks prompts that with their answers take {needed:,} tokens, and the "
+                "context of that engine is {context:,}.",
+                workload=asked.workload,
+                needed=needed,
+                context=context,
+            ),
+            tr("What does not fit cannot be measured."),
         )
     return workload if asked.rounds is None else repeated(workload, asked.rounds)
 
@@ -73,7 +83,12 @@ def _turns(workload: Workload, context: int | None) -> tuple[Part, ...]:
         growth = min(wanted, int((_ROOM * context - _BESIDE) / len(workload.parts)))
     if growth < 64:
         raise _refused(
-            f"A context of {context:,} tokens is too short for {len(workload.parts)} turns of an agent.", ""
+            tr(
+                "A context of {context:,} tokens is too short for {count} turns of an agent.",
+                context=context,
+                count=len(workload.parts),
+            ),
+            "",
         )
     return tuple(replace(part, tokens=growth) for part in workload.parts)
 

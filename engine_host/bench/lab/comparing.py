@@ -16,6 +16,7 @@ from engine_host.protocol.bench.comparison import (
 )
 from engine_host.protocol.bench.lab import Figure, LabEngine, LabRun, PartResult, Standing
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 
 MOST_ROUNDS = 1_000
 """The rounds of each side that are compared, which is the most that a run may be asked for."""
@@ -53,15 +54,24 @@ def _refuse(a: LabRun, b: LabRun) -> None:
     if a.id == b.id:
         raise HostError(
             Reason.CONFLICT,
-            f"Both are the run {a.id}.",
+            tr("Both are the run {a}.", a=a.id),
             fix=Fix(text="Name two.", command="sndr bench list"),
         )
     if a.workload is not b.workload or a.workload_hash != b.workload_hash:
         asked = (
-            f"{a.id} asked {a.workload}, {b.id} asked {b.workload}."
+            tr(
+                "{a} asked {workload}, {b} asked {workload2}.",
+                a=a.id,
+                workload=a.workload,
+                b=b.id,
+                workload2=b.workload,
+            )
             if a.workload is not b.workload
-            else f"Both are named {a.workload}, but asked with other words, lengths or sampling: they are of"
-            " different versions of this program."
+            else tr(
+                "Both are named {workload}, but asked with other words, lengths or sampling: they "
+                "are of different versions of this program.",
+                workload=a.workload,
+            )
         )
         raise HostError(
             Reason.CONFLICT,
@@ -120,18 +130,23 @@ def _doubts(a: LabRun, b: LabRun, *, in_turns: bool) -> list[Doubt]:
         if not run.complete:
             found.append((Caution.PARTIAL, f"{name} is partial: {run.ended_by or 'it did not end'}"))
         if not run.engine.id:
-            text = f"{name} is known by its address alone: its settings may differ in anything"
+            text = tr("{name} is known by its address alone: its settings may differ in anything", name=name)
             found.append((Caution.PLAN_UNKNOWN, text))
     for part in a.parts:
         lengths = [_tokens(run, part.name) for run in (a, b)]
         if all(lengths) and abs(lengths[0] - lengths[1]) > _TOKENS_APART * max(lengths):
-            text = (
-                f"{part.name}: answers of {lengths[0]:.0f} and {lengths[1]:.0f} tokens on average, so end to "
-                "end is of different work"
+            text = tr(
+                "{part}: answers of {lengths:.0f} and {lengths2:.0f} tokens on average, so end "
+                "to end is of different work",
+                part=part.name,
+                lengths=lengths[0],
+                lengths2=lengths[1],
             )
             found.append((Caution.OTHER_TOKENS, text))
     if not in_turns:
-        text = "measured one after the other: what changed on the machine in between counts as a difference"
+        text = tr(
+            "measured one after the other: what changed on the machine in between counts as a difference"
+        )
         found.append((Caution.ONE_AFTER_THE_OTHER, text))
     return [Doubt(caution=caution, text=text) for caution, text in found]
 

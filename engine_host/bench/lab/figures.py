@@ -16,6 +16,7 @@ from engine_host.protocol.bench.lab import (
     Sample,
     Standing,
 )
+from engine_host.protocol.language import tr
 
 LEAST_WINDOW = 0.05
 """The share of a request in which it decodes; below it, the answer came in one lump."""
@@ -125,8 +126,8 @@ def knee(parts: Sequence[PartResult]) -> Knee:
     for part in parts:
         figure = next(one for one in part.figures if one.quantity is Quantity.AGGREGATE)
         if figure.standing is not Standing.PUBLISHED or figure.value is None:
-            state = "struck" if figure.standing is Standing.STRUCK else "not measured"
-            missing = f"the figure of {part.streams} at once is {state}"
+            state = "struck" if figure.standing is Standing.STRUCK else tr("not measured")
+            missing = tr("the figure of {streams} at once is {state}", streams=part.streams, state=state)
             break
         known.append((part.streams, figure.value))
     for (few, before), (more, after) in pairwise(known):
@@ -134,11 +135,17 @@ def knee(parts: Sequence[PartResult]) -> Knee:
             change = 100 * (after / before - 1)
             return Knee(
                 streams=few,
-                why=f"{more} at once give {change:+.0f} % tokens a second of all together",
+                why=tr(
+                    "{more} at once give {change:+.0f} % tokens a second of all together",
+                    more=more,
+                    change=change,
+                ),
             )
     if missing or not known:
-        return Knee(streams=None, why=f"cannot be told: {missing or 'nothing was measured'}")
-    return Knee(streams=None, why=f"not reached up to {known[-1][0]} at once")
+        return Knee(
+            streams=None, why=tr("cannot be told: {missing}", missing=missing or tr("nothing was measured"))
+        )
+    return Knee(streams=None, why=tr("not reached up to {known} at once", known=known[-1][0]))
 
 
 def _struck(own: Sequence[Sample], answered: Sequence[Sample]) -> tuple[Gate, str] | None:
@@ -176,7 +183,7 @@ def _figure(
 
 def _of(quantity: Quantity, values: Sequence[float], seed: int, struck: tuple[Gate, str] | None) -> Figure:
     if not values:
-        return _none(quantity, Gate.NO_SAMPLES, "no measured request was answered")
+        return _none(quantity, Gate.NO_SAMPLES, tr("no measured request was answered"))
     found = spread(values, seed)
     return Figure(
         quantity=quantity,
@@ -295,18 +302,23 @@ def _itl(samples: Sequence[Sample], seed: int, struck: tuple[Gate, str] | None) 
     gaps = []
     for sample in samples:
         if sample.tokens is None:
-            return _none(Quantity.ITL, Gate.NO_USAGE, "the server does not say how many tokens it made")
+            return _none(Quantity.ITL, Gate.NO_USAGE, tr("the server does not say how many tokens it made"))
         if len(sample.arrivals) < 2:
-            return _none(Quantity.ITL, Gate.WINDOW_SHORT, "an answer came in one lump")
+            return _none(Quantity.ITL, Gate.WINDOW_SHORT, tr("an answer came in one lump"))
         together = sample.tokens / len(sample.arrivals)
         if together > MOST_TOGETHER:
-            why = f"{together:.1f} tokens came at a time, as with speculation; TPOT is the time of one"
+            why = tr(
+                "{together:.1f} tokens came at a time, as with speculation; TPOT is the time of one",
+                together=together,
+            )
             return _none(Quantity.ITL, Gate.TOKENS_TOGETHER, why)
         if held_up := _held_up(sample):
             return _none(Quantity.ITL, Gate.WINDOW_SHORT, held_up)
         gaps.append(_gaps(sample))
     if (bunch := _bunch(samples)) > MOST_TOGETHER:
-        why = f"{bunch:.1f} tokens came at a time, at once after a pause; TPOT is the time of one"
+        why = tr(
+            "{bunch:.1f} tokens came at a time, at once after a pause; TPOT is the time of one", bunch=bunch
+        )
         return _none(Quantity.ITL, Gate.TOKENS_TOGETHER, why)
     figure = _of(Quantity.ITL, [quantile(one, 0.5) for one in gaps], seed, struck)
     every = [gap for one in gaps for gap in one]
@@ -340,10 +352,10 @@ def _gap(sample: Sample) -> float | None:
 def _aggregate(streams: int, samples: Sequence[Sample], seed: int, struck: tuple[Gate, str] | None) -> Figure:
     """Return the tokens a second of all streams of a round: from the first request sent to the last end."""
     if any(sample.tokens is None for sample in samples):
-        return _none(Quantity.AGGREGATE, Gate.NO_USAGE, "the server does not say how many tokens it made")
+        return _none(Quantity.AGGREGATE, Gate.NO_USAGE, tr("the server does not say how many tokens it made"))
     rates = list(_rates(streams, samples).values())
     if samples and not rates:
-        return _none(Quantity.AGGREGATE, Gate.REQUESTS_FAILED, "no round was answered whole")
+        return _none(Quantity.AGGREGATE, Gate.REQUESTS_FAILED, tr("no round was answered whole"))
     return _of(Quantity.AGGREGATE, rates, seed, struck)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from engine_host.bench.lab.workloads import Part
 from engine_host.protocol.bench.lab import Rung, Sample
+from engine_host.protocol.language import tr
 
 CONTROL = 300
 """Tokens of a text in which a model has to find the fact, so that not finding it in more says something."""
@@ -35,11 +36,11 @@ def _rung(name: str, aimed: int, own: Sequence[Sample], *, knows: bool) -> Rung:
     tokens = next((sample.prompt_tokens for sample in own if sample.prompt_tokens is not None), None)
     why = next((sample.error for sample in own if sample.error), "")
     if not why and tokens is not None and abs(tokens - aimed) > max(CLOSE * aimed, 8):
-        why = f"it read {tokens:,} tokens of a prompt of {aimed:,}"
+        why = tr("it read {tokens:,} tokens of a prompt of {aimed:,}", tokens=tokens, aimed=aimed)
     taken = not why
     found: bool | None = all(sample.found for sample in own) if taken else None
     if taken and not knows:
-        found, why = None, "the fact is not found in a short text either"
+        found, why = None, tr("the fact is not found in a short text either")
     elif taken and any((one.cached_tokens or 0) > _MOST_CACHED * aimed for one in own):
-        found, why = None, "its text came out of the prefix cache"
+        found, why = None, tr("its text came out of the prefix cache")
     return Rung(part=name, aimed=aimed, tokens=tokens, taken=taken, found=found, why=why)

@@ -24,6 +24,7 @@ from engine_host.bench.lab.workloads import Part, Workload, workload_hash
 from engine_host.core.errors import HostError
 from engine_host.protocol.bench.lab import LabAsk, LabEngine, LabRun, LabStep, MemoryReading, Sample
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 
 CANCELLED = "cancelled"
 _GIVE_UP = 3
@@ -352,7 +353,7 @@ def _told(asked: Sequence[Sample]) -> str:
 def _no_answer(model: str, error: str) -> HostError:
     return HostError(
         Reason.ENGINE_NOT_READY,
-        f"{model} does not answer, so it cannot be measured.",
+        tr("{model} does not answer, so it cannot be measured.", model=model),
         cause=error,
         fix="Is the address right, and the model's id one of its list? A key goes into SNDR_API_KEY; a"
         " context that is too short for the workload needs another one (`sndr bench run --help`).",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from engine_host.core.errors import HostError
 from engine_host.protocol.bench.quality import MeasureQuality
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 
 DEPTHS = (0.05, 0.25, 0.5, 0.75, 0.95)
 # Digits that no text has beside each other; one for each depth.
@@ -56,7 +57,7 @@ async def passages(
     if len(whole) < body:
         raise HostError(
             Reason.BAD_REQUEST,
-            f"The text has {len(whole)} tokens, and one window takes {body}.",
+            tr("The text has {count} tokens, and one window takes {body}.", count=len(whole), body=body),
             fix="Give a longer text with --text FILE, or a shorter --context.",
             evidence={"tokens": len(whole), "needed": body},
         )

@@ -11,6 +11,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.outside import answers
 from engine_host.engines.temporary import TemporaryEngine
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 
 # A window of a thousand predictions with a thousand listed tokens each.
 _MOST = 256 << 20
@@ -52,7 +53,7 @@ def odd_answer(error: Exception) -> HostError:
     """The refusal of an engine's answer."""
     return HostError(
         Reason.ENGINE_NOT_READY,
-        f"The engine did not answer as it should: {error!r:.400}.",
+        tr("The engine did not answer as it should: {error}.", error=f"{error!r:.400}"),
         fix="A type of the cache that this engine cannot run ends so too; try another.",
     )
 

@@ -11,6 +11,7 @@ from ruamel.yaml.nodes import CollectionNode, MappingNode, Node
 from engine_host.catalog.document import dotted, invalid
 from engine_host.catalog.yaml.file import parse
 from engine_host.catalog.yaml.nodes import compose, round_trip
+from engine_host.protocol.language import tr
 
 # A value is one line, however long.
 _WIDTH = 1 << 20
@@ -55,7 +56,9 @@ def _data(text: str, where: str) -> dict[str, Any]:
 def _checked(text: str, expected: Mapping[str, Any], path: KeyNames, where: str) -> str:
     """Raise HostError(preset_invalid) when the text would not say what was meant."""
     if _data(text, where) != expected:
-        raise invalid(where, None, dotted(path), "it can only be changed in the text", "Edit the YAML.")
+        raise invalid(
+            where, None, dotted(path), tr("it can only be changed in the text"), tr("Edit the YAML.")
+        )
     return text
 
 
@@ -66,7 +69,9 @@ def _inner(data: Any, path: KeyNames, where: str = "") -> Any:
             data[key] = CommentedMap()
         data = data[key]
         if not isinstance(data, dict):
-            raise invalid(where, None, dotted(path[: place + 1]), "it does not hold keys", "Edit the YAML.")
+            raise invalid(
+                where, None, dotted(path[: place + 1]), tr("it does not hold keys"), tr("Edit the YAML.")
+            )
     return data
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from engine_host.catalog.document import Document, invalid
 from engine_host.catalog.yaml.plain import parse_plain
 from engine_host.core.outside.files import open_regular
+from engine_host.protocol.language import tr
 
 # Forty times the largest that ships: what is wrong in one is found by ruamel.yaml, about 50 KB a second.
 MAX_BYTES = 1 << 18
@@ -24,20 +25,24 @@ def read(path: Path, where: str) -> Document:
             raw = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise invalid(
-            where, None, "", f"it cannot be read: {error.strerror}", "Make the file readable for you."
+            where,
+            None,
+            "",
+            tr("it cannot be read: {error}", error=error.strerror),
+            tr("Make the file readable for you."),
         ) from error
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise invalid(where, line, "", "it is not UTF-8 text", "Save it as UTF-8.") from error
+        raise invalid(where, line, "", tr("it is not UTF-8 text"), tr("Save it as UTF-8.")) from error
     return parse(text, where)
 
 
 def parse(text: str, where: str) -> Document:
     """The document in a text. Raises HostError(preset_invalid)."""
     if len(text.encode()) > MAX_BYTES:
-        raise invalid(where, None, "", "it is larger than any such file", "Choose the right file.")
+        raise invalid(where, None, "", tr("it is larger than any such file"), tr("Choose the right file."))
     if (document := parse_plain(text)) is not None:
         return document
     # The library takes a tenth of a second to import, for which no start of the host waits.

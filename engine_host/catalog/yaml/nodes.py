@@ -12,6 +12,7 @@ from ruamel.yaml.resolver import VersionedResolver
 
 from engine_host.catalog.document import Document, KeyPath, dotted, invalid
 from engine_host.catalog.yaml.scalars import BY_FIRST, DEEPEST, MOST_NODES, TAG, TOO_LARGE, value_of
+from engine_host.protocol.language import tr
 from engine_host.protocol.text import first_break
 
 
@@ -20,15 +21,15 @@ def parse_nodes(text: str, where: str) -> Document:
     try:
         root = compose(text)
     except MaxDepthExceededError as error:
-        raise invalid(where, error.problem_mark.line + 1, "", "it is nested too deeply") from error
+        raise invalid(where, error.problem_mark.line + 1, "", tr("it is nested too deeply")) from error
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        says = ", ".join(part for part in (error.context, error.problem) if part) or "it is not YAML"
+        says = ", ".join(part for part in (error.context, error.problem) if part) or tr("it is not YAML")
         raise invalid(where, None if mark is None else mark.line + 1, "", says) from error
     except YAMLError as error:
-        raise invalid(where, None, "", f"it is not YAML: {error}") from error
+        raise invalid(where, None, "", tr("it is not YAML: {error}", error=error)) from error
     if not isinstance(root, MappingNode):
-        says = "it is empty" if root is None else "it must be keys and values"
+        says = tr("it is empty") if root is None else tr("it must be keys and values")
         raise invalid(where, 1 if root is None else _line(root), "", says)
     lines: dict[KeyPath, int] = {}
     return Document(text, _value(root, (), lines, where), lines)
@@ -93,16 +94,16 @@ def _value(node: Node, path: KeyPath, lines: dict[KeyPath, int], where: str) -> 
     if isinstance(node, ScalarNode):
         found = value_of(node.value, str(node.tag))
         if found is TOO_LARGE:
-            raise invalid(where, _line(node), dotted(path), "the number is too large")
+            raise invalid(where, _line(node), dotted(path), tr("the number is too large"))
         return found
     table: dict[str, Any] = {}
     for key, value in node.value:
         if not isinstance(key, ScalarNode):
-            raise invalid(where, _line(key), dotted(path), "a key must be a word")
+            raise invalid(where, _line(key), dotted(path), tr("a key must be a word"))
         inner = (*path, key.value)
         if key.value in table:
             raise invalid(
-                where, _line(key), dotted(inner), "this key is there already", "Remove one of them."
+                where, _line(key), dotted(inner), tr("this key is there already"), tr("Remove one of them.")
             )
         lines[inner] = _line(key)
         table[key.value] = _value(value, inner, lines, where)

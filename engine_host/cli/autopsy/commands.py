@@ -5,6 +5,7 @@ import click
 from engine_host.cli.autopsy.lines import list_lines, record_lines
 from engine_host.cli.autopsy.records import records_of
 from engine_host.cli.output import Exit, Output, command
+from engine_host.client.language import tr
 from engine_host.core.errors import HostError
 from engine_host.protocol.bench.autopsy import AutopsyPage
 from engine_host.protocol.errors import Fix, Reason
@@ -48,8 +49,10 @@ def _whole_id(page: AutopsyPage, said: str, *, of_engines: bool) -> str:
     if begun:
         raise HostError(
             Reason.CONFLICT,
-            f"{said} is the beginning of {len(begun)} records.",
-            cause=f"They are {', '.join(begun[:5])}{' …' if len(begun) > 5 else ''}.",
+            tr("{said} is the beginning of {count} records.", said=said, count=len(begun)),
+            cause=tr(
+                "They are {begun}{what}.", begun=", ".join(begun[:5]), what=" …" if len(begun) > 5 else ""
+            ),
             fix=Fix(text="Give more of it.", command=f"sndr autopsy {begun[0]}"),
         )
     if of_engines:
@@ -58,7 +61,7 @@ def _whole_id(page: AutopsyPage, said: str, *, of_engines: bool) -> str:
                 return entry.id
     raise HostError(
         Reason.NOT_FOUND,
-        f"There is no autopsy {said}.",
+        tr("There is no autopsy {said}.", said=said),
         cause="The newest 20 records are kept; an engine that was stopped, and did not die, has none.",
         fix=Fix(text="See which there are.", command="sndr autopsy"),
     )

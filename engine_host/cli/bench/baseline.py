@@ -7,6 +7,7 @@ from engine_host.cli.bench.lab_text import list_lines
 from engine_host.cli.output import Exit, Output, command
 from engine_host.client.bench_reports.for_others import comparison_for_others
 from engine_host.client.bench_reports.regression import ALLOWED, baseline_of, judged, regression_lines
+from engine_host.client.language import tr
 from engine_host.core.errors import HostError
 from engine_host.protocol.bench.lab import LabPage, LabRun, MarkBaseline
 from engine_host.protocol.errors import Fix, Reason
@@ -61,7 +62,12 @@ def lab_check(out: Output, run: str, against: str | None, slower: float) -> Exit
             server = asked.engine.engine or asked.engine.address
             raise HostError(
                 Reason.NOT_FOUND,
-                f"No baseline of {asked.workload} with {asked.engine.model} ({server}) is here.",
+                tr(
+                    "No baseline of {workload} with {model} ({server}) is here.",
+                    workload=asked.workload,
+                    model=asked.engine.model,
+                    server=server,
+                ),
                 fix=Fix(text="Choose a run.", command=f"sndr bench baseline {asked.id}"),
             )
         run, against = asked.id, found.id

@@ -16,6 +16,7 @@ from engine_host.cli.start.host import HostHold, find_or_start
 from engine_host.cli.start.options import resolved
 from engine_host.cli.start.running import GONE, only_one
 from engine_host.cli.text.chosen_host import chosen_host
+from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient
 from engine_host.connect.facts import key_from
 from engine_host.core.errors import HostError
@@ -123,7 +124,7 @@ def _measured(out: Output, hold: HostHold, name: str, words: list[str]) -> Exit 
     if done.returncode not in (0, 1):
         raise HostError(
             Reason.ENGINE_CRASHED,
-            f"{name} could not be measured.",
+            tr("{name} could not be measured.", name=name),
             cause=done.stderr.strip().rpartition("\n")[2] if done.stderr else "It is said above.",
             fix="`sndr status` says how engine and endpoint are; with keys, set SNDR_API_KEY.",
         )

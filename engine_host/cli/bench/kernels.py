@@ -11,6 +11,7 @@ import click
 from engine_host.cli.output import Exit, Output, command
 from engine_host.cli.text.chosen_host import chosen_host
 from engine_host.cli.text.whole_help import WholeHelp
+from engine_host.client.language import tr
 from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
 from engine_host.protocol.errors import Fix, Reason
@@ -65,7 +66,9 @@ def kernels(out: Output, python: Path | None, vllm: Path | None, quick: bool) ->
             raise HostError(
                 Reason.ENGINE_UNUSABLE,
                 "The kernels could not be measured.",
-                cause=errors[-1] if errors else f"Python ended with {done.returncode}.",
+                cause=errors[-1]
+                if errors
+                else tr("Python ended with {returncode}.", returncode=done.returncode),
                 fix="It needs an NVIDIA GPU, and a Python whose torch sees it.",
                 evidence={"python": str(python), "exit": done.returncode, "said": "\n".join(errors[-20:])},
             )

@@ -20,6 +20,7 @@ from engine_host.cli.text.job_progress import follow
 from engine_host.client.bench_reports.for_others import comparison_for_others, run_for_others
 from engine_host.client.bench_reports.html import comparison_html, run_html
 from engine_host.client.bench_reports.markdown import comparison_markdown, run_markdown
+from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient
 from engine_host.connect.facts import key_from
 from engine_host.core.errors import HostError
@@ -241,7 +242,7 @@ def _in_turns(out: Output, asked: RunBench, a: str, b: str, url: str | None) -> 
             if len(names) < 2:
                 raise HostError(
                     Reason.CANCELLED,
-                    f"It was cut short before both were asked; {names[0]} is kept.",
+                    tr("It was cut short before both were asked; {names} is kept.", names=names[0]),
                     fix=Fix(text="See it.", command=f"sndr bench report {names[0]}"),
                 )
             return client.call(ops.COMPARE_RUNS, CompareRuns(a=names[0], b=names[1])), interrupted
@@ -367,7 +368,7 @@ def _found(said: bytes, code: int) -> dict[str, Any]:
         raise HostError(
             Reason.INTERNAL,
             "The measurement ended without a result.",
-            cause=f"Its process ended with {code}; what it said stands above.",
+            cause=tr("Its process ended with {code}; what it said stands above.", code=code),
             fix=Fix(text="Does the engine still run?", command="sndr status"),
         ) from error
     if problem is not None:

@@ -11,6 +11,7 @@ from engine_host.cli.start.follow import signals
 from engine_host.cli.start.host import connected
 from engine_host.cli.text.chosen_host import chosen_host
 from engine_host.cli.text.job_progress import follow
+from engine_host.client.language import tr
 from engine_host.core.errors import HostError
 from engine_host.protocol.bench.profiles import USUAL_STEPS, ProfileEngine, ProfileReport
 from engine_host.protocol.errors import Reason
@@ -52,7 +53,7 @@ def lab_profile(out: Output, engine: str | None, steps: int, trace: Path | None)
         except OSError as error:
             raise HostError(
                 Reason.NOT_WRITABLE,
-                f"{trace} cannot be written: {error.strerror or error}.",
+                tr("{trace} cannot be written: {error}.", trace=trace, error=error.strerror or error),
                 evidence={"trace": report.trace},
             ) from error
     out.result(report, profile_lines(report))

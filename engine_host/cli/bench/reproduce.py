@@ -8,6 +8,7 @@ from engine_host.cli.output import Exit, Output, command
 from engine_host.cli.start.follow import signals
 from engine_host.cli.start.host import connected
 from engine_host.client.bench_reports.html import comparison_html
+from engine_host.client.language import tr
 from engine_host.core.errors import HostError
 from engine_host.protocol.bench.lab import LabRun, RunBench, WorkloadName
 from engine_host.protocol.errors import Reason
@@ -33,7 +34,7 @@ def lab_reproduce(out: Output, file: str, engine: str | None, html: bool) -> Exi
         raise click.UsageError(f"FILE is a name that ends in {FILE}.")
     run = LabRun.model_validate(read(["read", "--", "", file])["run"])
     if not run.parts:
-        raise HostError(Reason.BAD_REQUEST, f"{file} holds no part that could be asked again.")
+        raise HostError(Reason.BAD_REQUEST, tr("{file} holds no part that could be asked again.", file=file))
     asked = request_of(run, engine)
     with signals(), connected() as client:
         names, interrupted = measured_by_host(out, client, asked)

@@ -10,6 +10,7 @@ from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.client.chats import export as exports
 from engine_host.client.chats.record import LONGEST_TITLE, title_of
 from engine_host.client.chats.store import ChatStore
+from engine_host.client.language import tr
 from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
 from engine_host.protocol.errors import Fix, Reason
@@ -139,12 +140,14 @@ def _whole_id(store: ChatStore, said: str) -> str:
     if begun:
         raise HostError(
             Reason.CONFLICT,
-            f"{said} is the beginning of {len(begun)} conversations.",
-            cause=f"They are {', '.join(begun[:5])}{' …' if len(begun) > 5 else ''}.",
+            tr("{said} is the beginning of {count} conversations.", said=said, count=len(begun)),
+            cause=tr(
+                "They are {begun}{what}.", begun=", ".join(begun[:5]), what=" …" if len(begun) > 5 else ""
+            ),
             fix=Fix(text="Give more of it.", command="sndr chats list"),
         )
     raise HostError(
         Reason.NOT_FOUND,
-        f"There is no conversation {said[:80]}.",
+        tr("There is no conversation {said}.", said=said[:80]),
         fix=Fix(text="See which there are.", command="sndr chats list"),
     )

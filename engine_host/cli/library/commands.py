@@ -13,6 +13,7 @@ from engine_host.cli.output import Exit, Output, command, size
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.text.job_progress import follow
 from engine_host.cli.text.whole_help import WholeHelp
+from engine_host.client.language import tr
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.library import (
@@ -216,11 +217,13 @@ def _chosen(found: HubFiles, wanted: str | None) -> HubChoice:
     same = same or [one for one in found.choices if wanted and one.label.lower() == wanted.lower()]
     if len(same) == 1:
         return same[0]
-    known = ", ".join(f"{one.label} ({size(one.size)})" for one in found.choices) or "nothing to download"
+    known = ", ".join(f"{one.label} ({size(one.size)})" for one in found.choices) or tr("nothing to download")
     raise HostError(
         Reason.BAD_REQUEST if wanted is None or same else Reason.NOT_FOUND,
-        f"Which of {found.repository}?" if wanted is None else f"{found.repository} has no {wanted!r} alone.",
-        cause=f"There are: {known}.",
+        tr("Which of {repository}?", repository=found.repository)
+        if wanted is None
+        else tr("{repository} has no {wanted} alone.", repository=found.repository, wanted=repr(wanted)),
+        cause=tr("There are: {known}.", known=known),
         fix=Fix(text="Name one with --choice.", command=f"sndr models files {found.repository}"),
     )
 

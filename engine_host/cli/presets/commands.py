@@ -14,7 +14,7 @@ from engine_host.cli.start.consent import accept_option, with_consent
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.options import overrides_of
 from engine_host.cli.text.whole_help import WholeHelp
-from engine_host.client.language.findings import worded
+from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError, consent_needed
 from engine_host.protocol.base import Severity
@@ -159,7 +159,7 @@ def resolve(
         found = hold.client.call(ops.RESOLVE_PRESET, request)
     lines = _setting_lines(found)
     for finding in found.findings:
-        lines += ["", f"{finding.severity.value.capitalize()}: {worded(finding).message}"]
+        lines += ["", f"{finding.severity.value.capitalize()}: {finding.message}"]
     for conflict in found.conflicts:
         lines += ["", f"Conflict: {conflict.message}.", f"  Why: {conflict.because}."]
     out.result(found, lines)
@@ -214,7 +214,7 @@ def export(out: Output, preset: str, output: Path | None, replace: bool) -> Exit
     except FileExistsError as error:
         raise HostError(
             Reason.CONFLICT,
-            f"{output} is there already.",
+            tr("{output} is there already.", output=output),
             fix=Fix(
                 text="Choose another name, or replace it.",
                 command=shlex.join(["sndr", "presets", "export", preset, "-o", str(output), "--replace"]),
@@ -223,7 +223,7 @@ def export(out: Output, preset: str, output: Path | None, replace: bool) -> Exit
     except OSError as error:
         raise HostError(
             Reason.NOT_WRITABLE,
-            f"{output} cannot be written: {error.strerror}.",
+            tr("{output} cannot be written: {error}.", output=output, error=error.strerror),
             fix=Fix(
                 text="Write it into a folder of your own.",
                 command=shlex.join(["sndr", "presets", "export", preset, "-o", f"{preset}.yaml"]),
@@ -310,7 +310,7 @@ def _check_demands(checked: PresetLint, text: str, file: Path, consent: str | No
         return
     asked = tuple(one.model_copy(update={"file": str(file)}) for one in checked.demands)
     needed = ConsentNeeded(digest=digest, demands=asked, contents=(digest,))
-    raise consent_needed(needed, "keeping it as your own", None)
+    raise consent_needed(needed, tr("keeping it as your own"), None)
 
 
 def _current_digest(client: ControlClient, preset: str) -> str | None:
@@ -330,13 +330,15 @@ def _read(file: Path) -> str:
         folder = isinstance(error, IsADirectoryError)
         raise HostError(
             Reason.NOT_FOUND,
-            f"{file} is a folder, not a file." if folder else f"{file} cannot be read: {error.strerror}.",
+            tr("{file} is a folder, not a file.", file=file)
+            if folder
+            else tr("{file} cannot be read: {error}.", file=file, error=error.strerror),
             fix="Name the files in it." if folder else "Check the path; `-` reads standard input.",
             evidence={"file": str(file)},
         ) from error
     except UnicodeDecodeError as error:
         raise HostError(
-            Reason.PRESET_INVALID, f"{file} is not UTF-8 text.", fix="Save it as UTF-8."
+            Reason.PRESET_INVALID, tr("{file} is not UTF-8 text.", file=file), fix="Save it as UTF-8."
         ) from error
 
 

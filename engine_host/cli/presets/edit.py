@@ -9,6 +9,7 @@ from engine_host.cli.output import Exit, Output, command
 from engine_host.cli.param_types import PresetId
 from engine_host.cli.presets.commands import fault_lines, refused
 from engine_host.cli.start.host import find_or_start
+from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
@@ -70,7 +71,7 @@ def set_values(
         if file.origin is EntryOrigin.PROGRAM:
             raise HostError(
                 Reason.CONFLICT,
-                f"{preset} comes with the program and cannot be changed.",
+                tr("{preset} comes with the program and cannot be changed.", preset=preset),
                 fix=Fix(
                     text="Make a preset of your own that extends it.",
                     command=f"sndr presets vary {preset} my-{preset}",
@@ -100,7 +101,7 @@ def _check_set(client: ControlClient, preset: str, text: str, name: str) -> None
     if client.call(ops.EDIT_PRESET, request).text == text:
         raise HostError(
             Reason.SETTING_INVALID,
-            f"{name} is not set in {preset}. Nothing was saved.",
+            tr("{name} is not set in {preset}. Nothing was saved.", name=name, preset=preset),
             fix=Fix(text="See what is set, and by which layer.", command=f"sndr presets show {preset}"),
             evidence={"id": preset, "name": name},
         )

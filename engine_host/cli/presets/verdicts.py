@@ -6,7 +6,6 @@ from engine_host.cli.fit import VERDICTS
 from engine_host.cli.output import Exit, Output, command, size, table
 from engine_host.cli.param_types import counted_hardware
 from engine_host.cli.start.host import find_or_start
-from engine_host.client.language.findings import worded
 from engine_host.protocol.launch.fit import Verdict
 from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.operations import table as ops
@@ -79,7 +78,7 @@ def _to_start(shown: list[PresetVerdict]) -> list[str]:
     if absent is not None:
         lines += ["", f"To start {absent.preset}:"]
         for finding in absent.missing:
-            lines.append(f"  {worded(finding).message}")
+            lines.append(f"  {finding.message}")
             if finding.fix is not None and finding.fix.command:
                 lines.append(f"    $ {finding.fix.command}")
     return lines

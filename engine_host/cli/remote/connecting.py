@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 from engine_host.cli.output import Output, echo
+from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Reason
@@ -35,7 +36,7 @@ def connect(client: ControlClient, name: str, out: Output, seconds: float = 120.
         if time.monotonic() > deadline:
             raise HostError(
                 Reason.SSH_UNREACHABLE,
-                f"{name} was not connected within {seconds:.0f} seconds.",
+                tr("{name} was not connected within {seconds:.0f} seconds.", name=name, seconds=seconds),
                 cause=shown.sentence,
                 fix=Fix(text="It goes on by itself; look again.", command="sndr host list"),
             )
@@ -55,7 +56,9 @@ def connect(client: ControlClient, name: str, out: Output, seconds: float = 120.
         return shown
     if shown.problem is not None:
         raise HostError.from_problem(shown.problem)
-    raise HostError(Reason.SSH_LOST, f"{name} is not connected: {shown.sentence}")
+    raise HostError(
+        Reason.SSH_LOST, tr("{name} is not connected: {sentence}", name=name, sentence=shown.sentence)
+    )
 
 
 def looked_for(client: ControlClient, shown: RemoteHost, seconds: float = 10.0) -> RemoteHost:
@@ -87,7 +90,10 @@ def _answer(client: ControlClient, question: SshQuestion, out: Output) -> None:
         _tell(client, question, AnswerSshQuestion(accept=False))
         raise HostError(
             Reason.HOST_KEY_UNKNOWN if question.kind is SshQuestionKind.HOST_KEY else Reason.SSH_AUTH_FAILED,
-            f"ssh asks for an answer ({question.kind.value.replace('_', ' ')}), and nobody is there for it.",
+            tr(
+                "ssh asks for an answer ({kind}), and nobody is there for it.",
+                kind=question.kind.value.replace("_", " "),
+            ),
             cause=question.text.strip(),
             fix=Fix(text="Run it at a terminal.", command=f"sndr host connect {question.host}"),
             evidence={"fingerprint": question.fingerprint} if question.fingerprint else {},

@@ -9,6 +9,7 @@ import click
 from engine_host.cli.output import Exit, Output, command
 from engine_host.cli.remote.services import EVERY, chosen, install_command, services, services_of
 from engine_host.cli.start.host import find_or_start
+from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Reason
@@ -140,7 +141,7 @@ def _only(client: ControlClient, name: str, managers: Sequence[ServiceManager], 
     error = HostError(
         Reason.NOT_FOUND if not ours else Reason.BAD_REQUEST,
         "There is no service of ours." if not ours else "There are several services of ours.",
-        cause=f"There are: {', '.join(names)}." if names else "",
+        cause=tr("There are: {names}.", names=", ".join(names)) if names else "",
         fix=fix,
     )
     raise error if names else _or_of_the_engine_host(client, name, error)

@@ -16,6 +16,7 @@ from engine_host.cli.start.options import LaunchOptions, launch_options
 from engine_host.cli.text.job_progress import follow
 from engine_host.cli.text.plan import finding_lines
 from engine_host.cli.text.typed_again import typed_again
+from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
@@ -288,21 +289,25 @@ def chosen(
         off = [f"{one.manager.value}: {one.why}" for one in page.managers if not one.usable]
         raise HostError(
             Reason.NOT_FOUND,
-            f"There is no service {service[:100]!r} {where}.",
-            cause=f"Near it: {', '.join(near)}." if near else "; ".join(off),
+            tr("There is no service {service} {where}.", service=repr(service[:100]), where=where),
+            cause=tr("Near it: {near}.", near=", ".join(near)) if near else "; ".join(off),
             fix=Fix(text="See which there are.", command=see),
         )
     mine = [one for one in found if one.ours] or found
     if len(mine) > 1:
         raise HostError(
             Reason.CONFLICT,
-            f"{service} is there more than once: {', '.join(one.manager.value for one in mine)}.",
+            tr(
+                "{service} is there more than once: {mine}.",
+                service=service,
+                mine=", ".join(one.manager.value for one in mine),
+            ),
             fix=Fix(text="Say which one with --in."),
         )
     if ours and not mine[0].ours:
         raise HostError(
             Reason.CONFLICT,
-            f"{mine[0].name} {where} is none of ours, and is left alone.",
+            tr("{mine} {where} is none of ours, and is left alone.", mine=mine[0].name, where=where),
             cause="Only services that this program has installed are changed by it.",
             fix=Fix(text="See which are.", command=see),
         )

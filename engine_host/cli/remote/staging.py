@@ -16,6 +16,7 @@ from engine_host.cli.start.options import LaunchOptions, launch_options
 from engine_host.cli.start.remote import until_engine_host
 from engine_host.cli.text.job_progress import follow
 from engine_host.cli.text.plan import finding_lines
+from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.core.outside.model_ids import check_id
@@ -219,7 +220,7 @@ def _rolled_back(client: ControlClient, word: str) -> str:
     if word in routes and word in hosts:
         raise HostError(
             Reason.CONFLICT,
-            f"{word} is a host and a public id.",
+            tr("{word} is a host and a public id.", word=word),
             fix=Fix(text="Take the public id back at once with:", command=f"sndr routes back {word}"),
         )
     if word in routes:
@@ -227,15 +228,15 @@ def _rolled_back(client: ControlClient, word: str) -> str:
     if word not in hosts:
         raise HostError(
             Reason.NOT_FOUND,
-            f"There is no host and no public id {word[:100]!r}.",
-            cause=f"Public ids are: {', '.join(sorted(routes)) or 'none'}.",
+            tr("There is no host and no public id {word}.", word=repr(word[:100])),
+            cause=tr("Public ids are: {routes}.", routes=", ".join(sorted(routes)) or tr("none")),
             fix=Fix(text="See which there are.", command="sndr routes list"),
         )
     promotions = client.call(ops.PROMOTIONS, name=word).promotions
     if not promotions:
         raise HostError(
             Reason.NOT_FOUND,
-            f"Nothing was promoted on {word} that is to be taken back.",
+            tr("Nothing was promoted on {word} that is to be taken back.", word=word),
             fix=Fix(text="Name the public id.", command="sndr routes list"),
         )
     return promotions[0].id

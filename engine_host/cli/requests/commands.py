@@ -15,6 +15,7 @@ from engine_host.cli.requests.lines import (
 )
 from engine_host.cli.start.host import connected
 from engine_host.cli.text.whole_help import WholeHelp
+from engine_host.client.language import tr
 from engine_host.client.request_export import write_requests
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
@@ -116,7 +117,7 @@ def curl(out: Output, request: str) -> Exit | None:
         raise HostError(
             Reason.CONFLICT,
             "This request was not kept whole, so it cannot be sent again.",
-            cause=f"It has {captured.asked.bytes:,} bytes.",
+            cause=tr("It has {bytes:,} bytes.", bytes=captured.asked.bytes),
         )
     out.result({"curl": captured.curl}, captured.curl)
     return None
@@ -135,7 +136,7 @@ def export(out: Output, request: str | None, output: Path, every: bool, replace:
     if output.exists() and not replace:
         raise HostError(
             Reason.CONFLICT,
-            f"{output} is there already.",
+            tr("{output} is there already.", output=output),
             fix="Choose another name, or add --replace.",
         )
     with connected() as client:
@@ -145,7 +146,7 @@ def export(out: Output, request: str | None, output: Path, every: bool, replace:
     for detail in details:
         _captured(detail)
     if not details:
-        raise _nothing_kept("No request's texts are kept.")
+        raise _nothing_kept(tr("No request's texts are kept."))
     write_requests(output, details)
     number = "1 request" if len(details) == 1 else f"{len(details)} requests"
     out.result({"path": str(output), "requests": len(details)}, f"{output}: {number}, readable by you alone.")
@@ -183,7 +184,7 @@ def prefix(out: Output, conversation: str | None, last: int) -> Exit | None:
         if not every and not chosen:
             raise HostError(
                 Reason.NOT_FOUND,
-                f"There is no conversation {conversation}.",
+                tr("There is no conversation {conversation}.", conversation=conversation),
                 fix=Fix(text="See which there are.", command="sndr requests prefix"),
             )
         if last > listed.turns:
@@ -203,7 +204,7 @@ def _is_meant(one: Conversation, beginning: str) -> bool:
 
 def _captured(detail: RequestDetail) -> CapturedRequest:
     if detail.captured is None:
-        raise _nothing_kept(f"The texts of {detail.request.id} were not kept.")
+        raise _nothing_kept(tr("The texts of {request} were not kept.", request=detail.request.id))
     return detail.captured
 
 
@@ -248,7 +249,7 @@ def _whole_id(client: ControlClient, beginning: str) -> str:
     if len(found) > 1:
         raise HostError(
             Reason.CONFLICT,
-            f"{len(found)} requests begin with {beginning}.",
+            tr("{count} requests begin with {beginning}.", count=len(found), beginning=beginning),
             fix=Fix(text="Give more of the id.", command="sndr requests list"),
         )
     # The host says what there is instead.

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from engine_host.client.language import tr
 from engine_host.core.errors import HostError
 from engine_host.protocol.endpoint.routes import NextProvider, Provider, RouteTargets
 from engine_host.protocol.errors import Fix, Reason
@@ -90,7 +91,7 @@ def targets_of(where: dict[str, Any], old: RouteTargets | None) -> RouteTargets:
         if missing:
             raise HostError(
                 Reason.BAD_REQUEST,
-                f"A provider needs {' and '.join(missing)} too.",
+                tr("A provider needs {missing} too.", missing=" and ".join(missing)),
                 cause="Its base URL, its name for the model and the tokens of one request are not guessed.",
                 fix=Fix(text="Give them all, as in:", command=_EXAMPLE),
             )

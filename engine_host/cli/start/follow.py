@@ -19,7 +19,7 @@ from engine_host.cli.status import endpoint_text
 from engine_host.cli.text.chosen_host import chosen_host, typed
 from engine_host.cli.text.plan import exit_of, plan_lines
 from engine_host.client.chat_stream import Answer, ask
-from engine_host.client.language.findings import worded
+from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.core.sizes import duration
@@ -79,7 +79,7 @@ def start(
                 # The first error is what the start is refused with: it is said there, once.
                 stopping = next((one for one in plan.findings if one.severity is Severity.ERROR), None)
                 noted = [finding for finding in plan.findings if finding is not stopping]
-                shown = [f"{finding.severity.value}: {worded(finding).message}" for finding in noted]
+                shown = [f"{finding.severity.value}: {finding.message}" for finding in noted]
             elif out.as_json:
                 out.record(plan)
             for line in shown:
@@ -149,15 +149,20 @@ def _refuse_same_name(hold: HostHold, plan: LaunchPlan, *, detach: bool) -> None
     url = hold.client.call(ops.HOST).endpoint.url
     if hold.started_here:
         # A kept engine of an earlier host: nobody can reach it when this command has ended.
-        where, hint = "It was kept from before", "Serve it with `sndr serve` and ask it with `sndr chat`"
+        where, hint = (
+            tr("It was kept from before"),
+            tr("Serve it with `sndr serve` and ask it with `sndr chat`"),
+        )
     else:
-        where, hint = f"It answers at {url}", "Ask it with `sndr chat`"
+        where, hint = tr("It answers at {url}", url=url), tr("Ask it with `sndr chat`")
     raise HostError(
         Reason.CONFLICT,
-        f"{other.name} runs already ({other.state.value}).",
-        cause=f"{where}; starting {plan.name} would end it.",
+        tr("{other} runs already ({state}).", other=other.name, state=other.state.value),
+        cause=tr("{where}; starting {plan} would end it.", where=where, plan=plan.name),
         fix=Fix(
-            text=f"{hint}, give this one another name with --name, or put it in that one's place.",
+            text=tr(
+                "{hint}, give this one another name with --name, or put it in that one's place.", hint=hint
+            ),
             command=command,
         ),
         evidence={"engine": other.id, "name": other.name, "endpoint": url},
@@ -221,7 +226,7 @@ def stop_engine(client: ControlClient, engine: Engine, *, now: bool) -> Engine:
         if time.monotonic() > end:
             raise HostError(
                 Reason.ENGINE_NOT_READY,
-                f"{engine.name} is still stopping after {_STOP:.0f} s.",
+                tr("{engine} is still stopping after {stop:.0f} s.", engine=engine.name, stop=_STOP),
                 fix="End it at once with `sndr stop --now`.",
             )
         time.sleep(0.05)
@@ -280,7 +285,7 @@ def until_ready(client: ControlClient, engine: Engine, out: Output) -> Engine:
 
 def _failed(engine: Engine) -> HostError:
     problem = engine.problem or Problem(
-        reason=Reason.CANCELLED, message=f"{engine.name} was stopped before it was ready."
+        reason=Reason.CANCELLED, message=tr("{engine} was stopped before it was ready.", engine=engine.name)
     )
     if engine.last_lines and "last_lines" not in problem.evidence:
         tail = list(engine.last_lines[-20:])

@@ -14,6 +14,7 @@ from engine_host.cli.output import output_here
 from engine_host.cli.start.remote import remote_client
 from engine_host.cli.text.chosen_host import chosen_host
 from engine_host.cli.text.waiting import told_when_long, waiting_for_host
+from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient, wait_for_host
 from engine_host.client.sync import connected as connected_here
 from engine_host.core.errors import HostError
@@ -204,7 +205,7 @@ def _wait(
         raise _died(process.returncode, answer)
     raise HostError(
         Reason.HOST_UNREACHABLE,
-        f"The engine host did not answer within {_START:.0f} s of its start.",
+        tr("The engine host did not answer within {start:.0f} s of its start.", start=_START),
         cause="The machine is very busy, or the host hangs.",
         fix=Fix(text="Start it in the foreground to see what it does.", command="sndr serve"),
     )
@@ -220,7 +221,7 @@ def _died(code: int, answer: IO[bytes]) -> HostError:
             continue
     return HostError(
         Reason.HOST_GONE,
-        f"The engine host ended while it started (exit code {code}).",
+        tr("The engine host ended while it started (exit code {code}).", code=code),
         cause=output.splitlines()[-1] if output else "",
         fix=Fix(text="Start it in the foreground to see what it does.", command="sndr serve"),
         evidence={"output": output[-4000:]},

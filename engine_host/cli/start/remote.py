@@ -6,6 +6,7 @@ from pathlib import Path
 from engine_host.cli.output import output_here
 from engine_host.cli.remote.connecting import connect
 from engine_host.client.address import RemoteAddress
+from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient, connected
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Reason
@@ -26,7 +27,7 @@ def remote_client(name: str) -> ControlClient:
     if not HOST_NAME.fullmatch(name):
         raise HostError(
             Reason.NOT_FOUND,
-            f"There is no host {name[:80]!r}.",
+            tr("There is no host {name}.", name=repr(name[:80])),
             cause="The name of a host has small letters, digits and hyphens.",
             fix=Fix(text="See which there are.", command="sndr host list"),
         )
@@ -47,7 +48,9 @@ def _here(name: str) -> ControlClient:
             raise
         raise HostError(
             Reason.HOST_UNREACHABLE,
-            f"{name} is not connected: no engine host runs here that would keep the connection.",
+            tr(
+                "{name} is not connected: no engine host runs here that would keep the connection.", name=name
+            ),
             fix=Fix(text="Connect it; that starts one.", command=f"sndr host connect {name}"),
             evidence={"host": name},
         ) from error
@@ -76,7 +79,11 @@ def until_engine_host(here: ControlClient, name: str) -> RemoteHost:
         if time.monotonic() > end:
             raise HostError(
                 Reason.HOST_UNREACHABLE,
-                f"{name} is connected, and its engine host was not found within {_FOUND:.0f} s.",
+                tr(
+                    "{name} is connected, and its engine host was not found within {found:.0f} s.",
+                    name=name,
+                    found=_FOUND,
+                ),
                 fix=Fix(text="Look again.", command="sndr host list"),
                 evidence={"host": name},
             )
@@ -88,7 +95,7 @@ def until_engine_host(here: ControlClient, name: str) -> RemoteHost:
 def _without(name: str) -> HostError:
     return HostError(
         Reason.UNSUPPORTED,
-        f"{name} is used without an engine host, which the command would ask.",
+        tr("{name} is used without an engine host, which the command would ask.", name=name),
         fix=Fix(text="See what is there.", command=f"sndr host facts {name}"),
         evidence={"host": name},
     )

@@ -1,5 +1,6 @@
 """A name that is no model and no preset: what may have been meant, of both."""
 
+from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
@@ -23,7 +24,9 @@ def with_near_names(client: ControlClient, error: HostError, typed: str) -> Host
     named = [f"{'the preset' if name in presets else 'the model'} {name}" for name in near]
     first = near[0]
     verb = "launch" if first in presets else "run"
-    return _with_fix(error, Fix(text=f"Did you mean {' or '.join(named)}?", command=f"sndr {verb} {first}"))
+    return _with_fix(
+        error, Fix(text=tr("Did you mean {named}?", named=" or ".join(named)), command=f"sndr {verb} {first}")
+    )
 
 
 def _with_fix(error: HostError, fix: Fix) -> HostError:

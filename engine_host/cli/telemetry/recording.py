@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient
 from engine_host.core.atomic_file import saving_failed
 from engine_host.core.errors import HostError
@@ -76,7 +77,9 @@ def record(
                 host = client.call(ops.HOST)
     except FileExistsError as error:
         raise HostError(
-            Reason.CONFLICT, f"{file} is there already; nothing was recorded.", fix="Give another name."
+            Reason.CONFLICT,
+            tr("{file} is there already; nothing was recorded.", file=file),
+            fix="Give another name.",
         ) from error
     except OSError as error:
         raise saving_failed(file, error) from error

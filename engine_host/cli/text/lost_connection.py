@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 
+from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient, connected
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Reason
@@ -59,8 +60,12 @@ def goes_on(client: ControlClient, job: Job, kept: RemoteHost | None = None) -> 
     why = kept.problem.message if kept is not None and kept.problem is not None else ""
     return HostError(
         Reason.SSH_LOST,
-        f"The connection to {client.host} was lost. {job.title} goes on there.",
-        cause=why or f"It did not come back within {LONGEST / 60:.0f} minutes, or is not wanted any more.",
+        tr("The connection to {host} was lost. {job} goes on there.", host=client.host, job=job.title),
+        cause=why
+        or tr(
+            "It did not come back within {longest:.0f} minutes, or is not wanted any more.",
+            longest=LONGEST / 60,
+        ),
         fix=Fix(
             text="Connect, and see how far it is; what it made is kept there.",
             command=f"sndr --host {client.host} jobs",
@@ -72,7 +77,11 @@ def goes_on(client: ControlClient, job: Job, kept: RemoteHost | None = None) -> 
 def _ended_with_its_host(host: str, job: Job) -> HostError:
     return HostError(
         Reason.HOST_GONE,
-        f"The engine host on {host} was started anew, and {job.title} ended with the one before.",
+        tr(
+            "The engine host on {host} was started anew, and {job} ended with the one before.",
+            host=host,
+            job=job.title,
+        ),
         fix=Fix(
             text="Run the same command again; downloads go on from what is there.",
             command=f"sndr --host {host} jobs",

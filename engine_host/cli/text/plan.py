@@ -4,7 +4,6 @@ import shlex
 
 from engine_host.cli.output import CODES, Exit, size
 from engine_host.cli.start.consent import demand_lines
-from engine_host.client.language.findings import worded
 from engine_host.protocol.launch.plans import MAIN_MEMORY, Finding, LaunchPlan
 
 
@@ -39,7 +38,6 @@ def _shown(value: object) -> str:
 
 def finding_lines(finding: Finding) -> list[str]:
     """Format a finding with its fix."""
-    finding = worded(finding)
     lines = [f"{finding.severity.value}: {finding.message}"]
     if finding.fix is not None:
         lines.append(f"  {finding.fix.text}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine_host.client.at_login.words import environment_of, unit_program, unit_setting, unit_word
+from engine_host.client.language import tr
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
 from engine_host.core.outside import files
@@ -103,7 +104,7 @@ def _ours(given: Mapping[str, str] | None) -> HostUnit:
     if now.foreign:
         raise HostError(
             Reason.CONFLICT,
-            f"{now.path} was not written by this program, and was left as it is.",
+            tr("{path} was not written by this program, and was left as it is.", path=now.path),
             fix="Move it away, then try again.",
             evidence={"path": str(now.path)},
         )
@@ -133,7 +134,9 @@ def _systemctl(*words: str) -> None:
     else:
         if done.returncode == 0:
             return
-        why = done.stderr.decode(errors="replace").strip()[:500] or f"exit code {done.returncode}"
+        why = done.stderr.decode(errors="replace").strip()[:500] or tr(
+            "exit code {returncode}", returncode=done.returncode
+        )
     raise HostError(
         Reason.UNSUPPORTED,
         "systemd does not manage services of this user here.",

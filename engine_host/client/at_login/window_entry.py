@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine_host.client.at_login.words import environment_of, exec_value, window_words
+from engine_host.client.language import tr
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
 from engine_host.core.outside import files
@@ -52,7 +53,7 @@ def write_entry(preset: str = "", given: Mapping[str, str] | None = None) -> Win
     if preset and not _PRESET.fullmatch(preset):
         raise HostError(
             Reason.BAD_REQUEST,
-            f"{preset[:80]!r} is no id of a preset.",
+            tr("{preset} is no id of a preset.", preset=repr(preset[:80])),
             fix=Fix(text="See which there are.", command="sndr presets list"),
         )
     now = _ours(given)
@@ -99,7 +100,7 @@ def _ours(given: Mapping[str, str] | None) -> WindowEntry:
     if now.foreign:
         raise HostError(
             Reason.CONFLICT,
-            f"{now.path} was not written by this program, and was left as it is.",
+            tr("{path} was not written by this program, and was left as it is.", path=now.path),
             fix="Move it away, then try again.",
             evidence={"path": str(now.path)},
         )

@@ -17,6 +17,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from engine_host.client.chats.record import Conversation, is_id, title_of
+from engine_host.client.language import tr
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
 from engine_host.core.outside import files, json_text
@@ -84,7 +85,7 @@ class ChatStore:
         except (OSError, ValueError, ValidationError) as error:
             raise HostError(
                 Reason.UNSUPPORTED,
-                f"The conversation {chat} cannot be read.",
+                tr("The conversation {chat} cannot be read.", chat=chat),
                 cause="Its file is damaged, or of a newer version of this program.",
                 fix=Fix(text="Look at the file, or remove it.", command=f"sndr chats remove {chat}"),
                 evidence={"path": str(path)},
@@ -110,7 +111,10 @@ class ChatStore:
         if len(data) > LARGEST:
             raise HostError(
                 Reason.BAD_REQUEST,
-                f"This conversation is longer than {LARGEST >> 20} MiB; its newest messages are not kept.",
+                tr(
+                    "This conversation is longer than {largest} MiB; its newest messages are not kept.",
+                    largest=LARGEST >> 20,
+                ),
                 fix="Begin a new chat. Export has all of this one.",
             )
         path = self._path(conversation.id)
@@ -151,7 +155,7 @@ class ChatStore:
     def _missing(self, chat: str) -> HostError:
         return HostError(
             Reason.NOT_FOUND,
-            f"There is no conversation {chat[:80]}.",
+            tr("There is no conversation {chat}.", chat=chat[:80]),
             fix=Fix(text="See which there are.", command="sndr chats list"),
         )
 

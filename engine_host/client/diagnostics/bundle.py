@@ -22,6 +22,7 @@ from engine_host.client.diagnostics.from_disk import (
 from engine_host.client.diagnostics.from_host import tell_of_host, tell_of_records
 from engine_host.client.diagnostics.known_names import learn_from_disk
 from engine_host.client.diagnostics.mask import Mask
+from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient, connected
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
@@ -115,14 +116,14 @@ def save(bundle: Bundle, target: Path) -> int:
     if os.path.lexists(target):
         raise HostError(
             Reason.CONFLICT,
-            f"{target} is there already, and was left as it is.",
+            tr("{target} is there already, and was left as it is.", target=target),
             fix=Fix(text="Give another name, or move that file away.", command=_COMMAND),
             evidence={"path": str(target)},
         )
     if not target.parent.is_dir():
         raise HostError(
             Reason.NOT_WRITABLE,
-            f"{target} cannot be written: {target.parent} is no folder.",
+            tr("{target} cannot be written: {parent} is no folder.", target=target, parent=target.parent),
             cause="The folder does not exist, or its name is misspelt.",
             fix=Fix(text="Make it, or give another one.", command=_COMMAND),
             evidence={"path": str(target)},
@@ -135,7 +136,7 @@ def save(bundle: Bundle, target: Path) -> int:
         raise HostError(
             Reason.NOT_WRITABLE,
             error.problem.message,
-            cause=f"{target.parent} is not writable for you.",
+            cause=tr("{parent} is not writable for you.", parent=target.parent),
             fix=Fix(text="Give a folder of yours.", command=_COMMAND),
             evidence=error.problem.evidence,
         ) from error

@@ -1,7 +1,16 @@
-"""Words in a person's language: one catalogue for window and command line; English is the message id."""
+"""The catalogue of `engine_host.protocol.language`, for those who show what it says."""
 
-from engine_host.client.language.catalogue import install, language, ntr, tr, translated
-from engine_host.client.language.choice import LANGUAGES, PSEUDO, SYSTEM, chosen_language
+from engine_host.protocol.language import (
+    LANGUAGES,
+    PSEUDO,
+    SYSTEM,
+    chosen_language,
+    install,
+    language,
+    ntr,
+    tr,
+    translated,
+)
 
 __all__ = [
     "LANGUAGES",

@@ -6,6 +6,7 @@ from typing import Any
 
 from engine_host.protocol.bench.autopsy import Ending
 from engine_host.protocol.errors import Fix, Problem, Reason
+from engine_host.protocol.language import tr
 
 FULL = 0.95
 """The share of RAM from which a SIGKILL is taken for want of memory."""
@@ -59,7 +60,9 @@ def judged(
     ending, sentence = judge_kill(when, oom_kills, ram_share)
     process = problem.evidence.get("process")
     if isinstance(process, str):
-        sentence = f"Of its processes {process} ended first. {sentence}"
+        sentence = tr(
+            "Of its processes {process} ended first. {sentence}", process=process, sentence=sentence
+        )
     for_memory = ending is Ending.MAIN_MEMORY
     fix = problem.fix if for_memory else Fix(text="Start it again.", command=again)
     measured = {ENDING: ending.value, "oom_kills": oom_kills, "ram_share": ram_share}

@@ -19,6 +19,7 @@ from engine_host.protocol.bench.autopsy import (
 )
 from engine_host.protocol.bench.diagnosis import SlowReason
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.fit import Verdict
 
 _BEFORE = 60.0
@@ -89,7 +90,7 @@ def _held(record: Autopsy) -> Iterator[HeldMemory]:
             for part in sorted(device.parts, key=lambda one: -one.size):
                 if part.size > 0:
                     yield HeldMemory(
-                        what=f"wanted: {device.name} {part.name}",
+                        what=tr("wanted: {device} {part}", device=device.name, part=part.name),
                         bytes=part.size,
                         source="computed (sndr fit)",
                     )
@@ -104,12 +105,19 @@ def _held(record: Autopsy) -> Iterator[HeldMemory]:
     for gpu in record.gpus:
         if (vram := _before_the_end(record, f"gpu.{gpu.index}.memory.used")) is not None:
             yield HeldMemory(
-                what=f"VRAM of GPU {gpu.index} before the end", bytes=round(vram), source="NVIDIA driver"
+                what=tr("VRAM of GPU {index} before the end", index=gpu.index),
+                bytes=round(vram),
+                source="NVIDIA driver",
             )
         for holder in gpu.holders:
             if holder.memory:
                 yield HeldMemory(
-                    what=f"GPU {gpu.index}: {holder.name or 'a process'} (pid {holder.pid}), not this engine",
+                    what=tr(
+                        "GPU {index}: {holder} (pid {pid}), not this engine",
+                        index=gpu.index,
+                        holder=holder.name or tr("a process"),
+                        pid=holder.pid,
+                    ),
                     bytes=holder.memory,
                     source="NVIDIA driver",
                 )
@@ -162,16 +170,20 @@ def _knobs(record: Autopsy, ending: Ending) -> Iterator[Knob]:
                 )
             for advice in record.fit.advice:
                 if advice.severity is not Severity.INFO:
-                    yield Knob(text=f"{advice.message} {advice.fix}")
+                    yield Knob(text=tr("{message} {fix}", message=advice.message, fix=advice.fix))
         measured = Measured({one.name: one.values for one in _on_one_grid(record)}, record.step, record.gpus)
         for cause in causes_of(busy_of(engine, measured), measured):
             if cause.reason in _OF_MEMORY and cause.fix is not None:
-                yield Knob(text=f"{cause.sentence} {cause.fix.text}", fix=cause.fix)
+                yield Knob(
+                    text=tr("{sentence} {text}", sentence=cause.sentence, text=cause.fix.text), fix=cause.fix
+                )
         if record.fit is not None and record.fit.verdict is Verdict.FITS and not no_room:
             yield Knob(text=_NOT_BY_ITSELF)
     patches = engine.plan.patches.chosen if engine.plan.patches is not None else ()
     if patches and ending is Ending.CRASHED:
-        text = f"It ran with {len(patches)} patches: try the start without them, or find the one."
+        text = tr(
+            "It ran with {count} patches: try the start without them, or find the one.", count=len(patches)
+        )
         yield Knob(
             text=text, fix=Fix(text=text, command=f"sndr patches bisect {engine.plan.model} --check answers")
         )

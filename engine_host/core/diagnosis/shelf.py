@@ -19,6 +19,7 @@ from engine_host.core.outside import files
 from engine_host.core.sizes import size_text
 from engine_host.protocol.bench.autopsy import AUTOPSY_FORMAT, Autopsy
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 
 MOST_RECORDS = 20
 LARGEST = 4 << 20
@@ -81,7 +82,7 @@ class AutopsyShelf:
         except (OSError, ValueError, RecursionError) as error:
             raise HostError(
                 Reason.UNSUPPORTED,
-                f"The record {autopsy} cannot be read: {_why(error)}",
+                tr("The record {autopsy} cannot be read: {why}", autopsy=autopsy, why=_why(error)),
                 cause="It was changed, cut off, or written by another version of this program.",
                 fix=Fix(text="Remove it.", command=f"sndr autopsy {autopsy} --remove"),
                 evidence={"path": str(path)},
@@ -97,7 +98,7 @@ class AutopsyShelf:
         except OSError as error:
             raise HostError(
                 Reason.NOT_WRITABLE,
-                f"{path} could not be removed: {error.strerror}.",
+                tr("{path} could not be removed: {error}.", path=path, error=error.strerror),
                 cause="The folder is not writable for you, or a folder has the name of a record.",
                 fix="Remove it by hand.",
                 evidence={"path": str(path), "errno": error.errno},
@@ -124,8 +125,8 @@ def no_such(autopsy: str) -> HostError:
     """The error for an id that is none of a record."""
     return HostError(
         Reason.NOT_FOUND,
-        f"There is no autopsy {autopsy[:80]}.",
-        cause=f"The newest {MOST_RECORDS} are kept.",
+        tr("There is no autopsy {autopsy}.", autopsy=autopsy[:80]),
+        cause=tr("The newest {most_records} are kept.", most_records=MOST_RECORDS),
         fix=Fix(text="See which there are.", command="sndr autopsy"),
     )
 
@@ -148,9 +149,13 @@ def _why(error: Exception) -> str:
         first = error.errors(include_url=False, include_input=False)[0]
         return f"{'.'.join(map(str, first['loc']))[:200]}: {first['msg'][:200]}."
     if isinstance(error, OSError):
-        return f"{error.strerror or 'the system refuses it'} (a record has {size_text(LARGEST)} at most)."
+        return tr(
+            "{error} (a record has {largest} at most).",
+            error=error.strerror or tr("the system refuses it"),
+            largest=size_text(LARGEST),
+        )
     if isinstance(error, json.JSONDecodeError | UnicodeDecodeError | RecursionError):
-        return "it is not JSON."
+        return tr("it is not JSON.")
     return f"{error}."
 
 

@@ -7,6 +7,7 @@ from engine_host.protocol.bench.diagnosis import SlowCause, SlowReason
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Fix
 from engine_host.protocol.host import THROTTLE_WORDS, Gpu
+from engine_host.protocol.language import tr
 
 Values = Sequence[float | None]
 
@@ -99,8 +100,13 @@ def _queued(busy: Busy, measured: Measured) -> Iterator[SlowCause]:
         yield SlowCause(
             reason=SlowReason.QUEUED,
             engine=busy.engine.name,
-            sentence=f"Requests waited for a free stream in {share:.0%} of the time, up to {most:.0f} at"
-            f" once; {streams} run at a time.",
+            sentence=tr(
+                "Requests waited for a free stream in {share:.0%} of the time, up to {most:.0f} at "
+                "once; {streams} run at a time.",
+                share=share,
+                most=most,
+                streams=streams,
+            ),
             share=share,
             evidence={"waiting_at_most": most, "streams": float(streams)},
             fix=Fix(
@@ -117,8 +123,12 @@ def _kv_full(busy: Busy, measured: Measured) -> Iterator[SlowCause]:
         yield SlowCause(
             reason=SlowReason.KV_FULL,
             engine=busy.engine.name,
-            sentence=f"The KV cache was full ({_KV_FULL:.0%} and more) in {share:.0%} of the time: requests"
-            " wait for blocks, and cached prefixes are dropped.",
+            sentence=tr(
+                "The KV cache was full ({kv_full:.0%} and more) in {share:.0%} of the time: requests "
+                "wait for blocks, and cached prefixes are dropped.",
+                kv_full=_KV_FULL,
+                share=share,
+            ),
             share=share,
             fix=Fix(
                 text="Give it a smaller KV type, less context or fewer streams.",
@@ -135,8 +145,10 @@ def _preempted(busy: Busy, measured: Measured) -> Iterator[SlowCause]:
         yield SlowCause(
             reason=SlowReason.PREEMPTED,
             engine=busy.engine.name,
-            sentence=f"{total:.0f} requests lost their KV blocks to others and were read again from the"
-            " start.",
+            sentence=tr(
+                "{total:.0f} requests lost their KV blocks to others and were read again from the start.",
+                total=total,
+            ),
             share=max(share, _LEAST),
             evidence={"preemptions": total},
             fix=Fix(text="Run fewer streams, or give the KV cache more memory."),
@@ -148,12 +160,16 @@ def _prefix_missed(busy: Busy, measured: Measured) -> Iterator[SlowCause]:
     seconds = len(busy.steps) * measured.step
     hits = busy.mean(_of(busy, measured, "prefix_hits"))
     if lost / seconds >= _LEAST:
-        found = "" if hits is None else f" {hits:.0%} of the prompts was found in the cache."
+        found = "" if hits is None else tr(" {hits:.0%} of the prompts was found in the cache.", hits=hits)
         yield SlowCause(
             reason=SlowReason.PREFIX_MISSED,
             engine=busy.engine.name,
-            sentence=f"Conversations waited {lost:.0f} s for parts of their prompts that had been read"
-            f" before.{found}",
+            sentence=tr(
+                "Conversations waited {lost:.0f} s for parts of their prompts that had been read "
+                "before.{found}",
+                lost=lost,
+                found=found,
+            ),
             share=min(1.0, lost / seconds),
             evidence={"lost_seconds": round(lost, 1), **({} if hits is None else {"hits": round(hits, 3)})},
             fix=Fix(
@@ -169,7 +185,10 @@ def _drafts_refused(busy: Busy, measured: Measured) -> Iterator[SlowCause]:
         yield SlowCause(
             reason=SlowReason.DRAFTS_REFUSED,
             engine=busy.engine.name,
-            sentence=f"Of the draft tokens few are accepted: {length:.2f} tokens a step, where 1 is none.",
+            sentence=tr(
+                "Of the draft tokens few are accepted: {length:.2f} tokens a step, where 1 is none.",
+                length=length,
+            ),
             share=1.0 - (length - 1.0),
             evidence={"acceptance_length": round(length, 3)},
             fix=Fix(
@@ -201,11 +220,19 @@ def _of_gpus(busy: Busy, measured: Measured) -> Iterator[SlowCause]:
         working = Busy(busy.engine, steps)
         slowed = working.mean(measured.values(name + "throttled"))
         if slowed is not None and slowed >= _LEAST:
-            why = ", ".join(THROTTLE_WORDS[reason] for reason in gpu.throttled_by or ()) or "power or heat"
+            why = ", ".join(THROTTLE_WORDS[reason] for reason in gpu.throttled_by or ()) or tr(
+                "power or heat"
+            )
             yield SlowCause(
                 reason=SlowReason.THROTTLED,
-                sentence=f"GPU {gpu.index} ({gpu.name}) ran below its clocks in {slowed:.0%} of the time that"
-                f" it worked (now: {why}).",
+                sentence=tr(
+                    "GPU {index} ({gpu}) ran below its clocks in {slowed:.0%} of the time that it "
+                    "worked (now: {why}).",
+                    index=gpu.index,
+                    gpu=gpu.name,
+                    slowed=slowed,
+                    why=why,
+                ),
                 share=slowed,
                 evidence={"gpu": gpu.uuid, **_measured_of(gpu)},
                 fix=Fix(text="Look at its temperature and its power limit.", command="sndr top"),
@@ -218,8 +245,13 @@ def _of_gpus(busy: Busy, measured: Measured) -> Iterator[SlowCause]:
         ):
             yield SlowCause(
                 reason=SlowReason.PCIE_NARROW,
-                sentence=f"GPU {gpu.index} has {gpu.pcie.width} of {gpu.pcie.most_width} PCIe lanes: loading"
-                " and talking to other GPUs is slower.",
+                sentence=tr(
+                    "GPU {index} has {width} of {most_width} PCIe lanes: loading and talking to "
+                    "other GPUs is slower.",
+                    index=gpu.index,
+                    width=gpu.pcie.width,
+                    most_width=gpu.pcie.most_width,
+                ),
                 share=_LEAST,
                 evidence={
                     "gpu": gpu.uuid,
@@ -245,8 +277,11 @@ def _of_machine(busy: Busy, measured: Measured) -> Iterator[SlowCause]:
     if cpu is not None and cpu >= _LEAST and not measured.gpus:
         yield SlowCause(
             reason=SlowReason.CPU_BUSY,
-            sentence=f"Every processor was busy in {cpu:.0%} of the time that the engine worked: it computes"
-            " there, and whatever else runs takes from it.",
+            sentence=tr(
+                "Every processor was busy in {cpu:.0%} of the time that the engine worked: it "
+                "computes there, and whatever else runs takes from it.",
+                cpu=cpu,
+            ),
             share=cpu,
             fix=Fix(text="End what else runs, or give the engine as many threads as there are cores."),
         )
@@ -259,8 +294,12 @@ def _of_machine(busy: Busy, measured: Measured) -> Iterator[SlowCause]:
     if short is not None and short >= _LEAST:
         yield SlowCause(
             reason=SlowReason.RAM_SHORT,
-            sentence=f"RAM was full ({_RAM_SHORT:.0%} and more) in {short:.0%} of the time: weights that are"
-            " mapped are read from the disk again.",
+            sentence=tr(
+                "RAM was full ({ram_short:.0%} and more) in {short:.0%} of the time: weights that "
+                "are mapped are read from the disk again.",
+                ram_short=_RAM_SHORT,
+                short=short,
+            ),
             share=short,
             fix=Fix(text="End what else holds memory, or start a smaller quantisation.", command="sndr top"),
         )

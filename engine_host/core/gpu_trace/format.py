@@ -15,6 +15,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.outside import files
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Gpu, GpuHolder, PcieLink, ThrottleReason
+from engine_host.protocol.language import tr
 
 VERSION = 1
 LARGEST = 256 << 20
@@ -153,22 +154,22 @@ class Trace:
         except FileNotFoundError as error:
             raise HostError(
                 Reason.NOT_FOUND,
-                f"There is no trace {path}.",
+                tr("There is no trace {path}.", path=path),
                 fix="Record one with `sndr telemetry record FILE` on a machine with a GPU.",
                 evidence={"file": str(path)},
             ) from error
         except OSError as error:
-            raise refusal(path, f"cannot be opened: {error.strerror or error}") from error
+            raise refusal(path, tr("cannot be opened: {error}", error=error.strerror or error)) from error
         try:
             self._number = 0
             if path.stat().st_size > LARGEST:
-                raise self.refused(f"is larger than {LARGEST >> 20} MiB")
+                raise self.refused(tr("is larger than {largest} MiB", largest=LARGEST >> 20))
             self.head = self._read_head()
             self._begin = self._file.tell()
             self.rewind()
         except OSError as error:
             self.close()
-            raise refusal(path, f"cannot be read: {error.strerror or error}") from error
+            raise refusal(path, tr("cannot be read: {error}", error=error.strerror or error)) from error
         except BaseException:
             self.close()
             raise
@@ -206,21 +207,29 @@ class Trace:
         try:
             line = self._file.readline(_LONGEST_LINE + 1)
         except OSError as error:
-            raise self.refused(f"cannot be read: {error.strerror or error}") from error
+            raise self.refused(tr("cannot be read: {error}", error=error.strerror or error)) from error
         # A recorder that was killed leaves half a line.
         if not line.endswith(b"\n") and len(line) <= _LONGEST_LINE:
             return None
         self._number += 1
         if len(line) > _LONGEST_LINE:
-            raise self.refused(f"has a line of more than {_LONGEST_LINE >> 10} KiB")
+            raise self.refused(
+                tr("has a line of more than {longest_line} KiB", longest_line=_LONGEST_LINE >> 10)
+            )
         try:
             moment = _Moment.model_validate_json(line)
         except ValidationError as error:
             raise self.refused(_said(error)) from error
         if len(moment.gpus) != len(self.head.gpus):
-            raise self.refused(f"tells of {len(moment.gpus)} GPUs, and its head of {len(self.head.gpus)}")
+            raise self.refused(
+                tr(
+                    "tells of {count} GPUs, and its head of {count2}",
+                    count=len(moment.gpus),
+                    count2=len(self.head.gpus),
+                )
+            )
         if moment.t <= self._t:
-            raise self.refused("goes back in time")
+            raise self.refused(tr("goes back in time"))
         self._t, self._ahead = moment.t, moment
         return moment.t
 
@@ -240,16 +249,22 @@ class Trace:
         line = self._file.readline(_LONGEST_LINE + 1)
         self._number = 1
         if not line.startswith(b"{") or b'"sndr_gpu_trace"' not in line[:4096]:
-            raise self.refused('does not begin with {"sndr_gpu_trace": …}: it is no trace')
+            raise self.refused(tr('does not begin with {"sndr_gpu_trace": …}: it is no trace'))
         try:
             head = TraceHead.model_validate_json(line)
         except ValidationError as error:
             version = next((one for one in error.errors() if one["loc"][:1] == ("sndr_gpu_trace",)), None)
-            raise self.refused(_said(error) if version is None else "has no version") from error
+            raise self.refused(_said(error) if version is None else tr("has no version")) from error
         if head.sndr_gpu_trace != VERSION:
-            raise self.refused(f"has version {head.sndr_gpu_trace}; this program reads version {VERSION}")
+            raise self.refused(
+                tr(
+                    "has version {sndr_gpu_trace}; this program reads version {version}",
+                    sndr_gpu_trace=head.sndr_gpu_trace,
+                    version=VERSION,
+                )
+            )
         if len({gpu.index for gpu in head.gpus}) != len(head.gpus):
-            raise self.refused("has two GPUs of one number")
+            raise self.refused(tr("has two GPUs of one number"))
         return head
 
     def refused(self, why: str) -> HostError:
@@ -265,7 +280,7 @@ def check(path: Path) -> tuple[TraceHead, int, float]:
         for t in trace.moments():
             number, last = number + 1, t
         if not number or not math.isfinite(last):
-            raise refusal(path, "has no moment: nothing was recorded", 1)
+            raise refusal(path, tr("has no moment: nothing was recorded"), 1)
         return trace.head, number, last
     finally:
         trace.close()
@@ -273,10 +288,10 @@ def check(path: Path) -> tuple[TraceHead, int, float]:
 
 def refusal(path: Path, why: str, line: int = 0) -> HostError:
     """Return the error of a file that cannot be played."""
-    where = f", line {line}," if line > 1 else ""
+    where = tr(", line {line},", line=line) if line > 1 else ""
     return HostError(
         Reason.SETTING_INVALID,
-        f"The trace {path}{where} {why}.",
+        tr("The trace {path}{where} {why}.", path=path, where=where, why=why),
         fix="Record one with `sndr telemetry record FILE` on a machine with a GPU.",
         evidence={"file": str(path), "line": line},
     )
@@ -299,4 +314,8 @@ def _gpu(fixed: _Fixed, place: int, now: dict[str, Any]) -> Gpu:
 def _said(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     where = ".".join(str(part)[:40] for part in first["loc"][:4])
-    return f"is no moment of a trace: {where + ': ' if where else ''}{first['msg'][:120]}"
+    return tr(
+        "is no moment of a trace: {where}{first}",
+        where=where + ": " if where else "",
+        first=first["msg"][:120],
+    )

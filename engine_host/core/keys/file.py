@@ -18,6 +18,7 @@ from engine_host.core.keys.ring import Key, digest_of
 from engine_host.core.outside import files
 from engine_host.protocol.endpoint.keys import CreatedKey, KeyPage, Permission
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.text import Line
 
 NAME = "keys.json"
@@ -96,7 +97,7 @@ class KeyFile:
         if any(key.name == name for key in keys):
             raise HostError(
                 Reason.CONFLICT,
-                f"There is a key named {name} already.",
+                tr("There is a key named {name} already.", name=name),
                 fix=Fix(text="Choose another name, or revoke that one first.", command="sndr keys list"),
                 evidence={"name": name},
             )
@@ -113,10 +114,10 @@ class KeyFile:
             if which in {key.id, key.name}:
                 return key
         near = near_names(which, [key.name for key in keys])
-        meant = f"Did you mean {near[0]}?" if near else "The list has their names and ids."
+        meant = tr("Did you mean {near}?", near=near[0]) if near else tr("The list has their names and ids.")
         raise HostError(
             Reason.NOT_FOUND,
-            f"There is no key {which}.",
+            tr("There is no key {which}.", which=which),
             fix=Fix(text=meant, command="sndr keys list"),
             evidence={"key": which},
         )
@@ -142,7 +143,7 @@ class KeyFile:
         if needed and not rest:
             raise HostError(
                 Reason.CONFLICT,
-                f"{key.name} is the last key, and other machines reach the endpoint: it stays.",
+                tr("{key} is the last key, and other machines reach the endpoint: it stays.", key=key.name),
                 fix=Fix(
                     text="Make another key first, or bring the endpoint back to this machine.",
                     command="sndr settings unset endpoint.host",
@@ -162,7 +163,7 @@ class KeyFile:
         except (OSError, ValidationError) as error:
             raise HostError(
                 Reason.SETTING_INVALID,
-                f"{self.path} cannot be read: it is not what this program writes there.",
+                tr("{path} cannot be read: it is not what this program writes there.", path=self.path),
                 cause="The file was edited or damaged.",
                 fix="Bring it back from a copy, or move it away and make new keys.",
                 evidence={"file": str(self.path)},
@@ -188,7 +189,7 @@ class KeyFile:
 def _too_many(file: str) -> HostError:
     return HostError(
         Reason.CONFLICT,
-        f"{file} holds more than {_MOST} keys, or would.",
+        tr("{file} holds more than {most} keys, or would.", file=file, most=_MOST),
         fix=Fix(text="Revoke some that are not used.", command="sndr keys list"),
         evidence={"file": file, "most": _MOST},
     )

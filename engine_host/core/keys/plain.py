@@ -7,6 +7,7 @@ from pathlib import Path
 from engine_host.core.errors import HostError
 from engine_host.core.outside import files
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 
 NAME = "api-keys"
 _LARGEST = 1 << 20
@@ -24,10 +25,10 @@ def read_api_keys(config: Path) -> tuple[str, ...] | None:
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        why = error.strerror if isinstance(error, OSError) else tr("it is not UTF-8 text")
         raise HostError(
             Reason.SETTING_INVALID,
-            f"{path} cannot be read: {why}.",
+            tr("{path} cannot be read: {why}.", path=path, why=why),
             fix="Make the file readable for you, one key a line.",
             evidence={"file": str(path)},
         ) from error
@@ -41,7 +42,9 @@ def check_private(path: Path) -> None:
     if os.name == "posix" and mode & 0o077:
         raise HostError(
             Reason.SETTING_INVALID,
-            f"{path} can be read by others (mode {mode:04o}); its keys are not used.",
+            tr(
+                "{path} can be read by others (mode {mode:04o}); its keys are not used.", path=path, mode=mode
+            ),
             fix=Fix(text="Let nobody else read it.", command=f"chmod 600 {path}"),
             evidence={"file": str(path), "mode": f"{mode:04o}"},
         )

@@ -24,6 +24,7 @@ from engine_host.deploy.targets.parts import (
 from engine_host.deploy.targets.yaml_text import yaml_text
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.deploy import RenderedFile, Rendering, RenderTarget
 from engine_host.protocol.launch.plans import Finding
 
@@ -117,8 +118,12 @@ def _map(deployment: Deployment, overlay: Overlay) -> dict[str, Any]:
     if len(content) >= _LARGEST_MAP:
         raise HostError(
             Reason.UNSUPPORTED,
-            f"The {len(overlay.patches)} patches are too large for a ConfigMap.",
-            cause=f"They have {len(content):,} bytes, and {_LARGEST_MAP:,} is the most.",
+            tr("The {count} patches are too large for a ConfigMap.", count=len(overlay.patches)),
+            cause=tr(
+                "They have {count:,} bytes, and {largest_map:,} is the most.",
+                count=len(content),
+                largest_map=_LARGEST_MAP,
+            ),
             fix=Fix(text="Leave some out with --without, or make an image with the overlay in it."),
             evidence={"bytes": len(content), "most": _LARGEST_MAP},
         )

@@ -20,6 +20,7 @@ from engine_host.deploy.targets.quoting import bracketed, unit, unit_value
 from engine_host.deploy.targets.service import RESTARTS, service_rendering
 from engine_host.deploy.targets.units import command_line, folder_of
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.deploy import Rendering, RenderTarget
 
 _GENERATOR = "/usr/lib/systemd/system-generators/podman-system-generator"
@@ -94,7 +95,7 @@ def _volumes(deployment: Deployment) -> list[str]:
         if ":" in source + place:
             raise HostError(
                 Reason.UNSUPPORTED,
-                f"A Quadlet cannot mount {source}: it has a colon.",
+                tr("A Quadlet cannot mount {source}: it has a colon.", source=source),
                 fix="Give the model's files a path without one.",
                 evidence={"path": source},
             )

@@ -19,6 +19,7 @@ from engine_host.engines.llamacpp.servers import (
 )
 from engine_host.protocol.engines import ServerInfo
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import ServerChoice
 
 _log = logging.getLogger(__name__)
@@ -52,7 +53,7 @@ class LlamaCppServers:
             Reason.ENGINE_UNUSABLE,
             "No llama.cpp server works on this machine.",
             cause="The prebuilt package is not installed and nothing was built.",
-            fix=build_fix("Build llama.cpp for this machine."),
+            fix=build_fix(tr("Build llama.cpp for this machine.")),
         )
 
     async def all(self) -> tuple[ServerInfo, ...]:
@@ -89,12 +90,12 @@ class LlamaCppServers:
         if choice is ServerChoice.PREBUILT:
             command = prebuilt_command()
             fix = Fix(text="Set the program up again, in its folder.", command="make setup")
-            reason = "The prebuilt server (package xllamacpp) is not installed."
+            reason = tr("The prebuilt server (package xllamacpp) is not installed.")
         else:
             builds = installed(self._data)
             command = built_command(builds[0]) if builds else None
-            fix = build_fix("Build it once.")
-            reason = "llama.cpp has not been built on this machine."
+            fix = build_fix(tr("Build it once."))
+            reason = tr("llama.cpp has not been built on this machine.")
         if command is None:
             raise HostError(Reason.NOT_FOUND, reason, fix=fix)
         return command

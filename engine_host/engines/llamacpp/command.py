@@ -15,6 +15,7 @@ from engine_host.engines.start_variables import given_variables
 from engine_host.protocol.engine_settings.row import LLAMA_CPP, OFF, EngineSetting
 from engine_host.protocol.engine_settings.table import flags_of, settings_of, with_defaults
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 
 # The longest path that fits a Unix socket's address on Linux (108 with the closing zero) and macOS (104).
 MAX_SOCKET_PATH = 103
@@ -178,7 +179,7 @@ def _check_socket(server: ServerCapabilities, socket: Path) -> None:
     if not server.has_unix_socket:
         raise HostError(
             Reason.FLAG_UNSUPPORTED,
-            f"The server {server.label} does not listen on a Unix socket.",
+            tr("The server {server} does not listen on a Unix socket.", server=server.label),
             cause="It is older than the version that learned it.",
             fix="Choose a newer llama-server, or build the one that comes with this program.",
             evidence={"path": str(server.command.file)},
@@ -186,8 +187,11 @@ def _check_socket(server: ServerCapabilities, socket: Path) -> None:
     if socket.suffix != ".sock" or len(os.fsencode(socket)) > MAX_SOCKET_PATH:
         raise HostError(
             Reason.SETTING_INVALID,
-            f"llama-server cannot listen on {socket}.",
-            cause=f"The path must end in .sock and have at most {MAX_SOCKET_PATH} bytes.",
+            tr("llama-server cannot listen on {socket}.", socket=socket),
+            cause=tr(
+                "The path must end in .sock and have at most {max_socket_path} bytes.",
+                max_socket_path=MAX_SOCKET_PATH,
+            ),
             fix="Set a shorter run folder.",
             evidence={"socket": str(socket), "bytes": len(os.fsencode(socket))},
         )
@@ -197,7 +201,7 @@ def _need(server: ServerCapabilities, flag: str) -> str:
     if flag not in server.flags:
         raise HostError(
             Reason.FLAG_UNSUPPORTED,
-            f"The server {server.label} has no argument {flag}.",
+            tr("The server {server} has no argument {flag}.", server=server.label, flag=flag),
             fix="Choose another server, or leave the setting at its default.",
             evidence={"flag": flag, "path": str(server.command.file)},
         )
@@ -213,8 +217,8 @@ def _check_kv_type(name: str, values: Mapping[str, Any], server: ServerCapabilit
     if kind != "f16" and kind not in server.kv_types:
         raise HostError(
             Reason.SETTING_INVALID,
-            f"The server {server.label} cannot keep the KV cache as {kind}.",
-            cause=f"It offers {', '.join(server.kv_types) or 'no choice'}.",
+            tr("The server {server} cannot keep the KV cache as {kind}.", server=server.label, kind=kind),
+            cause=tr("It offers {kv_types}.", kv_types=", ".join(server.kv_types) or tr("no choice")),
             fix=Fix(text="Choose one of the types that it offers, or a server that has this type."),
             evidence={"setting": name, "asked": kind, "offered": list(server.kv_types)},
         )
@@ -238,8 +242,12 @@ def _speculation(speculation: str, draft_tokens: int, server: ServerCapabilities
         offered = [kind for kind in server.speculation if kind != "none"]
         raise HostError(
             Reason.SETTING_INVALID,
-            f"The server {server.label} does not know the speculation {missing[0]}.",
-            cause=f"It offers {', '.join(offered) or 'nothing'}.",
+            tr(
+                "The server {server} does not know the speculation {missing}.",
+                server=server.label,
+                missing=missing[0],
+            ),
+            cause=tr("It offers {offered}.", offered=", ".join(offered) or tr("nothing")),
             fix="Choose one that it offers, or switch speculation off.",
             evidence={"setting": "speculation", "asked": kinds, "offered": list(server.speculation)},
         )

@@ -8,6 +8,7 @@ from engine_host.engines.exit_rules import ExitRule, explain_lines, signal_name
 from engine_host.engines.llamacpp.build.toolchain import processor_has_amx
 from engine_host.engines.stage_reader import NUMBER, StageReader, size_of
 from engine_host.protocol.errors import Fix, Problem, Reason
+from engine_host.protocol.language import tr
 
 WEIGHTS = "Weights"
 CONTEXT = "Context and KV"
@@ -114,12 +115,13 @@ def explain_exit(code: int | None, lines: Sequence[str], model: str, server: str
         )
     errors = (line.strip() for line in reversed(lines) if " E " in line or "error" in line.lower())
     last = next((line for line in errors if "[withheld:" not in line), "")
-    ended = "was ended" if code is not None and code < 0 else "ended"
-    how = f" by signal {-code}" if code is not None and code < 0 else f" with code {code}"
     return Problem(
         reason=Reason.ENGINE_CRASHED,
-        message=f"The engine {ended}{'' if code is None else how}."
-        + (f" It said: {last[:300]}" if last else ""),
+        message=tr(
+            "The engine was ended by signal {signal}.[ It said: {said}]", signal=-code, said=last[:300]
+        )
+        if code is not None and code < 0
+        else tr("The engine ended[ with code {code}].[ It said: {said}]", code=code, said=last[:300]),
         fix=Fix(text="Read the end of its log."),
         evidence={**evidence, "line": last[:400]} if last else evidence,
     )
@@ -131,7 +133,7 @@ def _crash(code: int, evidence: dict[str, object]) -> Problem:
     if code == -signal.SIGILL or (amx and code == -signal.SIGSEGV):
         return Problem(
             reason=Reason.ILLEGAL_INSTRUCTION,
-            message=f"The engine used an instruction that this processor refused ({name}).",
+            message=tr("The engine used an instruction that this processor refused ({name}).", name=name),
             cause="The server was compiled with AMX by a compiler that breaks its set-up."
             if amx
             else "The server was compiled for another processor.",
@@ -145,7 +147,7 @@ def _crash(code: int, evidence: dict[str, object]) -> Problem:
         )
     return Problem(
         reason=Reason.ENGINE_CRASHED,
-        message=f"The engine crashed ({name}).",
+        message=tr("The engine crashed ({name}).", name=name),
         fix=Fix(text="Read the end of its log; try the other server."),
         evidence={**evidence, "signal": name, "amx": amx},
     )

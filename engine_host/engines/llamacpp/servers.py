@@ -13,6 +13,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.processes.own_programs import OwnProgram, command_of
 from engine_host.protocol.engines import ServerInfo
 from engine_host.protocol.errors import Action, Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import ServerChoice
 
 PROBE_SECONDS = 20.0
@@ -133,7 +134,7 @@ def own_command(path: Path) -> ServerCommand:
     if not os.path.isfile(path) or not os.access(path, os.X_OK):
         raise HostError(
             Reason.ENGINE_UNUSABLE,
-            f"{path} is not a program that can be run.",
+            tr("{path} is not a program that can be run.", path=path),
             cause="The file is missing, or it is not marked as executable.",
             fix="Choose the llama-server program itself.",
             evidence={"path": str(path)},
@@ -159,7 +160,7 @@ class ServerProber:
         except OSError as error:
             raise HostError(
                 Reason.ENGINE_UNUSABLE,
-                f"The llama-server {command.file} is not there.",
+                tr("The llama-server {file} is not there.", file=command.file),
                 fix="Build it again, or choose another one.",
                 evidence={"path": str(command.file), "errno": error.errno},
             ) from error
@@ -185,7 +186,7 @@ def capabilities(command: ServerCommand, version: str, usage: str, devices: str)
     if "--model" not in flags and "-m" not in flags:
         raise HostError(
             Reason.ENGINE_UNUSABLE,
-            f"{command.file} does not answer as llama-server does.",
+            tr("{file} does not answer as llama-server does.", file=command.file),
             cause="Its help names no --model argument.",
             fix="Choose the llama-server program itself.",
             evidence={"path": str(command.file), "tail": usage.splitlines()[-TAIL_LINES:]},
@@ -289,7 +290,7 @@ async def run_probe(command: ServerCommand, arguments: Sequence[str], timeout: f
     except OSError as error:
         raise HostError(
             Reason.ENGINE_UNUSABLE,
-            f"{command.file} cannot be run: {error.strerror or error}.",
+            tr("{file} cannot be run: {error}.", file=command.file, error=error.strerror or error),
             cause="It was built for another system, or it is damaged.",
             fix="Choose or build another llama-server.",
             evidence={"path": str(command.file), "errno": error.errno},
@@ -299,7 +300,12 @@ async def run_probe(command: ServerCommand, arguments: Sequence[str], timeout: f
     except TimeoutError as error:
         raise HostError(
             Reason.ENGINE_UNUSABLE,
-            f"{command.file} did not answer {' '.join(arguments)} within {timeout:g} s.",
+            tr(
+                "{file} did not answer {arguments} within {timeout:g} s.",
+                file=command.file,
+                arguments=" ".join(arguments),
+                timeout=timeout,
+            ),
             fix="Run it in a terminal to see what it waits for.",
             evidence={"path": str(command.file), "arguments": list(arguments), "seconds": timeout},
         ) from error
@@ -338,7 +344,7 @@ def _unusable(command: ServerCommand, arguments: Sequence[str], code: int, outpu
     if code in (-signal.SIGILL, 128 + signal.SIGILL):
         return HostError(
             Reason.ILLEGAL_INSTRUCTION,
-            f"{command.file} uses an instruction that this processor does not have.",
+            tr("{file} uses an instruction that this processor does not have.", file=command.file),
             cause="It was compiled for another processor.",
             fix="Build the server on this machine, or use the prebuilt one.",
             evidence=evidence,
@@ -346,7 +352,11 @@ def _unusable(command: ServerCommand, arguments: Sequence[str], code: int, outpu
     lost = next((line for line in tail if "cannot open shared object file" in line), None)
     return HostError(
         Reason.ENGINE_UNUSABLE,
-        f"{command.file} does not run: {lost or (tail[-1] if tail else f'it ended with code {code}')}",
+        tr(
+            "{file} does not run: {lost}",
+            file=command.file,
+            lost=lost or (tail[-1] if tail else tr("it ended with code {code}", code=code)),
+        ),
         cause="A library it needs is not installed." if lost else "",
         fix="Choose or build another llama-server.",
         evidence=evidence,

@@ -17,6 +17,7 @@ from engine_host.engines.llamacpp.servers import ServerCapabilities
 from engine_host.engines.llamacpp.status import LlamaCppAdapter
 from engine_host.engines.process.spawn import EngineProcess
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ async def _until_healthy(
         if time.monotonic() > end:
             raise HostError(
                 Reason.ENGINE_START_TIMEOUT,
-                f"The server was not ready within {timeout:g} s.",
+                tr("The server was not ready within {timeout:g} s.", timeout=timeout),
                 evidence={"seconds": timeout},
             )
         await asyncio.sleep(0.05)

@@ -19,6 +19,7 @@ from engine_host.engines.process import log_writer
 from engine_host.engines.process.reaper_main import OWNER_VARIABLE
 from engine_host.engines.served_lines import ServedLines
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 
 _log = logging.getLogger(__name__)
 LARGEST_LOG = 32 << 20
@@ -62,7 +63,7 @@ class LogPipe:
             pipe.close()
             raise HostError(
                 Reason.ENGINE_START_FAILED,
-                f"The writer of the engine's log could not be started: {error.strerror}.",
+                tr("The writer of the engine's log could not be started: {error}.", error=error.strerror),
                 evidence={"errno": error.errno},
             ) from error
         return pipe
@@ -102,7 +103,11 @@ class LogPipe:
         except OSError as error:
             raise HostError(
                 Reason.NOT_WRITABLE,
-                f"The log {self.path} is not being written: {error.strerror or error}.",
+                tr(
+                    "The log {path} is not being written: {error}.",
+                    path=self.path,
+                    error=error.strerror or error,
+                ),
                 cause="Its writer hangs, most likely at a disk that does not answer.",
                 fix="Look at that disk, and start the engine again.",
                 evidence={"path": str(self.path)},

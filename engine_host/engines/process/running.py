@@ -18,6 +18,7 @@ from engine_host.engines.process.spawn import EngineProcess
 from engine_host.engines.process.worked_time import WorkedTime
 from engine_host.protocol.engines import Engine, Readings, StageTime, Verification
 from engine_host.protocol.errors import Problem, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import LaunchPlan
 
 _log = logging.getLogger(__name__)
@@ -117,8 +118,10 @@ class RunningEngine:
             if deadline is not None and time.monotonic() > deadline:
                 raise HostError(
                     Reason.ENGINE_START_TIMEOUT,
-                    f"{self._plan.name} did not answer within {seconds:.0f} s.",
-                    fix=f"See its log: sndr logs {self.id}",
+                    tr(
+                        "{plan} did not answer within {seconds:.0f} s.", plan=self._plan.name, seconds=seconds
+                    ),
+                    fix=tr("See its log: sndr logs {id}", id=self.id),
                 )
             await asyncio.sleep(_HEALTH_EVERY)
 
@@ -136,8 +139,12 @@ class RunningEngine:
                 raise HostError.from_problem(await self.exit_problem()) from error
             raise HostError(
                 Reason.ENGINE_NOT_READY,
-                f"{plan.name} listens but did not answer the first request: {error!r}.",
-                fix=f"See its log: sndr logs {self.id}",
+                tr(
+                    "{plan} listens but did not answer the first request: {error}.",
+                    plan=plan.name,
+                    error=repr(error),
+                ),
+                fix=tr("See its log: sndr logs {id}", id=self.id),
             ) from error
         self.end_stage()
         # By a clock that nobody sets.

@@ -22,6 +22,7 @@ from engine_host.engines.process.log_reader import CHUNK, LogReader
 from engine_host.engines.process.reaper_main import start_ticks
 from engine_host.engines.served_lines import NO_LINES, ServedLines
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 from engine_host.telemetry.machine import ProcessMemory, process_memory
 
 _log = logging.getLogger(__name__)
@@ -94,7 +95,7 @@ class EngineProcess:
             pipe.close()
             raise HostError(
                 Reason.ENGINE_START_FAILED,
-                f"The engine could not be started: {error.strerror}.",
+                tr("The engine could not be started: {error}.", error=error.strerror),
                 evidence={"argv": list(argv), "errno": error.errno},
             ) from error
         return cls(ProcessRecord(child.pid, _born(child.pid) or ""), log, pipe, child)

@@ -16,6 +16,7 @@ import psutil
 from engine_host.core.bounds.cut_text import cut_text
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 
 TAIL_LINES = 60
 _LONGEST = 8_000
@@ -93,7 +94,7 @@ async def run_tool(
     except OSError as error:
         raise HostError(
             Reason.BUILD_FAILED,
-            f"{argv[0]} cannot be run: {error.strerror or error}.",
+            tr("{argv} cannot be run: {error}.", argv=argv[0], error=error.strerror or error),
             evidence={"argv": list(argv), "errno": error.errno},
         ) from error
     tail: deque[str] = deque(maxlen=TAIL_LINES)

@@ -14,6 +14,7 @@ from engine_host.engines.start_variables import given_variables
 from engine_host.protocol.engine_settings.row import OFF, VLLM, EngineSetting
 from engine_host.protocol.engine_settings.table import flags_of, settings_of, with_defaults
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 
 # Beginnings of variables that must not reach the engine from the person's shell: they would change a start
 # behind the plan's back, or put other modules in front of vLLM's.
@@ -220,7 +221,9 @@ def _config(speculation: str) -> dict[str, Any]:
     try:
         config: dict[str, Any] = json.loads(speculation)
     except (ValueError, RecursionError) as error:
-        raise _no_speculation(f"speculation is not valid JSON: {error}.", speculation) from error
+        raise _no_speculation(
+            tr("speculation is not valid JSON: {error}.", error=error), speculation
+        ) from error
     return config
 
 
@@ -228,26 +231,35 @@ def check_speculation(speculation: str) -> None:
     """Raise HostError(setting_invalid) for a speculation that vLLM would refuse."""
     if not speculation.startswith("{"):
         if speculation not in SPECULATION:
-            raise _no_speculation(f"vLLM does not know the speculation {speculation}.", speculation)
+            raise _no_speculation(
+                tr("vLLM does not know the speculation {speculation}.", speculation=speculation), speculation
+            )
         return
     config = _config(speculation)
     method, tokens, model = (config.get(key) for key in ("method", "num_speculative_tokens", "model"))
     if method is not None and method not in _METHODS and not str(method).endswith("_mtp"):
-        raise _no_speculation(f"vLLM does not know the speculation {method}.", speculation, _METHODS)
+        raise _no_speculation(
+            tr("vLLM does not know the speculation {method}.", method=method), speculation, _METHODS
+        )
     if tokens is not None and (type(tokens) is not int or tokens < 1):
-        message = f"num_speculative_tokens is {json.dumps(tokens)}, and takes a whole number, at least 1."
+        message = tr(
+            "num_speculative_tokens is {json}, and takes a whole number, at least 1.", json=json.dumps(tokens)
+        )
         raise _no_speculation(message, speculation)
     if model is not None and not isinstance(model, str):
-        raise _no_speculation("The model that drafts is named by text.", speculation)
+        raise _no_speculation(tr("The model that drafts is named by text."), speculation)
     if model is None and method in _BY_ANOTHER_MODEL:
-        raise _no_speculation("It names no model that drafts.", speculation)
+        raise _no_speculation(tr("It names no model that drafts."), speculation)
 
 
 def _no_speculation(message: str, speculation: str, offered: Sequence[str] = SPECULATION) -> HostError:
     return HostError(
         Reason.SETTING_INVALID,
         message,
-        fix=f"Give {', '.join(SPECULATION)}, or the object that vLLM's --speculative-config takes.",
+        fix=tr(
+            "Give {speculation}, or the object that vLLM's --speculative-config takes.",
+            speculation=", ".join(SPECULATION),
+        ),
         evidence={"setting": "speculation", "asked": speculation[:200], "offered": list(offered)},
     )
 
@@ -275,7 +287,10 @@ def refuse_unsafe_kv_cache(kv_cache_dtype: str, build: str) -> None:
         return
     raise HostError(
         Reason.KV_CACHE_UNSAFE,
-        f"The KV cache {kv_cache_dtype} would silently corrupt answers on the CPU.",
+        tr(
+            "The KV cache {kv_cache_dtype} would silently corrupt answers on the CPU.",
+            kv_cache_dtype=kv_cache_dtype,
+        ),
         cause="vLLM's TurboQuant kernels run on GPUs; its CPU attention reads the compressed cache as if it "
         "were not compressed.",
         fix=Fix(text="Leave the KV cache at auto, or run on a GPU."),
@@ -288,8 +303,8 @@ def _check(values: Mapping[str, Any], build: str) -> None:
     if kind not in KV_CACHE_DTYPES:
         raise HostError(
             Reason.SETTING_INVALID,
-            f"vLLM has no KV cache of type {kind}.",
-            cause=f"It has {', '.join(KV_CACHE_DTYPES)}.",
+            tr("vLLM has no KV cache of type {kind}.", kind=kind),
+            cause=tr("It has {kv_cache_dtypes}.", kv_cache_dtypes=", ".join(KV_CACHE_DTYPES)),
             fix="Choose one of these, or auto.",
             evidence={"setting": "kv_cache_dtype", "asked": kind, "offered": list(KV_CACHE_DTYPES)},
         )
@@ -310,8 +325,10 @@ def _check_socket(socket: Path) -> None:
     if len(os.fsencode(socket)) > _LONGEST_SOCKET:
         raise HostError(
             Reason.SETTING_INVALID,
-            f"vLLM cannot listen on {socket}.",
-            cause=f"A socket's path may have at most {_LONGEST_SOCKET} bytes.",
+            tr("vLLM cannot listen on {socket}.", socket=socket),
+            cause=tr(
+                "A socket's path may have at most {longest_socket} bytes.", longest_socket=_LONGEST_SOCKET
+            ),
             fix="Set a shorter run folder.",
             evidence={"socket": str(socket)},
         )

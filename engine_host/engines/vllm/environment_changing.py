@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.jobs import Job, JobKind
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import LaunchPlan
 
 _CHANGES = {JobKind.ENGINE_INSTALL, JobKind.ENGINE_PIN, JobKind.ENGINE_REMOVE}
@@ -17,8 +18,12 @@ def refuse_changing(plan: LaunchPlan, jobs: Iterable[Job]) -> None:
         if changes and plan.installation and job.touches == f"vllm {plan.installation}":
             raise HostError(
                 Reason.CONFLICT,
-                f"{plan.name} cannot start: vLLM {plan.installation} is being changed.",
-                cause=f"“{job.title}” is {job.state.value}.",
+                tr(
+                    "{plan} cannot start: vLLM {installation} is being changed.",
+                    plan=plan.name,
+                    installation=plan.installation,
+                ),
+                cause=tr("“{job}” is {state}.", job=job.title, state=job.state.value),
                 fix=Fix(text="Wait for its end, or cancel it.", command=f"sndr jobs cancel {job.id}"),
                 evidence={"job": job.id, "installation": plan.installation},
             )

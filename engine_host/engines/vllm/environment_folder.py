@@ -16,6 +16,7 @@ from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
 from engine_host.core.outside import json_text
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 
 RECORD = "installation.json"
 _RETIRED = ".removed-"
@@ -76,7 +77,7 @@ async def _locked(home: Path) -> int:
         os.close(descriptor)
     raise HostError(
         Reason.CONFLICT,
-        f"Another engine host installs or removes vLLM {home.name} right now.",
+        tr("Another engine host installs or removes vLLM {home} right now.", home=home.name),
         cause="An environment is changed by one host at a time.",
         fix="Wait until that one is done, then try again.",
         evidence={"path": str(home)},
@@ -112,7 +113,7 @@ def refuse_used(home: Path) -> None:
         if words and str(words[0]).startswith(own):
             raise HostError(
                 Reason.CONFLICT,
-                f"Process {process.pid} runs from vLLM {home.name}.",
+                tr("Process {pid} runs from vLLM {home}.", pid=process.pid, home=home.name),
                 cause="An environment is not changed under a running engine; this one is not of this host.",
                 fix="End it where it was started, then try again.",
                 evidence={"pid": process.pid, "command": list(words[:12]), "path": str(home)},
@@ -169,9 +170,9 @@ def _renamed(folder: Path, to: Path) -> bool:
     except OSError as error:
         raise HostError(
             Reason.NOT_WRITABLE,
-            f"{folder} could not be moved: {error.strerror}. It is unchanged.",
+            tr("{folder} could not be moved: {error}. It is unchanged.", folder=folder, error=error.strerror),
             cause="The folder that holds it is not writable for you, or a disk is mounted there.",
-            fix=f"Make {folder.parent} writable for yourself and try again.",
+            fix=tr("Make {parent} writable for yourself and try again.", parent=folder.parent),
             evidence={"path": str(folder), "errno": error.errno},
         ) from error
     return True
@@ -277,9 +278,9 @@ def not_deleted(done: str, home: Path, kept: tuple[OSError, ...]) -> HostError:
     left = retired(home)
     return HostError(
         Reason.NOT_WRITABLE,
-        f"{done}, but {len(kept)} of its files and folders could not be deleted.",
-        cause=f"{kept[0].filename}: {kept[0].strerror}.",
-        fix=f"Delete {' and '.join(map(str, left))} yourself, as the user who may.",
+        tr("{done}, but {count} of its files and folders could not be deleted.", done=done, count=len(kept)),
+        cause=tr("{filename}: {error}.", filename=kept[0].filename, error=kept[0].strerror),
+        fix=tr("Delete {left} yourself, as the user who may.", left=" and ".join(map(str, left))),
         evidence={
             "left": list(map(str, left)),
             "size": sum(map(size, left)),

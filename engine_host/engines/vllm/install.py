@@ -40,6 +40,7 @@ from engine_host.engines.vllm.uv_failure import explained
 from engine_host.engines.vllm.wheel_links import environment_tags, has_wheel
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.jobs import JobStep
+from engine_host.protocol.language import tr
 
 Report = Callable[[JobStep], None]
 STEPS = ("Check the disk", "Make the environment", "Fetch torch", "Fetch vLLM", "Repair", "Verify")
@@ -128,7 +129,7 @@ async def _create(request: InstallRequest, python: str, report: Report) -> dict[
         packages = next(home.glob("lib/python3*/site-packages"))
         repaired = repair(packages, pin.version) if pin.build == "cpu" else ()
         request.finish(packages)
-        _step(report, 6, "imports vLLM once; this takes ten to twenty seconds")
+        _step(report, 6, tr("imports vLLM once; this takes ten to twenty seconds"))
         output = await _run(
             [str(home / "bin" / "python"), "-c", _VERIFY], home, log, {"VLLM_NO_USAGE_STATS": "1"}
         )
@@ -163,7 +164,15 @@ async def _packages(request: InstallRequest, python: str, log: IO[str], report: 
         index = [] if local else ["--index", TORCH_CPU_INDEX]
         await _run([*into, *index, "-r", str(pin.lock_first)], home.parent, log)
     total = len(re.findall(r"^[a-z0-9][^\s=]*==", pin.lock.read_text(encoding="utf-8"), re.MULTILINE))
-    _step(report, 4, f"{total} packages, {pin.download / 2**30:.1f} GiB to download unless they are cached")
+    _step(
+        report,
+        4,
+        tr(
+            "{total} packages, {download:.1f} GiB to download unless they are cached",
+            total=total,
+            download=pin.download / 2**30,
+        ),
+    )
     watching = asyncio.create_task(_watch(home, total, report))
     try:
         await _run([*into, "--compile-bytecode", "-r", str(pin.lock)], home.parent, log)
@@ -182,9 +191,13 @@ async def _watch(home: Path, total: int, report: Report) -> None:
     while True:
         await asyncio.sleep(_WATCH)
         there = await asyncio.to_thread(_installed, home)
-        detail = f"{there} of {total} packages in place" if there > 1 else "downloading"
+        detail = (
+            tr("{there} of {total} packages in place", there=there, total=total)
+            if there > 1
+            else tr("downloading")
+        )
         if there >= total:
-            detail = "compiling their Python files"
+            detail = tr("compiling their Python files")
         _step(report, 4, detail, min(1.0, there / total) if there > 1 else None)
 
 
@@ -235,8 +248,16 @@ def _check_disk(pin: Pin, home: Path, freed: int) -> None:
             )
         raise HostError(
             Reason.DISK_FULL,
-            f"vLLM {pin.id} needs {pin.needs_free / 2**30:.0f} GiB of free disk.",
-            cause=f"{folder} has {free / 2**30:.1f} GiB; packages are downloaded, unpacked and compiled.",
+            tr(
+                "vLLM {pin} needs {needs_free:.0f} GiB of free disk.",
+                pin=pin.id,
+                needs_free=pin.needs_free / 2**30,
+            ),
+            cause=tr(
+                "{folder} has {free:.1f} GiB; packages are downloaded, unpacked and compiled.",
+                folder=folder,
+                free=free / 2**30,
+            ),
             fix=fix,
             evidence={"free": free, "needed": pin.needs_free, "path": str(folder)},
         )
@@ -257,11 +278,18 @@ async def _interpreter(request: InstallRequest) -> str:
         except HostError as error:
             raise HostError(
                 Reason.INSTALL_FAILED,
-                f"vLLM needs Python {PYTHON}, and this machine has none.",
-                cause=f"This program runs on Python {own}; vLLM's packages are locked for {PYTHON} alone.",
+                tr("vLLM needs Python {python}, and this machine has none.", python=PYTHON),
+                cause=tr(
+                    "This program runs on Python {own}; vLLM's packages are locked for {python} alone.",
+                    own=own,
+                    python=PYTHON,
+                ),
                 fix=Fix(
-                    text=f"Install Python {PYTHON} with the system's packages, or agree to uv's own download "
-                    "of it with this command; then install again.",
+                    text=tr(
+                        "Install Python {python} with the system's packages, or agree to uv's own "
+                        "download of it with this command; then install again.",
+                        python=PYTHON,
+                    ),
                     command=f"{finder} python install {PYTHON}",
                 ),
                 evidence=error.problem.evidence,

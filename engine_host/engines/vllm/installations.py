@@ -13,6 +13,7 @@ from engine_host.engines.vllm.environment_folder import RECORD, is_locked, lefto
 from engine_host.engines.vllm.pins import PINS, Pin, install_fix
 from engine_host.protocol.engines import Installation
 from engine_host.protocol.errors import Fix, Problem, Reason
+from engine_host.protocol.language import tr
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +71,8 @@ class VllmInstallations:
         if not named:
             raise HostError(
                 Reason.NOT_FOUND,
-                f"This program does not know the vLLM environment {name!r}.",
-                cause=f"It installs {', '.join(pin.id for pin in PINS)}.",
+                tr("This program does not know the vLLM environment {name}.", name=repr(name)),
+                cause=tr("It installs {pins}.", pins=", ".join(pin.id for pin in PINS)),
                 fix=Fix(text="See which there are.", command="sndr engine list"),
                 evidence={"wanted": name},
             )
@@ -88,7 +89,7 @@ class VllmInstallations:
             if is_locked(self.home(pin)):
                 raise HostError(
                     Reason.CONFLICT,
-                    f"vLLM {pin.id} is being installed or removed right now.",
+                    tr("vLLM {pin} is being installed or removed right now.", pin=pin.id),
                     cause="Nothing starts from an environment that changes.",
                     fix=Fix(text="Wait for the end of that job.", command="sndr jobs"),
                     evidence={"wanted": name, "installation": pin.id},
@@ -97,9 +98,13 @@ class VllmInstallations:
         pin = next(pin for pin in named if pin.build == build)
         raise HostError(
             Reason.NOT_FOUND,
-            "vLLM is not installed." if name is None else f"vLLM {name} is not installed.",
-            cause=f"It takes {pin.needs_free / 2**30:.0f} GiB; {pin.download / 2**30:.1f} to download.",
-            fix=install_fix(pin, "Install it."),
+            "vLLM is not installed." if name is None else tr("vLLM {name} is not installed.", name=name),
+            cause=tr(
+                "It takes {needs_free:.0f} GiB; {download:.1f} to download.",
+                needs_free=pin.needs_free / 2**30,
+                download=pin.download / 2**30,
+            ),
+            fix=install_fix(pin, tr("Install it.")),
             evidence={"wanted": name, "installation": pin.id},
         )
 
@@ -110,8 +115,8 @@ class VllmInstallations:
                 return pin
         raise HostError(
             Reason.NOT_FOUND,
-            f"There is no vLLM environment {name}.",
-            cause=f"There are {', '.join(pin.id for pin in PINS)}.",
+            tr("There is no vLLM environment {name}.", name=name),
+            cause=tr("There are {pins}.", pins=", ".join(pin.id for pin in PINS)),
             evidence={"wanted": name},
         )
 
@@ -150,9 +155,9 @@ class VllmInstallations:
         if packages is None or not python.exists() or not (packages / "vllm").is_dir():
             problem = Problem(
                 reason=Reason.ENGINE_UNUSABLE,
-                message=f"The environment {pin.id} in {home} is damaged.",
+                message=tr("The environment {pin} in {home} is damaged.", pin=pin.id, home=home),
                 cause="The Python that it was made with is gone, or files of it were removed.",
-                fix=install_fix(pin, "Install it again."),
+                fix=install_fix(pin, tr("Install it again.")),
                 evidence={"path": str(home), "python": str(python)},
             )
             return None, problem
@@ -170,7 +175,7 @@ def own_environment(folder: Path) -> VllmEnvironment:
     if packages is None or found is None or not python.exists():
         raise HostError(
             Reason.NOT_FOUND,
-            f"There is no environment with vLLM in {folder}.",
+            tr("There is no environment with vLLM in {folder}.", folder=folder),
             cause="A virtual environment with vLLM installed in it is wanted.",
             fix="Give the folder that holds bin/python.",
             evidence={"path": str(folder)},

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from engine_host.engines.exit_rules import ExitRule, explain_lines, signal_name
 from engine_host.engines.stage_reader import NUMBER, StageReader, matched_part, size_of
 from engine_host.protocol.errors import Fix, Problem, Reason
+from engine_host.protocol.language import tr
 
 CONFIGURE = "Configuration"
 WEIGHTS = "Weights"
@@ -101,7 +102,7 @@ def explain_exit(code: int | None, lines: Sequence[str], model: str, version: st
         killed = code == -signal.SIGKILL
         return Problem(
             reason=Reason.OUT_OF_MEMORY if killed and own_message is None else Reason.ENGINE_CRASHED,
-            message=f"vLLM was ended by {name}." + (f" It said: {own_message}" if own_message else ""),
+            message=tr("vLLM was ended by {name}.[ It said: {said}]", name=name, said=own_message),
             cause="Somebody killed it; most often that is the system when memory runs out." if killed else "",
             fix=Fix(text="Choose a smaller context, fewer streams, a smaller KV cache or a smaller model."),
             evidence={**evidence, "signal": name},
@@ -112,14 +113,16 @@ def explain_exit(code: int | None, lines: Sequence[str], model: str, version: st
     if own_message is not None:
         evidence["line"] = own_message
     elif own_messages:
-        own_message = f"{own_messages[0].partition(':')[0]} (its text may hold a request and was not kept)"
+        own_message = tr(
+            "{own_messages} (its text may hold a request and was not kept)",
+            own_messages=own_messages[0].partition(":")[0],
+        )
         if place := _place_of(candidates):
             own_message += f" {place}"
             evidence["place"] = place
     return Problem(
         reason=Reason.ENGINE_CRASHED,
-        message=f"vLLM ended{'' if code is None else f' with code {code}'}."
-        + (f" It said: {own_message}" if own_message else ""),
+        message=tr("vLLM ended[ with code {code}].[ It said: {said}]", code=code, said=own_message),
         fix=Fix(text="Read the end of its log; try it with fewer patches, or without speculation."),
         evidence=evidence,
     )
@@ -149,15 +152,15 @@ def _lost_process(lines: Sequence[str], *, said: bool) -> Problem | None:
     worker, code = found["worker"], found["code"]
     killed = code in (None, str(-signal.SIGKILL))
     name = f"worker {worker}" if worker else "EngineCore"
-    cause = "Somebody killed it; most often that is the system when memory runs out." if killed else ""
+    cause = tr("Somebody killed it; most often that is the system when memory runs out.") if killed else ""
     if code == "None":
         # vLLM looks as soon as the process closes its files, which is before the system has its exit code.
-        cause = (
+        cause = tr(
             "It was gone before vLLM could ask how it ended: most often somebody, or the system, killed it."
         )
     return Problem(
         reason=Reason.OUT_OF_MEMORY if worker and killed else Reason.ENGINE_CRASHED,
-        message=f"vLLM's {name} ended without a word, and vLLM with it.",
+        message=tr("vLLM's {name} ended without a word, and vLLM with it.", name=name),
         cause=cause,
         fix=Fix(text="Choose a smaller context, fewer streams, a smaller KV cache or a smaller model."),
         evidence={"process": name} | ({"process_exit_code": int(code)} if code and code != "None" else {}),

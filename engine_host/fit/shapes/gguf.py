@@ -5,6 +5,7 @@ from engine_host.fit.shapes.model import LARGEST, Experts, GatedDelta, Layer, Mo
 from engine_host.library.checkpoint import MAX_LAYERS
 from engine_host.library.gguf import GgufInfo
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 
 
 def gguf_shape(info: GgufInfo) -> ModelShape:
@@ -85,10 +86,10 @@ def _need(info: GgufInfo, name: str, value: int | None) -> int:
 
 
 def _unknown(name: str, why: str = "") -> HostError:
-    says = f"{name} {why}" if why else f"its file does not say {name}"
+    says = f"{name} {why}" if why else tr("its file does not say {name}", name=name)
     return HostError(
         Reason.UNSUPPORTED,
-        f"What this model needs cannot be computed: {says}.",
+        tr("What this model needs cannot be computed: {says}.", says=says),
         cause="A figure that is not known is not guessed.",
         fix="Start it: the engine measures what it needs.",
         evidence={"key": name},

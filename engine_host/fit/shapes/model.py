@@ -8,6 +8,7 @@ from typing import Any
 from engine_host.core.errors import HostError
 from engine_host.library.checkpoint import MAX_LAYERS
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 
 
 class Layer(StrEnum):
@@ -181,7 +182,7 @@ def read_shape(config: Mapping[str, Any]) -> ModelShape:
     uneven = Layer.SLIDING in layers and Layer.FULL in layers
     shared = uneven and bool(text.get("attention_k_eq_v", False))
     if Layer.SLIDING in layers and window is None:
-        raise _unknown("sliding_window", "some of its layers attend within a window of unknown size")
+        raise _unknown("sliding_window", tr("some of its layers attend within a window of unknown size"))
     return ModelShape(
         layers=layers,
         hidden=hidden,
@@ -209,7 +210,7 @@ def read_shape(config: Mapping[str, Any]) -> ModelShape:
 def encoder(key: str) -> HostError:
     """unsupported: a model whose tokens see the later ones keeps no KV cache and reads a text at once."""
     return _unknown(
-        key, "it reads a text at once, as BERT does, and starts of such models are not predicted yet"
+        key, tr("it reads a text at once, as BERT does, and starts of such models are not predicted yet")
     )
 
 
@@ -229,14 +230,20 @@ def _sees_ahead(config: Mapping[str, Any], text: Mapping[str, Any]) -> str:
 
 def _layers(text: Mapping[str, Any], number: int) -> tuple[Layer, ...]:
     if number > MAX_LAYERS:
-        raise _unknown("num_hidden_layers", f"its config says that it has {number} layers")
+        raise _unknown("num_hidden_layers", tr("its config says that it has {number} layers", number=number))
     kinds = text.get("layer_types")
     if isinstance(kinds, Sequence) and not isinstance(kinds, str):
         if len(kinds) != number:
-            raise _unknown("layer_types", f"it lists {len(kinds)} layers, and there are {number}")
+            raise _unknown(
+                "layer_types",
+                tr("it lists {count} layers, and there are {number}", count=len(kinds), number=number),
+            )
         named = [kind if isinstance(kind, str) else "no word" for kind in kinds]
         if unknown := sorted({kind[:40] for kind in named if kind not in _LAYERS}):
-            raise _unknown("layer_types", f"it has layers of an unknown kind: {', '.join(unknown[:8])}")
+            raise _unknown(
+                "layer_types",
+                tr("it has layers of an unknown kind: {unknown}", unknown=", ".join(unknown[:8])),
+            )
         found = tuple(_LAYERS[kind] for kind in named)
         if "mamba_n_heads" in text:
             # Granite's word for them is that of gated-delta layers.
@@ -247,7 +254,9 @@ def _layers(text: Mapping[str, Any], number: int) -> tuple[Layer, ...]:
             Layer.FULL if (place + 1) % interval == 0 else Layer.GATED_DELTA for place in range(number)
         )
     if "hybrid_override_pattern" in text:
-        raise _unknown("hybrid_override_pattern", "layers in the pattern of Nemotron-H are not known here")
+        raise _unknown(
+            "hybrid_override_pattern", tr("layers in the pattern of Nemotron-H are not known here")
+        )
     kind = str(text.get("model_type"))
     if kind in _PATTERNS:
         other, key, usual = _PATTERNS[kind]
@@ -261,7 +270,9 @@ def _layers(text: Mapping[str, Any], number: int) -> tuple[Layer, ...]:
 def _mtp_layers(text: Mapping[str, Any]) -> int:
     found = _count(text, "mtp_num_hidden_layers") or _count(text, "num_nextn_predict_layers") or 0
     if found > MAX_LAYERS:
-        raise _unknown("num_nextn_predict_layers", f"its config says that {found} layers draft")
+        raise _unknown(
+            "num_nextn_predict_layers", tr("its config says that {found} layers draft", found=found)
+        )
     return found
 
 
@@ -328,21 +339,21 @@ def _count(text: Mapping[str, Any], name: str) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
         return None
     if value > LARGEST:
-        raise _unknown(name, f"its config says {name} is larger than that of any model")
+        raise _unknown(name, tr("its config says {name} is larger than that of any model", name=name))
     return value
 
 
 def _need(text: Mapping[str, Any], name: str) -> int:
     value = _count(text, name)
     if value is None:
-        raise _unknown(name, f"its config has no {name}")
+        raise _unknown(name, tr("its config has no {name}", name=name))
     return value
 
 
 def _unknown(name: str, why: str) -> HostError:
     return HostError(
         Reason.UNSUPPORTED,
-        f"What this model needs cannot be computed: {why}.",
+        tr("What this model needs cannot be computed: {why}.", why=why),
         cause="A figure that is not known is not guessed.",
         fix="Start it: the engine measures what it needs.",
         evidence={"key": name},

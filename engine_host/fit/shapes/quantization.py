@@ -12,6 +12,7 @@ from typing import Any
 from engine_host.core.errors import HostError
 from engine_host.fit.shapes.module_names import ModuleNames
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 
 _IGNORED = ("ignore", "ignored_layers", "modules_to_not_convert", "exclude_modules", "llm_int8_skip_modules")
 _HEAD = "lm_head"
@@ -78,7 +79,7 @@ def read_quantization(config: Mapping[str, Any]) -> Quantization | None:
     except ValueError as error:
         raise HostError(
             Reason.UNSUPPORTED,
-            f"What this model needs cannot be computed: in its quantization_config {error}.",
+            tr("What this model needs cannot be computed: in its quantization_config {error}.", error=error),
             cause="A figure that is not known is not guessed.",
             fix="Say how many bits a weight has: --bits.",
             evidence={"key": "quantization_config"},
@@ -201,7 +202,10 @@ def _number(found: Mapping[str, Any], key: str, usual: float, most: float) -> fl
 def _not_known(method: str) -> HostError:
     return HostError(
         Reason.UNSUPPORTED,
-        f"What this model needs cannot be computed: weights quantised by {method} are not known here.",
+        tr(
+            "What this model needs cannot be computed: weights quantised by {method} are not known here.",
+            method=method,
+        ),
         cause="A figure that is not known is not guessed.",
         fix="Say how many bits a weight has: --bits.",
         evidence={"key": "quantization_config", "method": method},

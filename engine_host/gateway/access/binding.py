@@ -8,6 +8,7 @@ from engine_host.core.addresses import address_from_here, is_loopback, port_owne
 from engine_host.core.errors import HostError
 from engine_host.core.findings.table import finding
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Finding
 
 _TRIES = 50
@@ -32,7 +33,7 @@ def bind_endpoint(host: str, configured_port: int, *, has_keys: bool = False) ->
     if not is_loopback(host) and not has_keys:
         raise HostError(
             Reason.SETTING_INVALID,
-            f"The endpoint is not opened on {host}: anybody in the network could use it.",
+            tr("The endpoint is not opened on {host}: anybody in the network could use it.", host=host),
             cause="No API key is configured.",
             fix="Add an API key first, or use 127.0.0.1.",
             evidence={"host": host},
@@ -47,7 +48,12 @@ def bind_endpoint(host: str, configured_port: int, *, has_keys: bool = False) ->
             return Bound(bound, host, actual, finding)
     raise HostError(
         Reason.PORT_IN_USE,
-        f"No port from {configured_port} to {last} is free on {host}.",
+        tr(
+            "No port from {configured_port} to {last} is free on {host}.",
+            configured_port=configured_port,
+            last=last,
+            host=host,
+        ),
         fix="Choose another port in the settings.",
         evidence={"host": host, "port": configured_port},
     )
@@ -70,7 +76,12 @@ def _bind(host: str, port: int) -> socket.socket | None:
             return None
         raise HostError(
             Reason.SETTING_INVALID,
-            f"The endpoint cannot listen on {host}:{port}: {error.strerror or error}.",
+            tr(
+                "The endpoint cannot listen on {host}:{port}: {error}.",
+                host=host,
+                port=port,
+                error=error.strerror or error,
+            ),
             fix="Choose an address of this machine and a port above 1023 in the settings.",
             evidence={"host": host, "port": port, "errno": error.errno},
         ) from error

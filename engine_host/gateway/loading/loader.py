@@ -8,6 +8,7 @@ from engine_host.core.errors import HostError
 from engine_host.gateway.directory import Target
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 
 
 class Load(Protocol):
@@ -57,7 +58,7 @@ class NothingToLoad:
 
     def join(self, name: str, keep_alive: float | None = None, overrides: Overrides | None = None) -> Load:
         """Raise HostError(not_found)."""
-        raise HostError(Reason.NOT_FOUND, f"{name} is not loaded on demand.")
+        raise HostError(Reason.NOT_FOUND, tr("{name} is not loaded on demand.", name=name))
 
     def leave(self, load: Load, *, goes_on: bool = False) -> None:
         """Do nothing."""
@@ -67,4 +68,4 @@ class NothingToLoad:
 
     def unload(self, name: str) -> None:
         """Raise HostError(not_found)."""
-        raise HostError(Reason.NOT_FOUND, f"{name} is not loaded on demand.")
+        raise HostError(Reason.NOT_FOUND, tr("{name} is not loaded on demand.", name=name))

@@ -12,6 +12,7 @@ from engine_host.core.store import Store
 from engine_host.gateway.routing.provider import address_of
 from engine_host.protocol.endpoint.routes import Route, RouteTargets
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 
 _log = logging.getLogger(__name__)
 _KIND = "route"
@@ -51,8 +52,8 @@ class RouteBook:
             known = ", ".join(sorted(self._routes)) or "none"
             raise HostError(
                 Reason.NOT_FOUND,
-                f"There is no route {route_id[:100]!r}.",
-                cause=f"There are: {known}.",
+                tr("There is no route {route_id}.", route_id=repr(route_id[:100])),
+                cause=tr("There are: {known}.", known=known),
                 fix=Fix(text="See them all.", command="sndr routes list"),
             )
         return found
@@ -69,7 +70,7 @@ class RouteBook:
         if old is None and len(self._routes) >= MOST:
             raise HostError(
                 Reason.CONFLICT,
-                f"There are {MOST} routes, as many as there can be.",
+                tr("There are {most} routes, as many as there can be.", most=MOST),
                 fix=Fix(text="Remove one.", command="sndr routes remove ID"),
             )
         return self._save(
@@ -85,7 +86,7 @@ class RouteBook:
         if old.before is None:
             raise HostError(
                 Reason.CONFLICT,
-                f"{route_id} has never led elsewhere.",
+                tr("{route_id} has never led elsewhere.", route_id=route_id),
                 fix=Fix(
                     text="Move it with a cut-over first.", command=f"sndr routes cutover {route_id} ENGINE"
                 ),

@@ -12,6 +12,7 @@ from engine_host.core.keys.in_header import key_in_header
 from engine_host.core.outside import files
 from engine_host.protocol.endpoint.routes import Provider
 from engine_host.protocol.errors import Problem, Reason
+from engine_host.protocol.language import tr
 
 _UNIX = "unix:"
 _LARGEST_KEY = 16 << 10
@@ -32,25 +33,25 @@ def address_of(url: str) -> Address:
     if url.startswith(_UNIX):
         path = url.removeprefix(_UNIX)
         if not path.startswith("/") or "\0" in path:
-            raise _wrong(url, "a socket is named by its whole path: unix:/run/user/1000/other.sock")
+            raise _wrong(url, tr("a socket is named by its whole path: unix:/run/user/1000/other.sock"))
         return Address(path, socket=path)
     parts, port = _parts(url)
     host = parts.hostname or ""
     if parts.scheme not in ("https", "http") or not host:
-        raise _wrong(url, "it begins with https:// and a host, as SDKs take it: https://HOST/v1")
+        raise _wrong(url, tr("it begins with https:// and a host, as SDKs take it: https://HOST/v1"))
     if not url.isascii() or not url.isprintable() or " " in url:
-        raise _wrong(url, "other letters than ASCII stand as xn-- in a host and as %… in a path")
+        raise _wrong(url, tr("other letters than ASCII stand as xn-- in a host and as %… in a path"))
     try:
         host.encode("idna")
     except UnicodeError as error:
-        raise _wrong(url, "no host has such a name") from error
+        raise _wrong(url, tr("no host has such a name")) from error
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
         raise _wrong(
-            url, "it holds more than a host and a path; a key is named with its variable or its file"
+            url, tr("it holds more than a host and a path; a key is named with its variable or its file")
         )
     if parts.scheme == "http" and not is_loopback(host):
         raise _wrong(
-            url, "without TLS others could read requests and the key; http is for this machine alone"
+            url, tr("without TLS others could read requests and the key; http is for this machine alone")
         )
     shown = f"[{host}]" if ":" in host else host
     return Address(f"{shown}:{port}" if port else shown, url=url.rstrip("/"))
@@ -70,12 +71,15 @@ def key_of(provider: Provider) -> str | None:
     """
     if provider.key_variable is not None:
         found = os.environ.get(provider.key_variable, "")
-        where = f"the variable {provider.key_variable}"
+        where = tr("the variable {key_variable}", key_variable=provider.key_variable)
         if not found:
             raise _no_key(
-                f"{where} is not set for the engine host",
-                f"Set it where the host is started (export {provider.key_variable}=…), and start the host "
-                "again; or name a file with mode 0600.",
+                tr("{where} is not set for the engine host", where=where),
+                tr(
+                    "Set it where the host is started (export {key_variable}=…), and start the host "
+                    "again; or name a file with mode 0600.",
+                    key_variable=provider.key_variable,
+                ),
             )
     elif provider.key_file is not None:
         where = provider.key_file
@@ -84,7 +88,9 @@ def key_of(provider: Provider) -> str | None:
         return None
     key = key_in_header(found)
     if key is None:
-        raise _no_key(f"{where} holds no key", "It is one line of letters, digits and signs.")
+        raise _no_key(
+            tr("{where} holds no key", where=where), tr("It is one line of letters, digits and signs.")
+        )
     return key
 
 
@@ -96,7 +102,8 @@ def check_key_file(provider: Provider) -> None:
     path = files.expanded(provider.key_file)
     if not path.is_absolute():
         problem = _no_key(
-            f"{provider.key_file} is no whole path", "Name the file from the root of the host's machine."
+            tr("{key_file} is no whole path", key_file=provider.key_file),
+            tr("Name the file from the root of the host's machine."),
         ).problem
     else:
         try:
@@ -119,15 +126,18 @@ def _key_in(path: Path) -> str:
             content = file.read(_LARGEST_KEY)
     except OSError as error:
         raise _no_key(
-            f"{path} cannot be read: {error.strerror or error}", "Write the key into it, with mode 0600."
+            tr("{path} cannot be read: {error}", path=path, error=error.strerror or error),
+            tr("Write the key into it, with mode 0600."),
         ) from error
     if mode.st_mode & _OTHERS_MAY or mode.st_uid not in (os.getuid(), 0):
-        raise _no_key(f"others may read {path}", f"Keep it to yourself: chmod 600 {path}")
+        raise _no_key(
+            tr("others may read {path}", path=path), tr("Keep it to yourself: chmod 600 {path}", path=path)
+        )
     return content.decode("utf-8", "replace")
 
 
 def _no_key(what: str, fix: str) -> HostError:
-    return HostError(Reason.UNAUTHORIZED, f"There is no key for the provider: {what}.", fix=fix)
+    return HostError(Reason.UNAUTHORIZED, tr("There is no key for the provider: {what}.", what=what), fix=fix)
 
 
 def _parts(url: str) -> tuple[SplitResult, int | None]:
@@ -135,13 +145,13 @@ def _parts(url: str) -> tuple[SplitResult, int | None]:
         parts = urlsplit(url)
         return parts, parts.port
     except ValueError as error:
-        raise _wrong(url, "it is no address") from error
+        raise _wrong(url, tr("it is no address")) from error
 
 
 def _wrong(url: str, why: str) -> HostError:
     shown = url.partition("?")[0].partition("#")[0].rpartition("@")[2]
     return HostError(
         Reason.SETTING_INVALID,
-        f"{shown[:200]!r} is no base URL of a provider: {why}.",
+        tr("{shown} is no base URL of a provider: {why}.", shown=repr(shown[:200]), why=why),
         fix="Give the base URL that the provider's documents name for OpenAI's SDK.",
     )

@@ -43,6 +43,7 @@ from engine_host.protocol.engine_settings.row import LLAMA_CPP
 from engine_host.protocol.engine_settings.table import SETTINGS, foreign_to
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.host import Gpu
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import (
     EngineKind,
     LaunchPlan,
@@ -150,7 +151,7 @@ class LlamaCppPlans:
         user: EngineSettings = self._dependencies.settings.current.engine
         request, model, info = asked.request, asked.model, _gguf(asked.model)
         resolved = Resolution()
-        resolved.set("name", model.file.name, Layer.MODEL, "from the model file")
+        resolved.set("name", model.file.name, Layer.MODEL, tr("from the model file"))
         resolved.set_given("name", request.name, Layer.OVERRIDE)
         resolved.set("server", server.choice.value, Layer.HARDWARE, server.label)
         if user.server is not ServerChoice.AUTO:
@@ -162,7 +163,7 @@ class LlamaCppPlans:
             if resolved.is_requested(name):
                 resolved.replace(name, resolved[name], kv_label(resolved[name], info.head_dim, server))
         if info.context and info.context < SETTINGS["context"].default:
-            resolved.set("context", info.context, Layer.MODEL, "the model was trained for no more")
+            resolved.set("context", info.context, Layer.MODEL, tr("the model was trained for no more"))
         resolved.set_given("context", user.context, Layer.USER)
         context = int(resolved["context"])
         if context % CONTEXT_STEP:
@@ -172,11 +173,13 @@ class LlamaCppPlans:
             resolved.set("streams", user.streams, Layer.USER)
         resolved.set("threads", *_threads(placement))
         resolved.set_given("threads", user.threads, Layer.USER)
-        why = "worth a measurement" if server.devices else "on a CPU it often slows small models"
+        why = tr("worth a measurement") if server.devices else tr("on a CPU it often slows small models")
         resolved.set("speculation", "off", Layer.ENGINE, why)
         ranks = info.pooling == "rank"
-        resolved.set("embeddings", info.embedding_only and not ranks, Layer.MODEL, "what the model is for")
-        resolved.set("reranking", ranks, Layer.MODEL, "what the model is for")
+        resolved.set(
+            "embeddings", info.embedding_only and not ranks, Layer.MODEL, tr("what the model is for")
+        )
+        resolved.set("reranking", ranks, Layer.MODEL, tr("what the model is for"))
         self._limit_streams(resolved, info, server, shape, found.main)
         resolved.set("keep", user.keep, Layer.USER if user.keep else Layer.ENGINE)
         if request.keep:
@@ -202,7 +205,7 @@ class LlamaCppPlans:
                 break
             streams //= 2
         if streams != resolved["streams"] and resolved.layer("streams") in {Layer.ENGINE, Layer.HARDWARE}:
-            why = f"estimated: more would not fit in {free / 2**30:.1f} GiB of free memory"
+            why = tr("estimated: more would not fit in {free:.1f} GiB of free memory", free=free / 2**30)
             resolved.limit("streams", streams, why)
 
 
@@ -263,7 +266,11 @@ def _gguf(model: IndexedModel) -> GgufInfo:
         return model.info
     raise HostError(
         Reason.UNSUPPORTED,
-        f"llama.cpp runs GGUF files; {model.file.id} is a {model.file.format} model.",
+        tr(
+            "llama.cpp runs GGUF files; {file} is a {format} model.",
+            file=model.file.id,
+            format=model.file.format,
+        ),
         fix=Fix(text="Run it with vLLM, or choose a GGUF file of it.", command=f"sndr run {model.file.id}"),
         evidence={"model": model.file.id, "format": model.file.format},
     )

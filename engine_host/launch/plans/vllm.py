@@ -57,6 +57,7 @@ from engine_host.protocol.engine_settings.row import VLLM
 from engine_host.protocol.engine_settings.table import foreign_to
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Gpu
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import (
     EngineKind,
     Finding,
@@ -92,11 +93,11 @@ class VllmPlans:
         machine = Machine(found.main, _gpus(request, environment, found), found.state)
         refuse_wrong(requested.overrides, environment)
         resolved = Resolution()
-        resolved.set("name", model.file.name, Layer.MODEL, "from the model")
+        resolved.set("name", model.file.name, Layer.MODEL, tr("from the model"))
         resolved.set_given("name", request.name, Layer.OVERRIDE)
         resolved.set("installation", environment.id, Layer.HARDWARE, environment.label)
         if self._dependencies.settings.is_set("engine.vllm"):
-            resolved.set("installation", environment.id, Layer.USER, "the pin")
+            resolved.set("installation", environment.id, Layer.USER, tr("the pin"))
         if request.installation is not None:
             resolved.set("installation", environment.id, Layer.OVERRIDE)
         resolved.add_settings(VLLM, requested)
@@ -185,7 +186,7 @@ class VllmPlans:
     ) -> Iterator[Finding]:
         """Driver, GPUs, memory that others hold, disk and version."""
         versions = list(dict.fromkeys(pin.version for pin in PINS))
-        text = "Patches that do not fit are left out by themselves. To be sure, take a pinned version."
+        text = tr("Patches that do not fit are left out by themselves. To be sure, take a pinned version.")
         install = install_fix(current(environment.build), text)
         yield from version(environment.id, environment.version, versions, install)
         yield from disk(machine.state, self._dependencies.cache_folder)
@@ -251,7 +252,7 @@ def _spread(request: LaunchRequest, named: int) -> tuple[int, Layer, str]:
     if given is not None:
         raise HostError(
             Reason.SETTING_INVALID,
-            f"tensor_parallel is {given}, and {named} GPU(s) are named.",
+            tr("tensor_parallel is {given}, and {named} GPU(s) are named.", given=given, named=named),
             fix="Name as many as there are to share each layer, or leave tensor_parallel out.",
             evidence={"setting": "tensor_parallel", "gpus": list(request.gpus)},
         )
@@ -263,7 +264,7 @@ def _checkpoint(model: IndexedModel) -> CheckpointInfo:
         return model.info
     raise HostError(
         Reason.UNSUPPORTED,
-        f"vLLM runs safetensors checkpoints; {model.file.id} is a GGUF file.",
+        tr("vLLM runs safetensors checkpoints; {file} is a GGUF file.", file=model.file.id),
         cause="vLLM 0.32 reads no GGUF without a plug-in of somebody else.",
         fix="Run it with llama.cpp, or choose the folder of its safetensors.",
         evidence={"model": model.file.id, "format": model.file.format},
@@ -276,9 +277,13 @@ def _refuse_build(environment: Environment, preset: PresetStart | None) -> None:
         return
     raise HostError(
         Reason.ENGINE_UNUSABLE,
-        f"{preset.resolved.preset.id} is for GPUs, and {environment.label} runs on the processor.",
+        tr(
+            "{preset} is for GPUs, and {environment} runs on the processor.",
+            preset=preset.resolved.preset.id,
+            environment=environment.label,
+        ),
         cause="No other build of vLLM is installed.",
-        fix=install_fix(current("cuda", environment.version), "Install the build for GPUs."),
+        fix=install_fix(current("cuda", environment.version), tr("Install the build for GPUs.")),
         evidence={"preset": preset.resolved.preset.id, "installation": environment.id},
     )
 

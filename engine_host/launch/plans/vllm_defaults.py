@@ -18,6 +18,7 @@ from engine_host.library.checkpoint import CheckpointInfo
 from engine_host.protocol.engine_settings.table import SETTINGS, Overrides
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Gpu
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Layer
 
 _CPU_STREAMS = 8
@@ -57,11 +58,13 @@ def set_defaults(
     _capacity(resolved, info, environment, settings)
     _speculation(resolved, info, environment)
     if environment.build == "cpu":
-        why = "compiling takes a minute or more on a processor and gains little"
+        why = tr("compiling takes a minute or more on a processor and gains little")
         resolved.set("eager", True, Layer.HARDWARE, why)
     _parsers(resolved, info)
-    resolved.set("embeddings", info.embedding_only, Layer.MODEL, "what the model is for")
-    why = "there are no weights: its speed is real, its text is not" if info.shape else "it has weights"
+    resolved.set("embeddings", info.embedding_only, Layer.MODEL, tr("what the model is for"))
+    why = (
+        tr("there are no weights: its speed is real, its text is not") if info.shape else tr("it has weights")
+    )
     resolved.set("dummy_weights", info.shape, Layer.MODEL, why)
     _memory(resolved, info, environment, machine)
     resolved.set("keep", user.keep, Layer.USER if user.keep else Layer.ENGINE)
@@ -81,10 +84,10 @@ def _capacity(
 ) -> None:
     user: EngineSettings = settings.current.engine
     if info.context and info.context <= SETTINGS["context"].default:
-        resolved.set("context", info.context, Layer.MODEL, "the model was trained for no more")
+        resolved.set("context", info.context, Layer.MODEL, tr("the model was trained for no more"))
     resolved.set_given("context", user.context, Layer.USER)
     if environment.build == "cpu":
-        resolved.set("streams", _CPU_STREAMS, Layer.HARDWARE, "more make a processor no faster")
+        resolved.set("streams", _CPU_STREAMS, Layer.HARDWARE, tr("more make a processor no faster"))
     if settings.is_set("engine.streams"):
         resolved.set("streams", user.streams, Layer.USER)
 
@@ -94,7 +97,7 @@ def _speculation(resolved: Resolution, info: CheckpointInfo, environment: Enviro
     # A profile means prefix caching in general; only a person means it here.
     meant = resolved.layer("prefix_caching") in {Layer.USER, Layer.OVERRIDE}
     if breaks and not meant and resolved["prefix_caching"] is not False:
-        why = "with MTP it ends vLLM's CPU build at the first request to a hybrid"
+        why = tr("with MTP it ends vLLM's CPU build at the first request to a hybrid")
         resolved.limit("prefix_caching", False, why)
 
 
@@ -102,12 +105,16 @@ def _parsers(resolved: Resolution, info: CheckpointInfo) -> None:
     """Set parsers by what the model's own template writes; `off` switches one off."""
     template = info.chat_template if info.tokenizer else ""
     parser = next((name for marks, name in _TOOL_PARSERS if all(mark in template for mark in marks)), None)
-    why = "what the chat template writes around a call" if parser else "the chat template has no known form"
+    why = (
+        tr("what the chat template writes around a call")
+        if parser
+        else tr("the chat template has no known form")
+    )
     resolved.set("tool_parser", parser, Layer.MODEL, why)
     reasoning = None
     if "<think>" in template:
         reasoning = {"qwen": "qwen3", "deep": "deepseek_r1"}.get(info.model_type[:4])
-    why = "the chat template thinks in <think>" if reasoning else "the chat template does not think"
+    why = tr("the chat template thinks in <think>") if reasoning else tr("the chat template does not think")
     resolved.set("reasoning_parser", reasoning, Layer.MODEL, why)
 
 
@@ -124,7 +131,7 @@ def _memory(resolved: Resolution, info: CheckpointInfo, environment: Environment
     shares = (free_vram(gpu) / gpu.memory_total for gpu in gpus if gpu.memory_total)
     share = math.floor((min(shares, default=1.0) - GPU_SLACK) * 100) / 100
     if 0 < share < SETTINGS["gpu_memory"].default:
-        resolved.set("gpu_memory", share, Layer.HARDWARE, "others hold the rest of the VRAM")
+        resolved.set("gpu_memory", share, Layer.HARDWARE, tr("others hold the rest of the VRAM"))
 
 
 def _cpu_kv_cache(resolved: Resolution, info: CheckpointInfo, free: int) -> tuple[int, str]:

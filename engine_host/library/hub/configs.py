@@ -18,6 +18,7 @@ import httpx
 from engine_host.core import atomic_file
 from engine_host.core.outside import files, json_text
 from engine_host.library.hub.requests import COMMIT, NAME, REVISION, HubRequests, object_of
+from engine_host.protocol.language import tr
 
 # Consolidated copies of the weights, adapters and optimizer states lie beside them.
 WEIGHTS = re.compile(r"(?!consolidated|adapter_|optimizer|training_)[^/]+\.safetensors", re.IGNORECASE)
@@ -86,7 +87,9 @@ class Hub:
         model_file_damaged for a config that is none.
         """
         self._requests.check(repository, revision)
-        async with self._requests.asking(f"nothing of {repository} was read") as client:
+        async with self._requests.asking(
+            tr("nothing of {repository} was read", repository=repository)
+        ) as client:
             found = await self._read(client, repository, revision)
         self._remember(found)
         return found
@@ -95,12 +98,12 @@ class Hub:
         get, endpoint = self._requests.get, self.endpoint
         place = f"{endpoint}/{repository}/resolve/{quote(revision, safe='')}/config.json"
         content, commit = await get(client, place, repository, revision)
-        config = object_of(content, f"{repository}'s config.json")
+        config = object_of(content, tr("{repository}'s config.json", repository=repository))
         if not COMMIT.fullmatch(commit):
             commit = revision
         info = f"{endpoint}/api/models/{repository}/revision/{quote(commit, safe='')}?blobs=true"
         listed, _ = await get(client, info, repository, revision)
-        size = _weights(object_of(listed, "the list of files"))
+        size = _weights(object_of(listed, tr("the list of files")))
         return HubConfig(repository, commit, endpoint, time.time(), config, size)
 
     def _place(self, repository: str) -> Path:

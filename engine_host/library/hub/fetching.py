@@ -23,6 +23,7 @@ from engine_host.library.hub.cache import RepositoryCache
 from engine_host.library.hub.listing import HubFile
 from engine_host.library.hub.requests import HubRequests
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 
 _Value = TypeVar("_Value")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -166,7 +167,7 @@ class FileFetcher:
             await _finished(part.unlink)
             raise HostError(
                 Reason.VERIFICATION_FAILED,
-                f"{file.name} came damaged from the hub, and was removed.",
+                tr("{file} came damaged from the hub, and was removed.", file=file.name),
                 cause="Its hash is another than the hub says: a proxy changed it, a disk is faulty, or the "
                 "file there is not the one of the list.",
                 fix="Download it again.",
@@ -232,8 +233,14 @@ class FileFetcher:
         if commit and commit != self._commit:
             raise HostError(
                 Reason.CONFLICT,
-                f"{self._repository} changed on the hub: {file.name} is of another commit now.",
-                cause=f"Asked was {self._commit[:12]}, answered {commit[:12]}.",
+                tr(
+                    "{repository} changed on the hub: {file} is of another commit now.",
+                    repository=self._repository,
+                    file=file.name,
+                ),
+                cause=tr(
+                    "Asked was {commit}, answered {commit2}.", commit=self._commit[:12], commit2=commit[:12]
+                ),
                 fix="List its files again, and choose from what is there now.",
                 evidence={"wanted": self._commit, "found": commit},
             )
@@ -333,7 +340,12 @@ def _broken(file: HubFile, size: int, error: Exception | None) -> HostError:
     away = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
     return HostError(
         Reason.OFFLINE if away else Reason.DOWNLOAD_FAILED,
-        f"{file.name} stopped coming: {size:,} of {file.size:,} bytes are here, and stay.",
+        tr(
+            "{file} stopped coming: {size:,} of {size2:,} bytes are here, and stay.",
+            file=file.name,
+            size=size,
+            size2=file.size,
+        ),
         cause=f"{type(error).__name__}: {error}".rstrip(": ") + "."
         if error is not None
         else "The hub ended its answer too early, again and again.",
@@ -345,7 +357,7 @@ def _broken(file: HubFile, size: int, error: Exception | None) -> HostError:
 def _fetched_by_another(file: HubFile) -> HostError:
     return HostError(
         Reason.CONFLICT,
-        f"{file.name} is being downloaded already.",
+        tr("{file} is being downloaded already.", file=file.name),
         cause="Another program, or another download of this one, has it.",
         fix=Fix(text="Wait for it, then go on.", command="sndr jobs"),
         evidence={"file": file.name},
@@ -356,9 +368,9 @@ def _of_the_disk(folder: Path, error: OSError) -> HostError:
     full = error.errno in _FULL
     return HostError(
         Reason.DISK_FULL if full else Reason.NOT_WRITABLE,
-        f"The disk is full: the download to {folder} stopped, and what is here stays."
+        tr("The disk is full: the download to {folder} stopped, and what is here stays.", folder=folder)
         if full
-        else f"{folder} cannot be written: {error.strerror or error}.",
+        else tr("{folder} cannot be written: {error}.", folder=folder, error=error.strerror or error),
         fix="Free some space, or delete models (`sndr models remove`), then go on."
         if full
         else "Make it writable, or set HF_HOME to a folder of yours.",

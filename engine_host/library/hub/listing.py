@@ -11,6 +11,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.visible import visible
 from engine_host.library.hub.requests import COMMIT, NAME, HubRequests, object_of, value
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _GIT = re.compile(r"[0-9a-f]{40}")
@@ -74,9 +75,9 @@ async def search(requests: HubRequests, words: str, limit: int) -> tuple[FoundOn
             "direction": -1,
         }
     )
-    async with requests.asking("nothing was searched for") as client:
+    async with requests.asking(tr("nothing was searched for")) as client:
         content, _ = await requests.get(client, f"{requests.endpoint}/api/models?{asked}", "the search")
-    answer = value(content, "The answer to the search")
+    answer = value(content, tr("The answer to the search"))
     rows = answer if isinstance(answer, list) else []
     return tuple(one for row in rows[:MOST_FOUND] if (one := _found(row)) is not None)
 
@@ -89,21 +90,28 @@ async def list_files(requests: HubRequests, repository: str, revision: str) -> L
     """
     requests.check(repository, revision)
     address = f"{requests.endpoint}/api/models/{repository}/revision/{quote(revision, safe='')}?blobs=true"
-    async with requests.asking(f"nothing of {repository} was read") as client:
+    async with requests.asking(tr("nothing of {repository} was read", repository=repository)) as client:
         content, _ = await requests.get(client, address, repository, revision)
-    answer = object_of(content, f"The list of files of {repository}")
+    answer = object_of(content, tr("The list of files of {repository}", repository=repository))
     commit = answer.get("sha")
     if not isinstance(commit, str) or not COMMIT.fullmatch(commit):
         raise HostError(
             Reason.MODEL_FILE_DAMAGED,
-            f"The hub does not say which commit {repository}@{revision} is, so nothing can be pinned.",
+            tr(
+                "The hub does not say which commit {repository}@{revision} is, so nothing can be pinned.",
+                repository=repository,
+                revision=revision,
+            ),
             fix="Check HF_ENDPOINT: perhaps another program answers there.",
         )
     if COMMIT.fullmatch(revision) and commit != revision:
         raise HostError(
             Reason.CONFLICT,
-            f"The hub answered for another commit of {repository} than the one that was asked for.",
-            cause=f"Asked was {revision[:12]}, answered {commit[:12]}.",
+            tr(
+                "The hub answered for another commit of {repository} than the one that was asked for.",
+                repository=repository,
+            ),
+            cause=tr("Asked was {revision}, answered {commit}.", revision=revision[:12], commit=commit[:12]),
             fix="List its files again, and choose from what is there now.",
             evidence={"wanted": revision, "found": commit},
         )

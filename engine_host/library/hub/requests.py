@@ -17,6 +17,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.keys.in_header import key_in_header
 from engine_host.core.outside import answers, json_text
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 
 ENDPOINT = "https://huggingface.co"
 NAME = re.compile(r"\w[\w.-]{0,95}/\w[\w.-]{0,95}", re.ASCII)
@@ -75,7 +76,10 @@ class HubRequests:
         if not NAME.fullmatch(repository) or not REVISION.fullmatch(revision) or places:
             raise HostError(
                 Reason.BAD_REQUEST,
-                f"{f'{repository}@{revision}'[:120]!r} is no name of a model on Hugging Face.",
+                tr(
+                    "{value} is no name of a model on Hugging Face.",
+                    value=repr(f"{repository}@{revision}"[:120]),
+                ),
                 fix="Write it as organisation/model, such as Qwen/Qwen3-8B.",
             )
 
@@ -89,7 +93,7 @@ class HubRequests:
         if self.offline:
             raise HostError(
                 Reason.OFFLINE,
-                f"No request was sent: {self._offline_by} is set.",
+                tr("No request was sent: {offline_by} is set.", offline_by=self._offline_by),
                 cause="Whoever set it wants no request to leave this machine.",
                 fix="Models that are here work as before. To ask the hub, start the engine host without it.",
             )
@@ -106,7 +110,7 @@ class HubRequests:
             away = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
             raise HostError(
                 Reason.OFFLINE if away else Reason.DOWNLOAD_FAILED,
-                f"{self.endpoint} could not be reached; {doing}.",
+                tr("{endpoint} could not be reached; {doing}.", endpoint=self.endpoint, doing=doing),
                 cause=f"{type(error).__name__}: {error}".rstrip(": ") + ".",
                 fix="Check the network, a proxy (HTTPS_PROXY), HF_ENDPOINT and HF_TOKEN; what is on this "
                 "machine works without it.",
@@ -205,7 +209,7 @@ def object_of(content: bytes, what: str) -> dict[str, Any]:
 def _damaged(what: str) -> HostError:
     return HostError(
         Reason.MODEL_FILE_DAMAGED,
-        f"{what} is not what it should be: no JSON object.",
+        tr("{what} is not what it should be: no JSON object.", what=what),
         fix="Check HF_ENDPOINT: perhaps another program answers there.",
     )
 
@@ -218,10 +222,12 @@ def refuse(answer: httpx.Response, repository: str, revision: str, *, has_token:
     if code == "GatedRepo":
         raise HostError(
             Reason.UNAUTHORIZED,
-            f"{repository} is gated: its licence has to be accepted first.",
+            tr("{repository} is gated: its licence has to be accepted first.", repository=repository),
             cause="The token that was sent may not read it." if has_token else "No token was sent.",
             fix=Fix(
-                text=f"Accept the licence at {page}, then start the engine host with HF_TOKEN set.",
+                text=tr(
+                    "Accept the licence at {page}, then start the engine host with HF_TOKEN set.", page=page
+                ),
                 command="HF_TOKEN=hf_… sndr serve",
             ),
             evidence={**evidence, "page": page},
@@ -230,7 +236,12 @@ def refuse(answer: httpx.Response, repository: str, revision: str, *, has_token:
         name = answer.url.path.rpartition("/")[2]
         raise HostError(
             Reason.NOT_FOUND,
-            f"{repository} has no {name} at {revision}.",
+            tr(
+                "{repository} has no {name} at {revision}.",
+                repository=repository,
+                name=name,
+                revision=revision,
+            ),
             cause="A repository of GGUF files often has none." if name == "config.json" else "",
             fix="Name the repository of the original weights; a GGUF file can be read on this machine."
             if name == "config.json"
@@ -240,7 +251,7 @@ def refuse(answer: httpx.Response, repository: str, revision: str, *, has_token:
     if code == "RevisionNotFound":
         raise HostError(
             Reason.NOT_FOUND,
-            f"{repository} has no revision {revision}.",
+            tr("{repository} has no revision {revision}.", repository=repository, revision=revision),
             cause="It was never there, or was removed since.",
             fix="Leave the revision out to take the newest.",
             evidence=evidence,
@@ -252,21 +263,27 @@ def refuse(answer: httpx.Response, repository: str, revision: str, *, has_token:
             Reason.RATE_LIMITED,
             "Hugging Face asks for fewer requests (status 429).",
             cause="" if has_token else "No token was sent; with one it allows more.",
-            fix=f"Try again in {seconds} seconds." if seconds else "Try again in a minute.",
+            fix=tr("Try again in {seconds} seconds.", seconds=seconds)
+            if seconds
+            else "Try again in a minute.",
             evidence={**evidence, "seconds": seconds},
         )
     if answer.status_code in (401, 403, 404):
         # Without a token the hub answers the same for what is private and for what does not exist.
         raise HostError(
             Reason.NOT_FOUND if answer.status_code == 404 or not has_token else Reason.UNAUTHORIZED,
-            f"There is no public model {repository} on Hugging Face.",
+            tr("There is no public model {repository} on Hugging Face.", repository=repository),
             cause="The name is wrong, or the model is private.",
             fix="Check the name; for a private model start the engine host with HF_TOKEN set.",
             evidence=evidence,
         )
     raise HostError(
         Reason.DOWNLOAD_FAILED,
-        f"Hugging Face answered with status {answer.status_code} about {repository}.",
+        tr(
+            "Hugging Face answered with status {status_code} about {repository}.",
+            status_code=answer.status_code,
+            repository=repository,
+        ),
         fix="Try again in a minute.",
         evidence=evidence,
     )

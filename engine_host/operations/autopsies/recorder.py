@@ -23,6 +23,7 @@ from engine_host.protocol.engines import Engine, EngineState, Request, RequestSt
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.events import EngineReadingsEvent, EngineStateEvent, EventBase, NoticeEvent
 from engine_host.protocol.host import Gpu
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.fit import FitReport, FitRequest
 from engine_host.telemetry.gpus import Gpus
 from engine_host.telemetry.history import History
@@ -159,7 +160,12 @@ class FlightRecorder:
         if ending is Ending.REFUSED:
             # Whoever asked for the start was told.
             return
-        text = f"{engine.name} died: {sentence} sndr autopsy {record.id} shows what was measured."
+        text = tr(
+            "{engine} died: {sentence} sndr autopsy {record} shows what was measured.",
+            engine=engine.name,
+            sentence=sentence,
+            record=record.id,
+        )
         self._events.publish(NoticeEvent(key=f"autopsy {engine.id}", severity=Severity.WARNING, text=text))
 
     def _keep_one(self, newest: Autopsy) -> None:

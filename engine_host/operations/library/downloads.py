@@ -24,6 +24,7 @@ from engine_host.operations.performs import performs
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.events import ModelsChangedEvent
 from engine_host.protocol.jobs import Job, JobKind, JobState
+from engine_host.protocol.language import tr
 from engine_host.protocol.library import (
     DownloadedModel,
     DownloadModel,
@@ -136,7 +137,7 @@ class DownloadOperations:
 
         job = self._jobs.start(
             JobKind.MODEL_DOWNLOAD,
-            f"Download {asked.repository}",
+            tr("Download {repository}", repository=asked.repository),
             f"download of {asked.repository}",
             command_of(asked),
             work,
@@ -189,7 +190,9 @@ class DownloadOperations:
         """Return the bytes carried, the files without a hash, and the names of all contents."""
         told.total = sum(file.size for file in files)
         carried, unverified, blobs = 0, [], {}
-        async with self._requests.asking(f"{listing.repository} was not downloaded") as client:
+        async with self._requests.asking(
+            tr("{repository} was not downloaded", repository=listing.repository)
+        ) as client:
             fetcher = FileFetcher(
                 self._requests, client, cache, listing.repository, listing.commit, self._patience
             )
@@ -237,8 +240,13 @@ def _chosen(asked: DownloadModel, listing: Listing) -> tuple[Choice, tuple[HubFi
     if choice is None:
         raise HostError(
             Reason.NOT_FOUND,
-            f"{asked.repository} has no {asked.choice!r} at {listing.commit[:12]}.",
-            cause="There are: " + (", ".join(one.label for one in choices) or "no models") + ".",
+            tr(
+                "{repository} has no {choice} at {commit}.",
+                repository=asked.repository,
+                choice=repr(asked.choice),
+                commit=listing.commit[:12],
+            ),
+            cause=tr("There are: {names}.", names=", ".join(one.label for one in choices) or tr("no models")),
             fix=Fix(text="Choose one of its files.", command=f"sndr models files {asked.repository}"),
             evidence={"choices": [one.id for one in choices]},
         )
@@ -246,7 +254,12 @@ def _chosen(asked: DownloadModel, listing: Listing) -> tuple[Choice, tuple[HubFi
     if unknown := [name for name in asked.companions if name not in beside]:
         raise HostError(
             Reason.NOT_FOUND,
-            f"{asked.repository} has no {unknown[0]} that goes with {choice.label}.",
+            tr(
+                "{repository} has no {unknown} that goes with {choice}.",
+                repository=asked.repository,
+                unknown=unknown[0],
+                choice=choice.label,
+            ),
             fix=Fix(text="Choose one of its files.", command=f"sndr models files {asked.repository}"),
         )
     return choice, (*choice.files, *(beside[name] for name in dict.fromkeys(asked.companions)))
@@ -257,8 +270,13 @@ def _need_room(root: Path, left: int) -> None:
     if free is not None and left and left + _MARGIN > free:
         raise HostError(
             Reason.DISK_FULL,
-            f"{size_text(left)} are to come, and {root} has {size_text(free)} free.",
-            cause=f"{size_text(_MARGIN)} stay free for other programs.",
+            tr(
+                "{left} are to come, and {root} has {free} free.",
+                left=size_text(left),
+                root=root,
+                free=size_text(free),
+            ),
+            cause=tr("{margin} stay free for other programs.", margin=size_text(_MARGIN)),
             fix=Fix(
                 text="Delete models and empty the trash, or set HF_HOME to a folder on a larger disk.",
                 command="sndr models empty",

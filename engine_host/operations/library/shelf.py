@@ -22,6 +22,7 @@ from engine_host.operations.performs import performs
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.jobs import Job, JobKind
+from engine_host.protocol.language import tr
 from engine_host.protocol.library import (
     LibraryPage,
     RemoveModel,
@@ -90,7 +91,7 @@ class ShelfOperations:
         model = await self._models.find(asked.model)
         return self._jobs.start(
             JobKind.MODEL_VERIFY,
-            f"Verify {model.id}",
+            tr("Verify {model}", model=model.id),
             f"files of {model.path}",
             f"sndr models verify {model.id}",
             lambda control: self._hash(control, model),
@@ -112,7 +113,7 @@ class ShelfOperations:
         except OSError as error:
             raise HostError(
                 Reason.NOT_WRITABLE,
-                f"{path} cannot be looked at: {error.strerror or error}.",
+                tr("{path} cannot be looked at: {error}.", path=path, error=error.strerror or error),
                 evidence={"path": str(path), "errno": error.errno},
             ) from error
         others = await self._models.listed(False)
@@ -151,7 +152,11 @@ class ShelfOperations:
             if any(_is_within(word, used) for word in words):
                 raise HostError(
                     Reason.CONFLICT,
-                    f"{engine.name} runs from {model.id}, so it is not deleted.",
+                    tr(
+                        "{engine} runs from {model}, so it is not deleted.",
+                        engine=engine.name,
+                        model=model.id,
+                    ),
                     fix=Fix(text="Stop the engine first.", command=f"sndr stop {engine.name}"),
                     evidence={"engine": engine.id},
                 )
@@ -159,7 +164,11 @@ class ShelfOperations:
             if Path(model.path) in Path(one.path).parents and _is_within(one.path, gone):
                 raise HostError(
                     Reason.CONFLICT,
-                    f"{one.id} lies in the folder of {model.id}, and would go with it.",
+                    tr(
+                        "{one} lies in the folder of {model}, and would go with it.",
+                        one=one.id,
+                        model=model.id,
+                    ),
                     fix="Move it elsewhere first.",
                     evidence={"path": one.path},
                 )
@@ -173,7 +182,10 @@ class ShelfOperations:
             ):
                 raise HostError(
                     Reason.CONFLICT,
-                    f"{repository} is being downloaded, so nothing of it is deleted.",
+                    tr(
+                        "{repository} is being downloaded, so nothing of it is deleted.",
+                        repository=repository,
+                    ),
                     fix=Fix(text="Pause the download first.", command=f"sndr jobs cancel {job.id}"),
                     evidence={"job": job.id},
                 )
@@ -206,7 +218,7 @@ class ShelfOperations:
         except OSError as error:
             raise HostError(
                 Reason.MODEL_FILE_MISSING,
-                f"{model.path} cannot be read: {error.strerror or error}.",
+                tr("{path} cannot be read: {error}.", path=model.path, error=error.strerror or error),
                 evidence={"path": model.path, "errno": error.errno},
             ) from error
         finally:
@@ -224,22 +236,29 @@ def _refuse_origin(model: ModelFile, *, allowed: bool) -> None:
     if model.origin is ModelOrigin.BUNDLED:
         raise HostError(
             Reason.UNSUPPORTED,
-            f"{model.id} comes with the program, and stays.",
+            tr("{model} comes with the program, and stays.", model=model.id),
             fix="Nothing else is needed: it takes little room.",
         )
     if model.found_in == "Ollama":
         raise HostError(
             Reason.UNSUPPORTED,
-            f"{model.id} is Ollama's: it keeps a list of its files, which would be wrong without them.",
+            tr(
+                "{model} is Ollama's: it keeps a list of its files, which would be wrong without them.",
+                model=model.id,
+            ),
             fix=Fix(text="Have Ollama delete it.", command=f"ollama rm {model.name}"),
         )
     if model.origin is ModelOrigin.OTHER_PROGRAM and not allowed:
         raise HostError(
             Reason.CONFLICT,
-            f"{model.id} lies in the folder of {model.found_in}, which other programs use too.",
+            tr(
+                "{model} lies in the folder of {found_in}, which other programs use too.",
+                model=model.id,
+                found_in=model.found_in,
+            ),
             cause="They would miss it, or fetch it again.",
             fix=Fix(
-                text=f"Delete it all the same, also for {model.found_in}.",
+                text=tr("Delete it all the same, also for {found_in}.", found_in=model.found_in),
                 command=f"sndr models remove {model.id} --shared",
             ),
             evidence={"owner": model.found_in, "path": model.path},

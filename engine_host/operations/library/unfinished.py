@@ -15,6 +15,7 @@ from engine_host.library.hub.cache import RepositoryCache
 from engine_host.library.hub.listing import HubFile
 from engine_host.protocol.base import Wire
 from engine_host.protocol.errors import Problem, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.library import DownloadModel, UnfinishedDownload
 
 _log = logging.getLogger(__name__)
@@ -104,11 +105,11 @@ class UnfinishedDownloads:
         """Forget a download and remove what came. Raises HostError: not_found, conflict, not_writable."""
         begun = self._find(name)
         if begun is None:
-            raise HostError(Reason.NOT_FOUND, f"There is no unfinished download {name!r}.")
+            raise HostError(Reason.NOT_FOUND, tr("There is no unfinished download {name}.", name=repr(name)))
         if name in self.jobs:
             raise HostError(
                 Reason.CONFLICT,
-                f"{begun.asked.repository} is being downloaded.",
+                tr("{repository} is being downloaded.", repository=begun.asked.repository),
                 fix="Pause it first.",
                 evidence={"job": self.jobs[name]},
             )
@@ -119,7 +120,8 @@ class UnfinishedDownloads:
                 cache.discard(blob)
         except OSError as error:
             raise HostError(
-                Reason.NOT_WRITABLE, f"{cache.folder} cannot be written: {error.strerror}."
+                Reason.NOT_WRITABLE,
+                tr("{folder} cannot be written: {error}.", folder=cache.folder, error=error.strerror),
             ) from error
         self._store.remove(_KIND, name)
 

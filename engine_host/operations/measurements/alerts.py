@@ -28,6 +28,7 @@ from engine_host.protocol.events import (
     NoticeEvent,
     TelemetryEvent,
 )
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.telemetry import Sample
 from engine_host.telemetry.alerts import AlertWatch, Key, Measured, disk, measurements
@@ -106,8 +107,13 @@ class AlertOperations:
         settings = self._settings()
         self._take_values(sample.at, list(measurements(sample.values, settings)))
         for subject, more in self._watch.new_errors(sample.values, settings):
-            errors = "memory error" if more == 1 else "memory errors"
-            text = f"{subject} counted {more} {errors} that it could not correct."
+            errors = tr("memory error") if more == 1 else tr("memory errors")
+            text = tr(
+                "{subject} counted {more} {errors} that it could not correct.",
+                subject=subject,
+                more=more,
+                errors=errors,
+            )
             self._begin(AlertKind.GPU_ECC, subject, text, sample.at, ended_at=sample.at, value=float(more))
         self._forget(sample.at)
         if self._looked is None or not 0 <= sample.at - self._looked < _DISK_SECONDS:
@@ -165,7 +171,7 @@ class AlertOperations:
         if engine.ready_at is None:
             # Whoever started it was told.
             return
-        why = engine.problem.message if engine.problem is not None else "It ended by itself."
+        why = engine.problem.message if engine.problem is not None else tr("It ended by itself.")
         at = engine.ended_at if engine.ended_at is not None else engine.created_at
         self._begin(AlertKind.ENGINE_DIED, engine.name, why, at, ended_at=at, engine=engine.id, quiet=True)
 
@@ -207,7 +213,9 @@ class AlertOperations:
         if not quiet:
             self._events.publish(
                 NoticeEvent(
-                    key=f"alert {kind} {subject}", severity=Severity.WARNING, text=f"{text} sndr alerts"
+                    key=f"alert {kind} {subject}",
+                    severity=Severity.WARNING,
+                    text=tr("{text} sndr alerts", text=text),
                 )
             )
 
@@ -221,14 +229,31 @@ def _sentence(one: Measured) -> str:
     """Return one sentence with the value and its threshold."""
     match one.kind:
         case AlertKind.GPU_TEMPERATURE:
-            return f"{one.subject} is at {one.value:.0f} °C (alert from {one.threshold:.0f} °C)."
+            return tr(
+                "{subject} is at {one:.0f} °C (alert from {threshold:.0f} °C).",
+                subject=one.subject,
+                one=one.value,
+                threshold=one.threshold,
+            )
         case AlertKind.GPU_MEMORY:
-            return f"{one.subject}'s memory is {one.value:.1%} full (alert from {one.threshold:.1%})."
+            return tr(
+                "{subject}'s memory is {one:.1%} full (alert from {threshold:.1%}).",
+                subject=one.subject,
+                one=one.value,
+                threshold=one.threshold,
+            )
         case AlertKind.RAM:
-            return f"RAM is {one.value:.1%} full (alert from {one.threshold:.1%})."
+            return tr(
+                "RAM is {one:.1%} full (alert from {threshold:.1%}).", one=one.value, threshold=one.threshold
+            )
         case _:
             free, least = size_text(one.value), size_text(one.threshold)
-            return f"The disk at {one.subject} has {free} left (alert below {least})."
+            return tr(
+                "The disk at {subject} has {free} left (alert below {least}).",
+                subject=one.subject,
+                free=free,
+                least=least,
+            )
 
 
 def _free(folder: Path) -> tuple[str, float] | None:

@@ -33,6 +33,7 @@ from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.events import BenchChangedEvent
 from engine_host.protocol.jobs import Job, JobKind
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import bench as ops
 from engine_host.telemetry.gpus import GpuReading
 
@@ -101,7 +102,7 @@ class BenchOperations:
         if other is not None and other.id == engine.id:
             raise HostError(
                 Reason.CONFLICT,
-                f"{engine.name} cannot be measured in turns with itself.",
+                tr("{engine} cannot be measured in turns with itself.", engine=engine.name),
                 cause="What one side asked would be in the cache for the other.",
                 fix=Fix(text="Start another one beside it.", command="sndr run --help"),
                 evidence={"engine": engine.id},
@@ -124,10 +125,10 @@ class BenchOperations:
             only=asked.only,
             steps=True,
         )
-        title = f"Bench {asked.workload} of {engine.name}"
+        title = tr("Bench {workload} of {engine}", workload=asked.workload, engine=engine.name)
         return self._jobs.start(
             JobKind.BENCH_RUN,
-            title if other is None else f"{title} and {other.name} in turns",
+            title if other is None else tr("{title} and {other} in turns", title=title, other=other.name),
             # Two at a time would measure each other.
             "bench",
             command,
@@ -139,7 +140,7 @@ class BenchOperations:
         return compared(kept_runs.find(folder, asked.a), kept_runs.find(folder, asked.b))
 
     async def _measure(self, control: JobControl, ask: LabAsk, parts: Sequence[Part]) -> dict[str, Any]:
-        control.step(1, len(parts), parts[0].name, "the first warm-up", 0.0)
+        control.step(1, len(parts), parts[0].name, tr("the first warm-up"), 0.0)
         try:
             kept = await measured(ask, self._log_buffer, partial(_tell, control))
         except CutShortError as cut:

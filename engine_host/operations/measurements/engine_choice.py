@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from engine_host.core.errors import HostError
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 
 READY = {EngineState.READY, EngineState.BUSY}
 
@@ -19,7 +20,7 @@ def ready_engine(engines: Sequence[Engine], wanted: str | None) -> Engine:
     if wanted is None and len(ready) > 1:
         raise HostError(
             Reason.CONFLICT,
-            f"Several engines run: {', '.join(one.name for one in ready)}.",
+            tr("Several engines run: {ready}.", ready=", ".join(one.name for one in ready)),
             fix="Name the one that is meant.",
             evidence={"engines": [one.id for one in ready]},
         )
@@ -28,12 +29,14 @@ def ready_engine(engines: Sequence[Engine], wanted: str | None) -> Engine:
     if alive:
         raise HostError(
             Reason.ENGINE_NOT_READY,
-            f"{alive[0].name} is {alive[0].state}, and cannot be measured now.",
+            tr("{alive} is {state}, and cannot be measured now.", alive=alive[0].name, state=alive[0].state),
             fix=Fix(text="See when it is ready.", command="sndr status"),
             evidence={"engine": alive[0].id},
         )
     raise HostError(
         Reason.NO_ENGINE_RUNS if wanted is None else Reason.NOT_FOUND,
-        "No engine runs, so there is nothing to measure." if wanted is None else f"No engine {wanted} runs.",
+        "No engine runs, so there is nothing to measure."
+        if wanted is None
+        else tr("No engine {wanted} runs.", wanted=wanted),
         fix=Fix(text="Start one first.", command="sndr run --demo --detach"),
     )

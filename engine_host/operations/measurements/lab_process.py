@@ -14,6 +14,7 @@ from engine_host.core.outside import json_text
 from engine_host.core.processes.own_programs import OwnProgram, command_of
 from engine_host.protocol.bench.lab import LabAsk, LabKept, LabStep
 from engine_host.protocol.errors import Fix, Problem, Reason
+from engine_host.protocol.language import tr
 
 _SAVING = 30.0
 # Its lines are short: of what it kept it only says the names.
@@ -155,6 +156,6 @@ def _without_result(code: int | None) -> HostError:
     return HostError(
         Reason.INTERNAL,
         "The measurement ended without a result.",
-        cause=f"Its process ended with {code}.",
+        cause=tr("Its process ended with {code}.", code=code),
         fix=Fix(text="See what it said.", command="sndr logs bench"),
     )

@@ -24,6 +24,7 @@ from engine_host.protocol.bench.profiles import ProfileEngine, ProfileReport, Tr
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.jobs import Job, JobKind
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import bench as ops
 
 _FLAG = "--profiler-config"
@@ -55,7 +56,7 @@ class ProfileOperations:
         asked = asked.model_copy(update={"engine": engine.name})
         return self._jobs.start(
             JobKind.BENCH_PROFILE,
-            f"Profile {engine.name}",
+            tr("Profile {engine}", engine=engine.name),
             # Beside a measurement it would make the figures worse.
             "bench",
             asked.command,
@@ -68,7 +69,7 @@ class ProfileOperations:
         began = time.time()
         prefix = f"sndr-{secrets.token_hex(4)}"
         socket = socket_of(engine, self._folders.run)
-        control.step(1, 3, "Record", f"{asked.steps} steps", None)
+        control.step(1, 3, tr("Record"), tr("{steps} steps", steps=asked.steps), None)
         async with client_of(socket, socket=socket) as client:
             bounds = {"profile_prefix": prefix, "delay_iterations": _SKIPPED, "max_iterations": asked.steps}
             await _post(client, "/start_profile", bounds)
@@ -85,12 +86,15 @@ class ProfileOperations:
                 )
             finally:
                 # Also after a cancel: an engine that goes on recording is a slow one.
-                control.step(2, 3, "Write the trace", "", None)
+                control.step(2, 3, tr("Write the trace"), "", None)
                 await asyncio.shield(_post(client, "/stop_profile", None))
         if answer.error:
-            raise HostError(Reason.ENGINE_NOT_READY, f"{engine.name} did not answer: {answer.error}")
+            raise HostError(
+                Reason.ENGINE_NOT_READY,
+                tr("{engine} did not answer: {error}", engine=engine.name, error=answer.error),
+            )
         trace = await _written(folder, prefix, began)
-        control.step(3, 3, "Sum up by kernel", trace.name, None)
+        control.step(3, 3, tr("Sum up by kernel"), trace.name, None)
         summary = TraceSummary.model_validate(
             (await read_by_lab("trace", str(trace), str(asked.steps)))["trace"]
         )
@@ -124,10 +128,10 @@ def traces_of(engine: Engine) -> Path:
     how = f'--set \'extra_arguments={_FLAG}={{"profiler":"torch","torch_profiler_dir":"/tmp/traces"}}\''
     raise HostError(
         Reason.UNSUPPORTED,
-        f"The start of {engine.name} allowed no profiler.",
+        tr("The start of {engine} allowed no profiler.", engine=engine.name),
         cause="vLLM has routes for one only where its start names it; llama.cpp has none."
         if engine.engine == "vllm"
-        else f"{engine.engine} has no profiler that can be asked for.",
+        else tr("{engine} has no profiler that can be asked for.", engine=engine.engine),
         fix=Fix(text="Start it with one.", command=f"{engine.plan.command} {how}")
         if engine.engine == "vllm"
         else None,
@@ -140,11 +144,13 @@ async def _post(client: httpx.AsyncClient, path: str, body: dict[str, Any] | Non
     try:
         answer = await answers.fetch(client, path, most=_MOST, seconds=_SECONDS, json=body or {})
     except (httpx.HTTPError, TimeoutError, answers.AnswerError) as error:
-        raise HostError(Reason.ENGINE_NOT_READY, f"{path} was not answered: {error}") from error
+        raise HostError(
+            Reason.ENGINE_NOT_READY, tr("{path} was not answered: {error}", path=path, error=error)
+        ) from error
     if not answer.is_success:
         raise HostError(
             Reason.ENGINE_NOT_READY,
-            f"{path} was answered with {answer.status}.",
+            tr("{path} was answered with {status}.", path=path, status=answer.status),
             cause=answer.text[:300],
         )
 
@@ -161,7 +167,7 @@ async def _written(folder: Path, prefix: str, began: float) -> Path:
         if time.monotonic() > deadline:
             raise HostError(
                 Reason.NOT_FOUND,
-                f"The profiler wrote no trace into {folder}.",
+                tr("The profiler wrote no trace into {folder}.", folder=folder),
                 fix=Fix(text="See what the engine says.", command="sndr logs"),
                 evidence={"folder": str(folder)},
             )

@@ -37,6 +37,7 @@ from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.events import NoticeEvent, ServersChangedEvent
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.jobs import Job, JobKind
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import LaunchPlan
 from engine_host.protocol.operations import table as ops
 from engine_host.telemetry.gpus import GpuReading
@@ -90,7 +91,7 @@ class ProofOperations:
         if environment.build != "cuda":
             raise HostError(
                 Reason.ENGINE_UNUSABLE,
-                f"{environment.label} runs on the processor.",
+                tr("{environment} runs on the processor.", environment=environment.label),
                 cause="The kernels are for NVIDIA GPUs.",
                 fix=Fix(text="Install vLLM for CUDA.", command="sndr engine install vllm --build cuda"),
                 evidence={"installation": environment.id},
@@ -98,7 +99,7 @@ class ProofOperations:
         if running := list(self._running()):
             raise HostError(
                 Reason.CONFLICT,
-                f"{running[0].name} is running.",
+                tr("{running} is running.", running=running[0].name),
                 cause="A proof measures a GPU, and wants it for itself for some minutes.",
                 fix=Fix(text="Stop it first.", command="sndr stop"),
                 evidence={"engine": running[0].id},
@@ -119,12 +120,15 @@ class ProofOperations:
         )
         job = self._jobs.start(
             JobKind.KERNEL_PROOF,
-            f"Prove TurboQuant on {gpu.name}",
+            tr("Prove TurboQuant on {gpu}", gpu=gpu.name),
             "engine memory",
             blank.command,
             lambda control: self._prove(control, blank, gpu, environment),
         )
-        text = f"TurboQuant is being proven on {gpu.name}, which takes some minutes: sndr jobs follows it."
+        text = tr(
+            "TurboQuant is being proven on {gpu}, which takes some minutes: sndr jobs follows it.",
+            gpu=gpu.name,
+        )
         self._events.publish(NoticeEvent(key=job.id, severity=Severity.INFO, text=text))
         return job
 
@@ -259,8 +263,8 @@ def _chosen(reading: GpuReading, wanted: str | None) -> Gpu:
             return gpu
     raise HostError(
         Reason.NOT_FOUND,
-        f"There is no GPU {wanted}.",
-        cause="Here are " + ", ".join(f"{gpu.index} ({gpu.name}, {gpu.uuid})" for gpu in reading.gpus) + ".",
+        tr("There is no GPU {wanted}.", wanted=wanted),
+        cause=tr("Here are {gpus}.", gpus=[f"{gpu.index} ({gpu.name}, {gpu.uuid})" for gpu in reading.gpus]),
         fix="Name one of them by its number or its UUID.",
         evidence={"wanted": wanted},
     )

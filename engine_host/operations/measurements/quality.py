@@ -44,6 +44,7 @@ from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.jobs import Job, JobKind
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import EngineKind, LaunchPlan, LaunchRequest
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import PatchChoice
@@ -132,14 +133,14 @@ class QualityOperations:
         if running and plan.engine == EngineKind.VLLM.value:
             raise HostError(
                 Reason.CONFLICT,
-                f"{running[0].name} is running.",
+                tr("{running} is running.", running=running[0].name),
                 cause="A measurement starts engines of its own, which need its memory.",
                 fix=Fix(text="Stop it first.", command="sndr stop"),
                 evidence={"engine": running[0].id},
             )
         return self._jobs.start(
             JobKind.KV_QUALITY,
-            f"Measure the KV cache of {plan.name}",
+            tr("Measure the KV cache of {plan}", plan=plan.name),
             "engine memory",
             _command(asked),
             lambda control: self._measure(control, asked, text, plan, cpu),
@@ -169,7 +170,7 @@ class QualityOperations:
         except (OSError, UnicodeDecodeError) as error:
             raise HostError(
                 Reason.BAD_REQUEST,
-                f"The text {path} cannot be read: {error}.",
+                tr("The text {path} cannot be read: {error}.", path=path, error=error),
                 fix="Name a file of text in UTF-8.",
                 evidence={"path": str(path)},
             ) from error
@@ -192,7 +193,7 @@ class QualityOperations:
         for number, kv in enumerate(kinds, 1):
 
             def tell(detail: str, share: float | None, number: int = number, kv: str = kv) -> None:
-                control.step(number, len(kinds), f"KV cache {kv}", detail, share)
+                control.step(number, len(kinds), tr("KV cache {kv}", kv=kv), detail, share)
 
             tell("starting the engine", None)
             try:
@@ -267,8 +268,8 @@ def _start(asked: MeasureQuality, kv: str | None, *, cpu: bool) -> _Start:
     if kv not in _ROUND_TRIPS:
         raise HostError(
             Reason.KV_TYPE_UNSUPPORTED,
-            f"vLLM's CPU build has no {kv}, and its arithmetic is not written down here.",
-            fix=f"On the CPU there are {', '.join(_ROUND_TRIPS)}.",
+            tr("vLLM's CPU build has no {kv}, and its arithmetic is not written down here.", kv=kv),
+            fix=tr("On the CPU there are {round_trips}.", round_trips=", ".join(_ROUND_TRIPS)),
             evidence={"kv": kv},
         )
     request = _request(asked, None)

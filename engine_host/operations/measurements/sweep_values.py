@@ -9,6 +9,7 @@ from engine_host.protocol.bench.sweeps import RunSweep, SweepKind
 from engine_host.protocol.engine_settings.row import OFF
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import EngineKind, LaunchPlan, LaunchRequest
 
 _DRAFTS = 3
@@ -27,7 +28,7 @@ def values_of(asked: RunSweep, plan: LaunchPlan) -> tuple[str, ...]:
         if plan.patches is None:
             raise HostError(
                 Reason.UNSUPPORTED,
-                f"{plan.engine} has no patches: they are for vLLM.",
+                tr("{engine} has no patches: they are for vLLM.", engine=plan.engine),
                 evidence={"engine": plan.engine},
             )
         return asked.values
@@ -36,7 +37,7 @@ def values_of(asked: RunSweep, plan: LaunchPlan) -> tuple[str, ...]:
     if _speculation(asked, plan) == OFF:
         raise HostError(
             Reason.UNSUPPORTED,
-            f"{plan.name} was started without speculation, so there is nothing to sweep.",
+            tr("{plan} was started without speculation, so there is nothing to sweep.", plan=plan.name),
             fix="Name a kind: `sndr bench sweep speculation --speculation KIND`.",
             evidence={"engine": plan.engine},
         )
@@ -83,7 +84,12 @@ def request_of(asked: RunSweep, plan: LaunchPlan, request: LaunchRequest, value:
     except ValidationError as error:
         raise HostError(
             Reason.SETTING_INVALID,
-            f"{value} is no value of {asked.kind}: {error.errors()[0]['msg']}.",
+            tr(
+                "{value} is no value of {kind}: {error}.",
+                value=value,
+                kind=asked.kind,
+                error=error.errors()[0]["msg"],
+            ),
             evidence={"value": value},
         ) from error
     return request.model_copy(update={"overrides": overrides})

@@ -43,6 +43,7 @@ from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.events import BenchChangedEvent
 from engine_host.protocol.jobs import Job, JobKind, JobState
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import LaunchPlan, LaunchRequest
 from engine_host.protocol.operations import bench as ops
 from engine_host.telemetry.gpus import GpuReading
@@ -115,7 +116,7 @@ class SweepOperations:
         one = _Sweep(self, asked, engine, request, reading, sweep)
         return self._jobs.start(
             JobKind.BENCH_SWEEP,
-            f"Sweep {asked.kind} of {engine.name}",
+            tr("Sweep {kind} of {engine}", kind=asked.kind, engine=engine.name),
             "bench",
             asked.command,
             one.run,
@@ -164,7 +165,10 @@ class SweepOperations:
         except HostError as error:
             raise HostError(
                 Reason.CONFLICT,
-                f"How {engine.name} was started is not known any more, so it could not be restored.",
+                tr(
+                    "How {engine} was started is not known any more, so it could not be restored.",
+                    engine=engine.name,
+                ),
                 cause="The engine host was started anew since then.",
                 fix=Fix(text="Start it anew, then sweep.", command=engine.plan.command),
                 evidence={"engine": engine.id},
@@ -198,7 +202,9 @@ class _Sweep:
         except CutShortError as cut:
             ended_by, cancelled = str(cut), cut.cancelled
         finally:
-            control.step(len(arms) + 1, len(arms) + 1, "Restore", "starting the engine as it was", None)
+            control.step(
+                len(arms) + 1, len(arms) + 1, tr("Restore"), tr("starting the engine as it was"), None
+            )
             await _to_its_end(self._restore())
         whole = not ended_by and all(arm.problem is None for arm in self.sweep.arms)
         self._keep(complete=whole, ended_by=ended_by)
@@ -207,7 +213,7 @@ class _Sweep:
             control.left = f"What was measured is kept as the sweep {self.sweep.id}, marked as partial."
             raise HostError(
                 Reason.CANCELLED if cancelled else Reason.ENGINE_NOT_READY,
-                f"The sweep was {ended_by}. {control.left}",
+                tr("The sweep was {ended_by}. {left}", ended_by=ended_by, left=control.left),
                 fix=Fix(text="See it.", command=f"sndr bench sweeps {self.sweep.id}"),
                 evidence={"sweep": self.sweep.id, "restored": self.sweep.restored},
             )
@@ -215,8 +221,8 @@ class _Sweep:
 
     async def _arm(self, control: JobControl, number: int, of: int, value: str, seed: int) -> None:
         """Start with one value and measure. Raises CutShortError; a start that fails is told in its arm."""
-        name = f"{self.asked.kind} {value}"
-        control.step(number, of, name, "starting the engine", None)
+        name = tr("{kind} {value}", kind=self.asked.kind, value=value)
+        control.step(number, of, name, tr("starting the engine"), None)
         try:
             engine = await self._started(request_of(self.asked, self.engine.plan, self.request, value), value)
         except HostError as error:
@@ -228,7 +234,7 @@ class _Sweep:
 
         def tell(step: LabStep) -> None:
             share = (step.number - 1 + step.progress) / max(1, step.of)
-            control.step(number, of, name, f"{step.part}, {step.words}", share)
+            control.step(number, of, name, tr("{part}, {words}", part=step.part, words=step.words), share)
 
         run_folder = self.of._folders.run
         ask = LabAsk(

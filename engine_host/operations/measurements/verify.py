@@ -20,6 +20,7 @@ from engine_host.protocol.bench.checks import Check, VerifyAfterStart, VerifyEng
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.jobs import Job, JobKind
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import bench as ops
 from engine_host.protocol.patches import EnginePatches
 
@@ -59,7 +60,7 @@ class VerifyOperations:
         asked = asked.model_copy(update={"engine": engine.name})
         return self._jobs.start(
             JobKind.BENCH_VERIFY,
-            f"Verify {engine.name} ({asked.level})",
+            tr("Verify {engine} ({level})", engine=engine.name, level=asked.level),
             # Beside a measurement it would make the figures worse.
             "bench",
             asked.command,
@@ -118,7 +119,11 @@ class VerifyOperations:
                 control.left = "What was checked until then is part of its error."
                 raise HostError(
                     Reason.CANCELLED,
-                    f"The verification was cancelled after {len(cut.done)} of {of} checks.",
+                    tr(
+                        "The verification was cancelled after {count} of {of} checks.",
+                        count=len(cut.done),
+                        of=of,
+                    ),
                     fix=Fix(text="Do it again.", command=asked.command),
                     evidence={"report": report(cut.done, complete=False)},
                 ) from cut

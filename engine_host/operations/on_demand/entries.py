@@ -12,6 +12,7 @@ from engine_host.protocol.endpoint.on_demand import LoadSetting
 from engine_host.protocol.engine_settings.row import EngineSetting
 from engine_host.protocol.engine_settings.table import settings_of
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import LaunchPlan, LaunchRequest
 
 _log = logging.getLogger(__name__)
@@ -63,9 +64,12 @@ def check_name(name: str) -> None:
         free = name.replace("/", "-").replace(":", "-")
         raise HostError(
             Reason.SETTING_INVALID,
-            f"{name} cannot be the name of a model that is loaded on demand: it holds a / or a colon.",
+            tr(
+                "{name} cannot be the name of a model that is loaded on demand: it holds a / or a colon.",
+                name=name,
+            ),
             cause="Some clients take these for a path or a tag.",
-            fix=f"Give it another name: --name {free}",
+            fix=tr("Give it another name: --name {free}", free=free),
             evidence={"field": "name", "name": name},
         )
 

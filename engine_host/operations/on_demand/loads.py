@@ -17,6 +17,7 @@ from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.events import EventBase, OnDemandEvent
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import LaunchPlan, LaunchRequest
 
 _log = logging.getLogger(__name__)
@@ -241,8 +242,8 @@ class OnDemandModels:
         if self._found(name).entry.pinned:
             raise HostError(
                 Reason.CONFLICT,
-                f"{name} is pinned, and not ended by a request.",
-                fix=f"End it with: sndr on-demand unload {name}",
+                tr("{name} is pinned, and not ended by a request.", name=name),
+                fix=tr("End it with: sndr on-demand unload {name}", name=name),
             )
         self.end(name)
 
@@ -260,8 +261,8 @@ class OnDemandModels:
         if engine.id != model.engine:
             raise HostError(
                 Reason.CONFLICT,
-                f"{name} was started by hand, and is not ended as one that a request loaded.",
-                fix=f"End it with: sndr stop {name}",
+                tr("{name} was started by hand, and is not ended as one that a request loaded.", name=name),
+                fix=tr("End it with: sndr stop {name}", name=name),
                 evidence={"engine": engine.id},
             )
         self._end(model, engine, OnDemandChange.ASKED)
@@ -318,7 +319,7 @@ class OnDemandModels:
             # Nothing is awaited from the choice of what ends to the start.
             for ref in plan.instead_of:
                 if (other := self._of_engine(ref.id)) is not None:
-                    self._tell(other, OnDemandChange.EVICTED, f"for {load.name}")
+                    self._tell(other, OnDemandChange.EVICTED, tr("for {load}", load=load.name))
             started = self._start(plan)
             model.engine, load.begun = started.id, True
             job = await self._jobs.ended(started.job) if started.job is not None else None
@@ -327,7 +328,9 @@ class OnDemandModels:
             problem = now.problem or (job.error if job is not None else None)
             raise HostError.from_problem(
                 problem
-                or Problem(reason=Reason.CANCELLED, message=f"The start of {load.name} was cancelled.")
+                or Problem(
+                    reason=Reason.CANCELLED, message=tr("The start of {load} was cancelled.", load=load.name)
+                )
             )
 
     async def _settled(self, model: _Model) -> None:
@@ -356,7 +359,7 @@ class OnDemandModels:
         if self._closing or not load.waiting:
             load.done.cancel()
         else:
-            off = HostError(Reason.CANCELLED, f"The load of {load.name} was called off.")
+            off = HostError(Reason.CANCELLED, tr("The load of {load} was called off.", load=load.name))
             load.done.set_exception(off)
         self._tell_ended(model, load, OnDemandChange.NOT_WANTED)
 
@@ -473,7 +476,7 @@ class OnDemandModels:
         if model is None:
             raise HostError(
                 Reason.NOT_FOUND,
-                f"{name} is not a model that is loaded on demand.",
+                tr("{name} is not a model that is loaded on demand.", name=name),
                 fix="`sndr on-demand list` names them.",
                 evidence={"wanted": name},
             )

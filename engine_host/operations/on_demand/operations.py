@@ -31,6 +31,7 @@ from engine_host.protocol.endpoint.on_demand import (
 )
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.errors import Fix, Problem, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import LaunchPlan, LaunchRequest
 from engine_host.protocol.operations import endpoint as endpoint_ops
 
@@ -72,7 +73,9 @@ class OnDemandOperations:
                 problem = error.problem
                 _log.warning("%s cannot be loaded on demand: %s", entry.name, problem.sentence())
             except OSError as error:
-                problem = Problem(reason=Reason.MODEL_FILE_MISSING, message=f"It cannot be read: {error}.")
+                problem = Problem(
+                    reason=Reason.MODEL_FILE_MISSING, message=tr("It cannot be read: {error}.", error=error)
+                )
             if self._is_still(entry):
                 self._models.put(entry, command_of(entry), target, problem)
 
@@ -136,7 +139,7 @@ class OnDemandOperations:
         if model.state is not OnDemandState.LOADABLE and other:
             raise HostError(
                 Reason.CONFLICT,
-                f"{name} is {model.state.value}, with its own settings.",
+                tr("{name} is {state}, with its own settings.", name=name, state=model.state.value),
                 fix=Fix(
                     text="Unload it first, then load it with others.", command=f"sndr on-demand unload {name}"
                 ),

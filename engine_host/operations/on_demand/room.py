@@ -15,6 +15,7 @@ from engine_host.launch.room import RoomCheck
 from engine_host.operations.plans import PlanOperations
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import LaunchPlan, LaunchRequest
 
 _PATIENCE = 60.0
@@ -122,9 +123,15 @@ class LoadRoom:
         }
         return HostError(
             Reason.OUT_OF_MEMORY,
-            f"There is no room for {plan.name}: {size_text(short[device])} are missing in {where} "
-            "(estimated).",
-            cause=f"Memory there is held by {told}." if told else "Other programs hold the memory.",
+            tr(
+                "There is no room for {plan}: {short} are missing in {where} (estimated).",
+                plan=plan.name,
+                short=size_text(short[device]),
+                where=where,
+            ),
+            cause=tr("Memory there is held by {told}.", told=told)
+            if told
+            else "Other programs hold the memory.",
             fix=Fix(
                 text="Try again in a moment."
                 if helps

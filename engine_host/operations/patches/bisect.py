@@ -20,6 +20,7 @@ from engine_host.overlay.bisect import culprits
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.jobs import Job, JobKind, JobState
+from engine_host.protocol.language import ntr, tr
 from engine_host.protocol.launch.plans import (
     BisectRequest,
     BisectResult,
@@ -65,7 +66,7 @@ class BisectOperations:
             if bisects or (job.kind is JobKind.BENCH_SWEEP and job.state is JobState.RUNNING):
                 raise HostError(
                     Reason.CONFLICT,
-                    f"A {'bisection' if bisects else 'sweep'} is under way.",
+                    tr("A {what} is under way.", what=tr("bisection") if bisects else tr("sweep")),
                     cause="Another start would take memory from its own, and change what comes of them.",
                     fix=Fix(text="Wait for its end, or cancel it.", command=f"sndr jobs cancel {job.id}"),
                     evidence={"job": job.id},
@@ -83,14 +84,14 @@ class BisectOperations:
         check = StartCheck(asked.check)
         plan = await self._plans.plan(asked.launch)
         if plan.consent is not None:
-            raise consent_needed(plan.consent, "its first start", f"sndr launch {plan.preset}")
+            raise consent_needed(plan.consent, tr("its first start"), f"sndr launch {plan.preset}")
         if asked.launch.instead_of is None:
             refuse_replacing(plan, self._engines.alive())
         suspects = _suspects(plan)
         if not suspects:
             raise HostError(
                 Reason.UNSUPPORTED,
-                f"A start of {plan.name} has no patch that could be left out.",
+                tr("A start of {plan} has no patch that could be left out.", plan=plan.name),
                 cause="Patches are for vLLM." if plan.patches is None else "",
                 fix="See which patches it would get: `sndr patches plan MODEL`.",
                 evidence={"engine": plan.engine, "model": plan.model},
@@ -103,7 +104,7 @@ class BisectOperations:
         run = _Bisection(self._jobs, self._engines, self._plans, self._door, request, check)
         return self._jobs.start(
             JobKind.PATCH_BISECT,
-            f"Find the patch that breaks {plan.name}",
+            tr("Find the patch that breaks {plan}", plan=plan.name),
             _TOUCHES,
             _command(asked),
             lambda control: run.run(control, plan),
@@ -157,12 +158,12 @@ class _Bisection:
             why = self._trials[-1].why
             return self._result(
                 BisectVerdict.NOT_PATCHES,
-                f"The patches are not the cause: without them the check fails as well ({why}).",
+                tr("The patches are not the cause: without them the check fails as well ({why}).", why=why),
             )
         if not await fails(suspects):
             return self._result(
                 BisectVerdict.NO_FAILURE,
-                f"Nothing to find: with all {len(suspects)} patches the check passes.",
+                tr("Nothing to find: with all {count} patches the check passes.", count=len(suspects)),
             )
         found = await culprits(suspects, fails)
         guilty = {name for together in found for name in together}
@@ -171,11 +172,15 @@ class _Bisection:
         if set(self._trials[-1].patches) != {*required, *rest} or not self._trials[-1].passed:
             await fails(rest)
         named = "; ".join(" together with ".join(together) for together in found)
-        one = len(guilty) == 1
-        then = f" All others passed without {'it' if one else 'them'}."
         return self._result(
             BisectVerdict.FOUND,
-            f"The culprit{' is' if one else 's are'} {named}.{then if self._trials[-1].passed else ''}",
+            tr(
+                "{found}[ {then}]",
+                found=ntr("The culprit is {named}.", "The culprits are {named}.", len(guilty), named=named),
+                then=ntr("All others passed without it.", "All others passed without them.", len(guilty))
+                if self._trials[-1].passed
+                else "",
+            ),
             culprits=found,
             command=equivalent_command(
                 _without(self._request, tuple(name for name in suspects if name in guilty))
@@ -202,8 +207,13 @@ class _Bisection:
     async def _try(self, control: JobControl, patches: tuple[str, ...], count: int, of: int) -> bool:
         number = len(self._trials) + 1
         self._of = max(self._of, number)
-        named = f"with {count} of {of} patches"
-        control.step(number, self._of, f"Trial {number}: {named}", "starting the engine")
+        named = tr("with {count} of {of} patches", count=count, of=of)
+        control.step(
+            number,
+            self._of,
+            tr("Trial {number}: {named}", number=number, named=named),
+            tr("starting the engine"),
+        )
         choice = self._request.patches.model_copy(update={"only": patches})
         # The first trial ends what the person named, a later one the trial before it, and none anything else.
         ended = (self._request.instead_of or ()) if self._runs is None else (self._runs.id,)
@@ -212,7 +222,9 @@ class _Bisection:
         began = time.monotonic()
         problem = await self._start(plan)
         if problem is None:
-            control.step(number, self._of, f"Trial {number}: {named}", "checking it")
+            control.step(
+                number, self._of, tr("Trial {number}: {named}", number=number, named=named), tr("checking it")
+            )
             judged = await self._judge()
         else:
             judged = Judgement(False, problem.message)
@@ -259,7 +271,7 @@ class _Bisection:
         return HostError(
             Reason.CANCELLED,
             "The bisection was cut off: somebody stopped its engine or started another.",
-            cause=f"{len(self._trials)} trials had been made.",
+            cause=tr("{count} trials had been made.", count=len(self._trials)),
             fix="Start it again, and leave the engine to it.",
             evidence={"engine": self._runs.id if self._runs else None},
         )

@@ -13,6 +13,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.outside import answers, files
 from engine_host.engines.process.tool import ToolError, run_tool
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.patches import BisectCheck
 
 _ANSWER = 600.0
@@ -56,7 +57,7 @@ class StartCheck:
         if not self._folder.is_dir():
             raise HostError(
                 Reason.BAD_REQUEST,
-                f"The folder {self._folder} of the check is not there.",
+                tr("The folder {folder} of the check is not there.", folder=self._folder),
                 fix="Name the folder that the command runs in.",
                 evidence={"folder": str(self._folder)},
             )
@@ -65,7 +66,7 @@ class StartCheck:
         if shutil.which(path) is None:
             raise HostError(
                 Reason.BAD_REQUEST,
-                f"The check {program} cannot be run.",
+                tr("The check {program} cannot be run.", program=program),
                 cause="There is no such program, or it is not executable.",
                 fix="Give a program with its arguments; no shell is in between.",
                 evidence={"command": list(wanted.command), "folder": str(self._folder)},
@@ -104,7 +105,7 @@ class StartCheck:
             if error.code in _NO_JUDGEMENT:
                 raise HostError(
                     Reason.BAD_REQUEST,
-                    f"The check could not judge a start: it ended with {error.code}.",
+                    tr("The check could not judge a start: it ended with {code}.", code=error.code),
                     cause=last,
                     fix="Exit with 0 when all is well and with 1 to 124 when it is not.",
                     evidence={"command": shlex.join(command), "code": error.code, "tail": error.tail},

@@ -19,6 +19,7 @@ from engine_host.overlay.sources import VllmSource, open_source
 from engine_host.protocol.catalog import PresetEngine
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import PatchesChangedEvent
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import LaunchRequest
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import (
@@ -119,7 +120,7 @@ class PatchOperations:
         if plan.patches is None:
             raise HostError(
                 Reason.UNSUPPORTED,
-                f"{plan.name} would run in {plan.engine}, which has no overlay.",
+                tr("{plan} would run in {engine}, which has no overlay.", plan=plan.name, engine=plan.engine),
                 cause="Patches are for vLLM.",
                 fix="Choose a model in safetensors format.",
                 evidence={"engine": plan.engine},
@@ -137,7 +138,11 @@ class PatchOperations:
         if resolved.engine != PresetEngine.VLLM:
             raise HostError(
                 Reason.UNSUPPORTED,
-                f"{resolved.preset.id} is for {resolved.engine}, which has no overlay.",
+                tr(
+                    "{preset} is for {engine}, which has no overlay.",
+                    preset=resolved.preset.id,
+                    engine=resolved.engine,
+                ),
                 cause="Patches are for vLLM.",
                 fix="Choose a preset for vLLM: `sndr presets list --engine vllm`.",
                 evidence={"preset": resolved.preset.id, "engine": resolved.engine},

@@ -20,6 +20,7 @@ from engine_host.overlay.summary import REASONS, process_name, summary
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.events import PatchResultEvent, PatchSummaryEvent
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import (
     EnginePatches,
@@ -171,8 +172,12 @@ class EnginePatchTracker:
         followed.refused.set_result(
             Problem(
                 reason=Reason.PATCH_REQUIRED_FAILED,
-                message=f"The patch {result.patch} is required and was not applied"
-                f"{f' in {process_name(where)}' if where else ''}: {why}.",
+                message=tr(
+                    "The patch {patch} is required and was not applied{what}: {why}.",
+                    patch=result.patch,
+                    what=tr(" in {process_name}", process_name=process_name(where)) if where else "",
+                    why=why,
+                ),
                 cause=result.detail[:400],
                 fix=Fix(text="See whether it fits this vLLM.", command="sndr patches check"),
                 evidence={"patch": result.patch, "pid": pid, "reason": result.reason},
@@ -218,7 +223,11 @@ class EnginePatchOperations:
         if engine.pid is None:
             raise HostError(
                 Reason.NO_ENGINE_RUNS,
-                f"{engine.name} does not run ({engine.state.value}): nobody can be asked what is live.",
+                tr(
+                    "{engine} does not run ({state}): nobody can be asked what is live.",
+                    engine=engine.name,
+                    state=engine.state.value,
+                ),
                 fix=Fix(
                     text="See what took effect while it ran.", command=f"sndr patches status {engine.id}"
                 ),

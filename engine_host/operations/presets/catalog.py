@@ -20,6 +20,7 @@ from engine_host.protocol.catalog import Id, PresetEngine, PresetEntry, PresetVa
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.host import Gpu
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.presets import (
     CatalogPage,
@@ -176,7 +177,7 @@ class PresetOperations:
         there = {0: "no GPU", 1: "one GPU"}.get(found.count, f"{found.count} GPUs")
         raise HostError(
             Reason.BAD_REQUEST,
-            f"This machine has {there}; a count of {count} was asked for.",
+            tr("This machine has {there}; a count of {count} was asked for.", there=there, count=count),
             fix=Fix(text="Name the hardware that is meant.", command="sndr presets hardware"),
             evidence={"field": "count", "here": found.count},
         )

@@ -7,6 +7,7 @@ from engine_host.fit.shapes.read import model_of_config
 from engine_host.fit.start import Model
 from engine_host.protocol.catalog import Drafter, ModelEntry, PresetEngine, Variant
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.presets import ResolvedPreset
 
 
@@ -15,7 +16,7 @@ def catalogued(entry: ModelEntry, variant: Variant, bits: float | None) -> Model
     if not entry.shape:
         raise HostError(
             Reason.UNSUPPORTED,
-            f"The shape of {entry.title} is not known.",
+            tr("The shape of {entry} is not known.", entry=entry.title),
             fix="Give the path of its config.json or of its files.",
             evidence={"model": entry.id},
         )

@@ -18,6 +18,7 @@ from engine_host.protocol.catalog import Evidence, PresetEngine, PresetStatus, T
 from engine_host.protocol.engine_settings.questions import drafts_itself, question_of, settings_asked
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.fit import Correction, FitReport, FitRequest, Roofline, Verdict
 from engine_host.protocol.launch.plans import EngineKind, Finding, Layer
 from engine_host.protocol.presets import PresetVerdict, ResolvedPreset
@@ -46,7 +47,12 @@ def overrides_of(asked: FitRequest, engine: PresetEngine, speculation: str | Non
         first = error.errors()[0]
         raise HostError(
             Reason.BAD_REQUEST,
-            f"A preset cannot start with {first['loc'][0]} = {first['input']}: {refusal(first, Overrides)}.",
+            tr(
+                "A preset cannot start with {first} = {first2}: {refusal}.",
+                first=first["loc"][0],
+                first2=first["input"],
+                refusal=refusal(first, Overrides),
+            ),
             fix="Give another value.",
             evidence={"field": str(first["loc"][0])},
         ) from error
@@ -70,7 +76,12 @@ def other_engine(preset: str, engine: PresetEngine, asked: EngineKind) -> HostEr
     """setting_invalid: a preset was asked for with another engine than its own."""
     return HostError(
         Reason.SETTING_INVALID,
-        f"{preset} is for {_NAMES[engine]}, not for {asked.value}.",
+        tr(
+            "{preset} is for {names}, not for {asked}.",
+            preset=preset,
+            names=_NAMES[engine],
+            asked=asked.value,
+        ),
         cause="Its settings mean something to that engine alone.",
         fix=Fix(
             text="Leave the engine out, or choose a preset for it.",
@@ -93,10 +104,21 @@ def refuse_other_engine(resolved: ResolvedPreset, asked: FitRequest, model: Mode
     other = PresetEngine.VLLM if kind is EngineKind.LLAMA_CPP else PresetEngine.LLAMA_CPP
     raise HostError(
         Reason.UNSUPPORTED,
-        f"{preset} starts {_NAMES[resolved.engine]}, which does not read {model.name}; {_NAMES[other]} does.",
-        cause=f"{_NAMES[PresetEngine.LLAMA_CPP]} reads GGUF files alone, and vLLM everything but those.",
+        tr(
+            "{preset} starts {names}, which does not read {model}; {names2} does.",
+            preset=preset,
+            names=_NAMES[resolved.engine],
+            model=model.name,
+            names2=_NAMES[other],
+        ),
+        cause=tr(
+            "{names} reads GGUF files alone, and vLLM everything but those.",
+            names=_NAMES[PresetEngine.LLAMA_CPP],
+        ),
         fix=Fix(
-            text=f"Take a preset for {_NAMES[other]}, another file of the model, or no preset.",
+            text=tr(
+                "Take a preset for {names}, another file of the model, or no preset.", names=_NAMES[other]
+            ),
             command=f"sndr presets list --engine {other.value}",
         ),
         evidence={"preset": preset, "engine": kind.value, "model": model.name},

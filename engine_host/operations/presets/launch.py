@@ -16,6 +16,7 @@ from engine_host.operations.presets.verify import PresetVerifyOperations
 from engine_host.operations.presets.weights import by_name, chosen, files_finding, weights_here
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import EngineKind, Finding, LaunchRequest
 from engine_host.protocol.models import ModelFile
 from engine_host.protocol.presets import ResolvedPreset
@@ -75,7 +76,7 @@ class PresetLaunches:
         if any(wanted in {one.id, one.name} for one in await self._list_models(False)):
             raise HostError(
                 Reason.NOT_FOUND,
-                f"{wanted} is a model of this machine, and no preset is called so.",
+                tr("{wanted} is a model of this machine, and no preset is called so.", wanted=wanted),
                 fix=Fix(text="Start the model.", command=f"sndr run {wanted}"),
                 evidence={"preset": wanted},
             )
@@ -118,7 +119,7 @@ def _check_engine(resolved: ResolvedPreset, request: LaunchRequest) -> None:
         raise HostError(
             Reason.UNSUPPORTED,
             not_started(resolved).message,
-            cause=f"{preset.id} is for that engine.",
+            cause=tr("{preset} is for that engine.", preset=preset.id),
             fix=not_started(resolved).fix,
             evidence={"preset": preset.id, "engine": resolved.engine.value},
         )
@@ -132,7 +133,7 @@ def _check_gpus(resolved: ResolvedPreset) -> None:
         if one.id == "preset.gpus":
             raise HostError(
                 Reason.ENGINE_UNUSABLE,
-                f"{resolved.preset.id} cannot run here. {one.message}",
+                tr("{preset} cannot run here. {message}", preset=resolved.preset.id, message=one.message),
                 fix=one.fix,
                 evidence=one.evidence,
             )

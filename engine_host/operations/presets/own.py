@@ -22,6 +22,7 @@ from engine_host.operations.presets.consents import PresetConsents, Trust
 from engine_host.protocol.catalog import Id
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.events import PresetsChangedEvent
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.presets import (
     EditedPreset,
@@ -103,7 +104,7 @@ class OwnPresetOperations:
         if len(asked.text) * len(asked.changes) > _MOST_EDITED:
             raise HostError(
                 Reason.BAD_REQUEST,
-                f"{len(asked.changes)} changes are too many at once for a text of this size.",
+                tr("{count} changes are too many at once for a text of this size.", count=len(asked.changes)),
                 cause="The text is read anew for each of them.",
                 fix="Change fewer values at once.",
                 evidence={"field": "changes", "limit": _MOST_EDITED},
@@ -130,7 +131,11 @@ class OwnPresetOperations:
             if found.preset is not None and found.preset.id != preset_id:
                 raise HostError(
                     Reason.BAD_REQUEST,
-                    f"The text is for {found.preset.id}, not for {preset_id}.",
+                    tr(
+                        "The text is for {preset}, not for {preset_id}.",
+                        preset=found.preset.id,
+                        preset_id=preset_id,
+                    ),
                     fix="Save it under its own id.",
                     evidence={"id": preset_id, "in_text": found.preset.id},
                 )
@@ -158,7 +163,11 @@ class OwnPresetOperations:
             if needing:
                 raise HostError(
                     Reason.CONFLICT,
-                    f"{preset_id} cannot be removed: {', '.join(needing)} extend it.",
+                    tr(
+                        "{preset_id} cannot be removed: {needing} extend it.",
+                        preset_id=preset_id,
+                        needing=", ".join(needing),
+                    ),
                     fix="Remove those first.",
                     evidence={"id": preset_id, "extended_by": needing},
                 )
@@ -205,7 +214,7 @@ class OwnPresetOperations:
             needed = self._consents.to_import(asked.text, imported.demands)
             if needed is not None and asked.consent != needed.digest:
                 command = f"sndr presets import FILE --accept {needed.digest}"
-                raise consent_needed(needed, "taking it in", command)
+                raise consent_needed(needed, tr("taking it in"), command)
             if imported.demands:
                 # Each file by itself, and the whole, should it be taken in again.
                 for text in (asked.text, *(text for _, text in imported.writes)):
@@ -234,7 +243,7 @@ def _check_id(preset_id: str) -> None:
     except ValueError as error:
         raise HostError(
             Reason.BAD_REQUEST,
-            f"{preset_id[:80]!r} cannot be the id of a preset.",
+            tr("{preset_id} cannot be the id of a preset.", preset_id=repr(preset_id[:80])),
             fix="Use small letters, digits, dots, hyphens and underscores.",
             evidence={"id": preset_id[:80]},
         ) from error
@@ -258,7 +267,7 @@ def _check_unchanged(preset_id: str, path: Path, now: str | None, seen: str | No
     if seen is None:
         raise HostError(
             Reason.CONFLICT,
-            f"{preset_id} is there already ({path}). Nothing was saved.",
+            tr("{preset_id} is there already ({path}). Nothing was saved.", preset_id=preset_id, path=path),
             cause="A new preset was to get its id.",
             fix=Fix(
                 text="Change single values of it, or choose another id.",
@@ -266,10 +275,10 @@ def _check_unchanged(preset_id: str, path: Path, now: str | None, seen: str | No
             ),
             evidence={"id": preset_id, "file": str(path), "digest": None if now is None else digest(now)},
         )
-    what = "was removed" if now is None else "was changed meanwhile"
+    what = tr("was removed") if now is None else tr("was changed meanwhile")
     raise HostError(
         Reason.CONFLICT,
-        f"{preset_id} {what} ({path}). Nothing was saved.",
+        tr("{preset_id} {what} ({path}). Nothing was saved.", preset_id=preset_id, what=what, path=path),
         cause="Somebody edited the file, or another window saved it.",
         fix="Look at what is there now, and save again.",
         evidence={"id": preset_id, "file": str(path), "digest": None if now is None else digest(now)},
@@ -279,7 +288,7 @@ def _check_unchanged(preset_id: str, path: Path, now: str | None, seen: str | No
 def _shipped_one(preset_id: str) -> HostError:
     return HostError(
         Reason.CONFLICT,
-        f"{preset_id} comes with the program and cannot be removed.",
+        tr("{preset_id} comes with the program and cannot be removed.", preset_id=preset_id),
         fix=Fix(text="Make a preset of your own that extends it."),
         evidence={"id": preset_id},
     )

@@ -18,6 +18,7 @@ from engine_host.operations.presets.weights import chosen, fetch, weights_of
 from engine_host.protocol.catalog import WeightFile
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import Job, JobKind
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.models import ModelFile
 from engine_host.protocol.operations import table as ops
@@ -56,13 +57,17 @@ class PresetVerifyOperations:
         if not wanted:
             raise HostError(
                 Reason.UNSUPPORTED,
-                f"The catalogue knows no hash of {resolved.model.title} ({variant.quantization}).",
+                tr(
+                    "The catalogue knows no hash of {model} ({quantization}).",
+                    model=resolved.model.title,
+                    quantization=variant.quantization,
+                ),
                 cause="Nobody has looked it up; a size is all that can be compared.",
                 evidence={"preset": preset_id, "model": model.path},
             )
         return self._jobs.start(
             JobKind.PRESET_VERIFY,
-            f"Verify the files of {preset_id}",
+            tr("Verify the files of {preset_id}", preset_id=preset_id),
             f"files of {model.path}",
             f"sndr presets verify {preset_id}",
             lambda control: self._hash(control, preset_id, model, wanted),

@@ -13,6 +13,7 @@ from engine_host.library.of_catalog import Match, from_repository, match, weight
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import Variant
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.models import ModelFile
 from engine_host.protocol.presets import ResolvedPreset
@@ -174,9 +175,12 @@ def fetch(resolved: ResolvedPreset, folder: Path) -> Fix:
     command = download_command(variant, folder)
     if command is None:
         return Fix(text="Set the program up again, in its folder.", command="make setup")
-    other = f"Or name a file that you have: {_launch(resolved, 'PATH')}"
+    other = tr("Or name a file that you have: {launch}", launch=_launch(resolved, "PATH"))
     return Fix(
-        text=f"Fetch it, then look for models again (`sndr models --scan`). {_HF} {other}", command=command
+        text=tr(
+            "Fetch it, then look for models again (`sndr models --scan`). {hf} {other}", hf=_HF, other=other
+        ),
+        command=command,
     )
 
 

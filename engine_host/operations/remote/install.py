@@ -10,6 +10,7 @@ from engine_host.core.paths import Folders
 from engine_host.operations.performs import performs
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.jobs import Job, JobKind
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import remote_install as ops
 from engine_host.protocol.remote.hosts import RemoteMode
 from engine_host.protocol.remote.install import InstallOnHost, RemoteInstalled, RemoteInstallPlan
@@ -102,7 +103,7 @@ class RemoteInstallOperations:
         if kept.mode is RemoteMode.AGENTLESS:
             raise HostError(
                 Reason.CONFLICT,
-                f"{name} is kept as agentless: nothing is installed or removed by that name.",
+                tr("{name} is kept as agentless: nothing is installed or removed by that name.", name=name),
                 cause="What runs there may be another entry's, which leads to the same machine.",
                 fix=Fix(
                     text="Let our engine host work there.",

@@ -12,6 +12,7 @@ from engine_host.operations.remote.units import Machines
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import Job, JobKind
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.operations import services as ops
 from engine_host.protocol.remote.hosts import THIS_MACHINE
@@ -51,7 +52,7 @@ class PowerOperations:
         machine = self._machines.get(name)
 
         async def work(control: JobControl) -> dict[str, Any]:
-            control.step(1, _STEPS, "Read the limits")
+            control.step(1, _STEPS, tr("Read the limits"))
             plan = await _planned(machine, asked)
             for one in plan.findings:
                 if one.severity is Severity.ERROR:
@@ -63,7 +64,7 @@ class PowerOperations:
             assert plan.watts is not None
             if not plan.changes:
                 return PowerDone(host=name, gpu=plan.gpu, unchanged=True).model_dump(mode="json")
-            control.step(2, _STEPS, "Set it and read it back", f"{plan.watts} W")
+            control.step(2, _STEPS, tr("Set it and read it back"), tr("{watts} W", watts=plan.watts))
             done = await ask(machine, "set_power", PowerSet, uuid=plan.gpu.uuid, watts=plan.watts)
             return PowerDone(host=name, gpu=done.gpu).model_dump(mode="json")
 
@@ -71,7 +72,11 @@ class PowerOperations:
         before = ["sndr", "gpu", "power"] if name == THIS_MACHINE else ["sndr", "host", "power", name]
         command = shlex.join([*before, asked.gpu, *limit])
         return self._jobs.start(
-            JobKind.GPU_POWER, f"Power limit of GPU {asked.gpu}", f"power of {name}", command, work
+            JobKind.GPU_POWER,
+            tr("Power limit of GPU {gpu}", gpu=asked.gpu),
+            f"power of {name}",
+            command,
+            work,
         )
 
 

@@ -21,6 +21,7 @@ from engine_host.operations.performs import performs
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.jobs import Job, JobKind
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.deploy import RenderRequest, RenderTarget
 from engine_host.protocol.operations import services as ops
 from engine_host.protocol.remote.hosts import THIS_MACHINE, RemoteGpu, RemoteMode
@@ -144,7 +145,7 @@ class ServiceOperations:
         machine, kind = self._machines.get(name), _manager(manager)
 
         async def work(control: JobControl) -> ServiceDone:
-            control.step(1, 1, "Stop and remove", service)
+            control.step(1, 1, tr("Stop and remove"), service)
             return await installing.remove(machine, kind, service, replace=asked.replace)
 
         command = shlex.join([*group_of(name, kind), "remove", *_named(name), service, "--yes"])
@@ -259,7 +260,10 @@ async def _model_there(machine: Machine, path: str) -> tuple[ModelSource, tuple[
     if not said.mounts:
         raise HostError(
             Reason.UNSUPPORTED,
-            f"{path} cannot be mounted: its files are links to places that have nothing in common.",
+            tr(
+                "{path} cannot be mounted: its files are links to places that have nothing in common.",
+                path=path,
+            ),
             fix="Give a folder that holds the files themselves.",
             evidence={"host": machine.name, "path": path},
         )
@@ -294,8 +298,8 @@ def _manager(text: str) -> ServiceManager:
         names = ", ".join(one.value for one in ServiceManager)
         raise HostError(
             Reason.BAD_REQUEST,
-            f"{text!r} keeps no services.",
-            fix=Fix(text=f"It is one of: {names}."),
+            tr("{text} keeps no services.", text=repr(text)),
+            fix=Fix(text=tr("It is one of: {names}.", names=names)),
             evidence={"manager": text[:100]},
         ) from error
 

@@ -21,6 +21,7 @@ from engine_host.protocol.endpoint.requests import (
 )
 from engine_host.protocol.engines import Engine, Request, RequestPage
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import endpoint as endpoint_ops
 
 
@@ -96,7 +97,7 @@ class RequestOperations:
         if found is None:
             raise HostError(
                 Reason.NOT_FOUND,
-                f"There is no conversation {conversation}.",
+                tr("There is no conversation {conversation}.", conversation=conversation),
                 cause="The newest conversations of this run of the host are known, 100 at most.",
                 fix=Fix(text="See which there are.", command="sndr requests prefix"),
             )

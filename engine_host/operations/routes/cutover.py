@@ -18,6 +18,7 @@ from engine_host.operations.routes.trial import Trial, carry_out
 from engine_host.protocol.endpoint.routes import CutOver, Route, RouteCheck, RouteTargets
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.jobs import Job, JobKind
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import endpoint as endpoint_ops
 
 
@@ -45,13 +46,17 @@ class CutOverOperations:
         if asked == route.targets:
             raise HostError(
                 Reason.CONFLICT,
-                f"{route_id} leads there already.",
+                tr("{route_id} leads there already.", route_id=route_id),
                 fix=Fix(text="Name where it is to lead.", command=f"sndr routes cutover {route_id} ENGINE"),
             )
         words = " ".join(map(shlex.quote, asked.engines))
         return self._jobs.start(
             JobKind.ROUTE_CUTOVER,
-            f"Lead {route_id} to {' and '.join(led_to(_with(route, asked)))}",
+            tr(
+                "Lead {route_id} to {led_to}",
+                route_id=route_id,
+                led_to=" and ".join(led_to(_with(route, asked))),
+            ),
             f"route {route_id}",
             f"sndr routes cutover {shlex.quote(route_id)} {words}".rstrip(),
             lambda control: self._carry_out(control, route, asked),
@@ -86,26 +91,26 @@ class CutOverOperations:
         parts, last = _parts(asked), steps_of(asked)
         names = [f"{route.id}.trial-{secrets.token_hex(4)}" for _ in parts]
         try:
-            control.step(1, last + more, "stage", " and ".join(led_to(_with(route, asked))))
+            control.step(1, last + more, tr("stage"), " and ".join(led_to(_with(route, asked))))
             for name, part in zip(names, parts, strict=True):
                 self._book.attempt(name, part)
             staged = [self._staged(route, name) for name in names]
             for number, (name, target) in enumerate(zip(names, staged, strict=True), start=2):
                 trial = Trial(self._gateway.trusted_app, target, name)
                 for place, (what, check) in enumerate(wanted := trial.checks()):
-                    told = f"{target.engine_name}: {what}"
-                    control.step(number, last + more, "verify", told, place / len(wanted))
+                    told = tr("{engine_name}: {what}", engine_name=target.engine_name, what=what)
+                    control.step(number, last + more, tr("verify"), told, place / len(wanted))
                     checks.append(await carry_out(target.engine_name, what, check))
                     if not checks[-1].passed:
                         raise _failed(route, target, name, checks)
         finally:
             for name in names:
                 self._book.end_attempt(name)
-        control.step(last, last + more, "flip")
+        control.step(last, last + more, tr("flip"))
         if self._book.saved.get(route.id) != (None if is_new else route):
             raise HostError(
                 Reason.CONFLICT,
-                f"{route.id} was changed while the new target was tried.",
+                tr("{route} was changed while the new target was tried.", route=route.id),
                 fix=Fix(text="Look at it, and begin again.", command="sndr routes list"),
             )
         moved = self._book.put(route.id, asked)
@@ -121,8 +126,11 @@ class CutOverOperations:
                 # The route itself may lead to another provider, which is not what is to be allowed.
                 raise HostError(
                     error.reason,
-                    f"The new target of {route.id} is a provider, and requests may not leave this machine "
-                    "for it.",
+                    tr(
+                        "The new target of {route} is a provider, and requests may not leave this "
+                        "machine for it.",
+                        route=route.id,
+                    ),
                     cause="What was allowed for another address is not allowed for this one.",
                     fix="Give the cut-over --allow-remote too; in the window, tick that they may leave.",
                     evidence={"code": error.code},
@@ -130,7 +138,7 @@ class CutOverOperations:
             message = error.message.replace(trial_id, route.id)
             raise HostError(
                 error.reason,
-                f"The new target of {route.id} cannot be asked.",
+                tr("The new target of {route} cannot be asked.", route=route.id),
                 cause=message,
                 fix="Make it answer first; the route leads where it led.",
                 evidence={"code": error.code},
@@ -162,8 +170,12 @@ def _failed(route: Route, target: Target, trial_id: str, checks: list[RouteCheck
     )
     return HostError(
         Reason.VERIFICATION_FAILED,
-        f"{target.engine_name} did not answer the request “{last.name}”: "
-        f"{last.detail.replace(trial_id, route.id)}",
+        tr(
+            "{engine_name} did not answer the request “{last}”: {detail}",
+            engine_name=target.engine_name,
+            last=last.name,
+            detail=last.detail.replace(trial_id, route.id),
+        ),
         cause="Nothing was changed.",
         fix=look
         if target.provider is None or target.machine

@@ -21,6 +21,7 @@ from engine_host.protocol.endpoint.routes import (
     TargetStatus,
 )
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.remote.hosts import HOST_NAME
 
@@ -85,7 +86,7 @@ def _engine(route: Route, name: str, known: Known) -> TargetStatus:
         return _elsewhere(name, running, known.others)
     if running:
         others = [target.name for target in running if target.name != name]
-        detail = f"as {', '.join(others)}" if others else ""
+        detail = tr("as {others}", others=", ".join(others)) if others else ""
         return TargetStatus(name=name, state=TargetState.RUNS, detail=detail)
     command = f"sndr run {shlex.quote(name)}"
     if name in known.starting:
@@ -100,7 +101,7 @@ def _engine(route: Route, name: str, known: Known) -> TargetStatus:
         return TargetStatus(
             name=name,
             state=TargetState.UNKNOWN,
-            detail=f"{machine} is no machine that was added",
+            detail=tr("{machine} is no machine that was added", machine=machine),
             command=f"sndr host add {machine} USER@HOST",
         )
     return TargetStatus(
@@ -110,7 +111,9 @@ def _engine(route: Route, name: str, known: Known) -> TargetStatus:
 
 def _elsewhere(name: str, running: Sequence[Target], others: OtherMachines) -> TargetStatus:
     if running:
-        return TargetStatus(name=name, state=TargetState.RUNS, detail=f"on {running[0].machine}")
+        return TargetStatus(
+            name=name, state=TargetState.RUNS, detail=tr("on {machine}", machine=running[0].machine)
+        )
     state = TargetState.UNKNOWN if others.known(name) is False else TargetState.NOT_RUNNING
     return TargetStatus(name=name, state=state, detail=others.why_not(name), command=others.command(name))
 
@@ -118,7 +121,7 @@ def _elsewhere(name: str, running: Sequence[Target], others: OtherMachines) -> T
 def _provider(route: Route, one: NextProvider, seen: Seen) -> TargetStatus:
     provider = one.provider
     name = f"{provider.model} at {address_of(provider.url).name}"
-    where = "on another machine" if leaves_machine(provider) else "on this machine"
+    where = tr("on another machine") if leaves_machine(provider) else tr("on this machine")
     state, command = TargetState.ALLOWED, ""
     if not one.allow_remote:
         state = TargetState.NOT_ALLOWED
@@ -171,13 +174,19 @@ def refuse_unknown(route_id: str, engines: Sequence[str], known: Known) -> None:
     """Raise HostError(not_found) for the first name that nobody knows here."""
     for name, near in unknown_names(engines, known).items():
         word = shlex.quote(route_id)
-        alike = f" Alike are: {', '.join(near)}." if near else ""
+        alike = tr(" Alike are: {near}.", near=", ".join(near)) if near else ""
         host, separator, _ = name.partition("/")
         if separator and HOST_NAME.fullmatch(host.lower()) and not known.others.means(name):
             raise HostError(
                 Reason.NOT_FOUND,
-                f"There is no host {host!r}, and nothing here is called {name[:200]!r}; "
-                f"{route_id} was not changed.{alike}",
+                tr(
+                    "There is no host {host}, and nothing here is called {name}; {route_id} was not "
+                    "changed.{alike}",
+                    host=repr(host),
+                    name=repr(name[:200]),
+                    route_id=route_id,
+                    alike=alike,
+                ),
                 cause="A name with a slash is HOST/ENGINE, unless something here has it.",
                 fix=Fix(
                     text="See which hosts there are; --anyway leads it there all the same.",
@@ -187,11 +196,21 @@ def refuse_unknown(route_id: str, engines: Sequence[str], known: Known) -> None:
             )
         raise HostError(
             Reason.NOT_FOUND,
-            f"No engine, preset or model here is called {name[:200]!r}; {route_id} was not changed.{alike}",
+            tr(
+                "No engine, preset or model here is called {name}; {route_id} was not changed.{alike}",
+                name=repr(name[:200]),
+                route_id=route_id,
+                alike=alike,
+            ),
             cause="A route that leads to nobody answers nothing.",
             fix=Fix(
-                text=(f"Name {near[0]}, or start" if near else "Start")
-                + " an engine under that name first; --anyway leads it there all the same.",
+                text=tr(
+                    "Name {near}, or start an engine under that name first; "
+                    "--anyway leads it there all the same.",
+                    near=near[0],
+                )
+                if near
+                else "Start an engine under that name first; --anyway leads it there all the same.",
                 command=f"sndr routes set {word} {shlex.quote(near[0])}" if near else "sndr status",
             ),
             evidence={"field": "engines", "unknown": name, "near": near},

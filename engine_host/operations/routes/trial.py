@@ -12,6 +12,7 @@ from engine_host.gateway.directory import Target
 from engine_host.gateway.upstream import UpstreamLostError, fetch
 from engine_host.operations.routes.requests import Answer, post
 from engine_host.protocol.endpoint.routes import RouteCheck
+from engine_host.protocol.language import tr
 
 _CHAT, _EMBEDDINGS, _RERANK = "/v1/chat/completions", "/v1/embeddings", "/v1/rerank"
 _WORDS = "The quick brown fox jumps over the lazy dog. "
@@ -172,7 +173,7 @@ async def carry_out(target: str, name: str, check: Check) -> RouteCheck:
     except CheckFailedError as error:
         passed, detail = False, str(error)
     except TimeoutError:
-        passed, detail = False, f"no whole answer within {_PATIENCE:.0f} seconds"
+        passed, detail = False, tr("no whole answer within {patience:.0f} seconds", patience=_PATIENCE)
     seconds = time.monotonic() - began
     return RouteCheck(target=target, name=name, passed=passed, detail=detail, seconds=seconds)
 

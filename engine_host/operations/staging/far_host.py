@@ -5,6 +5,7 @@ from typing import Any
 from engine_host.core.errors import HostError
 from engine_host.protocol.base import Command, Query
 from engine_host.protocol.errors import Fix, Problem, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations.definition import Answer, Operation
 from engine_host.protocol.remote.host_command import for_host
 from engine_host.protocol.remote.hosts import RemoteMode
@@ -41,7 +42,10 @@ def far_host(hosts: RemoteHosts, name: str) -> FarHost:
     if kept.mode is RemoteMode.AGENTLESS:
         raise HostError(
             Reason.UNSUPPORTED,
-            f"{name} is used without an engine host, and nothing of ours starts or ends engines there.",
+            tr(
+                "{name} is used without an engine host, and nothing of ours starts or ends engines there.",
+                name=name,
+            ),
             fix=Fix(text="Let our engine host work there.", command=f"sndr host change {name} --engine-host"),
             evidence={"host": name},
         )

@@ -14,6 +14,7 @@ from engine_host.protocol.engines import Installation, InstallationPage, PinPlan
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.host import Endpoint
 from engine_host.protocol.jobs import Job, JobKind
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.settings import SettingsChange
 
@@ -85,7 +86,9 @@ class PinOperations:
             return plan.model_dump(mode="json")
 
         command = "sndr engine pin --back" if asked.back else f"sndr engine pin vllm {plan.pin}"
-        return self._jobs.start(JobKind.ENGINE_PIN, f"Pin vLLM {plan.pin}", f"vllm {plan.pin}", command, work)
+        return self._jobs.start(
+            JobKind.ENGINE_PIN, tr("Pin vLLM {pin}", pin=plan.pin), f"vllm {plan.pin}", command, work
+        )
 
     def _now(self) -> tuple[str, str | None]:
         values = {one.name: one.value for one in self._settings.page().settings}
@@ -100,7 +103,7 @@ class PinOperations:
         if found != wanted or not there:
             raise HostError(
                 Reason.VERIFICATION_FAILED,
-                f"The pin is {found}, and {wanted} was asked for.",
+                tr("The pin is {found}, and {wanted} was asked for.", found=found, wanted=wanted),
                 cause="It was changed meanwhile, or the environment was removed.",
                 fix=Fix(text="See which there are.", command="sndr engine list"),
                 evidence={"pin": found, "installed": there},
@@ -119,8 +122,8 @@ def _chosen(page: InstallationPage, wanted: str) -> Installation:
             return one
     raise HostError(
         Reason.NOT_FOUND,
-        f"There is no vLLM {wanted[:100]!r} that could be installed.",
-        cause=f"There are {', '.join(one.id for one in page.installations)}.",
+        tr("There is no vLLM {wanted} that could be installed.", wanted=repr(wanted[:100])),
+        cause=tr("There are {installations}.", installations=", ".join(one.id for one in page.installations)),
         fix=Fix(text="See which there are.", command="sndr engine list"),
         evidence={"wanted": wanted[:200]},
     )

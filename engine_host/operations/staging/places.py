@@ -14,6 +14,7 @@ from engine_host.operations.staging.far_host import FarHost, far_host
 from engine_host.protocol.endpoint.routes import Route
 from engine_host.protocol.engines import Engine, EngineState, StopEngine
 from engine_host.protocol.errors import Fix, Problem, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import LaunchPlan, StartRequest
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
@@ -238,7 +239,7 @@ async def _until(place: Place, engine_id: str, passing: frozenset[EngineState]) 
         if asyncio.get_running_loop().time() > end:
             raise HostError(
                 Reason.ENGINE_NOT_READY,
-                f"{engine.name} is still stopping after {_STOP:.0f} s.",
+                tr("{engine} is still stopping after {stop:.0f} s.", engine=engine.name, stop=_STOP),
                 fix=Fix(text="End it at once.", command=f"sndr stop {shlex.quote(engine.name)} --now"),
             )
         await asyncio.sleep(_LOOK)
@@ -253,7 +254,7 @@ def stage_of(engine: Engine) -> str:
 
 def _failure(engine: Engine) -> Problem:
     problem = engine.problem or Problem(
-        reason=Reason.CANCELLED, message=f"{engine.name} was stopped before it was ready."
+        reason=Reason.CANCELLED, message=tr("{engine} was stopped before it was ready.", engine=engine.name)
     )
     lines = list(engine.last_lines[-20:])
     if lines and "last_lines" not in problem.evidence:

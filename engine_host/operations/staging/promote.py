@@ -20,6 +20,7 @@ from engine_host.protocol.base import Severity
 from engine_host.protocol.endpoint.routes import Route, RouteTargets
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.jobs import Job, JobKind
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.operations import remote_staging as ops
 from engine_host.protocol.remote.host_command import for_host
@@ -81,7 +82,7 @@ class PromotionOperations:
         refuse(look.plan.findings)
         return self._jobs.start(
             JobKind.ROUTE_PROMOTE,
-            f"Lead {asked.route} to {self._target(name, asked.engine)}",
+            tr("Lead {route} to {self}", route=asked.route, self=self._target(name, asked.engine)),
             f"route {asked.route}",
             look.plan.command,
             lambda control: self._promote(control, name, asked, look),
@@ -112,7 +113,10 @@ class PromotionOperations:
         steps = steps_of(look.after)
         for number, one in enumerate(ends, start=1):
             control.step(
-                steps + number, steps + len(ends), "end", f"{one.target}, once its requests have ended"
+                steps + number,
+                steps + len(ends),
+                tr("end"),
+                tr("{target}, once its requests have ended", target=one.target),
             )
             done = await self._ended(control, done, one, ends[number:])
             self._promoted.keep(done)
@@ -169,7 +173,7 @@ class PromotionOperations:
         if old is not None and old.targets == after:
             raise HostError(
                 Reason.CONFLICT,
-                f"{asked.route} leads to {target} already.",
+                tr("{route} leads to {target} already.", route=asked.route, target=target),
                 fix=Fix(text="See what it leads to.", command="sndr routes list"),
             )
         findings: list[Finding] = []
@@ -284,7 +288,7 @@ def _changes(
         for one in after.engines
         if one not in before
     ]
-    note = "once its requests have ended"
+    note = tr("once its requests have ended")
     return (
         *found,
         *(PlannedChange(kind=RemoteChange.REMOVE, what=f"engine {one.target}", note=note) for one in ends),

@@ -29,6 +29,7 @@ from engine_host.protocol.endpoint.routes import Route, RouteTargets
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.jobs import Job, JobKind
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Finding, StartRequest
 from engine_host.protocol.operations import remote_staging as ops
 from engine_host.protocol.remote.hosts import RemoteMode
@@ -76,7 +77,7 @@ class RollbackOperations:
         refuse(look.plan.findings)
         return self._jobs.start(
             JobKind.ROUTE_ROLLBACK,
-            f"Lead {route_id} where it led before",
+            tr("Lead {route_id} where it led before", route_id=route_id),
             f"route {route_id}",
             look.plan.command,
             lambda control: self._roll_back(control, look),
@@ -94,16 +95,16 @@ class RollbackOperations:
         control.undone = f"{route.id} was not changed."
         started: list[TargetEngine] = []
         for number, one in enumerate(starts, start=1):
-            control.step(number, steps, "start", one.target)
+            control.step(number, steps, tr("start"), one.target)
             if (anew := await self._started(control, number, steps, one)) is not None:
                 started.append(anew)
         for one in look.waits:
             await until_up(self._places.of(one.machine), one.id, lambda _engine: None)
-        control.step(steps, steps, "flip")
+        control.step(steps, steps, tr("flip"))
         if self._book.saved.get(route.id) != route:
             raise HostError(
                 Reason.CONFLICT,
-                f"{route.id} was changed while it was taken back.",
+                tr("{route} was changed while it was taken back.", route=route.id),
                 fix=Fix(text="Look at it, and begin again.", command="sndr routes list"),
             )
         if look.plan.after is None:
@@ -140,7 +141,12 @@ class RollbackOperations:
         refuse(plan.findings)
 
         def tell(seen: Engine) -> None:
-            control.step(number, steps, "start", f"{one.target}: {stage_of(seen)}")
+            control.step(
+                number,
+                steps,
+                tr("start"),
+                tr("{target}: {stage_of}", target=one.target, stage_of=stage_of(seen)),
+            )
 
         request = StartRequest(plan=plan.id, replace=False)
         engine = await bring_up(place, request, control, f"{one.target} may still be loading.", tell)

@@ -21,6 +21,7 @@ from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.host import HostInfo
 from engine_host.protocol.jobs import Job, JobKind
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import MAIN_MEMORY, Finding, LaunchPlan, LaunchRequest, StartRequest
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import remote_staging as ops
@@ -52,14 +53,14 @@ class StageOperations:
         far = far_host(self._hosts, name)
         return self._jobs.start(
             JobKind.HOST_STAGE,
-            f"Stage {asked.what[:100]} on {name}",
+            tr("Stage {what} on {name}", what=asked.what[:100], name=name),
             f"stage {name}",
             _command(name, asked),
             lambda control: self._stage(control, far, asked),
         )
 
     async def _stage(self, control: JobControl, far: FarHost, asked: StageOnHost) -> dict[str, Any]:
-        control.step(1, 3, "Plan it there", asked.what[:100])
+        control.step(1, 3, tr("Plan it there"), asked.what[:100])
         control.undone = "Nothing was started."
         planned = await self._planned(far, asked)
         if (stopping := _stopping(planned.findings)) is not None:
@@ -71,7 +72,7 @@ class StageOperations:
                 evidence={"finding": stopping.id, **stopping.evidence},
             )
         place = There(far)
-        control.step(2, 3, "Start it there", planned.target)
+        control.step(2, 3, tr("Start it there"), planned.target)
         request = StartRequest(plan=planned.plan.id, replace=False, consent=asked.consent)
         control.undone = ""
         loading = f"{planned.target} may still be loading: sndr --host {far.name} status"
@@ -99,7 +100,10 @@ class StageOperations:
             raise HostError(
                 Reason.BAD_REQUEST,
                 "A staging ends nothing: it starts beside what runs there.",
-                fix=f"Leave --instead-of and --replace out, or start it with sndr --host {far.name} run.",
+                fix=tr(
+                    "Leave --instead-of and --replace out, or start it with sndr --host {far} run.",
+                    far=far.name,
+                ),
                 evidence={"field": "instead_of"},
             )
         request = await _request(far, asked)
@@ -154,10 +158,10 @@ def _not_there(host: str, what: str, error: HostError) -> HostError:
         return error
     return HostError(
         error.reason,
-        f"There is no preset and no model {what[:200]!r} on {host}.",
+        tr("There is no preset and no model {what} on {host}.", what=repr(what[:200]), host=host),
         cause=problem.cause,
         fix=Fix(
-            text=f"See what {host} has; `sndr host send {host} MODEL` carries one there.",
+            text=tr("See what {host} has; `sndr host send {host} MODEL` carries one there.", host=host),
             command=f"sndr --host {host} models",
         ),
         evidence={**problem.evidence, "host": host},
@@ -219,7 +223,7 @@ def _of_staging(one: Finding, host: str, asked: StageOnHost) -> Finding:
 
 
 def _tell(control: JobControl, engine: Engine) -> None:
-    control.step(3, 3, "Load and verify", stage_of(engine))
+    control.step(3, 3, tr("Load and verify"), stage_of(engine))
 
 
 def _stopping(findings: Sequence[Finding]) -> Finding | None:

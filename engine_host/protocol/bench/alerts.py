@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 from engine_host.protocol.base import Command, Query, Seconds, Wire
+from engine_host.protocol.language.spoken import Sentence, Spoken
 
 
 class AlertKind(StrEnum):
@@ -16,7 +17,7 @@ class AlertKind(StrEnum):
     ENGINE_DIED = "engine_died"
 
 
-class Alert(Wire):
+class Alert(Spoken):
     """One alert: `value` and `threshold` in `unit` (celsius, share, bytes); `ended_at` None while it lasts.
 
     `subject` is a GPU (`GPU 0`), a folder or an engine's name; `worst` is the worst value measured while it
@@ -26,7 +27,7 @@ class Alert(Wire):
     id: str
     kind: AlertKind
     subject: str
-    text: str
+    text: Sentence
     at: Seconds
     ended_at: Seconds | None = None
     value: float | None = None

@@ -8,18 +8,19 @@ from engine_host.protocol.base import Page, Seconds, Wire
 from engine_host.protocol.engines import Engine, RequestState
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.host import Gpu
+from engine_host.protocol.language.spoken import Sentence, Spoken
 from engine_host.protocol.launch.fit import FitReport
 
 AUTOPSY_FORMAT = 1
 """The form of the files; one of another form is listed as unreadable."""
 
 
-class RecordedSeries(Wire):
+class RecordedSeries(Spoken):
     """One series before the end: a value each step from `first` on; a gap is None, never 0."""
 
     name: str
     unit: str
-    title: str
+    title: Sentence
     first: Seconds
     values: tuple[float | None, ...]
 
@@ -85,19 +86,19 @@ class Ending(StrEnum):
     REFUSED = "refused"
 
 
-class HeldMemory(Wire):
+class HeldMemory(Spoken):
     """A part of memory; `source` says who told it."""
 
-    what: str
+    what: Sentence
     bytes: int
     source: str
 
 
-class CurveEnd(Wire):
+class CurveEnd(Spoken):
     """A series at its end: its value a minute before (or its first), its highest, and its last."""
 
     name: str
-    title: str
+    title: Sentence
     unit: str
     before: float
     before_seconds: float = Field(description="how long before the last value")
@@ -105,20 +106,20 @@ class CurveEnd(Wire):
     last: float
 
 
-class Knob(Wire):
+class Knob(Spoken):
     """A change that would have made the end less likely; `enough` where the fit counts that it fits."""
 
-    text: str
+    text: Sentence
     saves: int | None = Field(None, description="bytes on the fullest device")
     enough: bool | None = None
     fix: Fix | None = None
 
 
-class AutopsyReading(Wire):
+class AutopsyReading(Spoken):
     """The reading of a record: made when it is opened, so that a newer program reads old ones better."""
 
     ending: Ending
-    sentence: str
+    sentence: Sentence
     held: tuple[HeldMemory, ...] = ()
     curve: tuple[CurveEnd, ...] = ()
     knobs: tuple[Knob, ...] = ()
@@ -132,7 +133,7 @@ class OpenedAutopsy(Wire):
     reading: AutopsyReading
 
 
-class AutopsyEntry(Wire):
+class AutopsyEntry(Spoken):
     """One line of the list."""
 
     id: str
@@ -142,15 +143,15 @@ class AutopsyEntry(Wire):
     model: str
     ending: Ending
     reason: Reason | None = None
-    sentence: str
+    sentence: Sentence
     bytes: int
 
 
-class UnreadableAutopsy(Wire):
+class UnreadableAutopsy(Spoken):
     """A file of the folder that cannot be opened, and why."""
 
     id: str
-    why: str
+    why: Sentence
     bytes: int | None = None
 
 

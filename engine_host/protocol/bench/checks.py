@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from engine_host.protocol.base import Command, Seconds, Wire
+from engine_host.protocol.language.spoken import Sentence, Spoken
 
 
 class CheckName(StrEnum):
@@ -44,13 +45,13 @@ VerifyAfterStart = Literal["off", "smoke", "full"]
 """The setting of what is checked of every engine that was started."""
 
 
-class Check(Wire):
+class Check(Spoken):
     """One check: its outcome, the reason of anything but a pass, and what was seen."""
 
     name: CheckName
-    title: str
+    title: Sentence
     outcome: Outcome
-    why: str = ""
+    why: Sentence = ""
     seconds: float = 0.0
     evidence: dict[str, Any] = Field(default_factory=dict)
 

@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from engine_host.protocol.base import Query, Wire
 from engine_host.protocol.bench.lab import Figure, LabRun, Quantity
+from engine_host.protocol.language.spoken import Sentence, Spoken
 
 
 class Verdict(StrEnum):
@@ -33,11 +34,11 @@ class CompareRuns(Query):
     b: str
 
 
-class Doubt(Wire):
+class Doubt(Spoken):
     """A caution in words."""
 
     caution: Caution
-    text: str
+    text: Sentence
 
 
 class Differing(Wire):

@@ -4,8 +4,9 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from engine_host.protocol.base import Page, Query, Wire
+from engine_host.protocol.base import Page, Query
 from engine_host.protocol.errors import Fix
+from engine_host.protocol.language.spoken import Sentence, Spoken
 
 TOO_LITTLE = "Too little was measured to judge it: let it answer for ten seconds, and look again."
 """The verdict where an engine worked, but too short a time."""
@@ -26,12 +27,12 @@ class SlowReason(StrEnum):
     EAGER = "eager"
 
 
-class SlowCause(Wire):
+class SlowCause(Spoken):
     """One reason; `share` is how much of the engine's busy time it concerned, 0 to 1."""
 
     reason: SlowReason
     engine: str | None = Field(None, description="the public name; null for the machine")
-    sentence: str
+    sentence: Sentence
     share: float = Field(ge=0.0, le=1.0)
     evidence: dict[str, float | str] = Field(default_factory=dict)
     fix: Fix | None = None

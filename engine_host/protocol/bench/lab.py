@@ -8,6 +8,7 @@ from pydantic import Field
 
 from engine_host.protocol.base import Command, Seconds, Share, Wire
 from engine_host.protocol.bench.checks import Check
+from engine_host.protocol.language.spoken import Sentence, Spoken
 
 PAIRED_ROUNDS = 14
 """The rounds of two engines in turns where none are named; below seven nothing can be told."""
@@ -101,7 +102,7 @@ class Sample(Wire):
     error: str = ""
 
 
-class Figure(Wire):
+class Figure(Spoken):
     """The median over the measured requests (of an aggregate: over rounds), or why there is none.
 
     `low` and `high` bound the median (95 %, bootstrap), `q1` and `q3` are the quartiles. Times in seconds,
@@ -120,7 +121,7 @@ class Figure(Wire):
     p99: float | None = None
     samples: int = 0
     gate: Gate | None = None
-    why: str = ""
+    why: Sentence = ""
 
 
 class PartResult(Wire):
@@ -142,14 +143,14 @@ class PartResult(Wire):
         return any(figure.standing is Standing.STRUCK for figure in self.figures)
 
 
-class Knee(Wire):
+class Knee(Spoken):
     """The streams from which on more stop to pay; None where it was not reached, or cannot be told."""
 
     streams: int | None
-    why: str
+    why: Sentence
 
 
-class Rung(Wire):
+class Rung(Spoken):
     """One length of a context ladder: was all of it taken, and was the fact in it found, judged apart.
 
     `found` is None where it says nothing, as behind a model that does not find it in a short text either.
@@ -160,7 +161,7 @@ class Rung(Wire):
     tokens: int | None = None
     taken: bool
     found: bool | None = None
-    why: str = ""
+    why: Sentence = ""
 
 
 class MemoryReading(Wire):

@@ -6,6 +6,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from engine_host.protocol.base import Command, Page, Seconds, Wire
+from engine_host.protocol.language.spoken import Sentence, Spoken
 
 
 class ProveKernels(Command):
@@ -35,7 +36,7 @@ class ProofVerdict(StrEnum):
     UNDECIDED = "undecided"
 
 
-class SelfTest(Wire):
+class SelfTest(Spoken):
     """Every kernel beside float64: the largest relative error, and rows that depend on those beside them."""
 
     passed: bool
@@ -43,7 +44,7 @@ class SelfTest(Wire):
     worst_error: float | None = Field(None, description="None when an answer was no number")
     rows_that_differ: int = 0
     kernels: str = Field("", description="which were tested: for Hopper, for every GPU, or both")
-    why: str = ""
+    why: Sentence = ""
 
 
 class EqualAnswers(Wire):
@@ -76,7 +77,7 @@ class DecodeSpeed(Wire):
         return self.bf16 / self.ours if self.bf16 and self.ours > 0 else None
 
 
-class Proof(Wire):
+class Proof(Spoken):
     """One proof and the circumstances it holds for: this GPU, driver, vLLM, KV type and these kernels."""
 
     id: str
@@ -93,7 +94,7 @@ class Proof(Wire):
     self_test: SelfTest | None = None
     answers: EqualAnswers | None = None
     speed: DecodeSpeed | None = None
-    why: str = Field("", description="what was wrong, or could not be run")
+    why: Sentence = Field("", description="what was wrong, or could not be run")
     seconds: float = 0.0
     command: str = ""
     stale: str = Field("", description="what changed since; empty while it holds")

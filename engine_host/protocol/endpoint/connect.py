@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from engine_host.protocol.base import Wire
 from engine_host.protocol.errors import Problem
+from engine_host.protocol.language.spoken import Sentence, Spoken
 
 
 class EndpointModel(Wire):
@@ -162,12 +163,12 @@ class ProbeOutcome(StrEnum):
     SKIPPED = "skipped"
 
 
-class ProbeStep(Wire):
+class ProbeStep(Spoken):
     """One thing that was tried; `seconds` is how long it took, None where it was not measured."""
 
-    name: str
+    name: Sentence
     outcome: ProbeOutcome
-    detail: str
+    detail: Sentence
     seconds: float | None = None
     problem: Problem | None = None
 

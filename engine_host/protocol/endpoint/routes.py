@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, model_validator
 
 from engine_host.protocol.base import Command, Page, Seconds, Wire
+from engine_host.protocol.language.spoken import Sentence, Spoken
 from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.text import Line
 
@@ -145,7 +146,7 @@ class TargetState(StrEnum):
     KEY_MISSING = "key_missing"
 
 
-class TargetStatus(Wire):
+class TargetStatus(Spoken):
     """A target as it is now; `command` is what would make it answer, where there is such a command.
 
     `answered_at` and `failed_at` are the last times in this run of the host, of a provider; `failure` is the
@@ -155,7 +156,7 @@ class TargetStatus(Wire):
     name: str
     provider: bool = False
     state: TargetState
-    detail: str = ""
+    detail: Sentence = ""
     command: str = ""
     answered_at: Seconds | None = None
     failed_at: Seconds | None = None
@@ -183,13 +184,13 @@ class RoutePage(Page):
     routes: tuple[RouteStatus, ...]
 
 
-class RouteCheck(Wire):
+class RouteCheck(Spoken):
     """One of the requests with which a target is tried before a route leads to it."""
 
     target: str
     name: str
     passed: bool
-    detail: str
+    detail: Sentence
     seconds: float
 
 

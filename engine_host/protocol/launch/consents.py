@@ -3,9 +3,10 @@
 from pydantic import Field
 
 from engine_host.protocol.base import Wire
+from engine_host.protocol.language.spoken import Sentence, Spoken
 
 
-class Demand(Wire):
+class Demand(Spoken):
     """One thing that a file asks for; `does` says in a sentence what it can do.
 
     `known` is False for a flag that this program knows nothing of.
@@ -15,7 +16,7 @@ class Demand(Wire):
     line: int | None = None
     key: str = Field(description="the place in the file, such as settings.extra_arguments[0]")
     what: str
-    does: str
+    does: Sentence
     known: bool = True
 
 

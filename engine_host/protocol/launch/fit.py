@@ -8,6 +8,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from engine_host.protocol.base import Command, Seconds, Severity, Wire
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language.spoken import Sentence, Spoken
 from engine_host.protocol.launch.plans import EngineKind, EngineRef, ServerChoice
 
 
@@ -119,7 +120,7 @@ class FitRequest(Command):
         return {name: value for name, value in said.items() if name in self.model_fields_set}
 
 
-class FitPart(Wire):
+class FitPart(Spoken):
     """One part of a device's memory, with the band that it may lie in."""
 
     name: str
@@ -127,7 +128,7 @@ class FitPart(Wire):
     low: int
     high: int
     source: PartSource
-    note: str = ""
+    note: Sentence = ""
 
 
 class DeviceFit(Wire):
@@ -142,14 +143,14 @@ class DeviceFit(Wire):
     free_after: int
 
 
-class KvChoice(Wire):
+class KvChoice(Spoken):
     """One KV type: what it costs and what it makes possible."""
 
     kv: str
     bytes_per_token: float
     verdict: Verdict
     largest_context: int
-    note: str = ""
+    note: Sentence = ""
 
 
 class CurvePoint(Wire):
@@ -169,11 +170,11 @@ class GridCell(Wire):
     verdict: Verdict
 
 
-class Change(Wire):
+class Change(Spoken):
     """Something to change so that it fits; `saves` in bytes on the fullest device."""
 
     id: str
-    text: str
+    text: Sentence
     saves: int
     fits: bool
     option: str = ""
@@ -181,17 +182,17 @@ class Change(Wire):
     gpus: int | None = Field(None, description="how many, where the change is their number")
 
 
-class Advice(Wire):
+class Advice(Spoken):
     """One rule of the advisor that applies, with what shows it."""
 
     id: str
     severity: Severity
-    message: str
-    fix: str
-    evidence: str
+    message: Sentence
+    fix: Sentence
+    evidence: Sentence
 
 
-class Roofline(Wire):
+class Roofline(Spoken):
     """The ceilings of the hardware, tokens a second; None where a figure of it is not known.
 
     `decode` (one stream) and `decode_all_streams` are bounds for contexts that have just begun; those at
@@ -203,7 +204,7 @@ class Roofline(Wire):
     decode_all_streams: float | None
     prefill: float | None
     bytes_per_step: int
-    why: str = ""
+    why: Sentence = ""
     decode_at_depth: float | None = None
     all_streams_at_depth: float | None = None
     streams: int = 1
@@ -246,7 +247,7 @@ class Correction(Wire):
     n: int
 
 
-class FitReport(Wire):
+class FitReport(Spoken):
     """The answer."""
 
     model: str
@@ -258,7 +259,7 @@ class FitReport(Wire):
     tensor_parallel: int
     verdict: Verdict
     reason: Reason | None = None
-    why: str = ""
+    why: Sentence = ""
     devices: tuple[DeviceFit, ...] = ()
     kv_bytes_per_token: float = 0
     kv_pool_tokens: int | None = None

@@ -8,6 +8,7 @@ from pydantic import Field
 from engine_host.protocol.base import Command, Seconds, Severity, Wire
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language.spoken import Sentence, Spoken
 from engine_host.protocol.launch.consents import ConsentNeeded
 from engine_host.protocol.patches import BisectCheck, PatchChoice, PlannedPatches
 
@@ -89,21 +90,21 @@ class LaunchRequest(Command):
     )
 
 
-class Setting(Wire):
+class Setting(Spoken):
     """One resolved setting, the layer that set it, and why."""
 
     name: str
     value: Any
     layer: Layer
-    why: str = ""
+    why: Sentence = ""
 
 
-class Finding(Wire):
+class Finding(Spoken):
     """Something a check noticed; an `error` stops the start."""
 
     id: str
     severity: Severity
-    message: str
+    message: Sentence
     reason: Reason | None = None
     fix: Fix | None = None
     evidence: dict[str, Any] = Field(default_factory=dict)
@@ -180,21 +181,21 @@ class BisectVerdict(StrEnum):
     NO_FAILURE = "no_failure"
 
 
-class BisectTrial(Wire):
+class BisectTrial(Spoken):
     """One start of a bisection, with these patches; `why` says what the check saw."""
 
     patches: tuple[str, ...]
     passed: bool
-    why: str
+    why: Sentence
     reason: Reason | None = Field(None, description="of the problem, when the start itself failed")
     seconds: Seconds
 
 
-class BisectResult(Wire):
+class BisectResult(Spoken):
     """The result of a bisection: each culprit is one patch, or patches that fail only together."""
 
     verdict: BisectVerdict
-    sentence: str
+    sentence: Sentence
     culprits: tuple[tuple[str, ...], ...] = ()
     trials: tuple[BisectTrial, ...] = ()
     engine: str | None = Field(None, description="what runs now: a start that passed")

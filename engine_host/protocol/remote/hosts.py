@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field
 from engine_host.protocol.base import Command, Page, Seconds, Wire
 from engine_host.protocol.endpoint.connect import EndpointModel
 from engine_host.protocol.errors import Problem
+from engine_host.protocol.language.spoken import Sentence, Spoken
 from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.text import Line, Text
 
@@ -120,7 +121,7 @@ class AddRemoteHost(ChangeRemoteHost):
     name: HostName
 
 
-class RemoteHost(Wire):
+class RemoteHost(Spoken):
     """A host and the state of its connection.
 
     `sentence` says the state in words; `problem` is why it failed or is being tried again, and
@@ -145,7 +146,7 @@ class RemoteHost(Wire):
     notes: str | None = None
     added_at: Seconds = 0.0
     state: RemoteHostState = RemoteHostState.DISCONNECTED
-    sentence: str = "Not connected."
+    sentence: Sentence = "Not connected."
     problem: Problem | None = None
     engine_host_problem: Problem | None = None
     next_try_at: Seconds | None = None

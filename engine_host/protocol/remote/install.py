@@ -5,6 +5,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from engine_host.protocol.base import Command, Wire
+from engine_host.protocol.language.spoken import Sentence, Spoken
 from engine_host.protocol.launch.plans import Finding
 
 
@@ -29,13 +30,13 @@ class RemoteChange(StrEnum):
     RUN = "run"
 
 
-class PlannedChange(Wire):
+class PlannedChange(Spoken):
     """One thing that happens there: a path or a command; bytes where they are known."""
 
     kind: RemoteChange
     what: str
     size: int | None = None
-    note: str = ""
+    note: Sentence = ""
     text: str = ""
 
 

@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from engine_host.protocol.base import Command, Query, Seconds, Wire
+from engine_host.protocol.language.spoken import Sentence, Spoken
 from engine_host.protocol.launch.deploy import GpuUuid
 from engine_host.protocol.launch.plans import Finding, LaunchRequest
 from engine_host.protocol.remote.install import PlannedChange
@@ -48,15 +49,15 @@ class ServiceAction(StrEnum):
     DISABLE = "disable"
 
 
-class ManagerState(Wire):
+class ManagerState(Spoken):
     """A manager of services there: usable or not, and why not."""
 
     manager: ServiceManager
     usable: bool
-    why: str = ""
+    why: Sentence = ""
 
 
-class Service(Wire):
+class Service(Spoken):
     """A service as it is now.
 
     One that is `ours` was written down by this program and can be changed; others are shown alone. `detail`
@@ -70,7 +71,7 @@ class Service(Wire):
     ours: bool = False
     title: str = ""
     state: ServiceState = ServiceState.UNKNOWN
-    detail: str = ""
+    detail: Sentence = ""
     enabled: bool | None = None
     health: str | None = None
     pid: int | None = None
@@ -181,7 +182,7 @@ class ServiceLine(Wire):
     text: str
 
 
-class ServiceLogs(Wire):
+class ServiceLogs(Spoken):
     """Lines of a service, oldest first; `cursor` is the `after` of the next question.
 
     `note` says why there are none, where the manager says that.
@@ -192,7 +193,7 @@ class ServiceLogs(Wire):
     name: str
     lines: tuple[ServiceLine, ...]
     cursor: str = ""
-    note: str = ""
+    note: Sentence = ""
 
 
 class GpuPower(Wire):
@@ -208,7 +209,7 @@ class GpuPower(Wire):
     draw: float | None = None
 
 
-class PowerPage(Wire):
+class PowerPage(Spoken):
     """The power limits of a machine; `permitted` says if this user may set them, `why` why not.
 
     `why` also says why no GPU is listed.
@@ -218,7 +219,7 @@ class PowerPage(Wire):
     read_at: Seconds
     gpus: tuple[GpuPower, ...] = ()
     permitted: bool = False
-    why: str = ""
+    why: Sentence = ""
 
 
 class SetPower(Command):

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
 from engine_host.core.visible import visible
+from engine_host.protocol.language import tr
 from engine_host.protocol.remote.hosts import MemoryHolder, RemoteDisk, RemoteFacts, RemoteGpu
 from engine_host.remote.facts.engines import engines_of
 from engine_host.remote.facts.parts import Part, parts_of
@@ -31,7 +32,9 @@ async def read_facts(run: Run, model_root: str | None, old: RemoteFacts) -> Remo
     """Read the facts of a machine by `run`. Raises what that raises, and HostError(ssh_failed)."""
     mark = secrets.token_hex(16)
     outcome = await run(READ, f"{mark}\n{model_root or ''}\n".encode(), PATIENCE)
-    printed = outcome.need_success(f"Reading the facts of {old.host}").decode("utf-8", "replace")
+    printed = outcome.need_success(tr("Reading the facts of {host}", host=old.host)).decode(
+        "utf-8", "replace"
+    )
     return understood(parts_of(printed, mark), mark, old, time.time())
 
 

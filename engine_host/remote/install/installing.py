@@ -10,6 +10,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.findings.table import finding
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.remote.install import InstallOnHost, RemoteInstalled, RemoteInstallPlan
 from engine_host.remote.install.answers import Begun, DemoAnswered, MachineAnswer, Probed, Removed, Switched
@@ -134,7 +135,11 @@ def _way_back(machine: Machine, said: Probed) -> RemoteInstallPlan:
     if said.previous is None:
         raise HostError(
             Reason.NOT_FOUND,
-            f"There is no release before {said.current} on {machine.name}.",
+            tr(
+                "There is no release before {current} on {machine}.",
+                current=said.current,
+                machine=machine.name,
+            ),
             cause="It was installed once, and not updated since.",
             fix=Fix(text="See what runs there.", command="sndr host list"),
         )
@@ -176,7 +181,7 @@ def not_installed(name: str) -> HostError:
     """Return the error of a machine on which nothing of ours is installed."""
     return HostError(
         Reason.NOT_FOUND,
-        f"Our engine host is not installed on {name}.",
+        tr("Our engine host is not installed on {name}.", name=name),
         fix=Fix(text="Install it; --dry-run shows what that changes.", command=f"sndr host install {name}"),
     )
 

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from engine_host.core.errors import HostError
 from engine_host.core.outside import json_text
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.remote.hosts import THIS_MACHINE
 from engine_host.remote.install.answers import MachineAnswer
 from engine_host.remote.install.there.carrying import MARK
@@ -110,7 +111,11 @@ async def do_step(
     except ValidationError as error:
         raise HostError(
             Reason.INSTALL_FAILED,
-            f"{machine.name} answered the step “{step}” in a form that is not known.",
+            tr(
+                "{machine} answered the step “{step}” in a form that is not known.",
+                machine=machine.name,
+                step=step,
+            ),
             cause="Something there answers in the place of our program.",
             evidence={"fields": [".".join(map(str, one["loc"])) for one in error.errors()[:10]]},
         ) from error
@@ -130,7 +135,7 @@ def _answer(name: str, step: str, said: RemoteOutcome) -> dict[str, Any]:
         ended = f"What was run there ended in the middle. {said.last_words}".strip()
         raise HostError(
             Reason.INSTALL_FAILED,
-            f"{name} gave no answer to the step “{step}”.",
+            tr("{name} gave no answer to the step “{step}”.", name=name, step=step),
             cause="It took too long." if said.timed_out else ended,
             fix="Run the same command again: it goes on from what is there.",
             evidence={"exit": said.exit, "stderr": said.stderr, "stdout": _text(said.stdout)},
@@ -163,8 +168,8 @@ def _failed(name: str, steps: Steps, answer: dict[str, Any]) -> HostError:
     reason = _REASONS.get(str(answer.get("failed")), Reason.INSTALL_FAILED)
     lines = evidence.get("lines") or evidence.get("log") or []
     seen = str(lines[-1]) if isinstance(lines, list) and lines else str(evidence.get("error", ""))
-    where = "This machine" if name == THIS_MACHINE else name
-    message = f"{where}: {answer.get('message', 'A step failed.')}"
+    where = tr("This machine") if name == THIS_MACHINE else name
+    message = tr("{where}: {answer}", where=where, answer=answer.get("message", "A step failed."))
     if evidence.get("back_on"):
         message += f" {evidence['back_on']}, which ran before, runs again."
     usual = "Look at the lines, mend what they name, and run the same command again."

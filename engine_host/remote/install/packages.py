@@ -19,6 +19,7 @@ from engine_host.core.errors import HostError
 from engine_host.engines.process.tool import ToolError, run_tool
 from engine_host.engines.vllm.package_sources import package_sources
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 from engine_host.remote.install.own_wheel import LOCK, LocalFile, file_of
 
 # The oldest systems that uv knows by name and wheels are made for; glibc 2.28 is of 2018.
@@ -122,7 +123,11 @@ async def _install(platform: Platform, work: Path, log: Path, tell: Callable[[st
     except ToolError as error:
         raise HostError(
             Reason.DISK_FULL if error.disk_full else Reason.DOWNLOAD_FAILED,
-            f"The packages for Python {platform.version} on {platform.tag} could not be downloaded here.",
+            tr(
+                "The packages for Python {version} on {tag} could not be downloaded here.",
+                version=platform.version,
+                tag=platform.tag,
+            ),
             cause=error.tail[-1] if error.tail else "",
             fix="Check the network of this machine, or the mirror in pip's settings; then try again.",
             evidence={"output": list(error.tail[-30:]), "log": str(log)},

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from engine_host.core.findings.table import finding
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.remote.install import InstallOnHost, PlannedChange, RemoteChange, RemoteInstallPlan
 from engine_host.protocol.remote.services import ServiceManager
@@ -87,8 +88,14 @@ def going_back(host: str, said: Probed, current: str, previous: str) -> RemoteIn
     changed = RemoteChange.CHANGE
     service = "systemd" if said.systemd else "plain"
     changes = [
-        PlannedChange(kind=changed, what=f"{said.root}/current -> {previous}", note=f"was {current}"),
-        PlannedChange(kind=changed, what=f"{said.root}/previous -> {current}", note=f"was {previous}"),
+        PlannedChange(
+            kind=changed, what=f"{said.root}/current -> {previous}", note=tr("was {current}", current=current)
+        ),
+        PlannedChange(
+            kind=changed,
+            what=f"{said.root}/previous -> {current}",
+            note=tr("was {previous}", previous=previous),
+        ),
         PlannedChange(kind=RemoteChange.KEEP, what=f"{said.root}/{current}", note="stays, one command away"),
     ]
     changes += _service(said) if service == "systemd" else _process(said.root)
@@ -115,11 +122,11 @@ def removal(host: str, said: Probed) -> RemoteInstallPlan:
     for path in said.own_data:
         stays = next((one for one in said.staying if os.path.dirname(one) == path), None)
         if path in made and stays is not None:
-            note = "settings, data and models of the host there: it came with the install"
+            note = tr("settings, data and models of the host there: it came with the install")
             changes.append(PlannedChange(kind=RemoteChange.REMOVE, what=f"{path}/*", note=note))
             changes.append(PlannedChange(kind=RemoteChange.KEEP, what=stays, note="of services, which go on"))
         elif path in made:
-            note = "settings, data and models of the host there: it came with the install"
+            note = tr("settings, data and models of the host there: it came with the install")
             changes.append(PlannedChange(kind=RemoteChange.REMOVE, what=path, note=note))
         else:
             changes.append(PlannedChange(kind=RemoteChange.KEEP, what=path, note="was there before"))
@@ -129,7 +136,11 @@ def removal(host: str, said: Probed) -> RemoteInstallPlan:
                     kind=RemoteChange.REMOVE,
                     what=one.path,
                     size=one.size,
-                    note=f"a model; to keep it: sndr host fetch {host} {shlex.quote(one.path)}",
+                    note=tr(
+                        "a model; to keep it: sndr host fetch {host} {shlex}",
+                        host=host,
+                        shlex=shlex.quote(one.path),
+                    ),
                 )
                 for one in said.models
                 if os.path.dirname(os.path.dirname(one.path)) == path
@@ -184,7 +195,7 @@ def _changes(said: Probed, wheel: LocalFile, service: str, unit: str, python: st
         yield PlannedChange(kind=run, what=f"{python} -m venv {root}/{wheel.release}")
         yield PlannedChange(kind=add, what=f"{root}/{wheel.release}", size=UNPACKED, note="about")
     if said.current != wheel.release:
-        was = f"was {said.current}" if said.current else ""
+        was = tr("was {current}", current=said.current) if said.current else ""
         yield PlannedChange(kind=change if was else add, what=f"{root}/current -> {wheel.release}", note=was)
     for name in said.releases:
         if name not in {wheel.release, said.current}:

@@ -12,6 +12,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.findings.table import finding
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.remote.hosts import THIS_MACHINE
 from engine_host.protocol.remote.services import (
@@ -238,7 +239,12 @@ async def _not_answering(machine: Machine, said: Answered, *, timed_out: bool) -
     last = next((line for line in reversed(lines) if line.strip()), "")
     return HostError(
         Reason.ENGINE_START_TIMEOUT if timed_out else Reason.ENGINE_START_FAILED,
-        f"{service.name} {where} does not answer: it is {state}.",
+        tr(
+            "{service} {where} does not answer: it is {state}.",
+            service=service.name,
+            where=where,
+            state=state,
+        ),
         cause=" ".join(part for part in (f"{said.why}." if said.why else "", last) if part),
         fix=Fix(text="Read its last lines, mend what they name, and do it again."),
         evidence={"host": machine.name, "state": service.state.value, "why": said.why, "lines": lines},

@@ -12,6 +12,7 @@ from engine_host.deploy.deployment import Deployment
 from engine_host.deploy.placing import PlacedFile, placed
 from engine_host.deploy.targets.parts import check_body
 from engine_host.deploy.targets.render import render
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.deploy import RenderTarget
 from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.remote.hosts import THIS_MACHINE
@@ -224,14 +225,14 @@ def _changes(wanted: Wanted, said: Inspected) -> Iterator[PlannedChange]:
         if there.state == "new":
             yield PlannedChange(kind=RemoteChange.ADD, what=there.path, size=size, text=_shown(file))
         elif there.state in ("changed", "by_hand"):
-            note = "changed there by hand" if there.state == "by_hand" else ""
+            note = tr("changed there by hand") if there.state == "by_hand" else ""
             yield PlannedChange(
                 kind=RemoteChange.CHANGE, what=there.path, note=note, text=_diff(there.text, file.text)
             )
     for path in said.gone:
         yield PlannedChange(kind=RemoteChange.REMOVE, what=path)
     if wanted.sends is not None and not said.sent:
-        note, whole = "the model, from here", wanted.deployment.model_size
+        note, whole = tr("the model, from here"), wanted.deployment.model_size
         yield PlannedChange(kind=RemoteChange.ADD, what=wanted.sent_to, size=whole, note=note)
     for words in _commands(wanted, said):
         yield PlannedChange(kind=RemoteChange.RUN, what=words)

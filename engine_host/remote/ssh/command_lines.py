@@ -18,6 +18,7 @@ from engine_host.core.outside import files
 from engine_host.core.outside.ssh_config import CONFIG_VARIABLE
 from engine_host.engines.process.reaper_main import OWNER_VARIABLE
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 
 KEEP_ALIVE = 15
 """Seconds of silence after which ssh asks the other side for a sign; three without an answer end it."""
@@ -166,7 +167,7 @@ class OpenSsh:
             raise HostError(
                 Reason.SSH_FAILED,
                 "ssh cannot read its configuration.",
-                cause=err[-500:] or f"It ended with code {code}.",
+                cause=err[-500:] or tr("It ended with code {code}.", code=code),
                 fix=Fix(text="Correct what it names.", command=f"ssh -G {destination}"),
                 evidence={"stderr": err, "exit": code},
             )
@@ -232,7 +233,9 @@ async def communicate(
         )
     except OSError as error:
         raise HostError(
-            Reason.SSH_FAILED, f"{argv[0]} cannot be run: {error.strerror or error}.", evidence={"argv": argv}
+            Reason.SSH_FAILED,
+            tr("{argv} cannot be run: {error}.", argv=argv[0], error=error.strerror or error),
+            evidence={"argv": argv},
         ) from error
     try:
         async with asyncio.timeout(seconds):

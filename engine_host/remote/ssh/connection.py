@@ -15,6 +15,7 @@ from engine_host.core.errors import HostError, defect
 from engine_host.core.processes.own_programs import OwnProgram, command_of
 from engine_host.engines.process.reaper import Reaper
 from engine_host.protocol.errors import Fix, Problem, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.remote.hosts import RemoteHostState, is_address
 from engine_host.remote.book import KeptHost
 from engine_host.remote.ssh import failures
@@ -137,7 +138,11 @@ class Connection:
             # The machine said it, and ssh would put what we have in our environment there.
             raise HostError(
                 Reason.SSH_FORWARD_REFUSED,
-                f"{self.host.name}: {remote[:100]!r} is no place that a socket is forwarded to.",
+                tr(
+                    "{host}: {remote} is no place that a socket is forwarded to.",
+                    host=self.host.name,
+                    remote=repr(remote[:100]),
+                ),
                 cause="It holds signs in whose place ssh would put what only this machine is to know.",
                 evidence={"to": remote[:300]},
             )
@@ -165,7 +170,7 @@ class Connection:
         if code != 0:
             raise HostError(
                 Reason.SSH_FORWARD_REFUSED,
-                f"{self.host.name}: a socket could not be forwarded.",
+                tr("{host}: a socket could not be forwarded.", host=self.host.name),
                 cause=err.strip()[-300:],
                 evidence={"asked": what, "exit": code, "stderr": err, "to": remote},
             )
@@ -322,8 +327,9 @@ class Connection:
         if code != 0 or not is_address(found):
             raise HostError(
                 Reason.SSH_UNREACHABLE,
-                f"The address of {self.host.name} is not known: its command told none.",
-                cause=err.strip()[-300:] or f"It printed {found[:100]!r}, and ended with code {code}.",
+                tr("The address of {host} is not known: its command told none.", host=self.host.name),
+                cause=err.strip()[-300:]
+                or tr("It printed {found}, and ended with code {code}.", found=repr(found[:100]), code=code),
                 fix=fix,
                 evidence={"argv": argv, "exit": code, "stdout": out[:1000], "stderr": err},
             )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Problem, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.remote.hosts import SshQuestionKind
 from engine_host.remote.ssh.command_lines import Effective
 from engine_host.remote.ssh.questions import Attempt
@@ -67,13 +68,21 @@ def _changed(ended: Ended, _found: re.Match[str]) -> Problem:
     place = place if place and place["file"] in files else None
     file = place["file"] if place else files[0] if files else None
     command = shlex.join(["ssh-keygen", *(("-f", file) if file else ()), "-R", known])
-    where = f" It is kept in line {place['line']} of {place['file']}." if place else ""
-    shown = f" It now shows {new['type']} {new['print']}." if new else ""
+    where = (
+        tr(" It is kept in line {place} of {place2}.", place=place["line"], place2=place["file"])
+        if place
+        else ""
+    )
+    shown = tr(" It now shows {new} {new2}.", new=new["type"], new2=new["print"]) if new else ""
     return _problem(
         ended,
         Reason.HOST_KEY_CHANGED,
-        f"The host key of {known} is not the one that is known: nothing was sent there.",
-        f"Either the machine was set up anew, or something else answers in its place.{where}{shown}",
+        tr("The host key of {known} is not the one that is known: nothing was sent there.", known=known),
+        tr(
+            "Either the machine was set up anew, or something else answers in its place.{where}{shown}",
+            where=where,
+            shown=shown,
+        ),
         Fix(
             text="Ask who looks after the machine for its fingerprint (there: ssh-keygen -lf "
             "/etc/ssh/ssh_host_ed25519_key.pub). Only if it is the new one, forget the old one and connect.",
@@ -89,7 +98,10 @@ def _jump(ended: Ended) -> Problem:
     return _problem(
         ended,
         Reason.SSH_FAILED,
-        f"A jump host before {ended.destination} did not pass the check of its key, or a server says so.",
+        tr(
+            "A jump host before {destination} did not pass the check of its key, or a server says so.",
+            destination=ended.destination,
+        ),
         ended.stderr.strip()[-500:],
         Fix(text="Try it by hand.", command=f"ssh {shlex.quote(ended.destination)}"),
     )
@@ -101,9 +113,12 @@ def _unknown(ended: Ended, _found: re.Match[str] | None = None) -> Problem:
     return _problem(
         ended,
         Reason.HOST_KEY_UNKNOWN,
-        f"The host key of {ended.destination} is not known"
-        + (", and it was not accepted." if refused else ", and ssh is set to take no new one."),
-        "It is the first connection from here, or its key was removed.",
+        tr("The host key of {host} is not known, and it was not accepted.", host=ended.destination)
+        if refused
+        else tr(
+            "The host key of {host} is not known, and ssh is set to take no new one.", host=ended.destination
+        ),
+        tr("It is the first connection from here, or its key was removed."),
         Fix(
             text="Compare its fingerprint with the machine's own and connect again to accept it."
             if refused
@@ -118,18 +133,18 @@ def _denied(ended: Ended, found: re.Match[str]) -> Problem:
     refused = ended.attempt.refused & {SshQuestionKind.PASSPHRASE, SshQuestionKind.PASSWORD}
     wrong = any(one.again for one in ended.attempt.asked)
     cause = (
-        "A question of ssh was refused or not answered."
+        tr("A question of ssh was refused or not answered.")
         if refused
-        else "The passphrase or the password was wrong."
+        else tr("The passphrase or the password was wrong.")
         if wrong
-        else "No key of yours is allowed there, or the agent does not hold it."
+        else tr("No key of yours is allowed there, or the agent does not hold it.")
     )
     methods = found.groupdict().get("methods")
     return _problem(
         ended,
         Reason.SSH_AUTH_FAILED,
-        f"{ended.destination} did not let you in.",
-        cause + (f" It takes: {methods}." if methods else ""),
+        tr("{destination} did not let you in.", destination=ended.destination),
+        tr("{cause}[ It takes: {methods}.]", cause=cause, methods=methods),
         Fix(
             text="Try it by hand; once that works, connect again.",
             command=f"ssh {shlex.quote(ended.destination)}",
@@ -141,8 +156,11 @@ def _revoked(ended: Ended, _found: re.Match[str]) -> Problem:
     return _problem(
         ended,
         Reason.HOST_KEY_CHANGED,
-        f"The host key of {ended.destination} is marked as revoked: nothing was sent there.",
-        "Somebody declared this key lost.",
+        tr(
+            "The host key of {destination} is marked as revoked: nothing was sent there.",
+            destination=ended.destination,
+        ),
+        tr("Somebody declared this key lost."),
         Fix(text="Ask who looks after the machine."),
     )
 
@@ -151,7 +169,7 @@ def _configuration(ended: Ended, _found: re.Match[str]) -> Problem:
     return _problem(
         ended,
         Reason.SSH_FAILED,
-        "ssh cannot use its configuration.",
+        tr("ssh cannot use its configuration."),
         ended.words.strip()[-500:],
         Fix(text="Correct what it names.", command=f"ssh -G {shlex.quote(ended.destination)}"),
     )
@@ -161,8 +179,10 @@ def _forward(ended: Ended, _found: re.Match[str] | None = None) -> Problem:
     return _problem(
         ended,
         Reason.SSH_FORWARD_REFUSED,
-        f"{ended.destination}, or a jump host before it, forwards no connections.",
-        "Its sshd has AllowTcpForwarding or AllowStreamLocalForwarding switched off.",
+        tr(
+            "{destination}, or a jump host before it, forwards no connections.", destination=ended.destination
+        ),
+        tr("Its sshd has AllowTcpForwarding or AllowStreamLocalForwarding switched off."),
         Fix(text="Allow both in sshd_config there, and restart sshd."),
     )
 
@@ -171,8 +191,8 @@ def _lost(ended: Ended, found: re.Match[str] | None = None) -> Problem:
     return _problem(
         ended,
         Reason.SSH_LOST,
-        f"The connection to {ended.destination} was lost.",
-        "It did not answer any more: the machine hangs, or the network between is gone."
+        tr("The connection to {destination} was lost.", destination=ended.destination),
+        tr("It did not answer any more: the machine hangs, or the network between is gone.")
         if found
         else ended.words.strip()[-300:] or _exit(ended.code),
         None,
@@ -184,8 +204,8 @@ def _unreachable(ended: Ended, _found: re.Match[str]) -> Problem:
     return _problem(
         ended,
         Reason.SSH_UNREACHABLE,
-        f"{ended.destination} cannot be reached.",
-        f"ssh says: {lines[-1][:300]}" if lines else "",
+        tr("{destination} cannot be reached.", destination=ended.destination),
+        tr("ssh says: {lines}", lines=lines[-1][:300]) if lines else "",
         Fix(
             text="Is it on, is the address right, is a VPN needed? It is tried again by itself.",
             command=f"ssh {shlex.quote(ended.destination)}",
@@ -262,7 +282,7 @@ def problem_of(ended: Ended, *, was_connected: bool) -> Problem:
     return _problem(
         ended,
         Reason.SSH_FAILED,
-        f"ssh did not connect to {ended.destination}.",
+        tr("ssh did not connect to {destination}.", destination=ended.destination),
         ended.words.strip()[-500:] or _exit(ended.code),
         Fix(text="Try it by hand.", command=f"ssh -v {shlex.quote(ended.destination)}"),
     )
@@ -288,7 +308,7 @@ def not_connected(name: str) -> HostError:
     """Return the refusal of what needs a connection that does not stand."""
     return HostError(
         Reason.SSH_LOST,
-        f"{name} is not connected.",
+        tr("{name} is not connected.", name=name),
         fix=Fix(text="Connect it first.", command=f"sndr host connect {name}"),
     )
 
@@ -297,7 +317,7 @@ def broke(name: str) -> HostError:
     """Return the failure of what was under way there when its connection went."""
     return HostError(
         Reason.SSH_LOST,
-        f"The connection to {name} broke while it was at work there.",
+        tr("The connection to {name} broke while it was at work there.", name=name),
         cause="The machine hangs, its sshd was restarted, or the network between is gone.",
         fix=Fix(
             text="It is made again by itself. Then do the same once more: uploads go on from there.",
@@ -307,7 +327,7 @@ def broke(name: str) -> HostError:
 
 
 def _exit(code: int | None) -> str:
-    return "It was ended." if code is None or code < 0 else f"ssh ended with code {code}."
+    return tr("It was ended.") if code is None or code < 0 else tr("ssh ended with code {code}.", code=code)
 
 
 def _problem(

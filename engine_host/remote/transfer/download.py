@@ -17,6 +17,7 @@ from typing import IO, Any
 from engine_host.core.errors import HostError
 from engine_host.core.outside import json_text
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.remote.run import SCRIPTS, RemoteScript, Runner, fed
 from engine_host.remote.scripts.receive_file import part_of
 from engine_host.remote.upload import hashing_seconds
@@ -92,7 +93,7 @@ async def hash_there(hosts: Runner, name: str, source: str, size: int) -> str:
     mark = secrets.token_hex(16)
     asked = json.dumps({"path": source, "mark": mark, "only_hash": True}).encode() + b"\n"
     outcome = await hosts.run(name, _SEND, asked, seconds=hashing_seconds(size))
-    raw = outcome.need_success(f"Hashing {source} on {name}")
+    raw = outcome.need_success(tr("Hashing {source} on {name}", source=source, name=name))
     try:
         told = json_text.parse_last_line(raw)
     except ValueError as error:
@@ -142,13 +143,20 @@ async def download(
         if error.errno in _FULL:
             raise HostError(
                 Reason.DISK_FULL,
-                f"The disk of this machine is full: {destination} was not fetched.",
+                tr(
+                    "The disk of this machine is full: {destination} was not fetched.",
+                    destination=destination,
+                ),
                 fix="Free some space and do it again.",
                 evidence={"path": str(destination), "errno": error.errno},
             ) from error
         raise HostError(
             Reason.NOT_WRITABLE,
-            f"{destination} cannot be written: {error.strerror or error}.",
+            tr(
+                "{destination} cannot be written: {error}.",
+                destination=destination,
+                error=error.strerror or error,
+            ),
             fix="Choose a folder that is yours.",
             evidence={"path": str(destination), "errno": error.errno},
         ) from error
@@ -191,7 +199,7 @@ def _need_place(destination: Path, *, replace: bool) -> None:
     if not replace and os.path.lexists(destination):
         raise HostError(
             Reason.CONFLICT,
-            f"{destination} came to be there meanwhile, and stays.",
+            tr("{destination} came to be there meanwhile, and stays.", destination=destination),
             cause="Another transfer or program put it there.",
             fix="Do it again: what is there is compared first.",
             evidence={"path": str(destination)},
@@ -222,7 +230,7 @@ async def _fetched(
     if answer.head is not None and "error" in answer.head:
         # The part stays: a disk there that is not mounted says the same as one without the file.
         raise _refused(name, source, answer.head)
-    outcome.need_success(f"Fetching {source} from {name}")
+    outcome.need_success(tr("Fetching {source} from {name}", source=source, name=name))
     try:
         told = json_text.parse_last_line(answer.tail)
     except ValueError as error:
@@ -233,7 +241,7 @@ async def _fetched(
         await asyncio.to_thread(part.unlink, missing_ok=True)
         raise HostError(
             Reason.VERIFICATION_FAILED,
-            f"{source} came from {name} damaged, and was removed here.",
+            tr("{source} came from {name} damaged, and was removed here.", source=source, name=name),
             cause="The file changed while it was fetched, or a disk is faulty.",
             fix="Do it again.",
             evidence={"path": str(destination), "host": name},
@@ -281,7 +289,7 @@ async def _of_part(file: IO[bytes], checking: Callable[[int], None]) -> tuple[in
 def _fetched_by_another(destination: Path) -> HostError:
     return HostError(
         Reason.CONFLICT,
-        f"{destination} is being fetched already.",
+        tr("{destination} is being fetched already.", destination=destination),
         cause="Another transfer, maybe from another machine, goes to the same path.",
         fix=Fix(text="Wait for it or cancel it, or choose another folder with --to.", command="sndr jobs"),
         evidence={"path": str(destination)},
@@ -291,7 +299,7 @@ def _fetched_by_another(destination: Path) -> HostError:
 def _no_answer(name: str, source: str) -> HostError:
     return HostError(
         Reason.SSH_FAILED,
-        f"{name} did not send {source} as it should.",
+        tr("{name} did not send {source} as it should.", name=name, source=source),
         cause="Its shell prints something else, or its python3 is very old.",
         fix=Fix(text="Look at the machine.", command=f"sndr host shell {name}"),
     )
@@ -300,7 +308,7 @@ def _no_answer(name: str, source: str) -> HostError:
 def _refused(name: str, source: str, told: dict[str, Any]) -> HostError:
     return HostError(
         Reason.MODEL_FILE_MISSING,
-        f"{source} cannot be read on {name}.",
+        tr("{source} cannot be read on {name}.", source=source, name=name),
         cause=str(told.get("text", ""))[:300],
         fix=Fix(text="See what is there.", command=f"sndr host shell {name}"),
         evidence={"path": source, "host": name},

@@ -8,6 +8,7 @@ from typing import Any
 from engine_host.core.errors import HostError
 from engine_host.core.outside import json_text
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.remote.transfers import FileStanding, TransferFile
 from engine_host.remote.run import SCRIPTS, RemoteScript, Runner
 from engine_host.remote.scripts.receive_file import sizes
@@ -22,11 +23,13 @@ _LIST = RemoteScript.read(SCRIPTS / "model_files.py")
 async def files_there(hosts: Runner, name: str, model: str, path: str) -> ModelFiles:
     """Return the files of a model there. Raises HostError(model_file_missing), and of the connection."""
     outcome = await hosts.run(name, _LIST, json.dumps({"path": path}).encode() + b"\n", seconds=60.0)
-    raw = outcome.need_success(f"Looking for a model on {name}")
+    raw = outcome.need_success(tr("Looking for a model on {name}", name=name))
     try:
         told = json_text.parse_last_line(raw)
     except ValueError as error:
-        raise HostError(Reason.SSH_FAILED, f"{name} did not say which files a model has there.") from error
+        raise HostError(
+            Reason.SSH_FAILED, tr("{name} did not say which files a model has there.", name=name)
+        ) from error
     return understood(told, model, name)
 
 
@@ -38,7 +41,7 @@ async def compared_here(
     if "error" in here:
         raise HostError(
             Reason.NOT_WRITABLE,
-            f"{folder} cannot be written to.",
+            tr("{folder} cannot be written to.", folder=folder),
             cause=str(here.get("text", ""))[:300],
             fix="Choose a folder that is yours, with --to.",
             evidence={"path": str(folder)},

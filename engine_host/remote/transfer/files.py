@@ -15,6 +15,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.outside import files
 from engine_host.library.scan import hub_name
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.text import FileName, Line
 
 _PIECE = 1 << 20
@@ -87,7 +88,9 @@ def understood(told: Mapping[str, Any], model: str, where: str) -> ModelFiles:
         except (ValidationError, ValueError) as error:
             raise HostError(
                 Reason.UNSUPPORTED,
-                f"The files of {model[:200]!r} on {where} cannot be carried.",
+                tr(
+                    "The files of {model} on {where} cannot be carried.", model=repr(model[:200]), where=where
+                ),
                 cause="A name among them is no plain text, leads out of its folder, or begins with a dot.",
                 fix=Fix(text="Rename them there."),
                 evidence={"path": str(told.get("folder", ""))[:300], "error": str(error)[:500]},
@@ -102,7 +105,7 @@ def understood(told: Mapping[str, Any], model: str, where: str) -> ModelFiles:
     }
     raise HostError(
         Reason.UNSUPPORTED if failure == "many" else Reason.MODEL_FILE_MISSING,
-        f"{model[:200]!r} is no model on {where} that could be carried.",
+        tr("{model} is no model on {where} that could be carried.", model=repr(model[:200]), where=where),
         cause=causes.get(str(failure), str(told.get("text", ""))[:300]),
         fix=Fix(text="Give the path of a GGUF file or of a folder with safetensors."),
         evidence={"path": path, "error": str(failure)[:100], "found": told.get("found", [])},
@@ -142,7 +145,7 @@ class Hashes:
         except OSError as error:
             raise HostError(
                 Reason.MODEL_FILE_MISSING,
-                f"{path} cannot be read: {error.strerror or error}.",
+                tr("{path} cannot be read: {error}.", path=path, error=error.strerror or error),
                 cause="It was moved or removed, or its disk is faulty.",
                 evidence={"path": str(path), "errno": error.errno},
             ) from error

@@ -4,6 +4,7 @@ from pathlib import PurePosixPath
 
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.models import ModelFile
 from engine_host.protocol.operations import table as ops
 from engine_host.remote.control import answers, ask
@@ -21,7 +22,7 @@ async def folder_there(hosts: RemoteHosts, name: str) -> str:
     if not await answers(hosts, name):
         raise HostError(
             Reason.CONFLICT,
-            f"The folder of the models on {name} is not known.",
+            tr("The folder of the models on {name} is not known.", name=name),
             cause="No model root was named for it, and no engine host answers there that could be asked.",
             fix=Fix(
                 text="Name it once, or say --to FOLDER.",
@@ -44,7 +45,7 @@ async def path_there(hosts: RemoteHosts, name: str, model: str) -> str:
             return str(PurePosixPath(kept.model_root, model))
         raise HostError(
             Reason.MODEL_FILE_MISSING,
-            f"Nobody on {name} can be asked for a model {model[:200]!r}.",
+            tr("Nobody on {name} can be asked for a model {model}.", name=name, model=repr(model[:200])),
             cause="No engine host answers there.",
             fix=Fix(text="Give the path that it has there.", command=f"sndr host fetch {name} /PATH"),
         )
@@ -54,8 +55,8 @@ async def path_there(hosts: RemoteHosts, name: str, model: str) -> str:
         known = ", ".join(one.id for one in models[:20]) or "none"
         raise HostError(
             Reason.MODEL_FILE_MISSING,
-            f"There is no model {model[:200]!r} on {name}.",
-            cause=f"Known there are: {known}.",
+            tr("There is no model {model} on {name}.", model=repr(model[:200]), name=name),
+            cause=tr("Known there are: {known}.", known=known),
             fix=Fix(text="See what it has.", command=f"sndr --host {name} models"),
         )
     return found.path

@@ -8,6 +8,7 @@ from typing import Any, TypeGuard
 
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.remote.transfers import FileStanding, TransferFile
 from engine_host.remote.run import Runner
 from engine_host.remote.scripts.model_files import listing
@@ -36,7 +37,7 @@ async def files_here(model: str, path: Path) -> ModelFiles:
         told = await asyncio.to_thread(listing, str(path))
     except OSError as error:
         told = {"error": "refused", "text": str(error)}
-    return understood(told, model, "this machine")
+    return understood(told, model, tr("this machine"))
 
 
 async def compared_there(
@@ -49,7 +50,9 @@ async def compared_there(
     place, free = str(there.get("folder", folder)), there.get("free")
     kept = there.get("files")
     if not isinstance(kept, list) or len(kept) != len(source.files):
-        raise HostError(Reason.SSH_FAILED, f"{name} did not say what is there.", evidence={"folder": folder})
+        raise HostError(
+            Reason.SSH_FAILED, tr("{name} did not say what is there.", name=name), evidence={"folder": folder}
+        )
     found = []
     for one, sizes in zip(source.files, kept, strict=True):
         whole, part = (sizes[0], sizes[1]) if isinstance(sizes, list) and len(sizes) == 2 else (None, None)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine_host.client.language import tr
-from engine_host.client.language.findings import worded
 from engine_host.protocol.base import Severity
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.host import Gpu
@@ -172,7 +171,7 @@ def _no_room(finding: Finding) -> Room:
     told = dict(finding.evidence)
     missing, beside, ended = told.get("missing"), _names(told, "beside"), _names(told, "instead_of")
     if not isinstance(missing, int) or not ended:
-        return Room(worded(finding).message, "bad")
+        return Room(finding.message, "bad")
     values = {"size": formats.size(missing), "beside": listed(beside), "ended": listed(ended)}
     said = (
         tr(
@@ -193,7 +192,7 @@ def _name_taken(finding: Finding) -> Room:
     told = dict(finding.evidence)
     name, free = told.get("name"), told.get("free")
     if not isinstance(name, str) or not isinstance(free, str):
-        return Room(worded(finding).message, "bad")
+        return Room(finding.message, "bad")
     remedies = (
         Remedy(tr("Start as {free}", free=formats.shortened(free)), name=free),
         Remedy(tr("Instead of {name}", name=formats.shortened(name)), (name,)),

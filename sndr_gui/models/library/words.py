@@ -7,6 +7,7 @@ from engine_host.protocol.library import HubChoice, HubModelEntry
 from engine_host.protocol.models import ModelFile, ModelOrigin
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import Column
+from sndr_gui.kit.setting_words import word_of
 
 
 def mark(model: ModelFile) -> str:
@@ -50,7 +51,7 @@ def columns() -> list[Column[ModelFile]]:
         Column(tr("Size"), lambda m: formats.size(m.size), lambda m: m.size, right=True),
         Column(tr("Format"), lambda m: m.format),
         Column(tr("Quant"), lambda m: m.quantization or formats.UNMEASURED),
-        Column(tr("Lies in"), lambda m: m.found_in, tip=lambda m: m.path),
+        Column(tr("Lies in"), lambda m: word_of(m.found_in), tip=lambda m: m.path),
         Column(tr("Hashes"), mark, tone=_mark_tone, tip=mark_tip),
     ]
 
@@ -98,6 +99,7 @@ def belongs(model: ModelFile) -> str:
         return tr("It comes with the program.")
     if model.origin is ModelOrigin.OTHER_PROGRAM:
         return tr(
-            "It lies in the folder of {found_in}, which other programs use too.", found_in=model.found_in
+            "It lies in the folder of {found_in}, which other programs use too.",
+            found_in=word_of(model.found_in),
         )
-    return tr("It lies in {found_in}.", found_in=model.found_in)
+    return tr("It lies in {found_in}.", found_in=word_of(model.found_in))

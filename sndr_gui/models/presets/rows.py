@@ -173,12 +173,12 @@ def choices(facet: str, rows: Iterable[PresetRow]) -> list[tuple[str, str]]:
 def _label(facet: str, value: str) -> str:
     if facet == "engine":
         return ENGINE_NAMES[value]
-    return value.replace("-", " ") if facet == "workload" else value
+    return word_of(value.replace("-", " ")) if facet in {"workload", "status"} else value
 
 
 def workload_words(workload: Workload) -> str:
     """Return a workload as people write it."""
-    return workload.value.replace("-", " ")
+    return word_of(workload.value.replace("-", " "))
 
 
 def _sure(row: PresetRow) -> float | None:

@@ -10,7 +10,6 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.client.language.findings import worded
 from engine_host.protocol.endpoint.on_demand import AddOnDemand
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Backend, Engine, ServerBuild, StopEngine
@@ -152,7 +151,7 @@ class Actions(QObject):
 
     async def _start(self, client: AsyncControlClient, plan: LaunchPlan, consent: str | None = None) -> None:
         if not plan.startable:
-            worst = next(worded(finding) for finding in plan.findings if finding.severity == "error")
+            worst = next(finding for finding in plan.findings if finding.severity == "error")
             raise HostError(
                 worst.reason or Reason.CONFLICT, worst.message, fix=worst.fix, evidence=worst.evidence
             )

@@ -6,7 +6,6 @@ from functools import partial
 from PySide6.QtCore import QObject
 
 from engine_host.client.language import tr
-from engine_host.client.language.findings import worded
 from engine_host.protocol.engines import EngineState
 from engine_host.protocol.events import NoticeEvent
 from engine_host.protocol.jobs import Job, JobKind, JobState
@@ -63,7 +62,6 @@ class HostNotices(QObject):
 
     def _on_finding(self, finding: Finding) -> None:
         if finding.severity != "info":
-            finding = worded(finding)
             advice = f" {finding.fix.text}" if finding.fix else ""
             say = self._notices.error if finding.severity == "error" else self._notices.warning
             say(finding.id, finding.message + advice)

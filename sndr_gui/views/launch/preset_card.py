@@ -11,6 +11,7 @@ from engine_host.client.language import tr
 from engine_host.protocol.catalog import Evidence, NotFor, Variant
 from engine_host.protocol.presets import EntryOrigin, PresetDetail
 from sndr_gui.kit import formats
+from sndr_gui.kit.setting_words import word_of
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.launch.page import LaunchModel
 from sndr_gui.models.launch.subject import ENGINE_NAMES
@@ -109,7 +110,7 @@ class PresetHead(Card):
         word, tone = chosen.here
         made = [
             (word, tone, chosen.why),
-            (status.value, STATUS_TONES.get(status, ""), STATUS_MEANS[status]),
+            (word_of(status.value), STATUS_TONES.get(status, ""), STATUS_MEANS[status]),
             (ENGINE_NAMES[preset.engine.value], "", tr("The engine that runs it")),
         ]
         if chosen.item.origin is EntryOrigin.USER:

@@ -89,11 +89,8 @@ class ProblemBox(QFrame):
 
     def show_finding(self, finding: Finding) -> None:
         """Show a finding of a check."""
-        from engine_host.client.language.findings import worded
-
-        said = worded(finding)
-        self.set_severity(said.severity.value)
-        self._show(said, said.message, "", ())
+        self.set_severity(finding.severity.value)
+        self._show(finding, finding.message, "", ())
 
     def show_sentence(self, what: str, why: str = "", lines: tuple[str, ...] = ()) -> None:
         """Show a failure that has no fix of its own."""

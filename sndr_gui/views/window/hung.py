@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication, QMessageBox
 from engine_host.client import Folders, OwnProgram, command_of
 from engine_host.client.language import tr
 from sndr_gui.kit import theme
+from sndr_gui.kit.language import translate_qt
 from sndr_gui.kit.settings import SettingsFile
 
 
@@ -64,6 +65,7 @@ def ask(pid: int | None, arguments: Sequence[str]) -> None:
     print(sentence(pid), "--another starts another window.", file=sys.stderr)
     app = QApplication([sys.argv[0], *arguments])
     app.setDesktopFileName("sndr")
+    translate_qt(app)
     theme.setup(app, SettingsFile(Folders.resolve().config / "window.json").current.look)
     box = question(pid)
     box.exec()

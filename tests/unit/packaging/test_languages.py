@@ -1,5 +1,6 @@
 """The files of translations: complete, made from their sources, and true to what the program says."""
 
+import ast
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -69,3 +70,31 @@ def test_a_file_is_read_as_it_was_written(script: Script) -> None:
         po.Entry("empty", said=[""]),
     ]
     assert po.parse(po.written("de", entries)) == entries
+
+
+def test_every_sentence_of_the_host_is_a_message(script: Script) -> None:
+    messages = script("messages")
+    spoken = messages.spoken()
+    assert {
+        "HostError",
+        "Problem",
+        "Fix",
+        "Finding",
+        "Job",
+        "JobStep",
+        "NoticeEvent",
+        "Alert",
+    } <= spoken.keys()
+    made = []
+    for path in sorted((messages.ROOT / "engine_host").rglob("*.py")):
+        name = path.relative_to(messages.ROOT).as_posix()
+        if name.startswith((*messages.LEFT_OUT, "engine_host/cli")):
+            continue
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(call, ast.Call):
+                made += [
+                    f"{name}:{one.lineno}"
+                    for one in messages.sentences_of(call, spoken)
+                    if isinstance(one, ast.JoinedStr)
+                ]
+    assert made == [], "tr(…) with values, in place of an f-string"

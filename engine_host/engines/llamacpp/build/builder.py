@@ -40,6 +40,7 @@ from engine_host.engines.process.tool import is_disk_full
 from engine_host.protocol.engines import Backend
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import JobStep
+from engine_host.protocol.language import tr
 
 STEPS = (
     "Check tools and disk",
@@ -155,7 +156,11 @@ async def build(request: BuildRequest, progress: Callable[[StepProgress], None])
             raise disk_full(request.cache, _free(request.cache)) from error
         raise HostError(
             Reason.NOT_WRITABLE,
-            f"The build cannot write {error.filename or request.cache}: {error.strerror}.",
+            tr(
+                "The build cannot write {filename}: {error}.",
+                filename=error.filename or request.cache,
+                error=error.strerror,
+            ),
             fix="Make the folder writable, or set SNDR_CACHE to a folder of yours.",
             evidence={"path": str(error.filename), "errno": error.errno},
         ) from error
@@ -262,7 +267,7 @@ async def _locked(cache: Path, steps: _Steps) -> AsyncIterator[None]:
                 break
             except BlockingIOError:
                 if not waiting:
-                    steps.report(None, "waits for another build")
+                    steps.report(None, tr("waits for another build"))
                 waiting = True
                 await asyncio.sleep(0.3)
         yield

@@ -14,6 +14,7 @@ from engine_host.core.errors import HostError
 from engine_host.engines.process.tool import ask_tool
 from engine_host.protocol.engines import Backend
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 
 _TRY_SECONDS = 60
 # What ggml-vulkan includes, links and, of the newest extensions, names: headers from before 1.3.272 lack it.
@@ -66,11 +67,14 @@ def find_backend(backend: Backend, architectures: Sequence[str], cxx: str) -> Ba
             lacking.append(error.problem.message)
     raise HostError(
         Reason.COMPILER_MISSING,
-        "llama.cpp cannot be built for the GPU of this machine yet. " + " ".join(lacking),
+        tr("llama.cpp cannot be built for the GPU of this machine yet. {lacking}", lacking=" ".join(lacking)),
         cause="The system packages for it are not installed.",
         fix=Fix(
-            text=f"Install Vulkan's packages, or CUDA from {_DOWNLOADS}, and build again; for the processor "
-            "alone: sndr engine build llama.cpp --backend cpu",
+            text=tr(
+                "Install Vulkan's packages, or CUDA from {downloads}, and build again; for the "
+                "processor alone: sndr engine build llama.cpp --backend cpu",
+                downloads=_DOWNLOADS,
+            ),
             command=_vulkan_packages(),
         ),
         evidence={"backend": backend.value, "lacking": lacking},
@@ -94,7 +98,7 @@ def _cuda(architectures: Sequence[str], cxx: str) -> BackendTools:
             Reason.COMPILER_MISSING,
             "CUDA's compiler, nvcc, is not here.",
             cause="The driver alone runs CUDA programs; building one takes NVIDIA's toolkit.",
-            fix=f"Install the toolkit from {_DOWNLOADS}.",
+            fix=tr("Install the toolkit from {downloads}.", downloads=_DOWNLOADS),
             evidence={"backend": Backend.CUDA.value, "nvcc": nvcc},
         )
     numbers = sorted({architecture.replace(".", "") for architecture in architectures}, key=int)
@@ -104,18 +108,25 @@ def _cuda(architectures: Sequence[str], cxx: str) -> BackendTools:
         names = ", ".join(f"SM {number[:-1]}.{number[-1]}" for number in unknown)
         raise HostError(
             Reason.COMPILER_MISSING,
-            f"CUDA's compiler here, {found[1]}, does not compile for this GPU ({names}).",
+            tr(
+                "CUDA's compiler here, {found}, does not compile for this GPU ({names}).",
+                found=found[1],
+                names=names,
+            ),
             cause="It is older than the GPU, or has given up on one so old.",
-            fix=f"Install another version of the toolkit from {_DOWNLOADS}.",
+            fix=tr("Install another version of the toolkit from {downloads}.", downloads=_DOWNLOADS),
             evidence={"backend": Backend.CUDA.value, "nvcc": nvcc, "version": found[1], "lacking": unknown},
         )
     failure = _failure(nvcc, _CUDA_PROGRAM, ".cu", "-ccbin", cxx, "-lcublas")
     if failure:
         raise HostError(
             Reason.COMPILER_MISSING,
-            f"CUDA's compiler here, {found[1]}, cannot be used: {failure}",
-            cause=f"The toolkit is not installed whole, or too old for {cxx}.",
-            fix=f"Install the toolkit from {_DOWNLOADS}, or set CXX to an older C++ compiler.",
+            tr("CUDA's compiler here, {found}, cannot be used: {failure}", found=found[1], failure=failure),
+            cause=tr("The toolkit is not installed whole, or too old for {cxx}.", cxx=cxx),
+            fix=tr(
+                "Install the toolkit from {downloads}, or set CXX to an older C++ compiler.",
+                downloads=_DOWNLOADS,
+            ),
             evidence={"backend": Backend.CUDA.value, "nvcc": nvcc, "version": found[1], "tried": failure},
         )
     root = _root(nvcc)
@@ -171,11 +182,13 @@ def _vulkan(cxx: str) -> BackendTools:
     places = (f"-I{sdk}/include", f"-L{sdk}/lib") if sdk else ()
     if output is None or _failure(cxx, _VULKAN_PROGRAM, ".cpp", "-std=c++17", *places, "-lvulkan"):
         lacking = (
-            "headers are not here, or older than 1.3.272" if output else "shader compiler, glslc, is not here"
+            tr("headers are not here, or older than 1.3.272")
+            if output
+            else tr("shader compiler, glslc, is not here")
         )
         raise HostError(
             Reason.COMPILER_MISSING,
-            f"Vulkan's {lacking}.",
+            tr("Vulkan's {lacking}.", lacking=lacking),
             cause="The system packages for it are not installed, or this system's are too old.",
             fix=Fix(
                 text="Install them and build again. Before Debian 13 and Ubuntu 24.04 they are too old: "

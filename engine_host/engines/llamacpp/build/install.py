@@ -19,6 +19,7 @@ from engine_host.engines.llamacpp.servers import parse_devices
 from engine_host.engines.process.tool import ToolError, run_tool
 from engine_host.protocol.engines import Backend
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 
 Report = Callable[[float | None, str], None]
 
@@ -52,7 +53,7 @@ def install_wheel(wheel: Path, folder: Path, report: Report) -> None:
             if not target.resolve().is_relative_to(folder.resolve()):
                 raise HostError(
                     Reason.BUILD_FAILED,
-                    f"The wheel {wheel.name} holds a path outside itself.",
+                    tr("The wheel {wheel} holds a path outside itself.", wheel=wheel.name),
                     fix="Remove it from the cache and build again.",
                     evidence={"path": item.filename},
                 )
@@ -88,41 +89,48 @@ async def verify_build(
         name: value for name, value in os.environ.items() if not name.startswith("LD_") or name in kept
     }
     environment["OMP_WAIT_POLICY"] = "passive"
-    report(None, "llama-server --version")
+    report(None, tr("llama-server --version"))
     lines = await _run([str(server), "--version"], folder, environment)
     version = next((line.partition(":")[2].strip() for line in lines if line.startswith("version:")), "")
     if LLAMA_COMMIT[:7] not in version:
         raise HostError(
             Reason.BUILD_FAILED,
-            f"The server that was built says it is {version or 'of no version'}, not {LLAMA_COMMIT}.",
+            tr(
+                "The server that was built says it is {version}, not {llama_commit}.",
+                version=version or tr("of no version"),
+                llama_commit=LLAMA_COMMIT,
+            ),
             fix="Build again.",
             evidence={"output": lines[-10:]},
         )
     if sys.platform == "linux":
-        report(None, "libraries")
+        report(None, tr("libraries"))
         _check_libraries(
             await _run([str(server)], folder, {**environment, "LD_TRACE_LOADED_OBJECTS": "1"}), folder
         )
     devices: tuple[str, ...] = ()
     if backend is not Backend.CPU:
-        report(None, "llama-server --list-devices")
+        report(None, tr("llama-server --list-devices"))
         listing = await _run([str(server), "--list-devices"], folder, environment)
         devices = parse_devices("\n".join(listing))
         if not devices:
             raise _no_device(backend, listing)
     if model is not None:
-        report(None, f"generates with {model.name}")
+        report(None, tr("generates with {model}", model=model.name))
         bench = [str(folder / "bin" / "llama-bench"), "-m", str(model), "-p", "32", "-n", "8", "-r", "1"]
         await _run(bench, folder, environment)
     return version, devices
 
 
 def _no_device(backend: Backend, listing: list[str]) -> HostError:
-    driver = "NVIDIA's driver" if backend is Backend.CUDA else "the GPU's Vulkan driver"
+    driver = tr("NVIDIA's driver") if backend is Backend.CUDA else tr("the GPU's Vulkan driver")
     return HostError(
         Reason.ENGINE_UNUSABLE,
-        f"The server that was built for {backend.value} finds no GPU.",
-        cause=f"Most likely {driver} is missing here, or older than what the server was built with.",
+        tr("The server that was built for {backend} finds no GPU.", backend=backend.value),
+        cause=tr(
+            "Most likely {driver} is missing here, or older than what the server was built with.",
+            driver=driver,
+        ),
         fix=Fix(
             text="Install or update the driver and build again (the finished build is in the cache), or "
             "build for the processor.",
@@ -141,7 +149,11 @@ def _check_libraries(lines: list[str], folder: Path) -> None:
         if place.startswith("not found") or not path.resolve().is_relative_to(folder.resolve()):
             raise HostError(
                 Reason.BUILD_FAILED,
-                f"The server that was built takes {name} from {place or 'nowhere'}.",
+                tr(
+                    "The server that was built takes {name} from {place}.",
+                    name=name,
+                    place=place or tr("nowhere"),
+                ),
                 cause="Another llama.cpp of this system is in the way of its own libraries.",
                 fix="Remove it from the dynamic linker's configuration.",
                 evidence={"library": name, "resolved": place},
@@ -157,8 +169,12 @@ async def _run(argv: list[str], folder: Path, environment: dict[str, str]) -> li
             crashed = error.code in _CRASHES
             raise HostError(
                 Reason.ILLEGAL_INSTRUCTION if crashed else Reason.ENGINE_UNUSABLE,
-                f"The server that was built {'crashed' if crashed else 'does not run'}: "
-                f"{Path(argv[0]).name} ended with code {error.code}.",
+                tr(
+                    "The server that was built {what}: {argv} ended with code {code}.",
+                    what=tr("crashed") if crashed else tr("does not run"),
+                    argv=Path(argv[0]).name,
+                    code=error.code,
+                ),
                 cause="This processor has AMX and the compiler may have broken its set-up."
                 if crashed and processor_has_amx()
                 else "",
@@ -168,6 +184,6 @@ async def _run(argv: list[str], folder: Path, environment: dict[str, str]) -> li
         except TimeoutError as error:
             raise HostError(
                 Reason.ENGINE_UNUSABLE,
-                f"{Path(argv[0]).name} did not end within 120 s.",
+                tr("{argv} did not end within 120 s.", argv=Path(argv[0]).name),
                 evidence={"argv": argv},
             ) from error

@@ -19,6 +19,7 @@ from engine_host.engines.llamacpp.build.gpu import BackendTools, find_backend
 from engine_host.engines.process.tool import ask_tool
 from engine_host.protocol.engines import Backend
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 
 PACKAGE = "llama-cpp-python"
 PACKAGE_VERSION = "0.3.36"
@@ -116,7 +117,12 @@ def disk_full(folder: Path, free: int, needed: int = NEEDED_BYTES) -> HostError:
     """The one error for a disk that is, or becomes, too full to build on."""
     return HostError(
         Reason.DISK_FULL,
-        f"The build needs {needed / 1e9:.1f} GB on the disk of {folder}; {free / 1e9:.2f} GB are free.",
+        tr(
+            "The build needs {needed:.1f} GB on the disk of {folder}; {free:.2f} GB are free.",
+            needed=needed / 1000000000.0,
+            folder=folder,
+            free=free / 1000000000.0,
+        ),
         cause="The disk is full, or nearly so.",
         fix="Free some space, or set SNDR_CACHE to a folder on another disk.",
         evidence={"folder": str(folder), "free_bytes": free, "needed_bytes": needed},

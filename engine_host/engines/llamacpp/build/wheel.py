@@ -30,6 +30,7 @@ from engine_host.engines.llamacpp.build.toolchain import (
 from engine_host.engines.process.tool import ToolError, run_tool
 from engine_host.protocol.engines import Backend
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 
 Report = Callable[[float | None, str], None]
 BeginStep = Callable[[str, str], None]
@@ -78,7 +79,7 @@ async def prepare_tools(cache: Path, python: str, toolchain: Toolchain, log: IO[
         pip += [word for lock in locks for word in ("-r", str(lock))]
         await run_tool(pip, cwd=cache, environment=environment, log=log)
     except ToolError as error:
-        raise _fetch_failed(error, cache, "The build tools could not be installed.") from error
+        raise _fetch_failed(error, cache, tr("The build tools could not be installed.")) from error
     marker.write_text(json.dumps(wanted), encoding="utf-8")
     return tools
 
@@ -106,7 +107,15 @@ async def download_source(cache: Path, tools: BuildTools, log: IO[str], report: 
         await run_tool(argv, cwd=partial, environment=environment, log=log)
         (partial / SDIST_NAME).rename(kept)
     except ToolError as error:
-        raise _fetch_failed(error, cache, f"{PACKAGE} {PACKAGE_VERSION} could not be downloaded.") from error
+        raise _fetch_failed(
+            error,
+            cache,
+            tr(
+                "{package} {package_version} could not be downloaded.",
+                package=PACKAGE,
+                package_version=PACKAGE_VERSION,
+            ),
+        ) from error
     finally:
         watcher.cancel()
         await asyncio.shield(asyncio.to_thread(shutil.rmtree, partial, ignore_errors=True))
@@ -116,7 +125,14 @@ async def download_source(cache: Path, tools: BuildTools, log: IO[str], report: 
 async def _watch(folder: Path, report: Report) -> None:
     while True:
         size = await asyncio.to_thread(_size, folder)
-        report(min(size / SDIST_BYTES, 1.0), f"{size / 1e6:.0f} of {SDIST_BYTES / 1e6:.0f} MB")
+        report(
+            min(size / SDIST_BYTES, 1.0),
+            tr(
+                "{size:.0f} of {sdist_bytes:.0f} MB",
+                size=size / 1000000.0,
+                sdist_bytes=SDIST_BYTES / 1000000.0,
+            ),
+        )
         await asyncio.sleep(0.5)
 
 
@@ -147,7 +163,7 @@ async def unpack_source(sdist: Path, target: Path, report: Report) -> None:
     except (tarfile.TarError, EOFError) as error:
         raise HostError(
             Reason.DOWNLOAD_FAILED,
-            f"The source package {sdist.name} cannot be unpacked: {error}.",
+            tr("The source package {sdist} cannot be unpacked: {error}.", sdist=sdist.name, error=error),
             fix="Remove it and build again.",
             evidence={"path": str(sdist)},
         ) from error
@@ -202,7 +218,7 @@ async def compile_wheel(
     if nice := shutil.which("nice"):
         argv = [nice, "-n", "10", *argv]
     reader = _Lines(begin, report)
-    begin("Configure", f"{toolchain.jobs} jobs")
+    begin("Configure", tr("{jobs} jobs", jobs=toolchain.jobs))
     try:
         tail = await run_tool(
             argv, cwd=work / "source", environment=environment, log=log, on_line=reader.feed
@@ -264,7 +280,9 @@ def _build_failed(error: ToolError, work: Path, log: Path, toolchain: Toolchain)
     if error.out_of_memory:
         return HostError(
             Reason.OUT_OF_MEMORY,
-            f"A compiler was ended because the memory ran out ({toolchain.jobs} ran at a time).",
+            tr(
+                "A compiler was ended because the memory ran out ({jobs} ran at a time).", jobs=toolchain.jobs
+            ),
             cause="Each needs up to 1.5 GB.",
             fix="Stop other programs, or engines, and build again.",
             evidence=evidence,
@@ -272,7 +290,7 @@ def _build_failed(error: ToolError, work: Path, log: Path, toolchain: Toolchain)
     first = next((line for line in error.tail if ": error:" in line or "CMake Error" in line), "")
     return HostError(
         Reason.BUILD_FAILED,
-        "llama.cpp could not be compiled." + (f" {first.strip()}" if first else ""),
+        tr("llama.cpp could not be compiled.[ {first}]", first=first.strip() if first else ""),
         cause="The compiler is too old, or a system library is missing.",
         fix="Read the end of the build log; the prebuilt server works meanwhile.",
         evidence=evidence,

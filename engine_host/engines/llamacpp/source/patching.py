@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 
 PATCHES = Path(__file__).parent / "patches"
 
@@ -55,12 +56,12 @@ def parse_patch(text: str, name: str) -> tuple[FilePatch, ...]:
             path, hunks = _target(line[4:].split("\t")[0].strip(), name), []
         elif header := _HUNK.match(line):
             if path is None:
-                raise _failed(name, "", len(hunks) + 1, "a hunk comes before the name of its file")
+                raise _failed(name, "", len(hunks) + 1, tr("a hunk comes before the name of its file"))
             lengths = (int(header[2] or "1"), int(header[4] or "1"))
             before, after, at = _body(lines, at, lengths, name, path, len(hunks) + 1)
             hunks.append(Hunk(len(hunks) + 1, int(header[1]), before, after))
     if path is None or not hunks:
-        raise _failed(name, str(path or ""), 0, "it holds no hunk")
+        raise _failed(name, str(path or ""), 0, tr("it holds no hunk"))
     return (*files, FilePatch(path, tuple(hunks)))
 
 
@@ -68,7 +69,7 @@ def _target(text: str, name: str) -> PurePosixPath:
     path = PurePosixPath(text)
     parts = path.parts[1:]
     if path.is_absolute() or ".." in parts or not parts:
-        raise _failed(name, text, 0, "the path leaves the source folder")
+        raise _failed(name, text, 0, tr("the path leaves the source folder"))
     return PurePosixPath(*parts)
 
 
@@ -79,20 +80,20 @@ def _body(
     after: list[str] = []
     while len(before) < lengths[0] or len(after) < lengths[1]:
         if at >= len(lines):
-            raise _failed(name, str(path), number, "the patch ends in the middle of it")
+            raise _failed(name, str(path), number, tr("the patch ends in the middle of it"))
         # An editor that strips spaces leaves an empty line where an empty context line was.
         mark, text = (lines[at][:1] or " "), lines[at][1:]
         at += 1
         if mark == "\\":
             continue
         if mark not in " +-":
-            raise _failed(name, str(path), number, f"it holds the line {lines[at - 1]!r}")
+            raise _failed(name, str(path), number, tr("it holds the line {lines}", lines=repr(lines[at - 1])))
         if mark != "+":
             before.append(text)
         if mark != "-":
             after.append(text)
     if (len(before), len(after)) != lengths:
-        raise _failed(name, str(path), number, "its lengths are not those of its heading")
+        raise _failed(name, str(path), number, tr("its lengths are not those of its heading"))
     return tuple(before), tuple(after), at
 
 
@@ -106,7 +107,7 @@ def apply_patch(patch: Path, source: Path) -> tuple[Path, ...]:
     for file in parse_patch(patch.read_text(encoding="utf-8"), patch.name):
         target = source / file.path
         if not target.is_file():
-            raise _failed(patch.name, str(file.path), file.hunks[0].number, "the source has no such file")
+            raise _failed(patch.name, str(file.path), file.hunks[0].number, tr("the source has no such file"))
         with target.open(encoding="utf-8", newline="") as stream:
             text = changed.get(target) or stream.read()
         changed[target] = _patched(text, file, patch.name)
@@ -137,7 +138,7 @@ def _mismatch(there: tuple[str, ...], hunk: Hunk, file: FilePatch, name: str) ->
         name,
         str(file.path),
         hunk.number,
-        f"line {hunk.start + index} is different",
+        tr("line {start} is different", start=hunk.start + index),
         {"line": hunk.start + index, "expected": hunk.before[index], "found": padded[index]},
     )
 
@@ -147,7 +148,13 @@ def _failed(
 ) -> HostError:
     return HostError(
         Reason.SOURCE_PATCH_FAILED,
-        f"The patch {name} does not apply: hunk {hunk} of {path or 'it'}: {detail}.",
+        tr(
+            "The patch {name} does not apply: hunk {hunk} of {path}: {detail}.",
+            name=name,
+            hunk=hunk,
+            path=path or tr("it"),
+            detail=detail,
+        ),
         cause="The source is not the version that the patch was made for.",
         fix="Use the pinned source, or renew the patch.",
         evidence={"patch": name, "file": path, "hunk": hunk, **(evidence or {})},

@@ -9,15 +9,15 @@ import pytest
 from engine_host.client.language import (
     LANGUAGES,
     PSEUDO,
-    catalogue,
     chosen_language,
     install,
     language,
     ntr,
     tr,
 )
-from engine_host.client.language.findings import worded
 from engine_host.core.findings.table import finding
+from engine_host.protocol.language import catalogue
+from engine_host.protocol.launch.plans import Finding
 
 
 class Said(gettext.NullTranslations):
@@ -33,8 +33,10 @@ class Said(gettext.NullTranslations):
 
 @pytest.fixture(autouse=True)
 def english_again() -> Iterator[None]:
+    sends = catalogue._Installed.sends
     yield
     install("en")
+    catalogue._Installed.sends = sends
 
 
 def test_values_stand_at_their_names() -> None:
@@ -89,16 +91,17 @@ def test_a_file_that_is_cut_short_leaves_english(
 
 
 def test_a_finding_is_said_anew_with_its_values() -> None:
+    catalogue._Installed.sends = True
     said = finding("port_in_use", wanted=8020, by="one", port=8021, url="http://127.0.0.1:8021")
-    assert worded(said) == said
+    sent = said.model_dump_json()
     install("ru")
-    again = worded(said)
+    again = Finding.model_validate_json(sent)
     assert again.message != said.message
     assert "8021" in again.message
     assert again.fix is not None
     assert said.fix is not None
     assert again.fix.text != said.fix.text
-    assert worded(said.model_copy(update={"message": "Something else."})).message == "Something else."
+    assert again.model_dump_json() == sent
 
 
 def test_the_systems_language_counts_where_none_is_chosen() -> None:
@@ -115,5 +118,5 @@ def test_every_language_is_there_and_the_pseudo_language_marks_all() -> None:
         install(name)
         assert language() == name
     install(PSEUDO)
-    assert tr("Settings for {name}", name="one").startswith("[")
+    assert tr("Settings for {name}", name="one").startswith("‹")
     assert "one" in tr("Settings for {name}", name="one")

@@ -3,7 +3,7 @@
 import gettext
 import re
 
-OPENED, CLOSED = "[", "]"
+OPENED, CLOSED = "‹", "›"
 """One letter at each end: with more, every short button would be twice as long, as in no language."""
 _LETTERS = str.maketrans(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
