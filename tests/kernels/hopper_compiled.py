@@ -5,12 +5,13 @@ folder on its path. Triton's interpreter knows no Gluon: what the kernel compute
 the self-test at an engine's start and by the bench.
 """
 
+import functools
 import re
 from typing import Any
 
 import pytest
 import torch
-from kernels.attention import Shape, hopper_tuning_for
+from kernels.attention import Shape, always_on_hopper, hopper_tuning_for
 from kernels.hopper import hopper_kernel
 from kernels.layout import CacheLayout
 from triton.backends.compiler import GPUTarget
@@ -24,6 +25,7 @@ POINTERS = {
     "fp8_cache": "*fp8e4nv",
     "pair_cache": "*i16",
     "word_cache": "*i32",
+    "norm_cache": "*fp16",
     "table": "*i32",
     "lengths": "*i32",
     "starts": "*i32",
@@ -39,11 +41,23 @@ ALIGNED = {*POINTERS, "query_token_stride", "query_head_stride"} - {
 }
 
 
+@functools.cache
 def compiled(
-    head_size: int, rows: int, group: int, block_size: int = 16, gap: int = 0, fixed_share: int = 0
+    head_size: int,
+    rows: int,
+    group: int,
+    block_size: int = 16,
+    gap: int = 0,
+    fixed_share: int = 0,
+    preset: str = "k8v4",
 ) -> tuple[str, dict[str, Any]]:
     """The PTX of one variant and what Triton says of it."""
-    layout = CacheLayout("k8v4", head_size, block_size)
+    layout = CacheLayout(preset, head_size, block_size)
+    pointers = {
+        **POINTERS,
+        "queries": "*bf16" if layout.fp8_keys else "*fp32",
+        "pair_cache": "*i8" if head_size == 64 else "*i16",
+    }
     constants = {
         "group": group,
         "rows": rows,
@@ -52,9 +66,10 @@ def compiled(
         "block_size": block_size,
         "block_stride": 2 * layout.page_bytes + gap,
         "fixed_share": fixed_share,
+        "fp8_keys": layout.fp8_keys,
     }
     names = hopper_kernel.arg_names
-    signature = {name: "constexpr" if name in constants else POINTERS.get(name, "i32") for name in names}
+    signature = {name: "constexpr" if name in constants else pointers.get(name, "i32") for name in names}
     aligned = {(names.index(name),): [["tt.divisibility", 16]] for name in ALIGNED}
     source = GluonASTSource(hopper_kernel, signature, constants, aligned)
     target = GPUTarget("cuda", 90, 32)
@@ -82,29 +97,62 @@ def _context(backend: Any) -> Any:
     return context
 
 
-@pytest.mark.parametrize("head_size", [128, 256])
-@pytest.mark.parametrize(("rows", "group"), [(8, 8), (16, 3), (32, 6)])
+@pytest.mark.parametrize(
+    ("preset", "head_size", "rows", "group"),
+    [
+        ("k8v4", 64, 8, 8),
+        ("k8v4", 64, 16, 3),
+        ("k8v4", 64, 32, 6),
+        ("k8v4", 128, 8, 8),
+        ("k8v4", 128, 16, 3),
+        ("k8v4", 256, 32, 6),
+        ("4bit_nc", 64, 8, 8),
+        ("4bit_nc", 128, 16, 3),
+        ("4bit_nc", 256, 32, 6),
+    ],
+)
 def test_values_and_scores_are_multiplied_by_hopper_s_tensor_cores(
-    head_size: int, rows: int, group: int
+    preset: str, head_size: int, rows: int, group: int
 ) -> None:
-    ptx, metadata = compiled(head_size, rows, group)
+    ptx, metadata = compiled(head_size, rows, group, preset=preset)
     assert "wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3" in ptx
     assert f"wgmma.mma_async.sync.aligned.m64n{rows}k16.f32.f16.f16" in ptx
-    tuning = hopper_tuning_for(CacheLayout("k8v4", head_size, 16), rows)
+    tuning = hopper_tuning_for(CacheLayout(preset, head_size, 16), rows)
     assert tuning.programs_a_core * (metadata["shared"] + PROGRAM_BYTES) <= CORE_BYTES
 
 
-def test_a_turn_has_one_barrier() -> None:
-    ptx, _ = compiled(256, 32, 8)
+@pytest.mark.parametrize(("preset", "head_size"), [("k8v4", 64), ("k8v4", 256), ("4bit_nc", 256)])
+def test_a_turn_has_one_barrier(preset: str, head_size: int) -> None:
+    ptx, _ = compiled(head_size, 32, 6, preset=preset)
     loop = ptx[ptx.index("$L__BB0_", ptx.index("wgmma.mma_async")) : ptx.rindex("wgmma.mma_async")]
     # Two turns, and one more for the two sharing their memory.
     assert len(re.findall("bar.sync", loop)) <= 3
 
 
-@pytest.mark.parametrize("head_size", [128, 256])
-@pytest.mark.parametrize("block_size", [32, 64, 128])
-def test_every_block_size(head_size: int, block_size: int) -> None:
-    assert "wgmma" in compiled(head_size, 8, 4, block_size, gap=208, fixed_share=2048)[0]
+@pytest.mark.parametrize(
+    ("preset", "head_size", "block_size"),
+    [
+        ("k8v4", 64, 32),
+        ("k8v4", 128, 128),
+        ("k8v4", 256, 64),
+        ("4bit_nc", 64, 128),
+        ("4bit_nc", 128, 64),
+        ("4bit_nc", 256, 32),
+    ],
+)
+def test_every_block_size(preset: str, head_size: int, block_size: int) -> None:
+    assert "wgmma" in compiled(head_size, 8, 4, block_size, gap=208, fixed_share=2048, preset=preset)[0]
+
+
+@pytest.mark.parametrize(("head_size", "rows", "group"), [(64, 8, 8), (128, 16, 3), (256, 32, 6)])
+def test_keys_of_4_bits_are_read_and_written_by_16_bytes(head_size: int, rows: int, group: int) -> None:
+    ptx, _ = compiled(head_size, rows, group, preset="4bit_nc")
+    a_turn = 64 * head_size // 2 // 16 // 128
+    loop = ptx[ptx.index("$L__BB0_", ptx.index("wgmma.mma_async")) : ptx.rindex("wgmma.mma_async")]
+    assert len(re.findall(r"ld\.global\.v4\.b32", loop)) >= a_turn
+    assert len(re.findall(r"st\.shared\.v4\.b32", loop)) >= 2 * a_turn
+    # A look-up of four levels takes one instruction; nothing is unpacked or packed byte by byte.
+    assert "cvt.rn.satfinite.e4m3x2" not in loop
 
 
 def test_what_it_takes() -> None:
@@ -115,9 +163,23 @@ def test_what_it_takes() -> None:
     assert taken("k8v4", 128, 1)
     assert taken("k8v4", 256, 4)
     assert not taken("k8v4", 256, 5)
-    assert not taken("k8v4", 64, 1)
-    assert not taken("4bit_nc", 128, 1)
+    assert taken("k8v4", 64, 4)
+    # With keys of 4 bits, as many rows as it was measured with.
+    assert taken("4bit_nc", 64, 1)
+    assert not taken("4bit_nc", 64, 2)
+    assert taken("4bit_nc", 128, 2)
+    assert not taken("4bit_nc", 128, 4)
+    assert taken("4bit_nc", 256, 4)
     assert not taken("k8v4", 128, 1, hopper=False)
+
+
+def test_batch_invariant_mode_has_one_kernel_for_decode_and_prompts() -> None:
+    assert always_on_hopper("k8v4", 64, 16, 8, 4)
+    assert always_on_hopper("k8v4", 128, 32, 8, 8)
+    assert not always_on_hopper("k8v4", 256, 16, 2, 5)
+    assert always_on_hopper("4bit_nc", 256, 24, 4, 4)
+    # One query has 4 rows, but a prompt goes through the kernel 8 tokens at a time.
+    assert not always_on_hopper("4bit_nc", 128, 32, 8, 1)
 
 
 def test_its_shares_are_kept_as_fp16() -> None:

@@ -211,10 +211,10 @@ def _failing(facts):
 
 def _one_kernel(facts):
     """Return True if the kernel for Hopper may be used: in batch-invariant mode not beside the other."""
-    from .kernels.attention import HOPPER_ROWS, rows_of
+    from .kernels.attention import always_on_hopper
 
     return not facts.invariant or all(
-        rows_of(heads, kv_heads, facts.threshold) <= HOPPER_ROWS for _, _, heads, kv_heads in facts.layers
+        always_on_hopper(PRESETS[preset], *sizes, facts.threshold) for preset, *sizes in facts.layers
     )
 
 

@@ -116,6 +116,8 @@ print(json.dumps({"kernels": sorted({name for name, *_ in started}), "late": lat
         ("turboquant_k8v4", 16, 2, 256, 1, "bfloat16", "1"),
         ("turboquant_k8v4", 24, 4, 256, 0, "float16", "0"),
         ("turboquant_4bit_nc", 16, 8, 64, 0, "float16", "1"),
+        ("turboquant_4bit_nc", 32, 8, 128, 1, "bfloat16", "0"),
+        ("turboquant_k8v4", 16, 8, 64, 1, "float16", "1"),
     ],
 )
 def test_nothing_is_left_to_compile(

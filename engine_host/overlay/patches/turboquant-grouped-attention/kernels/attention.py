@@ -20,8 +20,10 @@ except ImportError:  # A Triton without Gluon.
 MOST_QUERY_ROWS = 8
 # wgmma multiplies 64 rows at a time, and these are tokens.
 TILE = 64
-# The most query rows that the kernel for Hopper takes.
+# The most query rows that the kernel for Hopper takes; with keys of 4 bits, by head size, as far as it was
+# measured.
 HOPPER_ROWS = 32
+HOPPER_ROWS_OF_4_BITS = {64: 8, 128: 16, 256: 32}
 # Of shares that are the same in every batch: their memory grows with their number.
 MOST_FIXED_SHARES = 32
 
@@ -52,11 +54,24 @@ def tuning_for(layout: CacheLayout, rows: int) -> Tuning:
 
 def hopper_tuning_for(layout: CacheLayout, rows: int) -> Tuning:
     """The measured best of the kernel for Hopper."""
+    programs, registers = 3, None
     if layout.head_size == 256:
-        return Tuning(whole_values=True, programs_a_core=2)
-    if rows == 8:
-        return Tuning(whole_values=True, programs_a_core=4, registers=128)
-    return Tuning(whole_values=True, programs_a_core=3)
+        programs = 2
+    elif layout.head_size == 64 and rows < 32:
+        programs = 4
+        # Eight rows need fewer by themselves, but with blocks of 128.
+        registers = 128 if rows == 16 or layout.block_size == 128 else None
+    elif layout.head_size == 128 and not layout.fp8_keys:
+        # It takes 154 to 169: one more than 168, and a program fewer fits.
+        registers = 168 if layout.block_size == 128 else None
+    elif layout.head_size == 128 and rows == 8:
+        programs, registers = 4, 128
+    return Tuning(whole_values=True, programs_a_core=programs, registers=registers)
+
+
+def hopper_rows(preset: str, head_size: int) -> int:
+    """The most query rows for which the kernel for Hopper was measured to be the faster one."""
+    return HOPPER_ROWS if preset == "k8v4" else HOPPER_ROWS_OF_4_BITS[head_size]
 
 
 def power_of_2(number: int) -> int:
@@ -85,6 +100,12 @@ def prefill_rows(heads: int, kv_heads: int) -> int:
     return max(1, min(MOST_QUERY_ROWS, 32 // (heads // kv_heads)))
 
 
+def always_on_hopper(preset: str, head_size: int, heads: int, kv_heads: int, query_rows: int) -> bool:
+    """True if the kernel for Hopper takes decode, verification and prompts in batch-invariant mode alike."""
+    most = max(query_rows, prefill_rows(heads, kv_heads))
+    return rows_of(heads, kv_heads, most) <= hopper_rows(preset, head_size)
+
+
 def fixed_share_of(most_tokens: int) -> int:
     """The tokens of a share that is the same in every batch of an engine."""
     return max(1, math.ceil(most_tokens / MOST_FIXED_SHARES / TILE)) * TILE
@@ -97,7 +118,7 @@ class Shape:
     cores: multiprocessors of the GPU. native_fp8: its tensor cores multiply fp8 (SM 8.9 on). fixed_share: the
     tokens of a share where a row's answer may not depend on its batch (see `fixed_share_of`); 0 where it may.
     hopper: the kernel for Hopper's tensor cores (SM 9.0) may be used; with `fixed_share` only where every
-    shape that a row may meet is within `HOPPER_ROWS`, since two kernels do not have the same bits.
+    shape that a row may meet is within `hopper_rows`, since two kernels do not have the same bits.
     """
 
     layout: CacheLayout
@@ -125,7 +146,7 @@ class Shape:
     @cached_property
     def on_hopper(self) -> bool:
         """True if `hopper.py` computes it."""
-        suits = self.layout.fp8_keys and self.layout.head_size > 64 and self.rows <= HOPPER_ROWS
+        suits = self.rows <= hopper_rows(self.layout.preset, self.layout.head_size)
         return self.hopper and suits and hopper_kernel is not None
 
     @cached_property
@@ -272,11 +293,13 @@ def _shares(
     """The first pass: what each share of each context finds."""
     shape, tuning, layout = planned.shape, planned.tuning, planned.shape.layout
     grid = (shape.kv_heads, planned.batch, planned.splits)
+    pairs = torch.int8 if layout.head_size == 64 else torch.int16
     given = (
         query,
         cache.view(torch.float8_e4m3fn) if shape.native_fp8 else cache,
-        cache.view(torch.int16) if shape.on_hopper else cache,
+        cache.view(pairs) if shape.on_hopper else cache,
         cache.view(torch.int32),
+        *([cache.view(torch.float16)] if shape.on_hopper else []),
         table,
         lengths,
         starts,
@@ -300,7 +323,7 @@ def _shares(
     if tuning.registers is not None:
         sizes["maxnreg"] = tuning.registers
     if shape.on_hopper:
-        hopper_kernel[grid](*given, **sizes)
+        hopper_kernel[grid](*given, fp8_keys=layout.fp8_keys, **sizes)
         return
     decode_kernel[grid](
         *given,

@@ -1,4 +1,4 @@
-"""Decode and verify on Hopper (SM 9.0): what `decode.py` does, for 8-bit keys and at most 32 query rows.
+"""Decode and verify on Hopper (SM 9.0): what `decode.py` does, for at most 32 query rows.
 
 In Gluon, Triton's language with explicit layouts, for two things that Triton decides by itself otherwise:
 
@@ -9,6 +9,9 @@ for another before it has its weights.
 Values go from the cache's bytes to fp16 in just those registers from which the tensor cores read them: a
 thread loads the nibbles of its own channels. Weights alone are written to shared memory, and a turn has one
 barrier; behind it this turn's values and the next turn's scores are multiplied at the same time.
+
+Keys of 4 bits are loaded into registers a turn ahead and become fp8 in shared memory before that barrier.
+Their channels lie there as the nibbles do, and so do the queries'.
 """
 
 from triton.experimental import gluon
@@ -20,7 +23,16 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 
-TILE = gl.constexpr(64)
+from .hopper_operands import (
+    TILE,
+    channels_in_order,
+    expand,
+    layout_of_pairs,
+    layout_of_results,
+    norms_of,
+    values_of,
+)
+
 ROWS = gl.constexpr(32)
 # As in `decode.py`: small weights stay clear of fp16's subnormal numbers.
 HEADROOM = gl.constexpr(5.0)
@@ -38,93 +50,12 @@ SCORES = gl.constexpr(
 )
 
 
-@gluon.constexpr_function
-def _results(rows):
-    """The layout of the answer, channels by rows."""
-    return gl.NVMMADistributedLayout([3, 0], [4, 1], [16, rows, 16])
-
-
-@gluon.constexpr_function
-def _pairs(head_size):
-    """Pairs of bytes of 32 tokens' values: each where the tensor cores want the four numbers it holds.
-
-    By bits of the number of a register, a lane and a warp: what each adds to (token, pair).
-    """
-    near = head_size // 128
-    return gl.DistributedLinearLayout(
-        [[1, 0], [8, 0], [16, 0]] + ([[0, 1]] if near == 2 else []),
-        [[2, 0], [4, 0], [0, near], [0, 2 * near], [0, 4 * near]],
-        [[0, 8 * near], [0, 16 * near]],
-        [],
-        [32, head_size // 4],
-    )
-
-
 @gluon.jit
 def _rounded_to_4_bits(number):
     """As in `convert.py`: by way of fp8 and back ptxas makes wrong code."""
     bits = number.to(gl.int32, bitcast=True)
     bits = (bits + 0x7FFFF + ((bits >> 20) & 1)) & -0x100000
     return bits.to(gl.float32, bitcast=True)
-
-
-@gluon.jit
-def _numbers_of(pairs, scale):
-    """The fp16 values of the four nibbles of each 16-bit word, lowest first; see `values_of` in `convert.py`.
-
-    Two words of neighbouring tokens share a register: half of it is one token's value, half the other's.
-    """
-    return gl.inline_asm_elementwise(
-        """{
-        .reg .b32 step, centre, p, q, r, s, w, eight, sixteenth, shift;
-        mov.b32 eight, 0x64086408;
-        mov.b32 sixteenth, 0x2c002c00;
-        mov.b32 shift, 0xd480d480;
-        prmt.b32 step, $5, $6, 0x5410;
-        prmt.b32 centre, $5, $6, 0x7632;
-        shr.b32 w, $4, 8;
-        lop3.b32 p, $4, 0x000f000f, 0x64006400, 0xea;
-        lop3.b32 q, $4, 0x00f000f0, 0x64006400, 0xea;
-        lop3.b32 r, w, 0x000f000f, 0x64006400, 0xea;
-        lop3.b32 s, w, 0x00f000f0, 0x64006400, 0xea;
-        sub.rn.f16x2 p, p, eight;
-        sub.rn.f16x2 r, r, eight;
-        fma.rn.f16x2 q, q, sixteenth, shift;
-        fma.rn.f16x2 s, s, sixteenth, shift;
-        fma.rn.f16x2 $0, p, step, centre;
-        fma.rn.f16x2 $1, q, step, centre;
-        fma.rn.f16x2 $2, r, step, centre;
-        fma.rn.f16x2 $3, s, step, centre;
-        }""",
-        "=r,=r,=r,=r,r,r,r",
-        [pairs, scale],
-        dtype=(gl.float16, gl.float16, gl.float16, gl.float16),
-        is_pure=True,
-        pack=2,
-    )
-
-
-@gluon.jit
-def _values_of(pairs, scale, rows: gl.constexpr, head_size: gl.constexpr):
-    """Values of 32 tokens as an operand [head_size, 32], without leaving the registers they are in.
-
-    Its rows are channels in the order that makes this so: `_channels_in_order` undoes it.
-    """
-    near: gl.constexpr = head_size // 128
-    spread, _ = gl.broadcast(scale[:, None], pairs)
-    first, second, third, fourth = _numbers_of(pairs, spread)
-    # In the last two dimensions the nibble of a byte and the byte of a pair.
-    numbers = gl.join(gl.join(first, second), gl.join(third, fourth))
-    numbers = gl.permute(gl.reshape(numbers, (32, 4, 8, near, 2, 2)), (4, 3, 1, 5, 2, 0))
-    return gl.convert_layout(gl.reshape(numbers, (head_size, 32)), gl.DotOperandLayout(0, _results(rows), 2))
-
-
-@gluon.jit
-def _channels_in_order(result, rows: gl.constexpr, head_size: gl.constexpr):
-    """[rows, head_size] of a result whose rows are in the order of `_values_of`."""
-    near: gl.constexpr = head_size // 128
-    parts = gl.permute(gl.reshape(result, (2, near, 4, 2, 8, rows)), (5, 0, 2, 4, 1, 3))
-    return gl.reshape(parts, (rows, head_size))
 
 
 @gluon.jit
@@ -166,31 +97,36 @@ def _copy_tile(
     head_size: gl.constexpr,
     block_size: gl.constexpr,
     block_stride: gl.constexpr,
+    fp8_keys: gl.constexpr,
 ):
-    """Start the copy of a tile's keys, values and scales.
+    """Start the copy of a tile's keys of 8 bits, values and scales.
 
     What stays the same in every turn is added first: one instruction then makes an address of a block.
     """
     half: gl.constexpr = head_size // 2
-    value_offset: gl.constexpr = block_size * head_size
+    key_bytes: gl.constexpr = head_size if fp8_keys else half
+    value_offset: gl.constexpr = block_size * key_bytes
     scale_offset: gl.constexpr = value_offset + block_size * half
-    page_bytes: gl.constexpr = scale_offset + block_size * 4
+    page_bytes: gl.constexpr = scale_offset + block_size * (4 if fp8_keys else 6)
     piece: gl.constexpr = block_size if block_size < TILE else TILE
     within = start & (block_size - 1) if block_size > TILE else 0
 
-    layout: gl.constexpr = gl.BlockedLayout([1, 16], [512 // head_size, head_size // 16], [4, 1], [1, 0])
-    token = gl.arange(0, TILE, layout=gl.SliceLayout(1, layout))
-    channel = gl.arange(0, head_size, layout=gl.SliceLayout(0, layout))
-    at = caches[0] + head * page_bytes + (((token & (piece - 1)) * head_size)[:, None] + channel[None, :])
-    at += (_distance(token, blocks, piece, block_stride) + within * head_size)[:, None]
-    async_copy.async_copy_global_to_shared(memory[0], at)
+    if fp8_keys:
+        layout: gl.constexpr = gl.BlockedLayout([1, 16], [512 // head_size, head_size // 16], [4, 1], [1, 0])
+        token = gl.arange(0, TILE, layout=gl.SliceLayout(1, layout))
+        channel = gl.arange(0, head_size, layout=gl.SliceLayout(0, layout))
+        at = caches[0] + head * page_bytes + (((token & (piece - 1)) * head_size)[:, None] + channel[None, :])
+        at += (_distance(token, blocks, piece, block_stride) + within * head_size)[:, None]
+        async_copy.async_copy_global_to_shared(memory[0], at)
 
-    narrow: gl.constexpr = gl.BlockedLayout([1, 8], [512 // half, half // 16], [4, 1], [1, 0])
+    # Bytes of an element of the values.
+    wide: gl.constexpr = 1 if head_size == 64 else 2
+    narrow: gl.constexpr = gl.BlockedLayout([1, 16 // wide], [512 // half, half // 16], [4, 1], [1, 0])
     token = gl.arange(0, TILE, layout=gl.SliceLayout(1, narrow))
-    pair = gl.arange(0, half // 2, layout=gl.SliceLayout(0, narrow))
-    at = caches[1] + (head * (page_bytes // 2) + value_offset // 2)
-    at += ((token & (piece - 1)) * (half // 2))[:, None] + pair[None, :]
-    at += (_distance(token, blocks, piece, block_stride // 2) + within * (half // 2))[:, None]
+    pair = gl.arange(0, half // wide, layout=gl.SliceLayout(0, narrow))
+    at = caches[1] + (head * (page_bytes // wide) + value_offset // wide)
+    at += ((token & (piece - 1)) * (half // wide))[:, None] + pair[None, :]
+    at += (_distance(token, blocks, piece, block_stride // wide) + within * (half // wide))[:, None]
     async_copy.async_copy_global_to_shared(memory[1], at)
 
     token = gl.arange(0, TILE, layout=gl.BlockedLayout([1], [32], [4], [0]))
@@ -199,6 +135,35 @@ def _copy_tile(
         memory[2], at + (_distance(token, blocks, piece, block_stride // 4) + within)
     )
     async_copy.commit_group()
+
+
+@gluon.jit
+def _codes_at(
+    caches,
+    blocks,
+    start,
+    head,
+    head_size: gl.constexpr,
+    block_size: gl.constexpr,
+    block_stride: gl.constexpr,
+):
+    """A tile's 4-bit keys and their norms, in registers: their load has a turn to arrive in."""
+    half: gl.constexpr = head_size // 2
+    page_bytes: gl.constexpr = block_size * (head_size + 6)
+    norm_offset: gl.constexpr = block_size * (head_size + 4)
+    piece: gl.constexpr = block_size if block_size < TILE else TILE
+    within = start & (block_size - 1) if block_size > TILE else 0
+    words: gl.constexpr = half // 4
+    layout: gl.constexpr = gl.BlockedLayout([1, 4], [512 // half, half // 16], [4, 1], [1, 0])
+    token = gl.arange(0, TILE, layout=gl.SliceLayout(1, layout))
+    word = gl.arange(0, words, layout=gl.SliceLayout(0, layout))
+    at = caches[2] + head * (page_bytes // 4) + (((token & (piece - 1)) * words)[:, None] + word[None, :])
+    at += (_distance(token, blocks, piece, block_stride // 4) + within * words)[:, None]
+    codes = gl.load(at)
+    token = gl.arange(0, TILE, layout=gl.BlockedLayout([1], [32], [4], [0]))
+    at = caches[3] + (head * (page_bytes // 2) + norm_offset // 2) + (token & (piece - 1))
+    norms = gl.load(at + (_distance(token, blocks, piece, block_stride // 2) + within))
+    return codes, norms
 
 
 @gluon.jit
@@ -215,6 +180,8 @@ def _turn(
     highest,
     total,
     blocks,
+    codes,
+    norms,
     start,
     end,
     unmasked,
@@ -227,26 +194,30 @@ def _turn(
     query,
     memory,
     next_keys,
+    next_norms,
     weights_memory,
     decay_memory,
     rows: gl.constexpr,
     head_size: gl.constexpr,
     block_size: gl.constexpr,
     block_stride: gl.constexpr,
+    fp8_keys: gl.constexpr,
 ):
     """Add one tile's values to the result, and multiply the next one's scores.
 
     products: both terms of this tile's scores. blocks: those of the tile after the next, whose copy takes the
     place of this one.
     """
-    pairs: gl.constexpr = _pairs(head_size)
-    token_layout: gl.constexpr = gl.SliceLayout(1, pairs)
-    pairs0 = memory[1].slice(0, 32, 0).load(pairs)
-    pairs1 = memory[1].slice(32, 32, 0).load(pairs)
+    pair_layout: gl.constexpr = layout_of_pairs(head_size)
+    token_layout: gl.constexpr = gl.SliceLayout(1, pair_layout)
+    pairs0 = memory[1].slice(0, 32, 0).load(pair_layout)
+    pairs1 = memory[1].slice(32, 32, 0).load(pair_layout)
     scale0 = memory[2].slice(0, 32, 0).load(token_layout)
     scale1 = memory[2].slice(32, 32, 0).load(token_layout)
     scores = gl.reshape(gl.sum(gl.reshape(products, (4, 2, 8, TILE)), 1), (ROWS, TILE))
     scores = gl.convert_layout(scores, SCORES)
+    if not fp8_keys:
+        scores = scores * norms_of(memory[3], gl.SliceLayout(0, SCORES))[None, :]
     if start + TILE > unmasked:
         token = start + gl.arange(0, TILE, layout=gl.SliceLayout(0, SCORES))
         scores = gl.where(token[None, :] < limit[:, None], scores, -float("inf"))
@@ -261,23 +232,27 @@ def _turn(
     total = total * decay + gl.sum(weights, 1)
     weights_memory.store(weights.to(gl.float16))
     decay_memory.store(decay)
-    # The tensor cores see the weights that were written before it; Triton's own loops do without for copies.
+    if not fp8_keys:
+        expand(next_keys, next_norms, codes, norms, head_size)
+    # The tensor cores see what was written before it; Triton's own loops do without for copies.
     fence_async_shared()
     async_copy.wait_group(0)
     # The wait ends in the turn's barrier: from here on the weights and the next tile are there for all warps,
     # and nobody reads this tile any more.
     products = _scores(query, next_keys)
-    _copy_tile(memory, caches, blocks, start + 2 * TILE, head, head_size, block_size, block_stride)
+    _copy_tile(memory, caches, blocks, start + 2 * TILE, head, head_size, block_size, block_stride, fp8_keys)
+    if not fp8_keys:
+        codes, norms = _codes_at(caches, blocks, start + 2 * TILE, head, head_size, block_size, block_stride)
     blocks = _blocks_at(table_row, start + 3 * TILE, last, block_size)
-    kept = decay_memory.slice(0, rows, 0).load(gl.SliceLayout(0, _results(rows)))
+    kept = decay_memory.slice(0, rows, 0).load(gl.SliceLayout(0, layout_of_results(rows)))
     right = weights_memory.slice(0, rows, 0).permute((1, 0))
-    values0 = _values_of(pairs0, scale0, rows, head_size)
+    values0 = values_of(pairs0, scale0, rows, head_size)
     result = result * kept[None, :]
     result = warpgroup_mma(values0, right.slice(0, 32, 0), result, is_async=True)
-    values1 = _values_of(pairs1, scale1, rows, head_size)
+    values1 = values_of(pairs1, scale1, rows, head_size)
     result = warpgroup_mma(values1, right.slice(32, 32, 0), result, is_async=True)
     products, result, values0, values1 = warpgroup_mma_wait(0, deps=(products, result, values0, values1))
-    return products, result, risen, total, blocks
+    return products, result, risen, total, blocks, codes, norms
 
 
 @gluon.jit(do_not_specialize=["table_stride"], do_not_specialize_on_alignment=["table", "lengths", "starts"])
@@ -286,6 +261,7 @@ def hopper_kernel(
     fp8_cache,
     pair_cache,
     word_cache,
+    norm_cache,
     table,
     lengths,
     starts,
@@ -302,10 +278,12 @@ def hopper_kernel(
     block_size: gl.constexpr,
     block_stride: gl.constexpr,
     fixed_share: gl.constexpr,
+    fp8_keys: gl.constexpr,
 ):
     """Attention of one share; arguments and what is written as in `decode_kernel`.
 
-    A row's numbers depend on no row beside it here either. pair_cache: the cache as int16.
+    A row's numbers depend on no row beside it here either. pair_cache: the cache as int16, with heads of 64
+    as int8; norm_cache: as fp16. Queries for keys of 4 bits are rotated.
     """
     head = gl.program_id(0)
     request = gl.program_id(1)
@@ -330,22 +308,32 @@ def hopper_kernel(
         return
 
     # Every stage has memory of its own: barriers keep apart what shares a piece of it.
-    fp8: gl.constexpr = gl.NVMMASharedLayout(128, 8)
+    fp8: gl.constexpr = gl.NVMMASharedLayout(128 if head_size > 64 else 64, 8)
     fp16: gl.constexpr = gl.NVMMASharedLayout(128, 16)
     # Swizzled so that the eight tokens a warp reads at once lie in different banks.
-    swizzled: gl.constexpr = gl.SwizzledSharedLayout(8, 256 // head_size, head_size // 32, [1, 0])
+    swizzled: gl.constexpr = (
+        gl.SwizzledSharedLayout(16, 4, 2, [1, 0])
+        if head_size == 64
+        else gl.SwizzledSharedLayout(8, 256 // head_size, head_size // 32, [1, 0])
+    )
+    element: gl.constexpr = gl.int8 if head_size == 64 else gl.int16
+    places: gl.constexpr = 32 if head_size == 64 else head_size // 4
     line: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [0])
     keys = (
         gl.allocate_shared_memory(gl.float8e4nv, [TILE, head_size], fp8),
         gl.allocate_shared_memory(gl.float8e4nv, [TILE, head_size], fp8),
     )
     values = (
-        gl.allocate_shared_memory(gl.int16, [TILE, head_size // 4], swizzled),
-        gl.allocate_shared_memory(gl.int16, [TILE, head_size // 4], swizzled),
+        gl.allocate_shared_memory(element, [TILE, places], swizzled),
+        gl.allocate_shared_memory(element, [TILE, places], swizzled),
     )
     scales = (
         gl.allocate_shared_memory(gl.int32, [TILE], line),
         gl.allocate_shared_memory(gl.int32, [TILE], line),
+    )
+    norms_memory = (
+        gl.allocate_shared_memory(gl.float32, [TILE], line),
+        gl.allocate_shared_memory(gl.float32, [TILE], line),
     )
     weights = (
         gl.allocate_shared_memory(gl.float16, [ROWS, TILE], fp16),
@@ -356,14 +344,21 @@ def hopper_kernel(
         gl.allocate_shared_memory(gl.float32, [ROWS], line),
     )
 
-    caches = (fp8_cache, pair_cache, word_cache)
+    caches = (fp8_cache, pair_cache, word_cache, norm_cache)
     table_row = table + request * table_stride
     last = (end - 1) // block_size
     blocks = _blocks_at(table_row, first, last, block_size)
+    codes = 0
+    norms = 0
+    if not fp8_keys:
+        codes, norms = _codes_at(caches, blocks, first, head, head_size, block_size, block_stride)
     for stage in gl.static_range(2):
         start = first + stage * TILE
         memory = (keys[stage], values[stage], scales[stage])
-        _copy_tile(memory, caches, blocks, start, head, head_size, block_size, block_stride)
+        _copy_tile(memory, caches, blocks, start, head, head_size, block_size, block_stride, fp8_keys)
+        if stage == 1 and not fp8_keys:
+            expand(keys[0], norms_memory[0], codes, norms, head_size)
+            codes, norms = _codes_at(caches, blocks, start, head, head_size, block_size, block_stride)
         blocks = _blocks_at(table_row, start + TILE, last, block_size)
 
     # The queries' two terms, as in `decode.py`; of each sixteen rows the first eight are the first term.
@@ -373,6 +368,9 @@ def hopper_kernel(
     at = (query_start + query_row // group) * query_token_stride
     at += (head * group + query_row % group) * query_head_stride
     real = (query_row < group * tokens)[:, None]
+    if not fp8_keys:
+        # The order of `expand`.
+        channel = channel // 2 + channel % 2 * (head_size // 2)
     given = gl.load(queries + at[:, None] + channel[None, :], mask=real, other=0.0).to(gl.float32)
     # The exponent alone: the largest number of a row ends between 192 and 384, below e4m3's 448.
     inverse_step = 384.0 / gl.maximum(gl.max(gl.abs(given), 1), 1e-30)
@@ -389,19 +387,21 @@ def hopper_kernel(
     unmasked = gl.minimum(length - tokens + 1, end)
     highest = gl.full([ROWS], -float("inf"), gl.float32, layout=row_layout)
     total = gl.zeros([ROWS], gl.float32, layout=row_layout)
-    result = gl.zeros([head_size, rows], gl.float32, layout=_results(rows))
+    result = gl.zeros([head_size, rows], gl.float32, layout=layout_of_results(rows))
     fence_async_shared()
     async_copy.wait_group(1)
     products = warpgroup_mma_wait(0, deps=(_scores(query, keys[0]),))
     for pair in range(first, end, 2 * TILE):
         for stage in gl.static_range(2):
             if stage == 0 or pair + TILE < end:
-                products, result, highest, total, blocks = _turn(
+                products, result, highest, total, blocks, codes, norms = _turn(
                     products,
                     result,
                     highest,
                     total,
                     blocks,
+                    codes,
+                    norms,
                     pair + stage * TILE,
                     end,
                     unmasked,
@@ -412,20 +412,22 @@ def hopper_kernel(
                     last,
                     head,
                     query,
-                    (keys[stage], values[stage], scales[stage]),
+                    (keys[stage], values[stage], scales[stage], norms_memory[stage]),
                     keys[1 - stage],
+                    norms_memory[1 - stage],
                     weights[stage],
                     decays[stage],
                     rows,
                     head_size,
                     block_size,
                     block_stride,
+                    fp8_keys,
                 )
     async_copy.wait_group(0)
 
     decays[0].store(1.0 / gl.where(total > 0.0, total, 1.0))
-    inverse = decays[0].slice(0, rows, 0).load(gl.SliceLayout(0, _results(rows)))
-    answer = _channels_in_order(result * inverse[None, :], rows, head_size)
+    inverse = decays[0].slice(0, rows, 0).load(gl.SliceLayout(0, layout_of_results(rows)))
+    answer = channels_in_order(result * inverse[None, :], rows, head_size)
     answer_layout: gl.constexpr = answer.type.layout
     answer_row = gl.arange(0, rows, layout=gl.SliceLayout(1, answer_layout))
     channel = gl.arange(0, head_size, layout=gl.SliceLayout(0, answer_layout))
