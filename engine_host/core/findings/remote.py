@@ -33,6 +33,12 @@ REMOTE = {
         command="{command}",
     ),
     "remote.no-gpu": Text(INFO, "{host} shows no NVIDIA GPU: engines there run on the processor."),
+    "remote.no-openmp": Text(
+        WARNING,
+        "{host} has no {library}: the llama.cpp that comes with the host does not run there.",
+        fix="Have it installed by an administrator there, or use another engine.",
+        command="sudo apt-get install libgomp1",
+    ),
     "remote.no-platform": Text(
         ERROR,
         "No packages are made for {machine} with {libc}.",

@@ -49,6 +49,11 @@ SERVICES = {
         fix="It is tried to be set; where that is not permitted, an administrator there runs the command.",
         command="sudo loginctl enable-linger {user}",
     ),
+    "service.not-after-restart": Text(
+        INFO,
+        "Podman does not bring {name} back after a restart of {host}; a unit of systemd comes back.",
+        fix="Start it again then, or install the preset as a unit.",
+    ),
     "service.other-start": Text(
         ERROR,
         "{name} on {host} is another start: {what}.",

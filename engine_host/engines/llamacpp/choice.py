@@ -44,16 +44,22 @@ class LlamaCppServers:
         """
         if choice is not ServerChoice.AUTO:
             return await self._probe(self._command(choice))
+        broken: HostError | None = None
         for candidate in _PREFERRED:
             try:
                 return await self._probe(self._command(candidate))
             except HostError as error:
                 _log.debug("%s server: %s", candidate.value, error.problem.message)
+                if error.reason is not Reason.NOT_FOUND:
+                    broken = error
         raise HostError(
             Reason.ENGINE_UNUSABLE,
             "No llama.cpp server works on this machine.",
-            cause="The prebuilt package is not installed and nothing was built.",
+            cause=broken.problem.message
+            if broken
+            else "The prebuilt package is not installed and nothing was built.",
             fix=build_fix(tr("Build llama.cpp for this machine.")),
+            evidence=broken.problem.evidence if broken else {},
         )
 
     async def all(self) -> tuple[ServerInfo, ...]:

@@ -98,6 +98,7 @@ class Probed(MachineAnswer):
     staying: Annotated[tuple[Word, ...], Field(max_length=_MANY)] = ()
     services: Annotated[tuple[FoundStaying, ...], Field(max_length=_MANY)] = ()
     models: Annotated[tuple[FoundModel, ...], Field(max_length=_MANY)] = ()
+    lacks_openmp: bool = False
 
     @property
     def ours_runs(self) -> bool:

@@ -13,6 +13,7 @@ from engine_host.protocol.remote.services import ServiceManager
 from engine_host.remote.install.answers import FoundPython, InstallRecord, Probed
 from engine_host.remote.install.own_wheel import LocalFile, pythons
 from engine_host.remote.install.packages import Platform, platform_of
+from engine_host.remote.install.there.probing import OPENMP
 from engine_host.remote.install.unit import unit_of
 
 # Measured: the environment with its packages, compiled, and what was uploaded beside it.
@@ -53,6 +54,8 @@ def decide(host: str, asked: InstallOnHost, said: Probed, wheel: LocalFile) -> D
     if said.current != wheel.release and said.free < needs:
         findings.append(finding("remote.disk", host=host, free=said.free, path=said.root, needed=needs))
     findings += _of_what_runs(host, said)
+    if said.lacks_openmp:
+        findings.append(finding("remote.no-openmp", host=host, library=OPENMP))
     if not said.gpus:
         findings.append(finding("remote.no-gpu", host=host))
     service = "systemd" if said.systemd else "plain"

@@ -215,8 +215,10 @@ def _findings(wanted: Wanted, said: Inspected) -> Iterator[Finding]:
     for program, path in said.programs.items():
         if path is None:
             yield finding("service.engine-missing", host=host, program=program, container=container)
-    if wanted.manager is ServiceManager.SYSTEMD and asked.enable and said.lingers is False:
+    if asked.enable and said.lingers is False:
         yield finding("service.no-linger", host=host, user=said.user)
+    if wanted.manager is ServiceManager.PODMAN:
+        yield finding("service.not-after-restart", host=host, name=name)
 
 
 def _changes(wanted: Wanted, said: Inspected) -> Iterator[PlannedChange]:
@@ -245,6 +247,8 @@ def _commands(wanted: Wanted, said: Inspected) -> Iterator[str]:
     if wanted.image is not None:
         if not said.image:
             yield f"{wanted.manager.value} pull {wanted.image}"
+        if asked.enable and said.lingers is False:
+            yield "loginctl enable-linger"
         if asked.start:
             yield "./start.sh"
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import glob
 import json
 import os
@@ -24,6 +25,8 @@ from engine_host.remote.install.there.programs import NO_PROGRAMS, QUICK, attemp
 from engine_host.remote.install.there.service import engines, has_services, lingers, running_host
 from engine_host.remote.install.there.staying import services, staying
 
+OPENMP = "libgomp.so.1"
+"""What the prebuilt llama.cpp needs of the system and its package does not bring."""
 _MOST_MODELS = 200
 _MOST_PYTHONS = 16
 # Where people and tools put Pythons that no PATH of a login without a terminal leads to.
@@ -76,6 +79,7 @@ def probe(asked: dict[str, Any]) -> dict[str, Any]:
         "staying": [path for path in map(staying, places.own) if path is not None],
         "services": services(),
         "models": _models(os.path.join(places.data, "models")),
+        "lacks_openmp": _lacks(OPENMP),
     }
 
 
@@ -86,6 +90,15 @@ def _models(folder: str) -> list[dict[str, Any]]:
         {"path": path, "size": size(path) if os.path.isdir(path) else os.lstat(path).st_size}
         for path in paths
     ]
+
+
+def _lacks(library: str) -> bool:
+    """Tell whether the system has no such library, as its programs look for it."""
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return True
+    return False
 
 
 def _interpreters(names: list[str]) -> list[dict[str, Any]]:

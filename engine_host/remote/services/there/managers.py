@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from typing import Any
@@ -11,7 +12,8 @@ from typing import Any
 from engine_host.remote.install.there.places import Failed
 from engine_host.remote.install.there.programs import QUICK, attempt, environment_of_programs
 
-SYSTEMD, TOOLS = "systemd", ("docker", "podman")
+SYSTEMD, PODMAN = "systemd", "podman"
+TOOLS = ("docker", PODMAN)
 STOPPING = 120.0
 _PROPERTIES = (
     "Id,Description,LoadState,ActiveState,SubState,UnitFileState,MainPID,NRestarts,Result,ExecMainStatus"
@@ -38,6 +40,8 @@ _CONTAINER_STATES = {
 # The ends of a container that was told to end.
 _ASKED_TO_END = (0, 130, 137, 143)
 _MOST = 200
+# Podman has systemd run the health check of a container as a unit with the container's number.
+_CHECK_OF_CONTAINER = r"[0-9a-f]{64}(-[0-9a-f]+)?\.service"
 
 
 def systemctl(*words: str, seconds: float = QUICK) -> subprocess.CompletedProcess[str] | None:
@@ -79,7 +83,11 @@ def units(*names: str) -> list[dict[str, Any]]:
         dict(line.partition("=")[::2] for line in block.splitlines()) for block in said.stdout.split("\n\n")
     ]
     # One that is loaded is told of by its name, too.
-    by_name = {one["Id"]: one for one in found if one.get("Id", "").endswith(".service")}
+    by_name = {
+        one["Id"]: one
+        for one in found
+        if one.get("Id", "").endswith(".service") and not re.fullmatch(_CHECK_OF_CONTAINER, one["Id"])
+    }
     return [_unit(one) for one in list(by_name.values())[:_MOST]]
 
 
@@ -162,7 +170,7 @@ def _container(tool: str, told: dict[str, Any]) -> dict[str, Any]:
         "there": True,
         "state": known,
         "detail": detail[:300],
-        "enabled": policy in ("always", "unless-stopped") if policy is not None else None,
+        "enabled": _comes_back(tool, policy),
         "health": str(health)[:50] if health else None,
         "pid": state.get("Pid") if isinstance(state.get("Pid"), int) and state.get("Pid") else None,
         "restarts": told.get("RestartCount") if isinstance(told.get("RestartCount"), int) else None,
@@ -171,12 +179,27 @@ def _container(tool: str, told: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _comes_back(tool: str, policy: str | None) -> bool | None:
+    """Tell whether a container runs again after a restart of the machine.
+
+    The daemon of Docker sees to that. Podman has none; a unit of it does so for `always`, where enabled.
+    """
+    if policy is None or (tool == PODMAN and policy == "always"):
+        return None
+    return tool != PODMAN and policy in ("always", "unless-stopped")
+
+
 def _table(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
 def _count(text: str | None) -> int | None:
     return int(text) if text and text.isdecimal() and len(text) < 12 else None
+
+
+def ends_with_session(manager: str) -> bool:
+    """Tell whether what this manager runs ends with the last session of its user, unless that lingers."""
+    return manager == SYSTEMD or (manager == PODMAN and os.geteuid() != 0)
 
 
 def path_of_units() -> str | None:

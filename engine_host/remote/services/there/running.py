@@ -36,6 +36,7 @@ from engine_host.remote.services.there.managers import (
     TOOLS,
     container,
     containers,
+    ends_with_session,
     lasting,
     need,
     path_of_units,
@@ -72,7 +73,7 @@ def inspect(given: dict[str, Any]) -> dict[str, Any]:
         "unfinished": begun(folders) is not None,
         "service": now,
         "user": user,
-        "lingers": lingers,
+        "lingers": lingers if ends_with_session(manager) else None,
         "missing": needs,
         "programs": programs,
         "image": bool(image and _image(manager, image)),
@@ -184,7 +185,7 @@ def start(given: dict[str, Any]) -> dict[str, Any]:
     folders, manager = Folders(given["name"]), given["manager"]
     need(manager)
     lingering = False
-    if manager == SYSTEMD and given["enable"] and lasting()[1] is False:
+    if ends_with_session(manager) and given["enable"] and lasting()[1] is False:
         said = attempt(["loginctl", "enable-linger"], QUICK)
         lingering = said is not None and said.returncode == 0 and lasting()[1] is True
         if lingering:

@@ -132,6 +132,25 @@ def test_lingering_goes_over_to_the_engine_host_and_back(user: User) -> None:
     assert not Path(places.data).exists(), "the last one takes the folders of the host along"
 
 
+@pytest.mark.parametrize(
+    ("manager", "uid", "lingers"), [("podman", 1000, True), ("podman", 0, False), ("docker", 1000, False)]
+)
+def test_a_container_of_the_user_outlives_its_last_session(
+    user: User, monkeypatch: pytest.MonkeyPatch, manager: str, uid: int, lingers: bool
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: uid)
+    (user.programs / manager).write_text("#!/bin/sh\n", "utf-8")
+    (user.programs / manager).chmod(0o755)
+    script = {"name": "start.sh", "text": "true\n", "place": "folder"}
+    script["sha256"] = hashlib.sha256(script["text"].encode()).hexdigest()
+    given = {"name": "sndr-a", "manager": manager, "files": [script], "replace": False}
+    running.put(given)
+    started = running.start({**given, "start": True, "enable": True})
+    assert (started["lingering"], user.lingers()) == (lingers, lingers)
+    running.undo(given)
+    assert not user.lingers()
+
+
 def test_a_first_install_that_fails_ends_the_lingering_that_it_set(user: User) -> None:
     given = user.begin("sndr-a")
     assert user.lingers()

@@ -83,6 +83,7 @@ BARE = {"path": "/usr/bin/python3.11", "version": [3, 11, 2], "ensurepip": False
         ({"index": {"reachable": False, "said": ""}, "machine": "riscv64"}, ["remote.no-platform"]),
         ({"free": 10 << 20}, ["remote.disk"]),
         ({"gpus": []}, ["remote.no-gpu"]),
+        ({"lacks_openmp": True}, ["remote.no-openmp"]),
         ({"systemd": False}, ["remote.plain"]),
         ({"running": {"pid": 7, "argv": ["/opt/x/python"], "ours": False}}, ["remote.other-host"]),
         ({"engines": [{"name": "a", "keep": False}, {"name": "b", "keep": True}]}, ["remote.engines-end"]),
