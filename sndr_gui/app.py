@@ -126,14 +126,10 @@ async def _run(
     await painted.wait()
     if "--say-ready" in arguments:
         _say("painted")
-    if file.damaged is not None:
-        notices.warning(
-            "damaged settings",
-            tr(
-                "The window's settings could not be read and were put aside as {name}.",
-                name=file.damaged.name,
-            ),
-        )
+    if file.damage is not None:
+        from sndr_gui.views.settings.damaged_window import tell
+
+        tell(window, file, notices)
     # 0.4 s of imports that the first picture does not need.
     await asyncio.to_thread(importlib.import_module, "sndr_gui.views.window.context")
     from sndr_gui.host.connection import HostConnection

@@ -101,16 +101,53 @@ class WindowSettings:
         return cls(**values)
 
 
-class SettingsFile:
-    """Reads and writes the settings; a damaged file is put aside as `.damaged` and reported once.
+@dataclass(frozen=True)
+class Damage:
+    """What is wrong with the file of the settings.
 
-    `is_new`: there was none, so it is the very first start. `started_with`: those of then; another scale or
-    language waits for the next start.
+    `line` is None where none is at fault. `kept`: the settings of a repair, with what is right in the file;
+    None where nothing can be read out of it.
+    """
+
+    what: str
+    line: int | None
+    kept: WindowSettings | None
+
+
+def _damage(text: str, error: ValueError) -> Damage:
+    """Return what is wrong with a text, entry by entry."""
+    if isinstance(error, json.JSONDecodeError):
+        return Damage(error.msg, error.lineno, None)
+    try:
+        raw = json.loads(text)
+    except (ValueError, RecursionError):
+        raw = None
+    if not isinstance(raw, dict):
+        return Damage(str(error), None, None)
+    right: dict[str, Any] = {}
+    wrong = ""
+    for name, value in raw.items():
+        try:
+            WindowSettings.parse(json.dumps({name: value}))
+            right[name] = value
+        except ValueError:
+            wrong = wrong or name
+    place = text.find(json.dumps(wrong))
+    line = text.count("\n", 0, place) + 1 if wrong and place >= 0 else None
+    return Damage(str(error), line, WindowSettings.parse(json.dumps(right)))
+
+
+class SettingsFile:
+    """Reads and writes the settings.
+
+    A damaged file stays as it is, and nothing is written, until a person says what becomes of it; `damage` is
+    what is wrong. `is_new`: there was none, so it is the very first start. `started_with`: those of then;
+    another scale or language waits for the next start.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self.damaged: Path | None = None
+        self.damage: Damage | None = None
         self.is_new = False
         self.current = self._read()
         self.started_with = self.current
@@ -127,22 +164,38 @@ class SettingsFile:
 
     def _read(self) -> WindowSettings:
         try:
-            return WindowSettings.parse(read_text(self._path, LARGEST))
+            text = read_text(self._path, LARGEST)
         except FileNotFoundError:
             self.is_new = True
             return WindowSettings()
         except OSError:
             return WindowSettings()
-        except ValueError:
-            aside = self._path.with_name(self._path.name + ".damaged")
-            try:
-                os.replace(self._path, aside)
-            except OSError:
-                return WindowSettings()
-            self.damaged = aside
+        except ValueError as error:
+            self.damage = Damage(str(error), None, None)
+            return WindowSettings()
+        try:
+            return WindowSettings.parse(text)
+        except ValueError as error:
+            self.damage = _damage(text, error)
             return WindowSettings()
 
     def write(self, settings: WindowSettings) -> None:
-        """Keep these settings. Raises OSError when the folder cannot be written."""
+        """Keep these settings; beside a damaged file only until the window ends.
+
+        Raises OSError when the folder cannot be written.
+        """
         self.current = settings
-        write_atomically(self._path, json.dumps(asdict(settings), indent=2))
+        if self.damage is None:
+            write_atomically(self._path, json.dumps(asdict(settings), indent=2))
+
+    def set_aside(self, repair: bool = False) -> Path:
+        """Move the damaged file beside its place, and write the settings of now, or those of the repair.
+
+        Returns where it lies. Raises OSError.
+        """
+        aside = self._path.with_name(self._path.name + ".damaged")
+        os.replace(self._path, aside)
+        kept = self.damage.kept if self.damage is not None else None
+        self.damage = None
+        self.write(kept if repair and kept is not None else self.current)
+        return aside

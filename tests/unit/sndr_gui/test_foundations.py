@@ -91,10 +91,31 @@ def test_settings_survive_and_damage_is_put_aside(tmp_path: Path) -> None:
         path.write_text(damage)
         again = SettingsFile(path)
         assert again.current == WindowSettings()
-        assert again.damaged is not None
-        assert again.damaged.read_text() == damage
-        assert SettingsFile(path).damaged is None, "said once"
-    assert [entry.name for entry in path.parent.iterdir()] == ["window.json.damaged"]
+        assert again.damage is not None
+        again.write(WindowSettings(page="chat"))
+        assert again.current.page == "chat", "until the window ends"
+        assert path.read_text() == damage, "nothing is overwritten unasked"
+    assert [entry.name for entry in path.parent.iterdir()] == ["window.json"]
+
+
+def test_damaged_settings_are_told_by_line_and_repaired_entry_by_entry(tmp_path: Path) -> None:
+    path = tmp_path / "window.json"
+    path.write_text('{\n  "theme": "dark",\n  "scale": 300,\n  "page": "chat"\n}')
+    file = SettingsFile(path)
+    assert file.damage is not None
+    assert (file.damage.line, "scale" in file.damage.what) == (3, True)
+    assert file.damage.kept == WindowSettings(theme=ThemeChoice.DARK, page="chat")
+    aside = file.set_aside(repair=True)
+    assert '"scale": 300' in aside.read_text()
+    assert SettingsFile(path).current == file.current == WindowSettings(theme=ThemeChoice.DARK, page="chat")
+    path.write_text('{\n  "theme": "dark"\n  "page"')
+    file = SettingsFile(path)
+    assert file.damage is not None
+    assert (file.damage.line, file.damage.kept) == (3, None)
+    file.write(WindowSettings(page="logs"))
+    file.set_aside()
+    assert SettingsFile(path).current.page == "logs"
+    assert SettingsFile(path).damage is None
 
 
 def test_numbers_read_well_and_unknown_is_never_zero() -> None:
