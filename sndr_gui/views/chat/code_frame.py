@@ -48,14 +48,16 @@ class CodeHeader(QWidget):
         self.copy = CopyButton(tr("this code"))
         self.copy.setCursor(Qt.CursorShape.ArrowCursor)
         line = QHBoxLayout(self)
-        line.setContentsMargins(10, 2, 2, 0)
+        line.setContentsMargins(10, 0, 2, 0)
         line.setSpacing(8)
         line.addWidget(text(visible(language), "muted"), 1)
         line.addWidget(self.copy)
 
     def place(self, left: float, top: float, width: float) -> None:
         """Stand at the upper edge of a frame."""
-        self.setGeometry(int(left), int(top) + 2, max(60, int(width) - 2), _HEADER + 4)
+        self.setGeometry(
+            int(left), int(top) + 1, max(60, int(width) - 2), max(_HEADER + 4, self.copy.sizeHint().height())
+        )
 
 
 class CodeFrame:

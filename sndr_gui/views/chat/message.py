@@ -96,11 +96,12 @@ class MessageView(QWidget):
         outer.addWidget(self.body)
         outer.addLayout(self._calls)
         outer.addWidget(self.problem)
-        line = row(self.copy, self.curl, self.regenerate, self._branches, spacing=2)
+        line = row(self.copy, self.curl, self.regenerate, self._branches, spacing=4)
         if narrow:
             line.addStretch(1)
             outer.addWidget(self.metrics)
         else:
+            line.addSpacing(4)
             line.addWidget(self.metrics, 1)
         outer.addLayout(line)
         if message.text:

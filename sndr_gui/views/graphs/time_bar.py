@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QSlider, QWidget
+from PySide6.QtWidgets import QWidget
 
 from engine_host.client.language import tr
 from sndr_gui.kit.shortcuts import keys
@@ -14,6 +14,7 @@ from sndr_gui.models.window.time_travel import STEPS, TimeTravel
 from sndr_gui.views.widgets.buttons import button, tip
 from sndr_gui.views.widgets.labels import ElidedLabel, set_text
 from sndr_gui.views.widgets.layout import row
+from sndr_gui.views.widgets.value_slider import MarkedSlider
 
 
 class TimeBar(QWidget):
@@ -23,7 +24,7 @@ class TimeBar(QWidget):
         super().__init__()
         self.model = model
         self._also = also
-        self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider = MarkedSlider()
         self.slider.setRange(0, STEPS)
         self.slider.setPageStep(STEPS // 20)
         self.slider.setSingleStep(STEPS // 200)

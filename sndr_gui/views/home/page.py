@@ -97,8 +97,9 @@ class HomeView(Page):
         self._trend_card.body.addWidget(self._trend, 1)
         self._trend_card.setMinimumHeight(170)
         self._trend_card.setMaximumHeight(330)
-        self.body.addWidget(self._trend_card, 1)
-        self.body.addStretch(0)
+        # What is left when the graph is as high as it gets stays empty: cards are no higher for it.
+        self.body.addWidget(self._trend_card, 100)
+        self.body.addStretch(1)
         model.changed.connect(self.refresh)
         chosen.changed.connect(self.refresh)
         self.refresh()

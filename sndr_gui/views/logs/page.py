@@ -34,7 +34,8 @@ class LogsView(Page):
         super().__init__(tr("Logs"))
         self.model = model
         self.sources = ChoiceBox(tr("Source"))
-        self.sources.setMinimumWidth(210)
+        self.sources.setMinimumWidth(150)
+        self.sources.setMaximumWidth(260)
         self.levels = ChoiceBox(tr("Level"))
         for name, _level in _LEVELS:
             self.levels.addItem(name)
@@ -42,6 +43,7 @@ class LogsView(Page):
         self.search.setPlaceholderText(tr("Search  ({keys})", keys=keys("filter")))
         self.search.setAccessibleName(tr("Search the log"))
         self.search.setClearButtonEnabled(True)
+        self.search.setMinimumWidth(150)
         self.follow = QCheckBox(tr("Follow"))
         self.follow.setChecked(True)
         self.follow.setToolTip(tr("Stay at the newest line"))

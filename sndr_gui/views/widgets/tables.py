@@ -70,11 +70,13 @@ class Table(QTableView):
         self._stretched = -1
         self._most: dict[int, int] = {}
         self._given = widths
-        self._squeezed = False
+        self._adjusted = False
         # Rows come many at a time.
         self._fitting = QTimer(self)
         self._fitting.setSingleShot(True)
         self._fitting.timeout.connect(self._fit)
+        for signal in (model.modelReset, model.layoutChanged, model.rowsInserted):
+            signal.connect(self._fitting.start)
         self.stretch(stretch)
         header.sectionClicked.connect(self._on_header)
         for number, width in widths.items():
@@ -101,29 +103,40 @@ class Table(QTableView):
     def fit(self, most: dict[int, int]) -> None:
         """Keep columns as wide as what they hold, up to so many pixels; the stretched one has the rest."""
         self._most = most
-        model = self.model()
-        for signal in (model.modelReset, model.layoutChanged, model.rowsInserted, model.dataChanged):
-            signal.connect(self._fitting.start)
+        self.model().dataChanged.connect(self._fitting.start)
         self._fitting.start()
 
     def _squeeze(self) -> None:
-        """Take from columns what there is no room for, down to their headings, and give it back."""
+        """Take from columns what there is no room for, down to their headings, or give what they lack."""
         header = self.horizontalHeader()
         for column, width in self._given.items():
             now = header.sectionSize(column)
             # What somebody dragged stays; some languages have headings that are longer than the given width.
-            if not self.isColumnHidden(column) and (self._squeezed or now == width):
+            if not self.isColumnHidden(column) and (self._adjusted or now == width):
                 self.setColumnWidth(column, max(width, header.sectionSizeHint(column)))
         others = [place for place in self._given if not self.isColumnHidden(place)]
         least = max(header.sectionSizeHint(self._stretched), _LEAST)
         lacks = least + sum(header.sectionSize(place) for place in others) - self.viewport().width()
         spare = {place: header.sectionSize(place) - header.sectionSizeHint(place) for place in others}
         spare = {place: width for place, width in spare.items() if width > 0}
-        self._squeezed = lacks > 0 and bool(spare)
-        if self._squeezed:
+        self._adjusted = lacks > 0 and bool(spare)
+        if self._adjusted:
             share = min(1.0, lacks / sum(spare.values()))
             for place, width in spare.items():
                 self.setColumnWidth(place, header.sectionSize(place) - math.ceil(width * share))
+        elif lacks < 0:
+            self._grow(others, least - lacks - max(least, self._wanted(self._stretched)))
+
+    def _grow(self, columns: list[int], room: int) -> None:
+        """Give columns whose words are cut what the stretched one does not need."""
+        for column in columns:
+            more = min(room, self._wanted(column) - self.horizontalHeader().sectionSize(column))
+            if more > 0:
+                self.setColumnWidth(column, self.horizontalHeader().sectionSize(column) + more)
+                self._adjusted, room = True, room - more
+
+    def _wanted(self, column: int) -> int:
+        return max(self.sizeHintForColumn(column), self.horizontalHeader().sectionSizeHint(column))
 
     def setColumnHidden(self, column: int, hide: bool) -> None:
         """Hide a column, or show it; the others make room."""
@@ -138,11 +151,11 @@ class Table(QTableView):
             return
         for column, most in self._most.items():
             if not self.isColumnHidden(column):
-                wanted = max(self.sizeHintForColumn(column), header.sectionSizeHint(column))
-                self.setColumnWidth(column, min(most, wanted))
+                self.setColumnWidth(column, min(most, self._wanted(column)))
         # The stretched column says what a row is about: the widest of the others give way to it first.
         others = [place for place in self._most if not self.isColumnHidden(place)]
-        lacks = self.viewport().width() // 3 - header.sectionSize(self._stretched)
+        enough = min(self.viewport().width() // 3, self._wanted(self._stretched))
+        lacks = enough - header.sectionSize(self._stretched)
         while lacks > 0 and others:
             widest = max(others, key=header.sectionSize)
             spare = header.sectionSize(widest) - header.sectionSizeHint(widest)

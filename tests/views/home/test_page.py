@@ -261,3 +261,18 @@ async def test_models_on_demand_say_what_they_do_and_are_loaded_and_ended(stage:
     await stage.until(lambda: not host.on_demand)
     host.publish(OnDemandEvent(change=OnDemandChange.REMOVED, model=samples.on_demand()))
     await stage.until(lambda: not page.on_demand.isVisible())
+
+
+async def test_cards_are_no_higher_in_a_large_window(stage: Stage) -> None:
+    page = home(stage)
+    await ready(stage)
+    stage.window.resize(1280, 820)
+    stage.window.grab()
+    await stage.until(lambda: page._cards_row.height() > 0)
+    before = page._cards_row.height()
+    stage.window.resize(2560, 1440)
+    stage.window.grab()
+    await stage.until(lambda: page.width() > 2000)
+    stage.window.grab()
+    assert page._cards_row.height() <= before
+    assert page._trend_card.height() == page._trend_card.maximumHeight()

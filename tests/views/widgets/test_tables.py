@@ -40,6 +40,26 @@ async def test_a_column_has_the_room_that_its_texts_need(stage: Stage, table: Ta
     await stage.until(lambda: table.columnWidth(0) == 260)
 
 
+async def test_a_column_of_a_given_width_grows_where_there_is_room(stage: Stage, table: Table) -> None:
+    fill(table, NARROW)
+    await stage.until(lambda: table.columnWidth(0) == 60)
+    fill(table, WIDE)
+    await stage.until(lambda: table.columnWidth(0) >= table.sizeHintForColumn(0) > 100)
+    fill(table, WIDE * 9)
+    await stage.until(lambda: table.columnWidth(1) == max(100, table._wanted(1)))
+    fill(table, NARROW)
+    await stage.until(lambda: table.columnWidth(0) == 60)
+
+
+async def test_what_somebody_dragged_stays(stage: Stage, table: Table) -> None:
+    fill(table, NARROW)
+    table.setColumnWidth(0, 90)
+    fill(table, NARROW, NARROW)
+    table.resize(700, 200)
+    await stage.until(lambda: not table._fitting.isActive() and table.viewport().width() > 600)
+    assert table.columnWidth(0) == 90
+
+
 async def test_headings_stand_above_their_texts(stage: Stage, table: Table) -> None:
     fill(table, "One")
     await stage.until(lambda: table.model().rowCount())
