@@ -8,7 +8,7 @@ PYTHON := .venv/bin/python
 # A display, if there is one: then `run` opens the window.
 DISPLAY_HERE := $(or $(WAYLAND_DISPLAY),$(DISPLAY))
 
-.PHONY: help run test test-fast fuzz soak lint format shots bench package package-check gpu-check setup languages lock install-desktop clean
+.PHONY: help run test test-fast fuzz soak lint format pictures shots bench package package-check gpu-check setup languages lock install-desktop clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 26
@@ -40,6 +40,10 @@ lint: ## Check style and types only
 format: ## Bring the code into the project's style
 	@packaging/setup.sh test
 	@.venv/bin/ruff check --fix --quiet . ; .venv/bin/ruff format --quiet .
+
+pictures: ## Renew the reference pictures of tests/views/pictures, after a change of the look that was meant
+	@packaging/setup.sh test
+	@SNDR_RENEW_PICTURES=1 $(PYTHON) -m pytest -n 0 -q tests/views/pictures/test_pages.py
 
 shots: ## Take pictures of every page in both themes, into docs/images/
 	@packaging/setup.sh test

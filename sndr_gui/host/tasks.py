@@ -19,6 +19,11 @@ class Tasks:
         """Return an owner of other tasks with the same error report: they end by themselves."""
         return Tasks(self.report)
 
+    @property
+    def names(self) -> set[str]:
+        """The names of what is under way."""
+        return {task.get_name() for task in self._live}
+
     def start(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Future[Any]:
         """Run a coroutine in the background; its exception goes to the one error report.
 

@@ -175,7 +175,12 @@ class FakeHost(FakeBench, FakeEndpoint, FakeLibrary, FakeRemoteHosts, FakeRemote
         listener.listen()
         self._closed = False
         config = uvicorn.Config(
-            self._front(self.app()), lifespan="off", log_config=None, timeout_graceful_shutdown=1
+            self._front(self.app()),
+            lifespan="off",
+            log_config=None,
+            timeout_graceful_shutdown=1,
+            # On a machine that lets a test wait for seconds it would close a connection as it is used again.
+            timeout_keep_alive=300,
         )
         self._server = EmbeddedServer(config)
         self._task = asyncio.create_task(self._server.serve(sockets=[listener]), name="fake host")
