@@ -103,7 +103,7 @@ class WindowSettings:
 
 @dataclass(frozen=True)
 class Damage:
-    """What is wrong with the file of the settings.
+    """Fault of the file of the settings, told and mended entry by entry.
 
     `line` is None where none is at fault. `kept`: the settings of a repair, with what is right in the file;
     None where nothing can be read out of it.
