@@ -48,6 +48,8 @@ def furnish(stage: Stage, folder: Path) -> RealCatalog:
             text="GPU 0 is at 95 °C (alert from 88 °C).",
         ),
     )
+    # Settings shows where the window's own lie; nothing is written there.
+    stage.file._path = Path("/config/window.json")
     # Words for the form of presets; the presets themselves are samples, and do not change with the catalogue.
     catalog = RealCatalog(stage, folder)
     host.real_paths = ("/v1/catalog", "/v1/fit/hub", "/v1/fit/starts")
