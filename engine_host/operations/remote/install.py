@@ -16,10 +16,8 @@ from engine_host.protocol.remote.hosts import RemoteMode
 from engine_host.protocol.remote.install import InstallOnHost, RemoteInstalled, RemoteInstallPlan
 from engine_host.remote.hosts import RemoteHosts
 from engine_host.remote.install import installing
-from engine_host.remote.install.installing import Tell, Workplace
+from engine_host.remote.install.installing import Left, Tell, Workplace
 from engine_host.remote.install.machine import Machine
-
-_KEPT = "What was uploaded stays there; the next try goes on from it."
 
 
 class RemoteInstallOperations:
@@ -46,7 +44,7 @@ class RemoteInstallOperations:
             name,
             _command("install", name, asked),
             installing.steps_of(asked),
-            lambda tell: installing.install(machine, asked, self._workplace, tell),
+            lambda tell, left: installing.install(machine, asked, self._workplace, tell, left),
         )
 
     @performs(ops.UPDATE_HOST)
@@ -59,7 +57,7 @@ class RemoteInstallOperations:
             name,
             _command("update", name, asked),
             installing.steps_of(asked),
-            lambda tell: installing.install(machine, asked, self._workplace, tell, update=True),
+            lambda tell, left: installing.install(machine, asked, self._workplace, tell, left, update=True),
         )
 
     @performs(ops.HOST_BACK)
@@ -72,7 +70,7 @@ class RemoteInstallOperations:
             name,
             f"sndr host update {shlex.quote(name)} --back",
             installing.BACK_STEPS,
-            lambda tell: installing.back(machine, tell),
+            lambda tell, left: installing.back(machine, tell, left),
         )
 
     @performs(ops.PLAN_HOST_BACK)
@@ -95,7 +93,7 @@ class RemoteInstallOperations:
             name,
             f"sndr host uninstall {shlex.quote(name)} --yes",
             installing.REMOVAL_STEPS,
-            lambda tell: installing.uninstall(machine, tell),
+            lambda tell, left: installing.uninstall(machine, tell, left),
         )
 
     def _machine(self, name: str) -> Machine:
@@ -119,14 +117,16 @@ class RemoteInstallOperations:
         name: str,
         command: str,
         steps: Sequence[str],
-        work: Callable[[Tell], Awaitable[RemoteInstalled]],
+        work: Callable[[Tell, Left], Awaitable[RemoteInstalled]],
     ) -> Job:
         async def carry_out(control: JobControl) -> dict[str, Any]:
             def tell(step: str, detail: str, share: float | None) -> None:
                 control.step(steps.index(step) + 1, len(steps), step, detail, share)
 
-            control.left = _KEPT
-            done = await work(tell)
+            def left(sentence: str) -> None:
+                control.left = sentence
+
+            done = await work(tell, left)
             control.left = ""
             self._hosts.look(name)
             return done.model_dump(mode="json")

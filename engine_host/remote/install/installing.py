@@ -23,6 +23,8 @@ from engine_host.remote.upload import upload
 
 Tell = Callable[[str, str, float | None], None]
 """Says the name of the step, a detail, and the share of it that is done."""
+Left = Callable[[str], None]
+"""Takes the sentence that is true of that machine if the work is cancelled now."""
 
 STEPS = (
     "Look at the machine",
@@ -45,6 +47,10 @@ _TRIES = 20
 # What is uploaded is of no use after these; after others, above all a lost connection, the next try uses it.
 _START_ANEW = {Reason.DISK_FULL, Reason.VERIFICATION_FAILED, Reason.CONFLICT, Reason.NOT_WRITABLE}
 
+_UNTOUCHED = "Nothing was changed there."
+_KEPT = "What was uploaded may be there still; the next try goes on from it."
+_GOES_ON = "What was begun there goes on to its end: `sndr host list` tells what runs then."
+
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
@@ -52,6 +58,10 @@ class Workplace:
 
     wheels: Path
     packages: Path
+
+
+def untold(_left: str) -> None:
+    """Tell nobody what a cancelled work leaves."""
 
 
 def steps_of(asked: InstallOnHost) -> tuple[str, ...]:
@@ -66,13 +76,20 @@ async def planned(machine: Machine, asked: InstallOnHost, workplace: Workplace) 
 
 
 async def install(
-    machine: Machine, asked: InstallOnHost, workplace: Workplace, tell: Tell, *, update: bool = False
+    machine: Machine,
+    asked: InstallOnHost,
+    workplace: Workplace,
+    tell: Tell,
+    left: Left = untold,
+    *,
+    update: bool = False,
 ) -> RemoteInstalled:
     """Install this program's host there, or put it in the place of the release that runs.
 
     The old release stays until the new one answers, and comes back where that does not. Raises HostError with
     what stopped it; then nothing of a first install is left, but an upload that can be resumed.
     """
+    left(_UNTOUCHED)
     tell(STEPS[0], "", None)
     said = await _probe(machine)
     if update and said.current is None:
@@ -85,9 +102,10 @@ async def install(
     unchanged = said.current == wheel.release and said.ours_runs
     told = None
     if not unchanged:
-        told = await _brought(machine, decided, wheel, workplace, said, tell)
+        told = await _brought(machine, decided, wheel, workplace, said, tell, left)
         if told.service == "plain":
             findings.append(plain(machine.name, said, told.why_plain))
+    left(f"{wheel.release} runs there.")
     answer = None
     if asked.demo:
         tell(_DEMO, "", None)
@@ -105,13 +123,15 @@ async def install(
     )
 
 
-async def back(machine: Machine, tell: Tell) -> RemoteInstalled:
+async def back(machine: Machine, tell: Tell, left: Left = untold) -> RemoteInstalled:
     """Let the release before run again. Raises HostError(not_found) where none was kept."""
+    left(_UNTOUCHED)
     tell(BACK_STEPS[0], "", None)
     said = await _probe(machine)
     plan = _way_back(machine, said)
     refuse(plan)
     release = str(plan.release)
+    left(_GOES_ON)
     tell(BACK_STEPS[1], release, None)
     told = await do(machine, "switch", Switched, release=release, unit=unit_of(said.root, said.environment))
     return RemoteInstalled(
@@ -154,14 +174,16 @@ async def planned_removal(machine: Machine) -> RemoteInstallPlan:
     return removal(machine.name, said)
 
 
-async def uninstall(machine: Machine, tell: Tell) -> RemoteInstalled:
+async def uninstall(machine: Machine, tell: Tell, left: Left = untold) -> RemoteInstalled:
     """Stop our host there and remove what came with it; what was there before stays."""
+    left(_UNTOUCHED)
     tell(REMOVAL_STEPS[0], "", None)
     said = await _probe(machine)
     if said.record is None:
         raise not_installed(machine.name)
     plan = removal(machine.name, said)
     refuse(plan)
+    left(_GOES_ON)
     tell(REMOVAL_STEPS[1], "", None)
     done = await do(machine, "uninstall", Removed)
     stays = tuple(one for one in plan.findings if one.id == "remote.services-stay")
@@ -197,6 +219,7 @@ async def _brought(
     workplace: Workplace,
     said: Probed,
     tell: Tell,
+    left: Left,
 ) -> Switched:
     """Bring the release there and start it; what a failure leaves is told or taken away."""
     bundle = None
@@ -209,6 +232,7 @@ async def _brought(
         bundle = await packages_for(
             decided.platform, workplace.packages, lambda line: tell(STEPS[2], line, None)
         )
+    left(_KEPT)
     try:
         if there:
             tell(STEPS[3], skipped, None)
@@ -224,12 +248,15 @@ async def _brought(
         raise
     except asyncio.CancelledError:
         with contextlib.suppress(HostError):
-            await asyncio.shield(_abandoned(machine))
+            left(await asyncio.shield(abandoned(machine, wheel.release)))
         raise
 
 
-async def _abandoned(machine: Machine) -> None:
-    """Take away what a cancelled install left, once the step that was under way there has ended."""
+async def abandoned(machine: Machine, release: str) -> str:
+    """Take away what a cancelled install left, once the step that was under way there has ended.
+
+    A switch that was begun goes on to its end. Return what is so there then.
+    """
     for _ in range(_TRIES):
         try:
             await do(machine, "abandon", Removed, drop_uploads=True)
@@ -237,7 +264,15 @@ async def _abandoned(machine: Machine) -> None:
             if error.reason is not Reason.CONFLICT:
                 raise
         else:
-            return
+            break
+    else:
+        return _KEPT
+    current = (await do(machine, "probe", Probed, interpreters=[], small_package=None)).current
+    if current is None:
+        return "Nothing of it is left there."
+    return (
+        f"{release} had been started by then, and stays." if current == release else f"{current} stays there."
+    )
 
 
 async def _uploaded(

@@ -21,6 +21,7 @@ from engine_host.core.store import Store
 from engine_host.engines.process import spawn
 from engine_host.protocol.errors import Reason
 from engine_host.remote.install.answers import MachineAnswer, Probed, Removed, Switched
+from engine_host.remote.install.installing import abandoned
 from engine_host.remote.install.machine import do
 from engine_host.remote.install.unit import unit_of
 from engine_host.remote.run import Feed, RemoteOutcome, RemoteScript, run_over
@@ -386,7 +387,8 @@ def test_a_switch_goes_on_when_nobody_waits_any_more(there: SecondHome) -> None:
 
     asyncio.run(cancelled())
     # It waits until that one has ended.
-    step(there, "abandon", drop_uploads=True)
+    assert asyncio.run(abandoned(machine, "one")) == "one had been started by then, and stays."
+    assert asyncio.run(abandoned(machine, "two")) == "one stays there."
     said = step(there, "probe", interpreters=["python3"], small_package=None)
     assert (said["current"], said["running"]["ours"]) == ("one", True)
     step(there, "uninstall")

@@ -9,8 +9,10 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -61,6 +63,21 @@ def answered(port: int) -> str:
     """What the FAKE engine says it serves."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/models", timeout=10) as answer:
         return str(json.load(answer)["data"][0]["id"])
+
+
+@contextmanager
+def followed() -> Iterator[list[str]]:
+    """The newest line of the service and all that it writes from then on, for one who follows it."""
+    seen: list[str] = []
+    with started("host", "logs", "gpu", NAME, "--follow", "--lines", "1") as following:
+        assert following.stdout is not None
+        seen.append(following.stdout.readline())
+        assert "FAKE engine listens" not in seen[0]
+        reader = threading.Thread(target=seen.extend, args=(following.stdout,), daemon=True)
+        reader.start()
+        yield seen
+        following.kill()
+        reader.join()
 
 
 @pytest.fixture
@@ -127,10 +144,12 @@ def test_a_unit_over_ssh_from_nothing_and_back(units: Machines) -> None:
         stopped = told("host", "unit", "stop", "gpu", "demo-llamacpp")["service"]
         assert isinstance(stopped, dict)
         assert stopped["state"] == "stopped"
-        for action, state in (("start", "running"), ("restart", "running"), ("disable", "running")):
-            after = told("host", "unit", action, "gpu", NAME)["service"]
-            assert isinstance(after, dict)
-            assert (action, after["state"], after["enabled"]) == (action, state, action != "disable")
+        with followed() as new:
+            for action, state in (("start", "running"), ("restart", "running"), ("disable", "running")):
+                after = told("host", "unit", action, "gpu", NAME)["service"]
+                assert isinstance(after, dict)
+                assert (action, after["state"], after["enabled"]) == (action, state, action != "disable")
+            assert until(lambda: sum("FAKE engine listens" in line for line in new) == 2, 30), new
 
         # Changed by hand, and an update that does not start: nothing is lost.
         unit = far / ".config/systemd/user" / f"{NAME}.service"
@@ -270,13 +289,12 @@ def test_a_container_over_ssh(far: Machines) -> None:
             assert answered(int(port)) == "sndr-demo"
             assert told(*install, "--port", port)["unchanged"] is True
             assert "FAKE engine listens" in sndr("host", "logs", "gpu", NAME).out
-            with started("host", "logs", "gpu", NAME, "--follow") as following:
-                assert following.stdout is not None
-                assert "FAKE engine listens" in following.stdout.readline()
-            stopped = told("host", "container", "stop", "gpu", NAME)["service"]
-            assert isinstance(stopped, dict)
-            assert stopped["state"] == "stopped"
-            assert told("host", "container", "start", "gpu", NAME)["service"]
+            with followed() as lines:
+                stopped = told("host", "container", "stop", "gpu", NAME)["service"]
+                assert isinstance(stopped, dict)
+                assert stopped["state"] == "stopped"
+                assert told("host", "container", "start", "gpu", NAME)["service"]
+                assert until(lambda: any("FAKE engine listens" in line for line in lines), 30), lines
             broken = sndr(*install, "--port", port, "--env", "FAKE_BROKEN=1", "--json")
             assert broken.problem()["reason"] == "engine_start_failed", broken.out
             assert "broken, as it was asked to be" in broken.problem()["cause"]
