@@ -240,7 +240,7 @@ def test_an_engine_that_is_taken_up_again_has_its_ledger_from_the_beginning(tmp_
     at_a_desk(tmp_path, next_host)
 
 
-def test_a_probe_says_what_is_live_and_leaves_out_who_is_gone(tmp_path: Path) -> None:
+def test_a_probe_says_what_is_live_and_leaves_out_who_is_gone(home: Path) -> None:
     async def work(desk: Desk) -> None:
         one = engine()
         desk.book.begin(one)
@@ -267,7 +267,7 @@ def test_a_probe_says_what_is_live_and_leaves_out_who_is_gone(tmp_path: Path) ->
         assert [result.probe for result in eight.results] == [None, None]
         assert isinstance(desk.events.all[-1], PatchSummaryEvent)
 
-    at_a_desk(tmp_path, work)
+    at_a_desk(home, work)
 
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
