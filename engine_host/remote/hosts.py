@@ -283,8 +283,10 @@ class RemoteHosts:
         connection = self.connection(name)
         argv = connection.command(script.interpreter.value)
         outcome = await run_over(argv, self.ssh.sharing_environment(), feed, seconds, most, take)
-        if outcome.exit == _SSH_ITSELF and not await connection.stands():
-            raise broke(name)
+        # A negative one is a signal that ended ssh here, as where memory ran out: never of a program there.
+        killed = outcome.exit is not None and outcome.exit < 0
+        if killed or (outcome.exit == _SSH_ITSELF and not await connection.stands()):
+            raise broke(name, killed=killed)
         if take is None:
             outcome.need_start(name, script)
         return outcome

@@ -313,12 +313,14 @@ def not_connected(name: str) -> HostError:
     )
 
 
-def broke(name: str) -> HostError:
-    """Return the failure of what was under way there when its connection went."""
+def broke(name: str, *, killed: bool = False) -> HostError:
+    """Return the failure of what was under way there when its connection went, or its ssh here was ended."""
     return HostError(
         Reason.SSH_LOST,
         tr("The connection to {name} broke while it was at work there.", name=name),
-        cause="The machine hangs, its sshd was restarted, or the network between is gone.",
+        cause="ssh was ended on this machine, as happens where memory runs out."
+        if killed
+        else "The machine hangs, its sshd was restarted, or the network between is gone.",
         fix=Fix(
             text="It is made again by itself. Then do the same once more: uploads go on from there.",
             command="sndr host list",

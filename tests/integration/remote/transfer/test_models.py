@@ -1,6 +1,7 @@
 """Models that are sent to and fetched from another machine over the real ssh: compared, resumed, checked."""
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -8,6 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
 from engine_host.core.errors import HostError
@@ -168,6 +170,7 @@ def test_another_file_of_the_name_stays_until_somebody_says_so(
     assert (machines.far / "models" / "demo.gguf").read_bytes() == demo.read_bytes()
 
 
+@pytest.mark.parametrize("side", ["there", "here"])
 @pytest.mark.parametrize("way", ["send", "fetch"])
 def test_a_connection_that_breaks_in_the_middle_is_waited_for_and_it_goes_on(
     desk: Callable[[], AbstractAsyncContextManager[Desk]],
@@ -175,6 +178,7 @@ def test_a_connection_that_breaks_in_the_middle_is_waited_for_and_it_goes_on(
     checkpoint: Path,
     tmp_path: Path,
     way: str,
+    side: str,
 ) -> None:
     async def work() -> None:
         async with desk() as at:
@@ -184,10 +188,13 @@ def test_a_connection_that_breaks_in_the_middle_is_waited_for_and_it_goes_on(
             else:
                 job = at.operations.fetch("gpu", FetchModel(model=str(checkpoint)))
             await until(lambda: _share(at, job) > 0.2)
-            machines.target.stop()
-            await until(lambda: _waits(at, job))
-            machines.target.start()
-            at.fleet.hosts.connect("gpu")
+            if side == "there":
+                machines.target.stop()
+                await until(lambda: _waits(at, job))
+                machines.target.start()
+                at.fleet.hosts.connect("gpu")
+            else:
+                _kill_ssh()
             done = await at.done(job)
             assert 0 < done.carried < done.size, "what had come is not carried again"
 
@@ -369,6 +376,15 @@ def test_a_machine_that_lies_about_a_models_folder_writes_nothing_here(
 def _share(at: Desk, job: Job) -> float:
     step = at.jobs.get(job.id).step
     return (step.progress or 0.0) if step is not None and step.number == 3 else 0.0
+
+
+def _kill_ssh() -> None:
+    """Kill every ssh of this process."""
+    found = [one for one in psutil.Process().children(recursive=True) if one.name() == "ssh"]
+    assert found
+    for one in found:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            one.kill()
 
 
 def _waits(at: Desk, job: Job) -> bool:
