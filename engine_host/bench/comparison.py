@@ -29,11 +29,12 @@ LEVEL = 0.98
 With 0.95, half of all series of 200 comparisons of identical things would call more than ten different; with
 this, one in five hundred does.
 """
+NORMAL = 2.326348
+"""The normal quantile of that share, on both sides."""
 MATTERS = 0.02
 """The share from which on a difference is worth more runs."""
 _MOST_ROUNDS = 1000
 _EXACT_UP_TO = 60
-_NORMAL = 2.326348
 _MOST_IN_COMMON = 0.9
 _LEAST_IN_ORDER = 4
 
@@ -114,7 +115,7 @@ def critical(rounds: int) -> int | None:
         # The exact distribution is normal by then to four digits.
         middle = rounds * (rounds + 1) / 4
         spread = math.sqrt(rounds * (rounds + 1) * (2 * rounds + 1) / 24)
-        return math.floor(middle - _NORMAL * spread)
+        return math.floor(middle - NORMAL * spread)
     ways = [1]
     for rank in range(1, rounds + 1):
         ways = [
@@ -134,7 +135,7 @@ def critical_apart(rounds: int, others: int) -> int | None:
         return None
     if max(rounds, others) > _EXACT_UP_TO:
         spread = math.sqrt(rounds * others * (rounds + others + 1) / 12)
-        return max(0, math.floor(rounds * others / 2 - _NORMAL * spread))
+        return max(0, math.floor(rounds * others / 2 - NORMAL * spread))
     # The coefficients of Gauss's binomial: in how many orders U is 0, 1, 2 …
     ways = [1]
     for step in range(1, rounds + 1):

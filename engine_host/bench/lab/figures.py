@@ -47,7 +47,6 @@ Reading = tuple[float | None, Gate | None, str]
 def part_result(
     part: Part,
     samples: Sequence[Sample],
-    seed: int = 0,
     *,
     failed: str = "",
     gpu_rounds: Sequence[GpuRound] = (),
@@ -64,11 +63,11 @@ def part_result(
     figures = [
         _none(quantity, Gate.THROTTLED, slowed)
         if slowed and struck is None
-        else _aggregate(part.streams, answered, seed, struck)
+        else _aggregate(part.streams, answered, struck)
         if quantity is Quantity.AGGREGATE
-        else _itl(answered, seed, struck)
+        else _itl(answered, struck)
         if quantity is Quantity.ITL
-        else _figure(quantity, answered, _reading(quantity, part), seed, struck)
+        else _figure(quantity, answered, _reading(quantity, part), struck)
         for quantity in Quantity
     ]
     return PartResult(
@@ -163,7 +162,6 @@ def _figure(
     quantity: Quantity,
     samples: Sequence[Sample],
     reading: Callable[[Sample], Reading],
-    seed: int,
     struck: tuple[Gate, str] | None,
 ) -> Figure:
     """Take one value of each sample, those left out that tell none; too few of them make no figure."""
@@ -171,20 +169,20 @@ def _figure(
     values = [value for value, _, _ in read if value is not None]
     left_out = [(gate, why) for value, gate, why in read if value is None]
     if not left_out:
-        return _of(quantity, values, seed, struck)
+        return _of(quantity, values, struck)
     gate, why = left_out[0]
     if len(values) < max(LEAST_TOLD, len(samples) / 2):
         return _none(quantity, gate or Gate.NO_SAMPLES, why)
-    figure = _of(quantity, values, seed, struck)
+    figure = _of(quantity, values, struck)
     if struck is not None:
         return figure
     return figure.model_copy(update={"gate": gate, "why": f"{len(left_out)} of {len(read)} left out: {why}"})
 
 
-def _of(quantity: Quantity, values: Sequence[float], seed: int, struck: tuple[Gate, str] | None) -> Figure:
+def _of(quantity: Quantity, values: Sequence[float], struck: tuple[Gate, str] | None) -> Figure:
     if not values:
         return _none(quantity, Gate.NO_SAMPLES, tr("no measured request was answered"))
-    found = spread(values, seed)
+    found = spread(values)
     return Figure(
         quantity=quantity,
         standing=Standing.PUBLISHED if struck is None else Standing.STRUCK,
@@ -297,7 +295,7 @@ def _prefill(sample: Sample, *, shared: bool) -> Reading:
     return (sample.prompt_tokens - (sample.cached_tokens or 0)) / waited, None, ""
 
 
-def _itl(samples: Sequence[Sample], seed: int, struck: tuple[Gate, str] | None) -> Figure:
+def _itl(samples: Sequence[Sample], struck: tuple[Gate, str] | None) -> Figure:
     """Return the gaps between tokens: the median of each answer's median, and the tails of all gaps."""
     gaps = []
     for sample in samples:
@@ -320,7 +318,7 @@ def _itl(samples: Sequence[Sample], seed: int, struck: tuple[Gate, str] | None) 
             "{bunch:.1f} tokens came at a time, at once after a pause; TPOT is the time of one", bunch=bunch
         )
         return _none(Quantity.ITL, Gate.TOKENS_TOGETHER, why)
-    figure = _of(Quantity.ITL, [quantile(one, 0.5) for one in gaps], seed, struck)
+    figure = _of(Quantity.ITL, [quantile(one, 0.5) for one in gaps], struck)
     every = [gap for one in gaps for gap in one]
     return figure.model_copy(
         update={
@@ -349,14 +347,14 @@ def _gap(sample: Sample) -> float | None:
     return quantile(_gaps(sample), 0.5) if len(sample.arrivals) > 1 else None
 
 
-def _aggregate(streams: int, samples: Sequence[Sample], seed: int, struck: tuple[Gate, str] | None) -> Figure:
+def _aggregate(streams: int, samples: Sequence[Sample], struck: tuple[Gate, str] | None) -> Figure:
     """Return the tokens a second of all streams of a round: from the first request sent to the last end."""
     if any(sample.tokens is None for sample in samples):
         return _none(Quantity.AGGREGATE, Gate.NO_USAGE, tr("the server does not say how many tokens it made"))
     rates = list(_rates(streams, samples).values())
     if samples and not rates:
         return _none(Quantity.AGGREGATE, Gate.REQUESTS_FAILED, tr("no round was answered whole"))
-    return _of(Quantity.AGGREGATE, rates, seed, struck)
+    return _of(Quantity.AGGREGATE, rates, struck)
 
 
 def _rates(streams: int, samples: Sequence[Sample]) -> dict[int, float]:

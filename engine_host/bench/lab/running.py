@@ -22,12 +22,14 @@ from engine_host.bench.lab.ladder import ended_ladder, rungs_of
 from engine_host.bench.lab.soak import MemoryWatch, drifts_of
 from engine_host.bench.lab.workloads import Part, Workload, workload_hash
 from engine_host.core.errors import HostError
-from engine_host.protocol.bench.lab import LabAsk, LabEngine, LabRun, LabStep, MemoryReading, Sample
+from engine_host.protocol.bench.lab import Drift, LabAsk, LabEngine, LabRun, LabStep, MemoryReading, Sample
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.language import tr
 
 CANCELLED = "cancelled"
 _GIVE_UP = 3
+# A trend costs as many slopes as there are pairs of sessions: 0.3 s of a thousand, each time they are kept.
+_TREND_EACH = 100
 
 
 class LabRunning:
@@ -107,10 +109,7 @@ class LabRunning:
         """Save what was measured so far. Raises HostError(disk_full), HostError(not_writable)."""
         failed = failure(self.run.checks)
         rounds = self._gpus.rounds
-        results = tuple(
-            part_result(part, self._samples, self.run.seed, failed=failed, gpu_rounds=rounds)
-            for part in parts
-        )
+        results = tuple(part_result(part, self._samples, failed=failed, gpu_rounds=rounds) for part in parts)
         self.run = self.run.model_copy(
             update={
                 "seconds": time.perf_counter() - self._began,
@@ -121,12 +120,21 @@ class LabRunning:
                 "rungs": rungs_of(parts, self._samples),
                 "memory": tuple(self._memory),
                 "gpu_rounds": tuple(rounds),
-                "drifts": drifts_of(self._samples, self._memory) if self.workload.watched else (),
+                "drifts": self._drifts(ended=complete or bool(ended_by)),
                 "samples": tuple(self._samples),
             }
         )
         if self._samples:
             kept_runs.save(self._folder, self.run)
+
+    def _drifts(self, *, ended: bool) -> tuple[Drift, ...]:
+        """Return the drifts; of many sessions not anew after each of them, but all at the end."""
+        sessions = len({sample.round for sample in self._samples})
+        if not self.workload.watched:
+            return ()
+        if not ended and sessions > _TREND_EACH and sessions % _TREND_EACH:
+            return self.run.drifts
+        return drifts_of(self._samples, self._memory)
 
     def close(self) -> None:
         """Let go of what was watched."""

@@ -30,6 +30,7 @@ RUNG_HEADINGS = ("tokens", "read", "boundary", "recall", "")
 HEADINGS = ("", "median", "95 % interval", "quartiles", "p95", "p99", "n", "")
 """Those of the columns of `figure_row`."""
 _LISTED_PARTS = 2
+_FEWEST = 5
 
 Strike = Callable[[str], str]
 
@@ -51,10 +52,14 @@ def figure_row(figure: Figure, strike: Strike = marked) -> list[str]:
         text = " to ".join(_amount(figure, value) for value in known)
         return strike(text) if struck and text else text
 
+    bounds = shown(figure.low, figure.high)
+    if bounds and figure.samples == _FEWEST:
+        # The lowest and the highest of five hold the true median in 15 of 16 cases.
+        bounds += " (94 %)"
     return [
         name,
         median_text(figure, strike),
-        shown(figure.low, figure.high),
+        bounds,
         shown(figure.q1, figure.q3),
         shown(figure.p95),
         shown(figure.p99),

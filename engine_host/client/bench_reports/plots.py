@@ -24,7 +24,7 @@ _RATES = {Quantity.DECODE, Quantity.AGGREGATE, Quantity.PREFILL}
 _SPREAD = (Quantity.TTFT, Quantity.DECODE, Quantity.TPOT)
 _MOST_DOTS = 400
 _LABEL = 24
-INTERVAL = "lines: 95 % interval of the median"
+INTERVAL = "lines: 95 % interval of the median (94 % of five values)"
 QUARTILES = "boxes: quartiles"
 
 

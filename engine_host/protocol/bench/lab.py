@@ -105,8 +105,9 @@ class Sample(Wire):
 class Figure(Spoken):
     """The median over the measured requests (of an aggregate: over rounds), or why there is none.
 
-    `low` and `high` bound the median (95 %, bootstrap), `q1` and `q3` are the quartiles. Times in seconds,
-    rates in tokens a second; decode is of one stream, aggregate of all that ran at once, by the wall clock.
+    `low` and `high` bound the median (95 %; of five samples 93.75 %), `q1` and `q3` are the quartiles. Times
+    in seconds, rates in tokens a second; decode is of one stream, aggregate of all that ran at once, by the
+    wall clock.
     A published figure with a `gate` leaves out some samples, and `why` says which.
     """
 
