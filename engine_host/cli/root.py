@@ -69,6 +69,7 @@ _COMMANDS: dict[str, tuple[str, ...]] = {
         "bench.baseline:lab_check",
         "bench.verify:lab_verify",
         "bench.lab:lab_remove",
+        "bench.repair:lab_repair",
     ),
     "prove": ("bench.prove:prove",),
     "jobs": ("engine:jobs",),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
-from engine_host.protocol.errors import Reason
+from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.language import tr
 
 _MIGRATIONS: tuple[str, ...] = (
@@ -26,13 +26,18 @@ _MIGRATIONS: tuple[str, ...] = (
 _LARGEST = 32 << 20
 # The second is what a full disk gives when SQLite cannot make the index of its write-ahead log.
 _FULL = {"SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"}
+# The last is what a table ends in that is not there any more.
+_DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR")
 
 
 class Database:
     """One SQLite file, safe against a kill at any moment.
 
     Each entry of `migrations` takes the file from its index to the next version; entries are only ever added.
+    `salvage` is the next action for a damaged file.
     """
+
+    salvage: Fix | str = "Move it away; a new one is made."
 
     def __init__(self, path: Path, migrations: tuple[str, ...], *, one_thread: bool = True) -> None:
         """Open and migrate; without `one_thread` the caller sees to it that one thread at a time uses it.
@@ -103,11 +108,14 @@ class Database:
             # The second is what damage to the names of its own columns ends in.
             name = getattr(error, "sqlite_errorname", "")
             full = name in _FULL
+            damaged = name.startswith(_DAMAGED) or isinstance(error, UnicodeDecodeError)
+            cause = "The file is damaged." if damaged else "The file is not writable, or locked."
+            fix = self.salvage if damaged else "Make it writable, or end what holds it."
             raise HostError(
                 Reason.DISK_FULL if full else Reason.NOT_WRITABLE,
                 tr("The database {path} could not be used: {error}.", path=self.path, error=error),
-                cause="The disk is full." if full else "The file is not writable, locked, or damaged.",
-                fix="Free some space and try again." if full else "Make it writable, or move it away.",
+                cause="The disk is full." if full else cause,
+                fix="Free some space and try again." if full else fix,
                 evidence={"path": str(self.path), "sqlite": name},
             ) from error
 

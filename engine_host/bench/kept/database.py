@@ -7,7 +7,7 @@ so that a list of runs reads none of them.
 import contextlib
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from engine_host.core.errors import HostError
@@ -20,11 +20,14 @@ from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.language import tr
 
 LARGEST = 1 << 30
-"""Bytes of the file at most; then the oldest runs go that nothing is held to."""
+"""Bytes of the file at most, or what there was; then a new run takes the place of the oldest.
+
+Those go that are no baselines, and the new run names them. What moves in from earlier versions has no bound.
+"""
 MOST_OF_RUN = 256 << 20
 """Bytes of one run, as JSON, that are read."""
 SWEEPS = "sweeps"
-_FILE = "runs.db"
+FILE = "runs.db"
 _MIGRATIONS = (
     """
     CREATE TABLE run (
@@ -48,16 +51,25 @@ RUN_ID = re.compile(r"[0-9]{8}-[0-9]{6}-[a-z0-9-]{1,40}-[0-9a-f]{4}")
 SWEEP_ID = re.compile(r"[0-9]{8}-[0-9]{6}-[a-z]+-[0-9a-f]{4}")
 
 
+class LabFile(Database):
+    """The file itself; what can be read of a damaged one can be saved."""
+
+    salvage = Fix(
+        text="Read what can be read into a new file; the damaged one stays beside it.",
+        command="sndr bench repair",
+    )
+
+
 class LabDatabase:
     """The runs and sweeps of one data folder; of one thread, and closed by `opened`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, name: str = FILE) -> None:
         """Open and migrate.
 
         Raises HostError(not_writable), HostError(disk_full), HostError(database_too_new).
         """
         self._folder = folder
-        self._database = Database(folder / _FILE, _MIGRATIONS)
+        self._database = LabFile(folder / name, _MIGRATIONS)
         self._sql = self._database.sql
         with self._database.clear_errors():
             # An hour of measuring is in it: it outlives a loss of power too.
@@ -93,10 +105,37 @@ class LabDatabase:
         asked = _Samples.model_validate_json(_unpacked(body)).samples if samples else ()
         return run.model_copy(update={"baseline": bool(baseline), "samples": asked})
 
-    def save_run(self, run: LabRun) -> None:
-        """Keep a run, in place of what was known of it. Raises HostError(disk_full, not_writable)."""
+    def save_run(self, run: LabRun) -> LabRun:
+        """Keep a run, in place of what was known of it; as it is kept, with the names of those that went.
+
+        Raises HostError(disk_full), HostError(not_writable).
+        """
         with self._transaction():
-            self._put(run)
+            body = _packed(run)
+            run = self._with_room(run, len(body))
+            self._put(run, body)
+        return run
+
+    def try_out(self, what: LabRun | LabSweep) -> None:
+        """Make sure that a run or a sweep could be kept, and leave no trace of it.
+
+        Raises HostError(disk_full), HostError(not_writable) also for a damaged file.
+        """
+        with contextlib.suppress(_TriedError), self._transaction():
+            if isinstance(what, LabRun):
+                self._put(what, _packed(what))
+            else:
+                self._put_sweep(what)
+            raise _TriedError
+
+    def take_rows(self, table: str, rows: Iterable[tuple[object, ...]]) -> None:
+        """Take rows of a damaged file as they are. Raises HostError(disk_full), HostError(not_writable)."""
+        for row in rows:
+            with self._transaction():
+                self._sql.execute(
+                    f"INSERT OR IGNORE INTO {table} VALUES ({', '.join('?' * len(row))})",
+                    row,
+                )
 
     def mark(self, run: LabRun, others: list[str], *, on: bool) -> None:
         """Make a run a baseline or none, and others none. Raises HostError(disk_full, not_writable)."""
@@ -133,7 +172,7 @@ class LabDatabase:
                     continue
                 with self._transaction():
                     if not self._has("run", run.id):
-                        self._put(run)
+                        self._put(run, _packed(run))
                 path.unlink(missing_ok=True)
         for path in _old_files(self._folder / SWEEPS, SWEEP_ID):
             with contextlib.suppress(OSError, ValueError):
@@ -148,10 +187,8 @@ class LabDatabase:
     def _has(self, table: str, name: str) -> bool:
         return self._sql.execute(f"SELECT 1 FROM {table} WHERE id = ?", (name,)).fetchone() is not None
 
-    def _put(self, run: LabRun) -> None:
+    def _put(self, run: LabRun, body: bytes) -> None:
         bare = run.model_copy(update={"samples": ()})
-        body = zlib.compress(_Samples(samples=run.samples).model_dump_json().encode(), 6)
-        self._make_room(len(body), run.id)
         engine = run.engine
         self._sql.execute(
             "INSERT INTO run VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
@@ -175,15 +212,21 @@ class LabDatabase:
             (sweep.id, sweep.started_at, sweep.model_dump_json()),
         )
 
-    def _make_room(self, size: int, but: str) -> None:
-        """Remove the oldest runs that are no baselines, until so many bytes more are not too many."""
-        while self._used() + size > LARGEST:
+    def _with_room(self, run: LabRun, size: int) -> LabRun:
+        """Remove as many of the oldest runs, but no baselines, as a new one needs; it has their names."""
+        # A file that is larger already, as one into which others moved, is not made smaller.
+        most = max(LARGEST, self._used())
+        self._sql.execute("DELETE FROM samples WHERE run = ?", (run.id,))
+        gone = list(run.replaced)
+        while self._used() + size > most:
             oldest = self._sql.execute(
-                "SELECT id FROM run WHERE baseline = 0 AND id != ? ORDER BY started_at LIMIT 1", (but,)
+                "SELECT id FROM run WHERE baseline = 0 AND id != ? ORDER BY started_at LIMIT 1", (run.id,)
             ).fetchone()
             if oldest is None:
-                return
+                break
             self._sql.execute("DELETE FROM run WHERE id = ?", oldest)
+            gone.append(str(oldest[0]))
+        return run.model_copy(update={"replaced": tuple(gone)})
 
     def _used(self) -> int:
         pages, free, size = (
@@ -209,6 +252,14 @@ class LabDatabase:
 
 class _Samples(Wire):
     samples: tuple[Sample, ...] = ()
+
+
+class _TriedError(Exception):
+    """It would have worked; the transaction is taken back."""
+
+
+def _packed(run: LabRun) -> bytes:
+    return zlib.compress(_Samples(samples=run.samples).model_dump_json().encode(), 6)
 
 
 @contextlib.contextmanager
@@ -255,7 +306,7 @@ def not_readable(what: str, name: str, error: Exception) -> HostError:
 
 def _is_kept(folder: Path) -> bool:
     return (
-        (folder / _FILE).exists()
+        (folder / FILE).exists()
         or bool(_old_files(folder, RUN_ID))
         or bool(_old_files(folder / SWEEPS, SWEEP_ID))
     )

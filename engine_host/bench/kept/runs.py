@@ -34,10 +34,22 @@ def new_id(workload: str, now: float) -> str:
     return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}-{workload}-{secrets.token_hex(2)}"
 
 
-def save(folder: Path, run: LabRun) -> None:
-    """Keep a run, in place of what was known of it. Raises HostError(disk_full), HostError(not_writable)."""
+def save(folder: Path, run: LabRun) -> LabRun:
+    """Keep a run, in place of what was known of it; as it is kept, with the names of those that went for it.
+
+    Raises HostError(disk_full), HostError(not_writable).
+    """
     with opened(folder) as database:
-        database.save_run(run)
+        return database.save_run(run)
+
+
+def can_keep(folder: Path, run: LabRun) -> None:
+    """Make sure that a run could be kept, before it is measured.
+
+    Raises HostError(disk_full), HostError(not_writable) also where the file is damaged.
+    """
+    with opened(folder) as database:
+        database.try_out(run)
 
 
 def kept(runs: Sequence[LabRun]) -> LabKept:

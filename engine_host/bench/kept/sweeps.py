@@ -37,6 +37,15 @@ def save(folder: Path, sweep: LabSweep) -> None:
         database.save_sweep(sweep)
 
 
+def can_keep(folder: Path, sweep: LabSweep) -> None:
+    """Make sure that a sweep could be kept, before an engine is stopped for it.
+
+    Raises HostError(disk_full), HostError(not_writable) also where the file is damaged.
+    """
+    with opened(folder) as database:
+        database.try_out(sweep)
+
+
 def page(folder: Path) -> SweepPage:
     """Return all sweeps, newest first; a file that cannot be read is named."""
     found, unreadable, ids = [], [], list[str]()

@@ -2,7 +2,7 @@
 
 A process of its own: in the host's it would take the time that it measures. The first line of its input is
 what is asked (a `LabAsk`); when the input ends, so does the run, as with Ctrl+C. The last line of its
-output is `{"run": …}`, `{"page": …}`, `{"comparison": …}`, `{"kept": …}` or `{"error": …}`.
+output is `{"run": …}`, `{"page": …}`, `{"comparison": …}`, `{"kept": …}`, `{"repair": …}` or `{"error": …}`.
 """
 
 import argparse
@@ -20,6 +20,7 @@ from pydantic import BaseModel
 
 from engine_host.bench.gpu.traces import summary
 from engine_host.bench.kept import runs as kept_runs
+from engine_host.bench.kept.repair import repair
 from engine_host.bench.lab.chosen import chosen
 from engine_host.bench.lab.comparing import compared
 from engine_host.bench.lab.load import client_of
@@ -34,7 +35,9 @@ from engine_host.protocol.bench.lab import LabAsk, LabRun, LabStep
 def main(words: Sequence[str]) -> int:
     """Carry out a word with the folder, and the run or the two, that it is about; 0, or 1 with an error."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("word", choices=["run", "list", "show", "read", "trace", "compare", "remove", "mark"])
+    parser.add_argument(
+        "word", choices=["run", "list", "show", "read", "trace", "compare", "remove", "mark", "repair"]
+    )
     parser.add_argument("folder", nargs="?", default="", help="the data folder")
     parser.add_argument("run", nargs="?", default=kept_runs.NEWEST)
     parser.add_argument("other", nargs="?", default=kept_runs.NEWEST, help="what it is compared with")
@@ -52,6 +55,8 @@ def main(words: Sequence[str]) -> int:
         elif asked.word == "mark":
             kept_runs.mark(folder, asked.run, on=asked.other == "on")
             _print("page", kept_runs.page(folder))
+        elif asked.word == "repair":
+            _print("repair", repair(folder))
         elif asked.word == "remove":
             kept_runs.remove(folder, asked.run)
             _print("page", kept_runs.page(folder))

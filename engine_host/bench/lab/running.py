@@ -94,12 +94,16 @@ class LabRunning:
         self._before = frozenset(whole)
 
     def begin(self) -> None:
-        """Keep that it is gone on with, so that after a kill too it is asked by others next time.
+        """Make sure that it can be kept, before anything is asked.
+
+        Of one that is gone on with, that is kept: after a kill too it is asked by others next time.
 
         Raises HostError(disk_full), HostError(not_writable).
         """
         if self.run.resumed_at:
-            kept_runs.save(self._folder, self.run)
+            self.run = kept_runs.save(self._folder, self.run)
+        else:
+            kept_runs.can_keep(self._folder, self.run)
 
     def has(self, part: Part, turn: int) -> bool:
         """Tell whether a round was measured before the run was cut short."""
@@ -125,7 +129,7 @@ class LabRunning:
             }
         )
         if self._samples:
-            kept_runs.save(self._folder, self.run)
+            self.run = kept_runs.save(self._folder, self.run)
 
     def _drifts(self, *, ended: bool) -> tuple[Drift, ...]:
         """Return the drifts; of many sessions not anew after each of them, but all at the end."""

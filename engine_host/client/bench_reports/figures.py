@@ -127,6 +127,8 @@ def about(run: LabRun) -> list[str]:
     for resumed in run.resumed_at:
         at = time.strftime("%Y-%m-%d %H:%M", time.localtime(resumed))
         lines.append(f"it was cut short, and gone on with at {at}")
+    if run.replaced:
+        lines.append(f"the file of runs is full: to keep this one, {', '.join(run.replaced)} went")
     if not run.complete:
         lines.append(f"PARTIAL: {run.ended_by or 'it did not come to its end'}")
     return lines

@@ -113,6 +113,7 @@ class SweepOperations:
             command=asked.command,
             values=PATCH_VALUES if asked.kind is SweepKind.PATCH else asked.values,
         )
+        await asyncio.to_thread(sweeps.can_keep, self._folder, sweep)
         one = _Sweep(self, asked, engine, request, reading, sweep)
         return self._jobs.start(
             JobKind.BENCH_SWEEP,

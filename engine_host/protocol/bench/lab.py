@@ -267,6 +267,7 @@ class LabRun(Wire):
     baseline: bool = Field(
         False, description="later runs of the same workload, model and kind of engine are held to it"
     )
+    replaced: tuple[str, ...] = Field((), description="the oldest runs, which went to make room for it")
     stale: str = Field("", description="what moved since, where runs are listed; empty while it holds")
     knee: Knee | None = None
     rungs: tuple[Rung, ...] = Field((), description="of a context ladder")
@@ -370,6 +371,15 @@ class RunBench(Command):
             return shlex.join(["sndr", "bench", *start, *named, *rounds, *seed, *only])
         rounds = ["--repeat", str(self.rounds or PAIRED_ROUNDS), "--workload", self.workload.value]
         return shlex.join(["sndr", "bench", "compare", self.engine or "", self.against, *rounds, *seed])
+
+
+class LabRepair(Wire):
+    """The outcome of repairing the file of runs: what could be read, and where the damaged file is."""
+
+    runs: int
+    without_samples: int = Field(description="of these runs, those whose samples could not be read")
+    sweeps: int
+    aside: str
 
 
 class MarkBaseline(Command):

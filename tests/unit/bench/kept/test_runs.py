@@ -11,6 +11,7 @@ import pytest
 from engine_host.bench.kept import database
 from engine_host.bench.kept import runs as kept_runs
 from engine_host.bench.kept import sweeps as kept_sweeps
+from engine_host.client.bench_reports.figures import about
 from engine_host.core.errors import HostError
 from engine_host.protocol.bench.lab import LabEngine, LabMachine, LabRun, Sample, WorkloadName
 from engine_host.protocol.bench.sweeps import LabSweep, SweepKind
@@ -142,6 +143,26 @@ def test_where_too_much_is_kept_the_oldest_go_but_no_baseline(
         assert kept_runs.find(tmp_path, name).samples[0].text == text
     left = [run.id for run in kept_runs.page(tmp_path).runs]
     assert left == [names[5], names[4], names[0]]
+
+
+def test_a_new_run_names_those_that_went_for_it_and_takes_no_more_room_than_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = os.urandom(100_000).hex()
+    names = [f"2026010{day}-000000-quick-aaaa" for day in range(1, 8)]
+    for number, name in enumerate(names[:6]):
+        sample = made(name).samples[0].model_copy(update={"text": text})
+        old_file(tmp_path, made(name, started_at=float(number), complete=True, samples=(sample,)))
+    monkeypatch.setattr(database, "LARGEST", 100_000)
+    assert [run.id for run in kept_runs.page(tmp_path).runs] == names[5::-1]
+    sample = made(names[6]).samples[0].model_copy(update={"text": text})
+    new = made(names[6], started_at=9.0, samples=(sample,))
+    new = kept_runs.save(tmp_path, new)
+    assert new.replaced == (names[0],)
+    assert kept_runs.save(tmp_path, new).replaced == (names[0],)
+    assert kept_runs.find(tmp_path, "latest").replaced == (names[0],)
+    assert any(names[0] in line and "went" in line for line in about(new))
+    assert [run.id for run in kept_runs.page(tmp_path).runs] == names[:0:-1]
 
 
 def test_several_processes_keep_their_runs_at_once(tmp_path: Path) -> None:
