@@ -1,4 +1,4 @@
-"""What can be read of a damaged file of runs, in a new one; the damaged one stays beside it."""
+"""Save what can be read of a damaged file of runs into a new one; the damaged one stays beside it."""
 
 import contextlib
 import sqlite3
