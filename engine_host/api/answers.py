@@ -14,7 +14,7 @@ from starlette.responses import Response
 from engine_host.core.errors import HostError, defect
 from engine_host.core.sizes import size_text
 from engine_host.protocol.allowed import refusal
-from engine_host.protocol.errors import ErrorAnswer, Problem, Reason
+from engine_host.protocol.errors import ErrorAnswer, Fix, Problem, Reason
 from engine_host.protocol.language import tr
 
 _log = logging.getLogger(__name__)
@@ -98,8 +98,12 @@ async def on_http_error(request: Request, error: Exception) -> Response:
     problem = Problem(
         reason=reason,
         message=tr(
-            "{method} {path}: {detail}.", method=request.method, path=request.url.path, detail=error.detail
+            "The engine host has nothing that answers {method} {path}.",
+            method=request.method,
+            path=request.url.path,
         ),
+        cause="The program that asked is of another version than the host.",
+        fix=Fix(text="Compare the two; a host from before ends with `sndr quit`.", command="sndr version"),
     )
     return refused(problem, error.status_code)
 

@@ -3,10 +3,12 @@
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from inspect import isawaitable
 from typing import Any
+from urllib.parse import quote, unquote
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
+from starlette.types import Scope
 
 from engine_host.api.answers import answer, checked_body, checked_query
 from engine_host.operations.performs import Function, functions
@@ -15,6 +17,24 @@ from engine_host.protocol.operations.definition import Nothing, Operation
 from engine_host.protocol.operations.table import OPERATIONS
 
 Endpoint = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+class _NamedRoute(Route):
+    """A route that goes by the path as it was sent, so that a name in it may hold a slash."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Say whether a request is for it, and the names in its path."""
+        match, found = super().matches({**scope, "path": _as_sent(scope)})
+        if named := found.get("path_params"):
+            found["path_params"] = {name: unquote(value) for name, value in named.items()}
+        return match, found
+
+
+def _as_sent(scope: Scope) -> str:
+    """Return the path with what stands between its slashes encoded in one way."""
+    raw = scope.get("raw_path")
+    parts = (raw.decode("ascii", "replace") if raw else quote(scope["path"])).split("/")
+    return "/".join(quote(unquote(part), safe="") for part in parts)
 
 
 def routes(services: Iterable[object], operations: Iterable[Operation[Any, Any]] = OPERATIONS) -> list[Route]:
@@ -37,7 +57,9 @@ def available(
     # A path without names goes first: `/v1/patches/check` is no patch called check.
     ordered = sorted(operations, key=lambda operation: bool(operation.parameters))
     return [
-        Route(one.path, around(one, _endpoint(one, performed[one.name])), methods=[one.method], name=one.name)
+        _NamedRoute(
+            one.path, around(one, _endpoint(one, performed[one.name])), methods=[one.method], name=one.name
+        )
         for one in ordered
         if one.name in performed
     ]

@@ -10,7 +10,7 @@ from engine_host.client.language import tr
 from engine_host.core.errors import HostError
 from engine_host.core.outside import json_text
 from engine_host.protocol.base import Command, Query
-from engine_host.protocol.errors import Action, Reason
+from engine_host.protocol.errors import Action, Fix, Reason
 from engine_host.protocol.events import EVENT, Event
 from engine_host.protocol.operations.definition import Answer, Nothing, Operation
 
@@ -45,20 +45,18 @@ class Sent:
 def request_of(operation: Operation[Any, Any], asked: Command | Query, path: Mapping[str, str]) -> Sent:
     """The request of an operation. Raises TypeError for other names than those of its path.
 
-    Raises HostError(bad_request) for a name that would lead to another path.
+    Raises HostError(not_found) for a name that is empty, which would lead to another path.
     """
-    for name, value in path.items():
-        if not value.strip() or value in {".", ".."}:
-            raise HostError(
-                Reason.BAD_REQUEST,
-                tr(
-                    "{value} is no {name} that could be asked for.",
-                    value=repr(value),
-                    name=name.removesuffix("_id"),
-                ),
-                cause="Its name is empty." if not value.strip() else "",
-                fix="`sndr --help` says how each is listed.",
-            )
+    if any(not value.strip() for value in path.values()):
+        command = f"sndr {operation.command}" if operation.command else operation.name
+        group = f"sndr {operation.command.partition(' ')[0]} --help" if operation.command else None
+        raise HostError(
+            Reason.NOT_FOUND,
+            tr("The name that was given to `{command}` is empty.", command=command),
+            cause="Nothing has an empty name; a variable of a script may have been empty.",
+            fix=Fix(text="See which there are.", command=group),
+            evidence={"operation": operation.name},
+        )
     where = operation.path_for(path)
     if isinstance(asked, Query):
         return Sent(operation.method, where, query_of(asked), seconds=operation.seconds)

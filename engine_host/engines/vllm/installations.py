@@ -117,6 +117,7 @@ class VllmInstallations:
             Reason.NOT_FOUND,
             tr("There is no vLLM environment {name}.", name=name),
             cause=tr("There are {pins}.", pins=", ".join(pin.id for pin in PINS)),
+            fix=Fix(text="See which there are.", command="sndr engine list"),
             evidence={"wanted": name},
         )
 

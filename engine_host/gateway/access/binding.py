@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from engine_host.core.addresses import address_from_here, is_loopback, port_owner
 from engine_host.core.errors import HostError
 from engine_host.core.findings.table import finding
-from engine_host.protocol.errors import Reason
+from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Finding
 
@@ -35,7 +35,7 @@ def bind_endpoint(host: str, configured_port: int, *, has_keys: bool = False) ->
             Reason.SETTING_INVALID,
             tr("The endpoint is not opened on {host}: anybody in the network could use it.", host=host),
             cause="No API key is configured.",
-            fix="Add an API key first, or use 127.0.0.1.",
+            fix=Fix(text="Add an API key first, or use 127.0.0.1.", command="sndr keys create NAME"),
             evidence={"host": host},
         )
     last = min(configured_port + _TRIES, 65535)

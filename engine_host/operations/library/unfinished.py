@@ -14,7 +14,7 @@ from engine_host.core.store import Store
 from engine_host.library.hub.cache import RepositoryCache
 from engine_host.library.hub.listing import HubFile
 from engine_host.protocol.base import Wire
-from engine_host.protocol.errors import Problem, Reason
+from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.language import tr
 from engine_host.protocol.library import DownloadModel, UnfinishedDownload
 
@@ -105,7 +105,12 @@ class UnfinishedDownloads:
         """Forget a download and remove what came. Raises HostError: not_found, conflict, not_writable."""
         begun = self._find(name)
         if begun is None:
-            raise HostError(Reason.NOT_FOUND, tr("There is no unfinished download {name}.", name=repr(name)))
+            raise HostError(
+                Reason.NOT_FOUND,
+                tr("There is no unfinished download {name}.", name=repr(name)),
+                fix=Fix(text="See which there are.", command="sndr models downloads"),
+                evidence={"download": name},
+            )
         if name in self.jobs:
             raise HostError(
                 Reason.CONFLICT,

@@ -1,11 +1,27 @@
 """Keys of the public endpoint, as the control API tells and changes them."""
 
 from enum import StrEnum
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from engine_host.protocol.base import Command, Seconds, Wire
 from engine_host.protocol.text import Line
+
+_MARKS = " ._-@+'"
+
+
+def _key_name(name: str) -> str:
+    plain = all(letter.isalnum() or letter in _MARKS for letter in name)
+    if not plain or not name[0].isalnum() or name != name.rstrip():
+        raise ValueError(
+            "it is letters, digits, spaces and any of . _ - @ + ', and begins with a letter or a digit"
+        )
+    return name
+
+
+KeyName = Annotated[Line, Field(max_length=60), AfterValidator(_key_name)]
+"""The name of a key that is made; one that was made before may have another."""
 
 
 class Permission(StrEnum):
@@ -46,7 +62,7 @@ class KeyPage(Wire):
 class CreateKey(Command):
     """A key to make."""
 
-    name: Line = Field(min_length=1, max_length=60)
+    name: KeyName
     permissions: tuple[Permission, ...] = Field((Permission.INFER,), min_length=1, max_length=2)
 
 

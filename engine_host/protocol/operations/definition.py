@@ -74,7 +74,13 @@ class Operation(Generic[Asked, Answer]):
         """The path with its names filled in. Raises TypeError for other names than those of the path."""
         if set(parameters) != set(self.parameters):
             raise TypeError(f"{self.name} takes {self.parameters}, not {tuple(parameters)}")
-        return _PARAMETER.sub(lambda found: quote(parameters[found[1]], safe=""), self.path)
+        return _PARAMETER.sub(lambda found: _encoded(parameters[found[1]]), self.path)
+
+
+def _encoded(name: str) -> str:
+    """Return a name as one part of a path: no slash divides it, and `..` leads nowhere."""
+    encoded = quote(name, safe="")
+    return encoded if encoded.strip(".") else encoded.replace(".", "%2E")
 
 
 @dataclass(frozen=True)

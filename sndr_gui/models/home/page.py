@@ -177,7 +177,7 @@ class HomeModel(LiveModel):
         who = tr("Reachable from this machine only.")
         if endpoint.reach is Reach.NETWORK:
             who = tr("Reachable from your network.")
-        needed = " " + tr("API key required: a line of the file api-keys beside the settings.")
+        needed = " " + tr("API key required: `sndr keys create NAME` makes one and prints it once.")
         key = needed if endpoint.key_required else (" " + tr("No API key required."))
         moved = (
             (" " + tr("Port {wanted_port} was taken.", wanted_port=endpoint.wanted_port))

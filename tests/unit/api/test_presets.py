@@ -233,7 +233,7 @@ def test_a_preset_that_is_kept_elsewhere_is_changed_there(home: Path) -> None:
         ("mine", MINE.replace("id: mine", "id: other"), Reason.BAD_REQUEST, "for other, not for mine"),
         ("demo-llamacpp", MINE.replace("id: mine", "id: demo-llamacpp"), Reason.PRESET_INVALID, "comes with"),
         ("Mine", MINE, Reason.BAD_REQUEST, "cannot be the id"),
-        ("..%2Fmine", MINE, Reason.NOT_FOUND, ""),
+        ("..%2Fmine", MINE, Reason.BAD_REQUEST, "cannot be the id"),
     ],
 )
 def test_what_cannot_be_used_is_not_saved(name: str, text: str, reason: Reason, says: str) -> None:

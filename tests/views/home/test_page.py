@@ -276,3 +276,13 @@ async def test_cards_are_no_higher_in_a_large_window(stage: Stage) -> None:
     stage.window.grab()
     assert page._cards_row.height() <= before
     assert page._trend_card.height() == page._trend_card.maximumHeight()
+
+
+async def test_home_says_where_the_key_that_the_endpoint_asks_for_is_made(stage: Stage) -> None:
+    page = home(stage)
+    host = stage.state.host
+    assert host is not None
+    locked = host.endpoint.model_copy(update={"key_required": True})
+    stage.state.host = host.model_copy(update={"endpoint": locked})
+    assert "`sndr keys create NAME`" in page.model.reach()
+    assert "file" not in page.model.reach(), "keys are hashes, and no file is edited"
