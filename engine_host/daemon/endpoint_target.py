@@ -22,6 +22,8 @@ def target_of(
     tokens = checkpoint.fim_tokens if checkpoint else None
     sees, hears = (checkpoint.images, checkpoint.audio) if checkpoint else (False, False)
     templated = model.info.tools if model and isinstance(model.info, GgufInfo) else of_vllm
+    # A preset's plan has the catalogue's word for the model; the files have an id of their own here.
+    names = (engine.plan.preset, engine.plan.model, model.file.id if model else None)
     return Target(
         engine=engine.id,
         name=engine.name,
@@ -48,7 +50,7 @@ def target_of(
         tokens_only="--skip-tokenizer-init" in engine.plan.argv,
         owned_by="vllm" if of_vllm else "llamacpp",
         context_step=1 if of_vllm else CONTEXT_STEP,
-        stands_for=tuple(filter(None, (engine.plan.preset, engine.plan.model))),
+        stands_for=tuple(dict.fromkeys(filter(None, names))),
         tools=templated and ("--tool-call-parser" if of_vllm else "--jinja") in engine.plan.argv,
     )
 
