@@ -177,6 +177,7 @@ class InstallationsCard(Card):
             text(
                 tr("Each version and build has its own environment. Patches never change its files."),
                 "muted",
+                wrap=True,
             )
         )
         self._lines = QVBoxLayout()

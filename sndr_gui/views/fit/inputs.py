@@ -25,7 +25,7 @@ from sndr_gui.views.widgets.buttons import button, keep_to_paths, tip
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.fields import ChoiceBox, NumberField
 from sndr_gui.views.widgets.labels import set_text, text
-from sndr_gui.views.widgets.layout import HeightForWidthLayout, column, row
+from sndr_gui.views.widgets.layout import HeightForWidthLayout, column, room_of, row
 from sndr_gui.views.widgets.problems import ProblemBox
 
 _TYPING_MS = 350
@@ -91,11 +91,14 @@ class FitInputs(QWidget):
         self._arrange()
 
     def _arrange(self) -> None:
-        columns = 2 if self.width() >= _TWO_COLUMNS else 1
+        model, hardware, settings = self._cards
+        # Words of another language may need more than there is.
+        left = max(model.minimumSizeHint().width(), hardware.minimumSizeHint().width())
+        least = left + settings.minimumSizeHint().width() + self._grid.spacing() + 4
+        columns = 2 if room_of(self) >= max(_TWO_COLUMNS, least) else 1
         if columns == self._columns:
             return
         self._columns = columns
-        model, hardware, settings = self._cards
         wide = columns == 2
         self._grid.addWidget(model, 0, 0)
         self._grid.addWidget(hardware, 1, 0)

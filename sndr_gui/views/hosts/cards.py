@@ -14,7 +14,7 @@ from sndr_gui.views.engine.stages import JobView
 from sndr_gui.views.hosts.actions import HostButtons
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.labels import ElidedLabel, badge, set_text, set_tone, text
-from sndr_gui.views.widgets.layout import clear
+from sndr_gui.views.widgets.layout import clear, room_of
 from sndr_gui.views.widgets.problems import ProblemBox
 
 _LEAST = 420
@@ -52,7 +52,7 @@ class HostCards(QWidget):
             self._place()
 
     def _wanted(self) -> int:
-        return max(1, min((self.width() + _GAP) // (_LEAST + _GAP), max(2, len(self.cards))))
+        return max(1, min((room_of(self) + _GAP) // (_LEAST + _GAP), max(2, len(self.cards))))
 
     def _place(self) -> None:
         before, self._columns = self._columns, self._wanted()

@@ -30,7 +30,7 @@ from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.fields import ChoiceBox, NumberField
 from sndr_gui.views.widgets.labels import ElidedLabel, set_text, text, unbroken
-from sndr_gui.views.widgets.layout import column, row, show_part
+from sndr_gui.views.widgets.layout import column, room_of, row, show_part
 
 _SERVER, _ENVIRONMENT = "server", "installation"
 
@@ -146,7 +146,7 @@ class FormCard(Card):
 
     def _arrange(self) -> None:
         """Put two fields beside each other, or one below the other where there is little room."""
-        wanted = (2 if self.width() >= 400 else 1, self._names())
+        wanted = (2 if room_of(self) >= 400 else 1, self._names())
         if wanted == self._arranged:
             return
         self._arranged = wanted

@@ -17,7 +17,7 @@ from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.flow import Flow
 from sndr_gui.views.widgets.labels import set_text, set_tone, text
-from sndr_gui.views.widgets.layout import column, row, show_part
+from sndr_gui.views.widgets.layout import column, room_of, row, show_part
 
 _ROOMY = 400
 
@@ -71,7 +71,7 @@ class PlacementCard(Card):
 
     def _arrange(self) -> None:
         """Put the fields beside each other, or one below the other where there is little room."""
-        columns = 2 if self.width() >= _ROOMY else 1
+        columns = 2 if room_of(self) >= _ROOMY else 1
         if columns == self._columns:
             return
         self._columns = columns

@@ -15,7 +15,7 @@ from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.labels import ElidedLabel, badge, set_text, set_tone, text
-from sndr_gui.views.widgets.layout import clear, column, row, show_part
+from sndr_gui.views.widgets.layout import clear, column, room_of, row, show_part
 from sndr_gui.views.widgets.problems import Findings, ProblemBox
 
 # Below this the reasons would leave no room for the values.
@@ -94,7 +94,7 @@ class SettingsGrid(QFrame):
         self._arrange()
 
     def _arrange(self) -> None:
-        roomy = self.width() >= _WITH_REASONS
+        roomy = room_of(self) >= _WITH_REASONS
         self._grid.setColumnStretch(3, 3 if roomy else 0)
         for reason in self._reasons:
             reason.setVisible(roomy)

@@ -20,7 +20,7 @@ from sndr_gui.models.monitor.page import MonitorModel
 from sndr_gui.models.monitor.playback import told_of
 from sndr_gui.views.graphs.card import GraphCard, load_graphs
 from sndr_gui.views.widgets.copying import SegmentedControl
-from sndr_gui.views.widgets.layout import GAP
+from sndr_gui.views.widgets.layout import GAP, room_of
 
 _NARROW = 900
 _HINTS = {
@@ -166,7 +166,7 @@ class GraphGrid(QWidget):
 
     def _arrange(self) -> None:
         """Put two graphs beside each other, or each over the whole width of a small window."""
-        narrow = self.width() < _NARROW
+        narrow = room_of(self) < _NARROW
         if (self.shown_set, narrow) == self._arranged:
             return
         self._arranged = (self.shown_set, narrow)

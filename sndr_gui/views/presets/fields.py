@@ -26,7 +26,7 @@ from sndr_gui.models.presets.page import PresetsModel
 from sndr_gui.models.window.throttle import Throttle
 from sndr_gui.views.widgets.fields import ChoiceBox, NumberField
 from sndr_gui.views.widgets.labels import ElidedLabel, restyle, set_text, set_tone, text
-from sndr_gui.views.widgets.layout import clear, column, row
+from sndr_gui.views.widgets.layout import clear, column, room_of, row
 
 _TYPING_MS = 300
 _TWO_COLUMNS = 430
@@ -296,7 +296,7 @@ class PresetFields(QWidget):
         self._arrange()
 
     def _arrange(self) -> None:
-        columns = 2 if self.width() >= _TWO_COLUMNS else 1
+        columns = 2 if room_of(self) >= _TWO_COLUMNS else 1
         if columns == self._columns:
             return
         self._columns = columns

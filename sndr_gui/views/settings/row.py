@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QLineEdit, QVBoxLayout, QWidget
 
 from engine_host.client.language import tr
@@ -15,10 +16,11 @@ from sndr_gui.models.settings.page import SettingsModel
 from sndr_gui.views.widgets.buttons import button, icon_button, keep_to_paths
 from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.labels import badge, set_text, set_tone, text
-from sndr_gui.views.widgets.layout import column, row
+from sndr_gui.views.widgets.layout import column, room_of, row
 from sndr_gui.views.widgets.problems import ProblemBox
 
-_CONTROL_WIDTH = 288
+# A control in a small window, and elsewhere; from which width on a row has room for the latter.
+_CONTROL_WIDTHS, _ROOMY = (200, 288), 680
 # Values that other pages name in words.
 _CHOICES = {choice.value: name for choice, name in SERVER_NAMES.items()}
 _LEFT_OPEN = {"words": tr("none"), "folders": tr("none"), "path": tr("none"), "endpoint.path": tr("none")}
@@ -32,7 +34,7 @@ class SettingRow(QWidget):
         super().__init__()
         self._model, self._entry = model, entry
         self._filling = False
-        self._label = text(entry.label)
+        self._label = text(entry.label, wrap=True)
         self._layer = badge("")
         self._reset = icon_button(
             "undo-2", tr("Back to the default: {label}", label=entry.label), self._on_reset
@@ -46,6 +48,8 @@ class SettingRow(QWidget):
         self._probe.hide()
         help_text = text(entry.help, "muted", wrap=True)
         self.control, field = self._make(entry)
+        self._field = field
+        self._set_width()
         line = row(column(self._label, help_text, spacing=2), field, self._reset, self._layer, spacing=10)
         line.setStretch(0, 1)
         line.setAlignment(field, Qt.AlignmentFlag.AlignVCenter)
@@ -56,6 +60,14 @@ class SettingRow(QWidget):
         self._lines.setSpacing(6)
         self._lines.addLayout(line)
         self._lines.addWidget(self._probe)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._set_width()
+
+    def _set_width(self) -> None:
+        if self._entry.kind != "switch":
+            self._field.setFixedWidth(_CONTROL_WIDTHS[room_of(self) >= _ROOMY])
 
     def _make(self, entry: Entry) -> tuple[QWidget, QWidget]:
         control: QWidget
@@ -75,14 +87,11 @@ class SettingRow(QWidget):
             control = edit
         control.setAccessibleName(entry.label)
         if entry.kind not in ("folders", "path"):
-            if entry.kind != "switch":
-                control.setFixedWidth(_CONTROL_WIDTH)
             return control, control
         browse = button(tr("Add…") if entry.kind == "folders" else tr("Browse…"), self._on_browse)
         browse.setAccessibleName(f"{browse.text()} {entry.label}")
         keep_to_paths(browse, self._model.session.host)
         field = QWidget()
-        field.setFixedWidth(_CONTROL_WIDTH)
         field.setLayout(row(control, browse))
         return control, field
 

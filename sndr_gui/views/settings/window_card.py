@@ -43,7 +43,7 @@ class WindowCard(Card):
         self.preset.setFixedWidth(240)
         self.preset.activated.connect(self._on_login)
         self.refusal = text("", "bad", wrap=True)
-        self._tray_about = text("", "muted")
+        self._tray_about = text("", "muted", wrap=True)
         self.on_close = SegmentedControl(tuple(name for name, _ in _ON_CLOSE), tr("Engines on closing"))
         self.welcome = button(
             tr("Show it"), first_run.wanted.emit, hint=tr("Open the first run again"), command="sndr setup"
@@ -70,8 +70,10 @@ class WindowCard(Card):
         for number, (name, about, control) in enumerate(rows):
             if number:
                 self.body.addWidget(rule())
-            said = text(about, "muted") if isinstance(about, str) else about
-            self.body.addLayout(row(column(text(name), said, spacing=2), None, control))
+            said = text(about, "muted", wrap=True) if isinstance(about, str) else about
+            line = row(column(text(name), said, spacing=2), control)
+            line.setStretch(0, 1)
+            self.body.addLayout(line)
         self.body.addWidget(self.refusal)
         at_login.changed.connect(self._refresh_login)
         self._refresh_login()

@@ -83,17 +83,35 @@ class HeightForWidthLayout(QVBoxLayout):
 
 
 def scrolling(canvas: QWidget) -> QScrollArea:
-    """Return a scroll area around a canvas, without a frame."""
+    """Return a scroll area around a canvas, without a frame.
+
+    Across it scrolls only where words leave no other way: whatever the language, nothing is out of reach.
+    """
     area = QScrollArea()
     area.setWidgetResizable(True)
     area.setFrameShape(QFrame.Shape.NoFrame)
-    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
     if isinstance(canvas.layout(), HeightForWidthLayout):
         # As high as its texts are at this width, and not as they would be at the least one.
         canvas.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
     area.setWidget(canvas)
     return area
+
+
+def room_of(part: QWidget) -> int:
+    """Return the width at which a part can be seen whole; nothing before it was given a place.
+
+    Its own width does not tell: before it has a place it is Qt's 640, and a canvas whose contents stand
+    beside each other is never narrower than they are, however little of it its scroll area shows.
+    """
+    if not part.testAttribute(Qt.WidgetAttribute.WA_Resized):
+        return 0
+    hidden, inner = 0, part
+    while (outer := inner.parentWidget()) is not None and not inner.isWindow():
+        if isinstance(outer.parentWidget(), QScrollArea):
+            hidden = max(hidden, inner.width() - outer.width())
+        inner = outer
+    return part.width() - hidden
 
 
 def beside_bar(area: QScrollArea, lines: QLayout) -> None:

@@ -40,7 +40,7 @@ def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("language", [PSEUDO, "ru", "de", "ja"])
+@pytest.mark.parametrize("language", [PSEUDO, "ru", "de", "ja", "zh"])
 def test_every_page_is_translated_and_whole(language: str) -> None:
     asked = ("-m", "pytest", "-q", "-n", "0", "-p", "tests.views.language.in_a_language")
     told = run(*asked, "tests/views/language/pages_in_a_language.py", SNDR_LANGUAGE=language)

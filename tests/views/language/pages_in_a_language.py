@@ -9,10 +9,12 @@ from PySide6.QtWidgets import QAbstractButton, QComboBox, QHeaderView, QLabel, Q
 
 from engine_host.client.language import PSEUDO, language
 from engine_host.protocol.engines import EngineState
+from engine_host.protocol.language.pseudo import OPENED
 from tests.views import conftest
 from tests.views.conftest import Stage
 from tests.views.samples import host as samples
 from tests.views.window.room.cut_text import cut_texts
+from tests.views.window.room.reach import out_of_reach
 from tests.views.window.test_main import NAMES
 
 # All pages are one test here.
@@ -56,10 +58,28 @@ def said(page: QWidget) -> Iterator[str]:
                 yield str(model.headerData(place, Qt.Orientation.Horizontal) or "")
 
 
+async def all_in_reach(stage: Stage, size: tuple[int, int]) -> None:
+    """Show each page at this size; fails where a control is out of reach."""
+    stage.window.resize(*size)
+    lost: dict[str, list[str]] = {}
+    for name in NAMES:
+        stage.window.go(name)
+        for turn in range(8):
+            stage.window.grab()
+            await asyncio.sleep(0.02)
+            found = list(out_of_reach(stage.window.page))
+            if turn > 1 and not found:
+                break
+        if found:
+            lost[name] = found
+    assert not lost, f"out of reach at {size}: {lost}"
+
+
 async def test_pages(stage: Stage) -> None:
     stage.host.set_engine(samples.engine(EngineState.READY))
     await stage.until(lambda: stage.state.engines)
-    stage.window.resize(900, 600)
+    await all_in_reach(stage, (1280, 728))
+    await all_in_reach(stage, (900, 600))
     plain: dict[str, str] = {}
     cut: dict[str, list[str]] = {}
     for name in NAMES:
@@ -77,7 +97,7 @@ async def test_pages(stage: Stage) -> None:
         # Launch shows presets' own texts beside ours.
         if language() == PSEUDO and name != "launch":
             for text in said(stage.window):
-                is_word = "[" not in text and any(letter.isalpha() for letter in text)
+                is_word = OPENED not in text and any(letter.isalpha() for letter in text)
                 if is_word and not any(value.match(text) for value in VALUES):
                     plain.setdefault(text, name)
     assert not plain, f"not translated: {plain}"
