@@ -210,9 +210,7 @@ class Host:
             lambda: self._gpus.read().gpus,
         )
         consents = PresetConsents(self._store)
-        checks = PresetVerifyOperations(
-            self._jobs, self._store, catalogue, self.models.listed, folders.downloads
-        )
+        checks = PresetVerifyOperations(self._jobs, self._store, catalogue, self.models.listed)
         proofs = KernelProofs(self._store, lambda: patch_hash(BUILT_IN / PATCH))
         planner = PlannerDependencies(
             find_model=self.model_index.find,
@@ -228,10 +226,9 @@ class Host:
             running=self.engines.alive,
             run_folder=self._folders.run,
             cache_folder=self._folders.cache,
-            find_preset=PresetLaunches(catalogue, self.models.listed, checks, folders.downloads, consents),
+            find_preset=PresetLaunches(catalogue, self.models.listed, checks, consents),
             is_preset=catalogue.known,
             machine=machine.state,
-            downloads=folders.downloads,
             proof=proofs.of,
             held=self.engines.memory,
             route=lambda name: led_by(routes, name),
@@ -368,7 +365,6 @@ class Host:
                 self.model_index.models,
                 lambda: self.servers.find(self._settings.current.engine.server),
                 self._environment,
-                folders.downloads,
             ),
             plans,
             started,

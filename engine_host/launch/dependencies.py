@@ -109,7 +109,6 @@ class PlannerDependencies:
     find_preset: Callable[[LaunchRequest], Awaitable[PresetStart]] = no_presets
     is_preset: Callable[[str], Awaitable[bool]] = _is_none
     machine: Callable[[], MachineState] = MachineState
-    downloads: Callable[[], Path] = Path
     proof: Callable[[Circumstances], Proof | None] = lambda _: None
     held: Held = held_by_readings
     route: Callable[[str], Sequence[str]] = lambda _: ()

@@ -215,6 +215,9 @@ def _chosen(found: HubFiles, wanted: str | None) -> HubChoice:
         return found.choices[0]
     same = [one for one in found.choices if wanted is not None and wanted in {one.id, *_names(one)}]
     same = same or [one for one in found.choices if wanted and one.label.lower() == wanted.lower()]
+    # Q8_K_XL is the one that its makers call UD-Q8_K_XL.
+    ending = f"-{wanted.lower()}" if wanted else ""
+    same = same or [one for one in found.choices if ending and one.label.lower().endswith(ending)]
     if len(same) == 1:
         return same[0]
     known = ", ".join(f"{one.label} ({size(one.size)})" for one in found.choices) or tr("nothing to download")

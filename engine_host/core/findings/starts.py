@@ -167,7 +167,7 @@ STARTS = {
         ERROR,
         "{drafter}, which drafts for this model, is not on this machine.",
         Reason.MODEL_FILE_MISSING,
-        "Fetch it, then look for models again (`sndr models --scan`); or switch speculation off.",
+        "Download it, or switch speculation off.",
     ),
     "dummy_weights": Text(
         INFO,

@@ -176,7 +176,7 @@ class VllmPlans:
         except HostError as error:
             if error.reason is not Reason.MODEL_FILE_MISSING:
                 raise
-            return [drafter_missing(name, self._dependencies.downloads())]
+            return [drafter_missing(name)]
         if isinstance(drafter.info, CheckpointInfo):
             resolved.replace("speculation", with_drafter(speculation, drafter.info.path))
         return []

@@ -18,6 +18,7 @@ from engine_host.launch.plans.vllm_defaults import GPU_SLACK, Machine, breaks_pr
 from engine_host.launch.preflight import turboquant
 from engine_host.launch.resolution import Resolution
 from engine_host.library.checkpoint import CheckpointInfo
+from engine_host.library.hub.choices import CHECKPOINT
 from engine_host.protocol.base import Severity
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.launch.plans import MAIN_MEMORY, DeviceNeed, Finding, Layer
@@ -237,9 +238,9 @@ def _speculation(info: CheckpointInfo, resolved: Resolution, environment: Enviro
     ]
 
 
-def drafter_missing(name: str, downloads: Path) -> Finding:
-    """The model that drafts is not on this machine; `downloads` is where fetched models belong."""
-    words = ["hf", "download", name, "--local-dir", str(downloads / name)]
+def drafter_missing(name: str) -> Finding:
+    """The model that drafts is not on this machine."""
+    words = ["sndr", "models", "download", name, "--choice", CHECKPOINT]
     return finding(
         "drafter_missing",
         command=None if Path(name).is_absolute() else shlex.join(words),

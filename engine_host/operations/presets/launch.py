@@ -3,7 +3,6 @@
 import asyncio
 import shlex
 from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path
 
 from engine_host.catalog.resolve import require
 from engine_host.core.errors import HostError
@@ -30,14 +29,12 @@ class PresetLaunches:
         presets: PresetOperations,
         list_models: Callable[[bool], Awaitable[Sequence[ModelFile]]],
         checks: PresetVerifyOperations,
-        downloads: Callable[[], Path],
         consents: PresetConsents,
     ) -> None:
-        """`list_models` looks for them anew when asked to; `downloads` is where fetched models belong."""
+        """`list_models` looks for them anew when asked to."""
         self._presets = presets
         self._checks = checks
         self._list_models = list_models
-        self._downloads = downloads
         self._consents = consents
 
     async def __call__(self, request: LaunchRequest) -> PresetStart:
@@ -83,13 +80,12 @@ class PresetLaunches:
 
     async def _chosen(self, resolved: ResolvedPreset) -> tuple[str, list[Finding]]:
         """The path of its weights here, and what is wrong with their files."""
-        folder = self._downloads()
         if not weights_here(resolved, await self._list_models(False)).found:
             # Perhaps they were fetched since the last look.
             await self._list_models(True)
         models = await self._list_models(False)
-        file = chosen(resolved, models, folder)
-        sizes = await asyncio.to_thread(files_finding, resolved, file, folder)
+        file = chosen(resolved, models)
+        sizes = await asyncio.to_thread(files_finding, resolved, file)
         hashes = self._checks.finding(resolved, file) if sizes is None else None
         guess = None if weights_here(resolved, models).sure else by_name(resolved, file)
         return file.path, [finding for finding in (sizes, hashes, guess) if finding is not None]

@@ -1,7 +1,6 @@
 """The verdict on every preset, for this machine or for hardware of the catalogue, what works best first."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from pathlib import Path
 
 from engine_host.catalog.index import Catalog
 from engine_host.catalog.resolve import TargetHardware
@@ -39,7 +38,6 @@ class PresetVerdictOperations:
         list_models: Callable[[], Awaitable[Sequence[ModelFile]]],
         find_server: Callable[[], Awaitable[ServerCapabilities]],
         find_environment: Callable[[str | None], Awaitable[Environment]],
-        downloads: Callable[[], Path],
     ) -> None:
         """`find_server` and `find_environment` raise HostError where an engine is not installed."""
         self._presets = presets
@@ -47,7 +45,6 @@ class PresetVerdictOperations:
         self._list_models = list_models
         self._find_server = find_server
         self._find_environment = find_environment
-        self._downloads = downloads
 
     @performs(ops.JUDGE_PRESETS)
     async def judge(self, asked: JudgePresets) -> PresetVerdicts:
@@ -95,9 +92,9 @@ class PresetVerdictOperations:
         missing = [*lacking(resolved)]
         weights = weights_here(resolved, models)
         if engines is not None:
-            not_here = weights_finding(resolved, weights, self._downloads())
+            not_here = weights_finding(resolved, weights)
             missing += [] if not_here is None else [not_here]
-            drafter = drafter_finding(resolved, models, self._downloads())
+            drafter = drafter_finding(resolved, models)
             missing += [] if drafter is None else [drafter]
             engine = engines.get(resolved.engine, _nothing)(resolved.preset)
             missing += [] if engine is None else [engine]

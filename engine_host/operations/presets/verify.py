@@ -34,14 +34,11 @@ class PresetVerifyOperations:
         store: Store,
         presets: PresetOperations,
         list_models: Callable[[bool], Awaitable[Sequence[ModelFile]]],
-        downloads: Callable[[], Path],
     ) -> None:
-        """`downloads` is where fetched models belong."""
         self._jobs = jobs
         self._hashes = FileHashes(store)
         self._presets = presets
         self._list_models = list_models
-        self._downloads = downloads
 
     @performs(ops.VERIFY_PRESET)
     async def verify(self, preset_id: str) -> Job:
@@ -51,7 +48,7 @@ class PresetVerifyOperations:
         hash of them.
         """
         resolved = await self._presets.resolve_for(preset_id, None)
-        model = chosen(resolved, await self._list_models(False), self._downloads())
+        model = chosen(resolved, await self._list_models(False))
         variant = weights_of(resolved)
         wanted = [(file, file_at(variant, file, model)) for file in variant.files if file.sha256 is not None]
         if not wanted:
@@ -90,7 +87,7 @@ class PresetVerifyOperations:
             elif known.sha256 != file.sha256:
                 return finding(
                     "weights.hash",
-                    fix=fetch(resolved, self._downloads()),
+                    fix=fetch(resolved),
                     path=str(path),
                     sha256=known.sha256,
                     expected=file.sha256,

@@ -2,13 +2,13 @@
 
 import shlex
 from collections.abc import Sequence
-from pathlib import Path, PurePath
 
 from engine_host.core.errors import HostError
 from engine_host.core.findings.table import finding
 from engine_host.core.package_data import resources
 from engine_host.core.sizes import size_text
 from engine_host.launch.preflight.vllm import drafter_missing
+from engine_host.library.hub.choices import CHECKPOINT
 from engine_host.library.of_catalog import Match, from_repository, match, weights_files, wrong_files
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import Variant
@@ -17,8 +17,6 @@ from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.models import ModelFile
 from engine_host.protocol.presets import ResolvedPreset
-
-_HF = "`hf` is Hugging Face's own program: `uv tool install huggingface_hub` installs it."
 
 
 def weights_of(resolved: ResolvedPreset) -> Variant:
@@ -33,10 +31,10 @@ def weights_here(resolved: ResolvedPreset, models: Sequence[ModelFile]) -> Match
     return match(weights_of(resolved), models, resources())
 
 
-def weights_finding(resolved: ResolvedPreset, here: Match, folder: Path) -> Finding | None:
+def weights_finding(resolved: ResolvedPreset, here: Match) -> Finding | None:
     """Return why a preset's weights cannot be chosen among the models here; None when they can.
 
-    `folder` is where downloads belong. Nothing is fetched.
+    Nothing is fetched.
     """
     variant, title = weights_of(resolved), resolved.model.title
     if here.ambiguous:
@@ -53,7 +51,7 @@ def weights_finding(resolved: ResolvedPreset, here: Match, folder: Path) -> Find
         return finding(
             "weights.damaged",
             reason=broken.problem.reason,
-            fix=fetch(resolved, folder),
+            fix=fetch(resolved),
             evidence=broken.problem.evidence,
             path=broken.path,
             problem=broken.problem.message,
@@ -64,7 +62,7 @@ def weights_finding(resolved: ResolvedPreset, here: Match, folder: Path) -> Find
         other = here.others[0]
         return finding(
             "weights.other_size",
-            command=fetch(resolved, folder).command,
+            command=fetch(resolved).command,
             path=other.path,
             size=other.size,
             expected=variant.size or 0,
@@ -74,13 +72,12 @@ def weights_finding(resolved: ResolvedPreset, here: Match, folder: Path) -> Find
         )
     return finding(
         "weights.missing",
-        fix=fetch(resolved, folder),
+        fix=fetch(resolved),
         evidence={
             "repository": variant.repository,
             "revision": variant.revision,
             "files": [file.name for file in weights_files(variant)],
             "size": variant.size,
-            "folder": str(folder),
         },
         title=title,
         quantization=variant.quantization,
@@ -89,7 +86,7 @@ def weights_finding(resolved: ResolvedPreset, here: Match, folder: Path) -> Find
     )
 
 
-def files_finding(resolved: ResolvedPreset, model: ModelFile, folder: Path) -> Finding | None:
+def files_finding(resolved: ResolvedPreset, model: ModelFile) -> Finding | None:
     """Files that the catalogue lists and that are not there, or not as large; None when all is well.
 
     Looks at the disk, at sizes alone.
@@ -105,7 +102,7 @@ def files_finding(resolved: ResolvedPreset, model: ModelFile, folder: Path) -> F
     return finding(
         "weights.files",
         severity=Severity.ERROR if weights else Severity.WARNING,
-        fix=fetch(resolved, folder),
+        fix=fetch(resolved),
         evidence={"files": [file.name for file, _ in wrong]},
         path=model.path,
         wrong="; ".join(said),
@@ -125,14 +122,14 @@ def by_name(resolved: ResolvedPreset, model: ModelFile) -> Finding:
     )
 
 
-def chosen(resolved: ResolvedPreset, models: Sequence[ModelFile], folder: Path) -> ModelFile:
+def chosen(resolved: ResolvedPreset, models: Sequence[ModelFile]) -> ModelFile:
     """The model of this machine that a preset starts.
 
     Raises HostError(model_file_missing), HostError(model_file_damaged) and HostError(conflict) that say how
     to get it or which to name.
     """
     here = weights_here(resolved, models)
-    finding = weights_finding(resolved, here, folder)
+    finding = weights_finding(resolved, here)
     if finding is None:
         return here.found[0]
     raise HostError(
@@ -144,41 +141,41 @@ def chosen(resolved: ResolvedPreset, models: Sequence[ModelFile], folder: Path) 
     )
 
 
-def drafter_finding(resolved: ResolvedPreset, models: Sequence[ModelFile], folder: Path) -> Finding | None:
+def drafter_finding(resolved: ResolvedPreset, models: Sequence[ModelFile]) -> Finding | None:
     """Return why a preset's drafting model cannot be used; None where it can, or none is needed."""
     drafter = next((one for one in resolved.model.drafters if one.id == resolved.preset.drafter), None)
     if drafter is None or drafter.repository is None:
         return None
     if any(from_repository(drafter.repository, one.path) for one in models):
         return None
-    return drafter_missing(drafter.repository, folder)
+    return drafter_missing(drafter.repository)
 
 
-def download_command(variant: Variant, folder: Path) -> str | None:
-    """The command that fetches weights from Hugging Face into a folder of theirs; None for shipped ones."""
+def download_command(variant: Variant) -> str | None:
+    """The command that downloads weights from Hugging Face; None for those that ship with the program."""
     if variant.repository is None:
         return None
-    words = ["hf", "download", variant.repository]
-    if variant.format == "gguf":
-        # A repository holds the same model in many quantisations.
-        words += [file.name for file in variant.files] or ["--include", f"*{variant.quantization}*.gguf"]
+    words = ["sndr", "models", "download", variant.repository]
     if variant.revision is not None:
         words += ["--revision", variant.revision]
-    # As Hugging Face names it, so that the model is known again.
-    words += ["--local-dir", str(folder / PurePath(variant.repository))]
-    return shlex.join(words)
+    if variant.format == "safetensors":
+        return shlex.join([*words, "--choice", CHECKPOINT])
+    # A repository holds the same model in many quantisations, and names them by their last word.
+    names = [file.name for file in weights_files(variant)]
+    words += ["--choice", names[0] if names else variant.quantization.split()[-1]]
+    beside = (file.name for file in variant.files if file.role in {"mmproj", "drafter"})
+    return shlex.join([*words, *(word for name in beside for word in ("--companion", name))])
 
 
-def fetch(resolved: ResolvedPreset, folder: Path) -> Fix:
-    """Say how to get a preset's weights into a folder, or name a file that somebody has."""
-    variant = weights_of(resolved)
-    command = download_command(variant, folder)
+def fetch(resolved: ResolvedPreset) -> Fix:
+    """Say how to get a preset's weights, or name a file that somebody has."""
+    command = download_command(weights_of(resolved))
     if command is None:
         return Fix(text="Set the program up again, in its folder.", command="make setup")
-    other = tr("Or name a file that you have: {launch}", launch=_launch(resolved, "PATH"))
     return Fix(
         text=tr(
-            "Fetch it, then look for models again (`sndr models --scan`). {hf} {other}", hf=_HF, other=other
+            "Download it. Or name a file that you have: {launch}",
+            launch=_launch(resolved, "PATH"),
         ),
         command=command,
     )

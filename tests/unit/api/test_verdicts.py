@@ -199,10 +199,11 @@ def test_on_this_machine_what_is_missing_is_named_with_its_command() -> None:
         fix = missing["weights.missing"].fix
         assert fix is not None
         assert fix.command is not None
-        assert fix.command.startswith(
-            "hf download Qwen/Qwen3-Embedding-0.6B-GGUF Qwen3-Embedding-0.6B-Q8_0.gguf"
+        revision = "370f27d7550e0def9b39c1f16d3fbaa13aa67728"
+        assert fix.command == (
+            f"sndr models download Qwen/Qwen3-Embedding-0.6B-GGUF --revision {revision} "
+            "--choice Qwen3-Embedding-0.6B-Q8_0.gguf"
         )
-        assert str(opened.rig.folders.data / "models") in fix.command
         large = of(page, "qwen3.6-27b-q4-24")
         assert (large.needed, large.room, large.largest_context) == (None, None, None), "not of the processor"
         assert (large.verdict, large.why) == (

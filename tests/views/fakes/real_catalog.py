@@ -51,7 +51,7 @@ class RealCatalog:
             self.hub.model,
         )
         self.verdicts = PresetVerdictOperations(
-            self.presets, self.fit, _no_models, _no_server, _no_environment, lambda: folder / "models"
+            self.presets, self.fit, _no_models, _no_server, _no_environment
         )
         performed = functions(
             (

@@ -297,13 +297,13 @@ def test_a_drafter_of_its_own_has_to_be_here(cuda: PresetDesk) -> None:
             raise HostError(Reason.MODEL_FILE_MISSING, f"There is no model {wanted}.")
         return await around.find_model("m", formats)
 
-    cuda.planner = PlanOperations(replace(around, find_model=find, downloads=lambda: Path("/models")))
+    cuda.planner = PlanOperations(replace(around, find_model=find))
     plan = cuda.plan("gemma-4-31b-2x24")
     missing = next(one for one in plan.findings if one.id == "drafter_missing")
     assert (missing.severity, missing.reason) == (Severity.ERROR, Reason.MODEL_FILE_MISSING)
     assert missing.fix is not None
     name = "google/gemma-4-31B-it-assistant"
-    assert missing.fix.command == f"hf download {name} --local-dir /models/{name}"
+    assert missing.fix.command == f"sndr models download {name} --choice safetensors"
     known[name] = True
     plan = cuda.plan("gemma-4-31b-2x24")
     assert "drafter_missing" not in ids(plan)

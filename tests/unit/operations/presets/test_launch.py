@@ -94,12 +94,8 @@ class Bench:
         self.consents = PresetConsents(self.store)
         self.changes = OwnPresetOperations(self.services, self.consents)
         self.jobs = JobRunner(self.events.publish, self.store)
-        self.checks = PresetVerifyOperations(
-            self.jobs, self.store, self.services, self.list, lambda: home / "models"
-        )
-        self.starts = PresetLaunches(
-            self.services, self.list, self.checks, lambda: home / "models", self.consents
-        )
+        self.checks = PresetVerifyOperations(self.jobs, self.store, self.services, self.list)
+        self.starts = PresetLaunches(self.services, self.list, self.checks, self.consents)
 
     async def list(self, rescan: bool) -> Sequence[ModelFile]:
         if rescan:
@@ -179,9 +175,8 @@ def test_a_model_that_is_not_here_is_named_with_its_download(bench: Bench) -> No
     assert problem.reason is Reason.MODEL_FILE_MISSING
     assert bench.scans == 1, "it may have been fetched since the last look"
     words = command(problem)
-    assert words[:4] == ["hf", "download", "Qwen/Qwen3-Embedding-0.6B-GGUF", CPU_FILE]
-    folder = bench.home / "models" / "Qwen" / "Qwen3-Embedding-0.6B-GGUF"
-    assert words[-2:] == ["--local-dir", str(folder)]
+    assert words[:5] == ["sndr", "models", "download", "Qwen/Qwen3-Embedding-0.6B-GGUF", "--revision"]
+    assert words[6:] == ["--choice", CPU_FILE]
     assert problem.evidence["repository"] == "Qwen/Qwen3-Embedding-0.6B-GGUF"
 
 
@@ -227,7 +222,8 @@ def test_a_file_of_another_size_is_an_unfinished_download(bench: Bench) -> None:
     assert problem.reason is Reason.MODEL_FILE_DAMAGED
     assert (problem.evidence["size"], problem.evidence["expected"]) == (4, 5)
     words = command(problem)
-    assert words[:4] == ["hf", "download", "org/Tiny-GGUF", "tiny.gguf"]
+    assert words[:4] == ["sndr", "models", "download", "org/Tiny-GGUF"]
+    assert words[-2:] == ["--choice", "tiny.gguf"]
     assert "--revision" in words
     assert bench.start("tiny-cpu", model=file.path).model == file.path, "who means it may have it"
 

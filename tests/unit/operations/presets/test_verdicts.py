@@ -69,7 +69,7 @@ class Machine:
             self.store,
         )
         self.verdicts = PresetVerdictOperations(
-            services, self.fits, self._list, self._server, self._environment, lambda: Path("/models")
+            services, self.fits, self._list, self._server, self._environment
         )
 
     async def _model(self, wanted: str, _formats: Collection[str]) -> IndexedModel:
