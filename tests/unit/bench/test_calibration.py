@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from engine_host.bench.comparison import compare, compare_apart
+from engine_host.bench.comparison import Comparison, compare, compare_apart
 from engine_host.protocol.bench.comparison import Verdict
 from engine_host.protocol.bench.lab import PAIRED_ROUNDS
 
@@ -153,6 +153,18 @@ def test_where_each_side_stays_slow_for_a_while_it_is_five_of_a_hundred_at_most(
         a, b = (lasting(0.3)(source, rounds) for _ in range(2))
         wrong += compare(speeds(a), speeds(b)).verdict in DIFFERENT
     assert wrong / COMPARISONS <= 0.05
+
+
+@pytest.mark.parametrize("rounds", [7, PAIRED_ROUNDS, 30])
+@pytest.mark.parametrize("judged", [compare, compare_apart])
+def test_where_half_of_the_noise_of_each_side_lasts_it_is_five_of_a_hundred_too(
+    judged: Callable[[Sequence[float], Sequence[float]], Comparison], rounds: int
+) -> None:
+    source, wrong, comparisons = random.Random(f"{judged.__name__} {rounds}"), 0, 2000
+    for _ in range(comparisons):
+        a, b = (lasting(0.5)(source, rounds) for _ in range(2))
+        wrong += judged(speeds(a), speeds(b)).verdict in DIFFERENT
+    assert wrong / comparisons <= allowed(0.05, comparisons)
 
 
 @pytest.mark.parametrize("name", ["even", "two speeds", "heavy tails", "one-sided", "drift", "random walk"])
