@@ -26,6 +26,8 @@ _HEALTH_EVERY = 0.05
 _READ_BUSY = 0.5
 # Nothing changes in an engine without requests, and llama-server logs every look at it.
 _READ_IDLE = 30.0
+# Who asks the engine itself, and not the endpoint, is found by the time that its processes take.
+_LOOK_IDLE = 1.0
 _SETTLED = 3
 _EXIT_GRACE = 1.0
 # vLLM prints a traceback for each of its processes; the first of them holds the cause.
@@ -84,6 +86,7 @@ class RunningEngine:
         self._began = time.monotonic()
         self._worked = WorkedTime()
         self._woken = asyncio.Event()
+        self._look = _LOOK_IDLE
         self.log: Callable[[list[str]], object] = _ignore
         self.changed: _Changed = _ignore
         self.stage_ended: Callable[[StageTime], object] = _ignore
@@ -205,6 +208,21 @@ class RunningEngine:
         self.end_stage()
         self.ended(await self._explained())
 
+    async def _until_asked(self) -> None:
+        """Wait for a request, or work of another origin, but not longer than an idle engine is left alone."""
+        working = self.process.working()
+        await asyncio.to_thread(working.begin)
+        ends = time.monotonic() + _READ_IDLE
+        while self.process.running and (left := ends - time.monotonic()) > 0:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._woken.wait(), min(left, self._look))
+                return
+            if working.since_last():
+                # One that spins while it waits is asked less and less often.
+                self._look = min(2 * self._look, _READ_IDLE)
+                self._woken.set()
+                return
+
     async def _poll(self) -> None:
         quiet = 0
         while self.process.running:
@@ -231,9 +249,9 @@ class RunningEngine:
                 self.changed(readings=self._readings)
             busy = self._worked.working or bool(self._readings and self._readings.slots_busy)
             quiet = 0 if busy else quiet + 1
+            self._look = _LOOK_IDLE if busy else self._look
             if quiet >= _SETTLED:
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._woken.wait(), _READ_IDLE)
+                await self._until_asked()
             if self.process.running:
                 # Not at once: the request that ends the silence is answered first.
                 await asyncio.sleep(_READ_BUSY)

@@ -20,6 +20,7 @@ from engine_host.engines.process import reaper_main
 from engine_host.engines.process.log_pipe import LogPipe
 from engine_host.engines.process.log_reader import CHUNK, LogReader
 from engine_host.engines.process.reaper_main import start_ticks
+from engine_host.engines.process.working import Working
 from engine_host.engines.served_lines import NO_LINES, ServedLines
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.language import tr
@@ -159,6 +160,10 @@ class EngineProcess:
     def memory(self) -> ProcessMemory | None:
         """Memory of the process and its children; None when it cannot be read."""
         return process_memory(self.pid)
+
+    def working(self) -> Working:
+        """Return a look at whether it works."""
+        return Working(self.pid)
 
     async def withhold_requests(self) -> None:
         """From here on requests may come: of what is printed only known lines are written down.

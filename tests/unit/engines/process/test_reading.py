@@ -1,6 +1,8 @@
 """How often a running engine is looked at; the engine and its process are FAKE."""
 
 import asyncio
+import os
+import time
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -9,6 +11,7 @@ import pytest
 
 from engine_host.engines.process import running
 from engine_host.engines.process.running import RunningEngine
+from engine_host.engines.process.working import Working
 from engine_host.protocol.engines import Readings
 from tests.unit.asynchronous import run
 
@@ -27,6 +30,18 @@ class Adapter:
         return Readings(at=float(self.looks))
 
 
+class Waiting:
+    """FAKE: a process that takes no time of the processors, until `works`."""
+
+    works = False
+
+    def begin(self) -> None:
+        """Nothing to compare with."""
+
+    def since_last(self) -> bool:
+        return self.works
+
+
 async def settled(adapter: Adapter) -> int:
     """The looks, once there have been no more for a while."""
     looks = -1
@@ -40,7 +55,7 @@ def test_a_request_that_ends_before_the_next_look_is_confirmed_by_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(running, "_READ_BUSY", 0.01)
-    process: Any = SimpleNamespace(running=True, memory=lambda: None)
+    process: Any = SimpleNamespace(running=True, memory=lambda: None, working=Waiting)
     engine: Any = SimpleNamespace(plan=None, stages=(), buffers={})
 
     async def go() -> None:
@@ -63,7 +78,7 @@ def test_a_request_that_begins_and_ends_beside_a_look_is_seen_by_the_next(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(running, "_READ_BUSY", 0.01)
-    process: Any = SimpleNamespace(running=True, memory=lambda: None)
+    process: Any = SimpleNamespace(running=True, memory=lambda: None, working=Waiting)
     engine: Any = SimpleNamespace(plan=None, stages=(), buffers={})
 
     async def go() -> None:
@@ -83,3 +98,49 @@ def test_a_request_that_begins_and_ends_beside_a_look_is_seen_by_the_next(
             await asyncio.gather(polled, return_exceptions=True)
 
     run(go())
+
+
+def test_who_asks_the_engine_itself_is_found_within_a_moment_and_one_that_spins_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(running, "_READ_BUSY", 0.01)
+    monkeypatch.setattr(running, "_LOOK_IDLE", 0.02)
+
+    class Asked(Waiting):
+        @property
+        def works(self) -> bool:  # type: ignore[override]
+            return works
+
+    works = False
+    process: Any = SimpleNamespace(running=True, memory=lambda: None, working=Asked)
+    engine: Any = SimpleNamespace(plan=None, stages=(), buffers={})
+
+    async def go() -> None:
+        nonlocal works
+        adapter: Any = Adapter()
+        one = RunningEngine("e1", process, adapter, SimpleNamespace(), engine)  # type: ignore[arg-type]
+        polled = asyncio.create_task(one._poll())
+        try:
+            before = await settled(adapter)
+            works = True
+            await asyncio.sleep(0.5)
+            found = adapter.looks
+            assert found >= before + running._SETTLED
+            # Each time twice as long as before: 0.02, 0.04 … s.
+            assert found <= before + 8 * running._SETTLED
+        finally:
+            polled.cancel()
+            await asyncio.gather(polled, return_exceptions=True)
+
+    run(go())
+
+
+def test_a_process_that_works_is_told_from_one_that_waits() -> None:
+    working = Working(os.getpid())
+    working.begin()
+    until = time.thread_time() + 0.4
+    while time.thread_time() < until:
+        pass
+    assert working.since_last()
+    time.sleep(0.5)
+    assert not working.since_last()

@@ -14,6 +14,7 @@ from engine_host.engines.process.running import RunningEngine
 from engine_host.engines.process.spawn import EngineProcess
 from engine_host.engines.process.worked_time import WorkedTime
 from engine_host.protocol.engines import Engine, Readings
+from tests.unit.engines.process.test_reading import Waiting
 
 
 def told(generated: int | None, busy: int | None = 0) -> Readings:
@@ -99,7 +100,7 @@ def test_an_answer_after_a_pause_is_told_at_its_own_speed(monkeypatch: pytest.Mo
     adapter, rates = _Counting(), list[float | None]()
 
     async def asked() -> None:
-        process: Any = SimpleNamespace(running=True, memory=lambda: None)
+        process: Any = SimpleNamespace(running=True, memory=lambda: None, working=Waiting)
         engine: Any = SimpleNamespace(plan=None, stages=(), buffers={})
         async with httpx.AsyncClient() as client:
             running = RunningEngine(
