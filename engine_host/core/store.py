@@ -37,7 +37,7 @@ class Database:
     `salvage` is the next action for a damaged file.
     """
 
-    salvage: Fix | str = "Move it away; a new one is made."
+    salvage = Fix(text=tr("Move it away; a new one is made."))
 
     def __init__(self, path: Path, migrations: tuple[str, ...], *, one_thread: bool = True) -> None:
         """Open and migrate; without `one_thread` the caller sees to it that one thread at a time uses it.
@@ -109,8 +109,8 @@ class Database:
             name = getattr(error, "sqlite_errorname", "")
             full = name in _FULL
             damaged = name.startswith(_DAMAGED) or isinstance(error, UnicodeDecodeError)
-            cause = "The file is damaged." if damaged else "The file is not writable, or locked."
-            fix = self.salvage if damaged else "Make it writable, or end what holds it."
+            cause = tr("The file is damaged.") if damaged else tr("The file is not writable, or locked.")
+            fix = self.salvage if damaged else tr("Make it writable, or end what holds it.")
             raise HostError(
                 Reason.DISK_FULL if full else Reason.NOT_WRITABLE,
                 tr("The database {path} could not be used: {error}.", path=self.path, error=error),

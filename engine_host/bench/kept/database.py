@@ -216,9 +216,10 @@ class LabDatabase:
         """Remove as many of the oldest runs, but no baselines, as a new one needs; it has their names."""
         # A file that is larger already, as one into which others moved, is not made smaller.
         most = max(LARGEST, self._used())
-        self._sql.execute("DELETE FROM samples WHERE run = ?", (run.id,))
+        there = self._sql.execute("SELECT length(body) FROM samples WHERE run = ?", (run.id,)).fetchone()
+        more = max(0, size - (int(there[0] or 0) if there is not None else 0))
         gone = list(run.replaced)
-        while self._used() + size > most:
+        while more and self._used() + more > most:
             oldest = self._sql.execute(
                 "SELECT id FROM run WHERE baseline = 0 AND id != ? ORDER BY started_at LIMIT 1", (run.id,)
             ).fetchone()
@@ -299,7 +300,10 @@ def not_readable(what: str, name: str, error: Exception) -> HostError:
         cause="It is damaged, or was written by a newer version.",
         fix=Fix(text="Remove it, and measure again.", command=f"sndr bench remove {name}")
         if what == "run"
-        else None,
+        else Fix(
+            text="Its runs are still in the list; sweep again for its table.",
+            command="sndr bench list",
+        ),
         evidence={"error": str(error)[:400]},
     )
 

@@ -16,7 +16,7 @@ from engine_host.protocol.errors import Fix, Reason
 @click.option("--remove", is_flag=True, help="Remove this record, also one that cannot be read.")
 @command
 def autopsy(out: Output, record: str | None, remove: bool) -> Exit | None:
-    """List the engines that died, or say of one what ended it, what held memory and what would have saved it.
+    """List engines that died and starts that were refused, or say of one what ended it and held memory.
 
     ID is the id of a record, the beginning of one, or an engine by its id or name: its newest record then.
     The host saves a record whenever an engine dies, and keeps the newest 20. Without a host they are read

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from engine_host.core.sizes import duration, size_text
 from engine_host.protocol.bench.autopsy import (
     Autopsy,
+    AutopsyEntry,
     AutopsyPage,
     CurveEnd,
     Ending,
@@ -19,13 +20,20 @@ _REQUESTS, _LINES = 8, 12
 
 def list_lines(page: AutopsyPage) -> list[str]:
     """Return the list, the newest first."""
-    lines = [
-        f"{one.id}  {_moment(one.at)}  {one.name} ({one.engine}): {one.sentence}" for one in page.autopsies
-    ]
+    died = [_entry_line(one) for one in page.autopsies if one.ending is not Ending.REFUSED]
+    refused = [_entry_line(one) for one in page.autopsies if one.ending is Ending.REFUSED]
+    lines = died or ["No engine died. When one does, what was measured before its end is kept here."]
+    if refused:
+        # Nothing ran that could have died.
+        lines += ["", "Starts that were refused:", *refused]
     lines += [f"{one.id}  cannot be read: {one.why}" for one in page.unreadable]
-    if not lines:
-        return ["No engine died. When one does, what was measured before its end is kept here."]
+    if not (page.autopsies or page.unreadable):
+        return lines
     return [*lines, "", f"$ sndr autopsy {(page.autopsies or page.unreadable)[0].id}"]
+
+
+def _entry_line(one: AutopsyEntry) -> str:
+    return f"{one.id}  {_moment(one.at)}  {one.name} ({one.engine}): {one.sentence}"
 
 
 def record_lines(opened: OpenedAutopsy) -> list[str]:

@@ -9,7 +9,7 @@ from engine_host.client.bench_reports.for_others import comparison_for_others
 from engine_host.client.bench_reports.regression import ALLOWED, baseline_of, judged, regression_lines
 from engine_host.client.language import tr
 from engine_host.core.errors import HostError
-from engine_host.protocol.bench.lab import LabPage, LabRun, MarkBaseline
+from engine_host.protocol.bench.lab import LabPage, LabRun, MarkBaseline, RunBench
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.operations import bench as ops
 
@@ -44,9 +44,9 @@ def lab_baseline(out: Output, run: str, off: bool) -> Exit | None:
 def lab_check(out: Output, run: str, against: str | None, slower: float) -> Exit | None:
     """Say whether RUN, or the latest, is slower than its baseline; for CI.
 
-    Exit code 0 where no figure is slower for certain by more than is allowed; 1 where one is, or where
-    nothing could be judged (struck, partial, n/a, too few rounds, another machine or model); 4 without a
-    baseline.
+    Exit code 0 where no figure is slower for certain by more than is allowed, and one is for certain not;
+    1 where one is slower, or where nothing could be judged (struck, partial, n/a, too few rounds or too much
+    noise, another machine or model); 4 without a baseline; 6 where RUN is the baseline itself.
     """
     if against is None:
         asked = kept(
@@ -58,6 +58,12 @@ def lab_check(out: Output, run: str, against: str | None, slower: float) -> Exit
             lambda folder: LabPage.model_validate(read(["list", folder])["page"]),
         )
         found = baseline_of(page, asked)
+        if asked.baseline:
+            raise HostError(
+                Reason.CONFLICT,
+                tr("{run} is the baseline itself, and no later run is named to hold to it.", run=asked.id),
+                fix=Fix(text="Measure again, then check.", command=RunBench(workload=asked.workload).command),
+            )
         if found is None:
             server = asked.engine.engine or asked.engine.address
             raise HostError(

@@ -20,10 +20,10 @@ from engine_host.protocol.operations import bench as ops
 def lab_soak(
     out: Output, engine: str | None, continuous: bool, rounds: int | None, seed: int | None
 ) -> Exit | None:
-    """Ask an engine in sessions of five turns, and tell whether the second half is worse than the first.
+    """Ask an engine in sessions of five turns, and tell whether later ones are worse.
 
     TTFT and the time a token are compared session by session, and the memory of its processes, here and on
-    the GPUs, each with an 98 % interval. Exit code 1 where memory grew by more than 200 MiB, less than
+    the GPUs, each with a 98 % interval. Exit code 1 where memory grew by more than 200 MiB, less than
     0.8 of the speed is left, or a request failed; what cannot be told from noise fails nothing. Ctrl+C keeps
     what was measured.
     """

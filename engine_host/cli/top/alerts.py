@@ -7,9 +7,16 @@ import click
 from engine_host.cli.output import Exit, Output, command, table
 from engine_host.cli.start.host import connected
 from engine_host.core.sizes import duration
-from engine_host.protocol.bench.alerts import Alert, AlertQuery, SeeAlerts
+from engine_host.protocol.bench.alerts import Alert, AlertKind, AlertQuery, SeeAlerts
 from engine_host.protocol.operations import table as ops
 
+_NEXT = {
+    AlertKind.GPU_TEMPERATURE: "sndr top",
+    AlertKind.GPU_MEMORY: "sndr top",
+    AlertKind.GPU_ECC: "sndr doctor",
+    AlertKind.RAM: "sndr top",
+    AlertKind.DISK: "sndr models list",
+}
 _WHERE = "Thresholds are settings: sndr settings get alerts.gpu_temperature"
 
 
@@ -25,14 +32,19 @@ def alerts(out: Output, everything: bool, seen: bool) -> Exit | None:
         page = client.call(ops.ALERTS, AlertQuery(everything=everything))
     now = time.time()
     rows = [
-        (time.strftime("%Y-%m-%d %H:%M", time.localtime(one.at)), _lasts(one, now), one.text)
+        (time.strftime("%Y-%m-%d %H:%M", time.localtime(one.at)), _lasts(one, now), one.text, _next(one))
         for one in page.alerts
     ]
     if not rows:
         out.result(page, ["Nothing needs attention.", _WHERE])
         return None
-    out.result(page, [*table(("since", "lasts", "alert"), rows), "", _WHERE])
+    out.result(page, [*table(("since", "lasts", "alert", "next"), rows), "", _WHERE])
     return None
+
+
+def _next(alert: Alert) -> str:
+    """Return the command that tells more: of an engine what it died of, and what would have saved it."""
+    return _NEXT.get(alert.kind, f"sndr autopsy {alert.engine or alert.subject}")
 
 
 def _lasts(alert: Alert, now: float) -> str:

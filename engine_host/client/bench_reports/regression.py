@@ -1,14 +1,17 @@
 """Is a run slower than its baseline: for a person, and for CI by an exit code."""
 
+import shlex
+
 from pydantic import Field
 
 from engine_host.client.bench_reports.figures import NAMES
 from engine_host.protocol.base import Wire
 from engine_host.protocol.bench.comparison import Caution, ComparedFigure, LabComparison, Verdict
-from engine_host.protocol.bench.lab import LabPage, LabRun, Standing
+from engine_host.protocol.bench.lab import LabPage, LabRun, RunBench, Standing
 
 ALLOWED = 3.0
 """Per cent by which a run may be slower for certain, where nobody names another number."""
+_USUAL, _MOST = 14, 1000
 _OTHER = {Caution.OTHER_MODEL, Caution.OTHER_MACHINE}
 
 
@@ -19,12 +22,13 @@ class Regression(Wire):
     allowed: float = Field(description="per cent")
     slower: tuple[ComparedFigure, ...]
     judged: int = Field(description="figures that stand in both and have an interval")
+    held: int = Field(0, description="those that are for certain not slower by more than is allowed")
     refused: str = Field("", description="why nothing can be held to this baseline; empty where it can")
 
     @property
     def passed(self) -> bool:
-        """True where it was judged, and nothing is slower."""
-        return not self.refused and not self.slower and self.judged > 0
+        """True where something was told, and nothing is slower: noise alone passes nothing."""
+        return not self.refused and not self.slower and self.held > 0
 
 
 def baseline_of(page: LabPage, run: LabRun) -> LabRun | None:
@@ -48,6 +52,7 @@ def judged(found: LabComparison, allowed: float = ALLOWED) -> Regression:
         allowed=allowed,
         slower=tuple(slower),
         judged=len(told),
+        held=sum(one.low is not None and one.low >= -allowed / 100 for one in told),
         refused=_refused(found),
     )
 
@@ -64,23 +69,39 @@ def regression_lines(found: Regression) -> list[str]:
     if found.refused:
         return [*lines, f"NOT JUDGED: {found.refused}"]
     if not found.judged:
-        return [
-            *lines,
-            "NOT JUDGED: no figure stands in both with enough rounds.",
-        ]
+        return [*lines, "NOT JUDGED: no figure stands in both with enough rounds.", _more_rounds(found)]
     for one in found.slower:
         lines.append(f"SLOWER: {one.part}, {NAMES[one.quantity]}: {one.words}")
-    untold = sum(
-        one.verdict is Verdict.CANNOT_TELL for one in found.comparison.figures if one.low is not None
-    )
-    what = (
-        "slower for certain" if not found.allowed else f"slower for certain by more than {found.allowed:g} %"
-    )
+    by = f" by more than {found.allowed:g} %" if found.allowed else ""
+    untold = found.judged - found.held - len(found.slower)
+    if untold == found.judged:
+        return [
+            *lines,
+            f"NOT JUDGED: the noise hides whether any of {found.judged} figures is slower{by}.",
+            _more_rounds(found),
+        ]
     lines.append(
-        f"{len(found.slower)} of {found.judged} figures {'is' if len(found.slower) == 1 else 'are'} {what}"
+        f"{len(found.slower)} of {found.judged} figures {_is(len(found.slower))} slower for certain{by},"
+        f" {found.held} {_is(found.held)} for certain not"
         + (f"; of {untold} nothing can be told." if untold else ".")
     )
-    return lines
+    return [*lines, _more_rounds(found)] if untold else lines
+
+
+def _is(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def _more_rounds(found: Regression) -> str:
+    """Return the next action where the noise hides a figure, or where there are too few rounds."""
+    b = found.comparison.b
+    told = [one for one in found.comparison.figures if one.rounds]
+    # Twice as many where nobody can say how many are likely to do.
+    rounds = max((one.rounds + (one.more_rounds or one.rounds) for one in told), default=_USUAL)
+    command = RunBench(workload=b.workload, rounds=min(rounds, _MOST)).command
+    if not b.engine.id:
+        command = f"{command} {shlex.join(['--url', b.engine.address, '--model', b.engine.model])}"
+    return f"Measure the baseline and then the run with more rounds, on a quiet machine: {command}"
 
 
 def _refused(found: LabComparison) -> str:

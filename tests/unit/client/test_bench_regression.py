@@ -48,12 +48,22 @@ def test_slower_for_certain_by_more_than_is_allowed_fails(pace: float, allowed: 
 def test_what_was_not_judged_passes_nothing() -> None:
     few = check(0.1, rounds=1)
     assert not few.passed
-    assert "NOT JUDGED: no figure stands in both" in regression_lines(few)[-1]
+    assert "NOT JUDGED: no figure stands in both" in regression_lines(few)[-2]
+    assert "sndr bench run quick --rounds" in regression_lines(few)[-1]
     partial = check(0.1, complete=False, ended_by="cancelled")
     assert (partial.passed, partial.refused) == (False, "the run is partial: cancelled")
     other = check(0.1, machine=a_run(1).machine.model_copy(update={"gpus": ("L4",)}))
     assert not other.passed
     assert "other machines" in other.refused
+
+
+def test_noise_that_hides_every_figure_passes_nothing_and_says_how_many_rounds() -> None:
+    hidden = check(0.1, allowed=0.01)
+    assert (hidden.held, hidden.slower, hidden.passed) == (0, (), False)
+    *_, said, action = regression_lines(hidden)
+    assert said.startswith("NOT JUDGED: the noise hides")
+    assert "--rounds 16" in action
+    assert check(0.1).held == check(0.1).judged > 0
 
 
 def test_a_baseline_is_that_of_the_workload_and_model() -> None:

@@ -45,6 +45,17 @@ def test_without_any_it_says_when_there_will_be(host: FakeHost, sndr: Sndr) -> N
     assert sndr("autopsy", "--remove")[0] == 2
 
 
+def test_a_refused_start_is_no_engine_that_died(host: FakeHost, sndr: Sndr) -> None:
+    listed(host, entry(ending="refused", sentence="Its file is missing."))
+    out = sndr("autopsy")[1]
+    assert "No engine died." in out
+    assert out.index("Starts that were refused:") < out.index("Its file is missing.")
+    listed(host, entry(), entry(id=OTHER, ending="refused", sentence="Its file is missing."))
+    out = sndr("autopsy")[1]
+    assert "No engine died." not in out
+    assert out.index(ID) < out.index("Starts that were refused:") < out.index(OTHER)
+
+
 def test_one_is_found_by_its_beginning_or_its_engine(host: FakeHost, sndr: Sndr) -> None:
     listed(host, entry(), entry(id=OTHER, name="other"))
     made = record(

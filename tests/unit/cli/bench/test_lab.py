@@ -203,3 +203,14 @@ def test_a_run_of_somebody_else_is_asked_again_with_its_seed() -> None:
     steps = tuple(part.model_copy(update={"streams": n, "measured": 3 * n}) for n in (1, 4))
     sweep = a_run(workload=WorkloadName.CONCURRENCY, parts=steps, knee=Knee(streams=1, why=""))
     assert request_of(sweep, None).command == "sndr bench sweep concurrency 1 4 --rounds 3 --seed 7"
+
+
+def test_a_run_that_is_the_baseline_itself_is_held_to_nothing(sndr: Sndr, host: FakeHost) -> None:
+    run = a_run(baseline=True)
+    host.answers["GET /v1/bench/runs/latest"] = (200, run.model_dump(mode="json"))
+    host.answers["GET /v1/bench/runs"] = (200, {"seq": 1, "runs": [run.model_dump(mode="json")]})
+    code, _, err = sndr("bench", "check")
+    assert code == Exit.CONFLICT
+    assert "is the baseline itself" in err
+    assert "sndr bench run quick" in err
+    assert "sndr bench baseline" not in err
