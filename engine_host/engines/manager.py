@@ -263,7 +263,7 @@ class EngineManager:
             running.poll()
         except asyncio.CancelledError:
             await self._end(engine_id, 0.0)
-            control.undone = "The engine's process was ended; nothing of it is left."
+            control.undone = tr("The engine's process was ended; nothing of it is left.")
             raise
         except HostError as error:
             await self._fail(engine_id, error.problem)
@@ -323,7 +323,7 @@ class EngineManager:
             await self._end(engine_id, 0.0)
         else:
             control.step(1, 2, tr("Let running requests finish"), tr("at most {drain:.0f} s", drain=_DRAIN))
-            control.undone = "Nothing was ended; the engine keeps running."
+            control.undone = tr("Nothing was ended; the engine keeps running.")
             await self._drained(engine_id, _DRAIN)
             control.undone = ""
             control.step(2, 2, tr("End the process"))

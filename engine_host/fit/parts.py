@@ -16,7 +16,7 @@ from engine_host.fit.kv import TURBOQUANT, heads_on_gpu
 from engine_host.fit.pool import Pool, vllm_pool
 from engine_host.fit.shapes.model import ModelShape
 from engine_host.fit.shapes.weights import weights_of
-from engine_host.protocol.language import tr
+from engine_host.protocol.language import ntr, tr
 
 MIB = 2**20
 GIB = 2**30
@@ -259,7 +259,7 @@ def _graphs(shape: ModelShape, start: Start) -> tuple[Part, ...]:
     if start.eager or start.build == "cpu":
         return ()
     beyond = is_before(start.version, (0, 32)) and not start.old_runner(shape)
-    about = "captured batch sizes" + ("; beyond vLLM's share" if beyond else "")
+    about = tr("captured batch sizes; beyond vLLM's share") if beyond else tr("captured batch sizes")
     return (_banded("CUDA graphs", _GRAPHS, 0.5, 5, about, beyond=beyond),)
 
 
@@ -269,7 +269,8 @@ def _stream_buffers(shape: ModelShape, start: Start) -> tuple[Part, ...]:
         return ()
     size = start.streams * shape.vocabulary * (4 + 2 / 8)
     beyond = is_before(start.version, (0, 32))
-    about = f"counts of words of {_streams(start.streams)}" + ("; beyond vLLM's share" if beyond else "")
+    counts = ntr("counts of words of {n} stream", "counts of words of {n} streams", start.streams)
+    about = tr("{part}; beyond vLLM's share", part=counts) if beyond else counts
     return (_banded("stream buffers", size, 0.9, 1.2, about, beyond=beyond),)
 
 
@@ -281,7 +282,7 @@ def _nccl(start: Start) -> tuple[Part, ...]:
 
 
 def _streams(number: int) -> str:
-    return "1 stream" if number == 1 else f"{number:,} streams"
+    return ntr("{n} stream", "{n} streams", number)
 
 
 def _banded(name: str, size: float, low: float, high: float, about: str, *, beyond: bool = False) -> Part:

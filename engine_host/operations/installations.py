@@ -124,15 +124,17 @@ class InstallationOperations:
         except BaseException:
             if said < 2:
                 raise  # Nothing was begun, and an environment that was there still is.
-            control.left = "Downloads stay in the cache, so that the next try starts from them."
+            control.left = tr("Downloads stay in the cache, so that the next try starts from them.")
             back = is_complete(home)
             unwanted = retired(home) if back else (home, *retired(home))
             if left := [path for path in unwanted if path.exists()]:
-                control.left = f"{left[0]} could not be deleted entirely. {control.left}"
+                control.left = tr(
+                    "{path} could not be deleted entirely. {stays}", path=str(left[0]), stays=control.left
+                )
             if back:
-                control.undone = "The environment that was there before is back, as it was."
+                control.undone = tr("The environment that was there before is back, as it was.")
             elif not left:
-                control.undone = "The half-installed environment was removed."
+                control.undone = tr("The half-installed environment was removed.")
             raise
         finally:
             self._events.publish(ServersChangedEvent())

@@ -106,8 +106,8 @@ class ServerOperations:
                 said = step.number
                 self._log_buffer.add("build", [f"{step.number}/{step.of} {step.name}"])
 
-        control.left = "Downloads stay in the cache, so that the next try starts from them."
-        control.undone = "The compiler was ended and its half-built files were removed."
+        control.left = tr("Downloads stay in the cache, so that the next try starts from them.")
+        control.undone = tr("The compiler was ended and its half-built files were removed.")
         gpus = await asyncio.to_thread(self._gpus)
         request = BuildRequest(
             self._folders.cache,

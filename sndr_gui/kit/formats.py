@@ -2,10 +2,15 @@
 
 from collections.abc import Sequence
 
-from engine_host.client.language import language, ntr, tr
+from engine_host.client.language import language, ntr, tr, written
 
 UNMEASURED = "—"
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+def number(value: float, form: str = ",") -> str:
+    """Return a number in one of Python's forms, with the signs of the language: `8,192`, German `8.192`."""
+    return written(format(value, form))
 
 
 def size(count: float | None) -> str:
@@ -56,7 +61,7 @@ def count(number: float | None) -> str:
     for scale, unit in ((1e9, "B"), (1e6, "M"), (1e4, "k")):
         if abs(number) >= scale:
             return f"{_short(number / (1e3 if unit == 'k' else scale))}{unit}"
-    return f"{number:,.0f}"
+    return written(f"{number:,.0f}")
 
 
 def duration(seconds: float | None) -> str:
@@ -66,7 +71,7 @@ def duration(seconds: float | None) -> str:
     if seconds < 1:
         return f"{max(0, seconds) * 1000:.0f} ms"
     if seconds < 60:
-        return f"{seconds:.1f} s"
+        return written(f"{seconds:.1f}") + " s"
     if seconds < 3600:
         return f"{int(seconds // 60)} min {int(seconds % 60)} s"
     if seconds < 86400:
@@ -125,4 +130,4 @@ def plural(number: int, one: str, many: str | None = None) -> str:
 def _short(value: float) -> str:
     # As it is shown: 999.96 is no longer below a thousand.
     text = f"{value:.1f}" if abs(value) < 999.95 else f"{value:,.0f}"
-    return text.removesuffix(".0")
+    return written(text.removesuffix(".0"))

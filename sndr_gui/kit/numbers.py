@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from engine_host.client.language import tr
+from sndr_gui.kit import formats
+
 
 def parse_int(content: str, low: int, high: int) -> tuple[int | None, str]:
     """Parse a whole number; return it and what is wrong with it. An empty field is None without an error."""
     content = content.strip()
     if not content:
         return None, ""
-    wrong = f"A whole number from {low:,} to {high:,}, or nothing."
+    wrong = tr(
+        "A whole number from {low} to {high}, or nothing.", low=formats.number(low), high=formats.number(high)
+    )
     if not (content.isascii() and content.isdigit()) or len(content) > 15:
         return None, wrong
     value = int(content)
@@ -20,7 +25,11 @@ def parse_float(content: str, low: float, high: float) -> tuple[float | None, st
     content = content.strip().replace(",", ".")
     if not content:
         return None, ""
-    wrong = f"A number from {low:g} to {high:g}, or nothing."
+    wrong = tr(
+        "A number from {low} to {high}, or nothing.",
+        low=formats.number(low, "g"),
+        high=formats.number(high, "g"),
+    )
     unsigned = content.removeprefix("-") if low < 0 else content
     digits = unsigned.replace(".", "", 1)
     if not (digits.isascii() and digits.isdigit()):

@@ -10,6 +10,7 @@ from engine_host.protocol.language import (
     ntr,
     tr,
     translated,
+    written,
 )
 
 __all__ = [
@@ -22,4 +23,5 @@ __all__ = [
     "ntr",
     "tr",
     "translated",
+    "written",
 ]

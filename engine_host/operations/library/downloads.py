@@ -159,7 +159,7 @@ class DownloadOperations:
         branch = asked.named if COMMIT.fullmatch(asked.revision) else asked.revision
         pinned = asked.model_copy(update={"revision": listing.commit, "named": branch})
         names.append(self._unfinished.begin(pinned, choice.label, files, root, job))
-        control.left = "What came stays: it goes on from there."
+        control.left = tr("What came stays: it goes on from there.")
         self._events.publish(ModelsChangedEvent())
         at(2)("", None)
         _need_room(root, sum(file.size - file_here(cache, file) for file in files))

@@ -152,7 +152,9 @@ class BenchOperations:
 
 
 def _left(kept: LabKept) -> str:
-    return f"What was measured is kept as {' and '.join(kept.ids)}, marked as partial." if kept.ids else ""
+    if not kept.ids:
+        return ""
+    return tr("What was measured is kept as {runs}, marked as partial.", runs=", ".join(kept.ids))
 
 
 def _tell(control: JobControl, step: LabStep) -> None:

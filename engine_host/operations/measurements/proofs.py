@@ -136,7 +136,7 @@ class ProofOperations:
         self, control: JobControl, blank: Proof, gpu: Gpu, environment: Environment
     ) -> dict[str, Any]:
         began = time.monotonic()
-        control.left = "Nothing of it was kept: a proof that was cut off says nothing."
+        control.left = tr("Nothing of it was kept: a proof that was cut off says nothing.")
         variables = {"CUDA_VISIBLE_DEVICES": str(gpu.index), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
         with tempfile.TemporaryDirectory(prefix="sndr-") as name:
             tools = parts.Tools(

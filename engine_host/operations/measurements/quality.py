@@ -179,7 +179,7 @@ class QualityOperations:
         self, control: JobControl, asked: MeasureQuality, text: _Text, plan: LaunchPlan, cpu: bool
     ) -> dict[str, Any]:
         began = time.monotonic()
-        control.left = "Nothing of it was kept."
+        control.left = tr("Nothing of it was kept.")
         engine = EngineKind(plan.engine)
         model = await self._find_model(plan.model_path, ())
         vocabulary = model.info.vocabulary or 1

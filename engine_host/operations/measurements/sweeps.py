@@ -211,7 +211,9 @@ class _Sweep:
         self._keep(complete=whole, ended_by=ended_by)
         self.of._events.publish(BenchChangedEvent())
         if ended_by:
-            control.left = f"What was measured is kept as the sweep {self.sweep.id}, marked as partial."
+            control.left = tr(
+                "What was measured is kept as the sweep {sweep}, marked as partial.", sweep=self.sweep.id
+            )
             raise HostError(
                 Reason.CANCELLED if cancelled else Reason.ENGINE_NOT_READY,
                 tr("The sweep was {ended_by}. {left}", ended_by=ended_by, left=control.left),

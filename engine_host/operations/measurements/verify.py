@@ -116,7 +116,7 @@ class VerifyOperations:
             try:
                 return report(await verified(subject, asked.level, tell), complete=True)
             except CutShortError as cut:
-                control.left = "What was checked until then is part of its error."
+                control.left = tr("What was checked until then is part of its error.")
                 raise HostError(
                     Reason.CANCELLED,
                     tr(

@@ -17,6 +17,7 @@ from engine_host.operations.performs import performs
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import Job, JobKind
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.operations import remote_transfers as ops
 from engine_host.protocol.remote.transfers import (
@@ -41,7 +42,7 @@ _STEPS = {
     TransferWay.SEND: ("Look at the model", "Compare with what is there", "Send", "Look for it there"),
     TransferWay.FETCH: ("Look at the model", "Compare with what is here", "Fetch", "Look for it here"),
 }
-_KEPT = "What was carried stays: the same command goes on from it."
+_KEPT = tr("What was carried stays: the same command goes on from it.")
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ class CutOverOperations:
 
         `is_new`: there is no such route yet. Raises HostError; the route then leads where it led.
         """
-        control.undone = f"{route.id} was not changed."
+        control.undone = tr("{route} was not changed.", route=route.id)
         checks: list[RouteCheck] = []
         parts, last = _parts(asked), steps_of(asked)
         names = [f"{route.id}.trial-{secrets.token_hex(4)}" for _ in parts]

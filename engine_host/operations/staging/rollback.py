@@ -92,7 +92,7 @@ class RollbackOperations:
     async def _roll_back(self, control: JobControl, look: _Look) -> dict[str, Any]:
         route, starts = look.route, look.plan.starts
         steps = len(starts) + 1
-        control.undone = f"{route.id} was not changed."
+        control.undone = tr("{route} was not changed.", route=route.id)
         started: list[TargetEngine] = []
         for number, one in enumerate(starts, start=1):
             control.step(number, steps, tr("start"), one.target)
@@ -150,7 +150,9 @@ class RollbackOperations:
 
         request = StartRequest(plan=plan.id, replace=False)
         engine = await bring_up(place, request, control, f"{one.target} may still be loading.", tell)
-        control.left = f"{control.left} {one.target} was started and goes on.".strip()
+        control.left = tr(
+            "[{before} ]{target} was started and goes on.", before=control.left, target=one.target
+        )
         if one.machine:
             await until_listed(self._places.hosts, one.machine, one.name)
         return one.model_copy(update={"id": engine.id})

@@ -61,7 +61,7 @@ class StageOperations:
 
     async def _stage(self, control: JobControl, far: FarHost, asked: StageOnHost) -> dict[str, Any]:
         control.step(1, 3, tr("Plan it there"), asked.what[:100])
-        control.undone = "Nothing was started."
+        control.undone = tr("Nothing was started.")
         planned = await self._planned(far, asked)
         if (stopping := _stopping(planned.findings)) is not None:
             raise HostError(
@@ -79,10 +79,10 @@ class StageOperations:
         try:
             engine = await bring_up(place, request, control, loading, lambda one: _tell(control, one))
         except asyncio.CancelledError:
-            control.undone = "" if control.left else f"{planned.target} was ended again."
+            control.undone = "" if control.left else tr("{target} was ended again.", target=planned.target)
             raise
         except HostError:
-            control.undone = "" if control.left else "Nothing of it runs."
+            control.undone = "" if control.left else tr("Nothing of it runs.")
             raise
         await until_listed(self._hosts, far.name, engine.name)
         return StagedEngine(

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from engine_host.protocol.language import numbers
 from engine_host.protocol.language.choice import LANGUAGES, PSEUDO
 from engine_host.protocol.language.filled import filled, places
 
@@ -117,7 +118,15 @@ def _worded(
     # A translation that names what nobody gives would show braces: then it is English.
     if not places(said) <= values.keys():
         said = english
-    return filled(said, {**{name: f"{{{name}}}" for name in places(said)}, **values})
+    spoken = _Installed.language if messages is not _ENGLISH else "en"
+    if many and values.get("n") == f"{number:,}":
+        values = {**values, "n": numbers.written(f"{number:,}", spoken)}
+    return filled(said, {**{name: f"{{{name}}}" for name in places(said)}, **values}, spoken)
+
+
+def written(number: str) -> str:
+    """Return a number that was formatted as in English, `8,192.5`, as the installed language writes it."""
+    return numbers.written(number, _Installed.language)
 
 
 def _file_of(language: str) -> Path:

@@ -9,6 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from engine_host.protocol.language.numbers import written
+
 PLACE = re.compile(r"\{([a-z_][a-z0-9_]*)(?::([^{}]*))?\}")
 _UNITS = {"gib": 2**30, "mib": 2**20}
 _ENDING = re.compile(r"(\{(\w+)\})\.(?=\s|$)")
@@ -20,15 +22,20 @@ def places(message: str) -> set[str]:
     return {name for name, _form in PLACE.findall(message)}
 
 
-def filled(message: str, values: Mapping[str, Any]) -> str:
-    """Return a message with its values. Raises KeyError where one is missing."""
+def filled(message: str, values: Mapping[str, Any], language: str = "en") -> str:
+    """Return a message with its values, numbers with the signs of the language.
+
+    Raises KeyError where one is missing.
+    """
 
     def part(found: re.Match[str]) -> str:
         return found[1] if all(values[name] not in (None, "") for name in places(found[1])) else ""
 
     # Words of another program may be a sentence already.
     message = _ENDING.sub(lambda found: found[1] if is_sentence(values.get(found[2])) else found[0], message)
-    said = PLACE.sub(lambda place: _formed(values[place[1]], place[2] or ""), _OPTIONAL.sub(part, message))
+    said = PLACE.sub(
+        lambda place: _formed(values[place[1]], place[2] or "", language), _OPTIONAL.sub(part, message)
+    )
     # Where the last value is empty, the blank before it is left.
     return said if message.endswith(" ") else said.rstrip(" ")
 
@@ -38,9 +45,12 @@ def is_sentence(value: object) -> bool:
     return isinstance(value, str) and value.endswith((".", "!", "?", "。", "！", "？"))
 
 
-def _formed(value: Any, form: str) -> str:
+def _formed(value: Any, form: str, language: str) -> str:
     if form in _UNITS:
-        return f"{value / _UNITS[form]:.{1 if form == 'gib' else 0}f}"
+        return written(f"{value / _UNITS[form]:.{1 if form == 'gib' else 0}f}", language)
     if isinstance(value, (list, tuple)):
         return ", ".join(map(str, value))
-    return format(value, form) if form else str(value)
+    if not form:
+        return str(value)
+    said = format(value, form)
+    return written(said, language) if isinstance(value, (int, float)) else said

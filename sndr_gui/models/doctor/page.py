@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Signal
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.client.ends import End, ends_of
-from engine_host.client.language import tr
+from engine_host.client.language import tr, translated
 from engine_host.protocol.bench.autopsy import AutopsyEntry
 from engine_host.protocol.bench.diagnosis import TOO_LITTLE, Diagnosis, DiagnosisQuery
 from engine_host.protocol.engines import Engine, EngineState
@@ -135,7 +135,7 @@ class DoctorModel(QObject):
             return tr("Ask something, and look again.")
         short = self.found.too_little
         judged = [name for name, seconds in self.found.busy.items() if seconds and name not in short]
-        return tr("Nothing that was measured slowed it down.") if judged else TOO_LITTLE
+        return tr("Nothing that was measured slowed it down.") if judged else translated(TOO_LITTLE)
 
     @property
     def command(self) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine_host.client.language import tr
+from engine_host.client.language import tr, translated
 from engine_host.protocol.bench.diagnosis import SlowCause, SlowReason
 from engine_host.protocol.errors import Reason
+from sndr_gui.kit import formats
 from sndr_gui.kit.formats import duration
 
 SPANS = (
@@ -17,6 +18,15 @@ SPANS = (
     (tr("the last week"), 10_080.0),
 )
 """How far back to look, in minutes."""
+
+
+def missing_word(missing: str) -> str:
+    """Return what was not measured in the language: a message of its own, or an engine and its parts."""
+    said = translated(missing)
+    name, colon, parts = missing.partition(": ")
+    if said != missing or not colon:
+        return said
+    return f"{name}: {', '.join(map(translated, parts.split(', ')))}"
 
 
 def span_words(minutes: float) -> str:
@@ -93,7 +103,7 @@ def reason_words(reason: Reason) -> str:
 def evidence_words(cause: SlowCause) -> str:
     """Return what was measured, as names with their figures."""
     parts = [
-        f"{name.replace('_', ' ')} {value:,.4g}"
+        f"{name.replace('_', ' ')} {formats.number(value, ',.4g')}"
         if isinstance(value, float)
         else f"{name.replace('_', ' ')} {value}"
         for name, value in cause.evidence.items()

@@ -58,7 +58,7 @@ class Speculation:
             return tr("No draft tokens were verified yet.")
         parts = []
         if self.length is not None:
-            parts.append(tr("{length} tokens per step", length=f"{self.length:.2f}"))
+            parts.append(tr("{length} tokens per step", length=formats.number(self.length, ".2f")))
         if self.drafted and self.accepted is not None:
             share = formats.percent(self.accepted, self.drafted)
             counts = tr(

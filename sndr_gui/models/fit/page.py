@@ -404,7 +404,7 @@ class FitModel(QObject):
             )
         word, tone = VERDICTS[report.verdict]
         pool = (
-            tr("{kv_pool_tokens} tokens in total", kv_pool_tokens=f"{report.kv_pool_tokens:,}")
+            tr("{kv_pool_tokens} tokens in total", kv_pool_tokens=formats.number(report.kv_pool_tokens))
             if report.kv_pool_tokens
             else ""
         )
@@ -419,7 +419,7 @@ class FitModel(QObject):
             Figure(
                 tr("Most streams"),
                 bound(report.most_streams) if bounded else formats.UNMEASURED,
-                tr("of {context} tokens", context=f"{report.context:,}"),
+                tr("of {context} tokens", context=formats.number(report.context)),
             ),
             Figure(tr("KV per token"), formats.size(report.kv_bytes_per_token), pool),
         )
@@ -448,7 +448,8 @@ class FitModel(QObject):
                 if one.value is not None and one.unit.startswith(_SPEED):
                     whose = tr("measured by the project") if one.by == "us" else tr("reported by others")
                     what = f"{one.metric}; {one.machine}, {one.pin}"
-                    found.append((f"{one.value:,g} {one.unit}", what, f"{whose}, {item.preset.id}"))
+                    value = formats.number(one.value, ",g")
+                    found.append((f"{value} {one.unit}", what, f"{whose}, {item.preset.id}"))
         return tuple(found[:6])
 
     def _wanted_model(self) -> tuple[str, str]:
@@ -485,7 +486,7 @@ class FitModel(QObject):
 
 def bound(most: int) -> str:
     """Return a largest value; "none" where not even the least fits."""
-    return f"{most:,}" if most else tr("none")
+    return formats.number(most) if most else tr("none")
 
 
 def _used(report: FitReport) -> str:

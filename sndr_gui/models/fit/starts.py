@@ -18,7 +18,7 @@ def _error_tone(one: Measured) -> str:
 
 
 def _figure(one: Measured, number: int) -> str:
-    return f"{number:,}" if one.part == KV_TOKENS else formats.size(number)
+    return formats.number(number) if one.part == KV_TOKENS else formats.size(number)
 
 
 def start_columns() -> tuple[Column[Measured], ...]:
@@ -32,13 +32,13 @@ def start_columns() -> tuple[Column[Measured], ...]:
             tr("Predicted"),
             lambda one: _figure(one, one.predicted),
             right=True,
-            tip=lambda one: f"{one.predicted:,}",
+            tip=lambda one: formats.number(one.predicted),
         ),
         Column(
             tr("Measured"),
             lambda one: _figure(one, one.measured),
             right=True,
-            tip=lambda one: f"{one.measured:,}",
+            tip=lambda one: formats.number(one.measured),
         ),
         Column(
             tr("Error"),

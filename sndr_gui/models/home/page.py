@@ -340,6 +340,6 @@ def speed_of(page: ServerPage, choice: ServerChoice) -> str:
     return tr(
         "{rate} ± {spread} at {streams}",
         rate=formats.rate(row.decode_rate),
-        spread=f"{spread:.1f}",
+        spread=formats.number(spread, ".1f"),
         streams=formats.plural(row.streams, "stream"),
     )

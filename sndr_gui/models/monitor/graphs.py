@@ -30,7 +30,7 @@ class GraphRow:
 
 
 def _in(unit: str, digits: int = 0) -> Callable[[float], str]:
-    return lambda value: f"{value:,.{digits}f} {unit}"
+    return lambda value: f"{formats.number(value, f',.{digits}f')} {unit}"
 
 
 def _a_second(value: float) -> str:

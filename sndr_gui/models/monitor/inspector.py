@@ -180,4 +180,4 @@ def _seconds(value: float | None) -> str:
 
 
 def _tokens(value: int | None) -> str:
-    return _NOT if value is None else f"{value:,}"
+    return _NOT if value is None else formats.number(value)

@@ -221,7 +221,13 @@ def preset_columns() -> list[Column[PresetRow]]:
 
     def speed(row: PresetRow) -> str:
         decode = _sure(row)
-        return formats.UNMEASURED if decode is None else f"{decode:.1f}" if decode < 100 else f"{decode:,.0f}"
+        return (
+            formats.UNMEASURED
+            if decode is None
+            else formats.number(decode, ".1f")
+            if decode < 100
+            else formats.number(decode, ",.0f")
+        )
 
     def words(row: PresetRow) -> str:
         preset, item = row.item.preset, row.item

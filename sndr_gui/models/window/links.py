@@ -17,6 +17,7 @@ from engine_host.client import visible
 from engine_host.client.language import tr
 from engine_host.protocol.catalog import Id
 from engine_host.protocol.remote.hosts import HostName
+from sndr_gui.kit import formats
 
 SCHEME = "sndr"
 LONGEST = 1000
@@ -43,7 +44,7 @@ class LinkFault(StrEnum):
 
 _SENTENCES = {
     LinkFault.OTHER_SCHEME: tr("it does not begin with sndr://"),
-    LinkFault.TOO_LONG: tr("it has more than {longest} characters", longest=f"{LONGEST:,}"),
+    LinkFault.TOO_LONG: tr("it has more than {longest} characters", longest=formats.number(LONGEST)),
     LinkFault.CHARACTERS: tr("it holds spaces, control characters or letters that a link writes with %"),
     LinkFault.FORM: tr("it is not sndr://KIND/NAME"),
     LinkFault.UNKNOWN_KIND: tr("there are links to a page, to chat, to a preset and to a host alone"),

@@ -170,8 +170,8 @@ class ClientDetail(QWidget):
         facts = tr(
             "{model}  ·  context {context} tokens, answers up to {max_output}",
             model=settings.model,
-            context=f"{settings.context:,}",
-            max_output=f"{settings.max_output:,}",
+            context=formats.number(settings.context),
+            max_output=formats.number(settings.max_output),
         )
         self._lines.addWidget(text(facts, "muted", wrap=True))
         for field in settings.fields:

@@ -10,7 +10,7 @@ from engine_host.client.language import tr
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.launch.plans import Finding
 from sndr_gui.models.doctor.page import DoctorModel
-from sndr_gui.models.doctor.words import SPANS
+from sndr_gui.models.doctor.words import SPANS, missing_word
 from sndr_gui.views.doctor.causes import Causes
 from sndr_gui.views.doctor.failure import FailureCard
 from sndr_gui.views.widgets.buttons import button
@@ -133,6 +133,9 @@ class DoctorView(Page):
         self.not_measured.setVisible(bool(missing))
         set_text(
             self.not_measured,
-            tr("Could not be judged, as it was not measured: {missing}.", missing="; ".join(missing)),
+            tr(
+                "Could not be judged, as it was not measured: {missing}.",
+                missing="; ".join(map(missing_word, missing)),
+            ),
         )
         self.command.set_content(model.command)

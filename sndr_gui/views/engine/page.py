@@ -79,7 +79,9 @@ class EngineView(Page):
         self.rates = GraphCard(tr("Tokens per second, all streams"), formats.rate)
         self.requests = GraphCard(tr("Requests"), formats.count)
         self.kv = GraphCard(tr("KV cache filled, %"), formats.percent)
-        self.acceptance = GraphCard(tr("Acceptance length, tokens per step"), lambda value: f"{value:.2f}")
+        self.acceptance = GraphCard(
+            tr("Acceptance length, tokens per step"), lambda value: formats.number(value, ".2f")
+        )
         self.graphs = (self.rates, self.requests, self.kv, self.acceptance)
         self.trends, self._trends = _grid()
         for graph in self.graphs:

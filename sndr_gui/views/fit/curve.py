@@ -56,9 +56,9 @@ class CurveCard(Card):
             "The line is the usable memory, {size}. {context} tokens need {size_2}, "
             "{context_2} need {size_3}.",
             size=formats.size(last.room),
-            context=f"{first.context:,}",
+            context=formats.number(first.context),
             size_2=formats.size(first.needed),
-            context_2=f"{last.context:,}",
+            context_2=formats.number(last.context),
             size_3=formats.size(last.needed),
         )
         set_text(self.note, said)

@@ -164,7 +164,7 @@ class SpeedCard(Card):
                         "Corrected by {starts} here: {part} × {factor}",
                         starts=starts,
                         part=part.part,
-                        factor=f"{part.factor:.2f}",
+                        factor=formats.number(part.factor, ".2f"),
                     ),
                     "muted",
                 )

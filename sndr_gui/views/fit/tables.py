@@ -100,7 +100,12 @@ class GridCard(Card):
         for cell in grid:
             made = self.cells[cell.context, cell.streams]
             many, (word, tone) = formats.plural(cell.streams, "stream"), VERDICTS[cell.verdict]
-            said = tr("{many} of {context} tokens: {word}", many=many, context=f"{cell.context:,}", word=word)
+            said = tr(
+                "{many} of {context} tokens: {word}",
+                many=many,
+                context=formats.number(cell.context),
+                word=word,
+            )
             set_text(made, _LETTERS[cell.verdict])
             set_tone(made, tone)
             made.setToolTip(plain_tooltip(said))
@@ -113,7 +118,7 @@ class GridCard(Card):
         streams = sorted({count for _, count in places})
         self._grid.addWidget(text(tr("Streams"), "muted"), 0, 0)
         for place, context in enumerate(contexts, start=1):
-            head = text(f"{context:,}", "muted")
+            head = text(formats.number(context), "muted")
             head.setAlignment(Qt.AlignmentFlag.AlignCenter)
             self._grid.addWidget(head, 0, place)
             self._grid.setColumnStretch(place, 1)
@@ -170,7 +175,7 @@ class KnownCard(Card):
             tr(
                 "{part} × {factor} from {starts} here",
                 part=one.part,
-                factor=f"{one.factor:.2f}",
+                factor=formats.number(one.factor, ".2f"),
                 starts=formats.plural(one.n, "start"),
             )
             for one in report.corrections

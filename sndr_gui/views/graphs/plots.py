@@ -46,7 +46,7 @@ class _ValueAxis(pg.AxisItem):  # type: ignore[misc]
 
     def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
         digits = 0 if spacing >= 1 else 1 if spacing >= 0.1 else 2
-        return [f"{value:,.{digits}f}" for value in values]
+        return [formats.number(value, f",.{digits}f") for value in values]
 
 
 def _ago(seconds: float) -> str:
@@ -54,7 +54,7 @@ def _ago(seconds: float) -> str:
         return f"{seconds:.0f} s"
     if seconds < 3600:
         minutes = seconds / 60
-        return f"{minutes:.0f} min" if minutes == int(minutes) else f"{minutes:.1f} min"
+        return f"{minutes:.0f} min" if minutes == int(minutes) else formats.number(minutes, ".1f") + " min"
     hours = seconds / 3600
     return f"{hours:.0f} h" if hours < 48 else f"{hours / 24:.0f} d"
 

@@ -5,7 +5,7 @@ from PySide6.QtGui import QColor, QLinearGradient, QPainter, QPainterPath, QPain
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from engine_host.client.language import tr
-from sndr_gui.kit import theme
+from sndr_gui.kit import formats, theme
 
 Points = list[tuple[float, float | None]]
 _LABEL = 100
@@ -38,7 +38,9 @@ class Trend(QWidget):
         """Draw these points; the right edge is now."""
         self._points, self._now = points, now
         newest = next((value for _at, value in reversed(points) if value is not None), None)
-        self.setAccessibleName(f"{self._name}: {newest:.1f}" if newest is not None else self._name)
+        self.setAccessibleName(
+            f"{self._name}: " + formats.number(newest, ".1f") if newest is not None else self._name
+        )
         self.update()
 
     @property
@@ -73,7 +75,7 @@ class Trend(QWidget):
             painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
             if step in (0, 2, 4):
                 painter.setPen(muted)
-                label = f"{top * step / 4:,g}"
+                label = formats.number(top * step / 4, ",g")
                 place = QRectF(0, y - 9, area.left() - 8, 18)
                 painter.drawText(place, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, label)
         painter.setPen(muted)

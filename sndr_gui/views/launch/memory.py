@@ -173,12 +173,12 @@ class MemoryCard(Card):
             notes["context"] = tr(
                 "Largest for {many}: {largest_context} tokens",
                 many=many,
-                largest_context=f"{report.largest_context:,}",
+                largest_context=formats.number(report.largest_context),
             )
             notes["streams"] = tr(
                 "Most at {context} tokens: {most_streams}",
-                context=f"{report.context:,}",
-                most_streams=f"{report.most_streams:,}",
+                context=formats.number(report.context),
+                most_streams=formats.number(report.most_streams),
             )
         elif fit.waiting:
             notes = dict.fromkeys(notes, tr("Computing…"))
@@ -191,7 +191,7 @@ class MemoryCard(Card):
             slider.show_values(steps, value, most, notes[name], fit.waiting)
             if not (slider.field.error and model.form_error):
                 self._show_number(name, model.form.values.get(name))
-            slider.field.edit.setPlaceholderText(tr("Automatic") if value is None else f"{value:,}")
+            slider.field.edit.setPlaceholderText(tr("Automatic") if value is None else formats.number(value))
 
     def _show_kinds(self) -> None:
         model = self._model

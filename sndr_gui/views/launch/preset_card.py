@@ -185,7 +185,9 @@ class PresetFacts(Card):
         if not entries:
             self._lines.addWidget(text(tr("Not measured yet."), "muted"))
         for entry in entries:
-            value = f"{entry.value:,g} {entry.unit}".strip() if entry.value is not None else ""
+            value = (
+                f"{formats.number(entry.value, ',g')} {entry.unit}".strip() if entry.value is not None else ""
+            )
             what = text(f"{value}  ·  {entry.metric}" if value else entry.metric, wrap=True)
             who = tr("measured by us") if entry.by == "us" else tr("measured by others")
             parts = (entry.machine, entry.pin, who, entry.conditions)
@@ -238,7 +240,7 @@ def preset_facts(chosen: PresetRow, detail: PresetDetail | None) -> tuple[tuple[
         facts += [
             (tr("Model"), tr("{title} by {publisher}", title=model.title, publisher=model.publisher)),
             (tr("Parameters"), size),
-            (tr("Context"), tr("{context} tokens at most", context=f"{model.context:,}")),
+            (tr("Context"), tr("{context} tokens at most", context=formats.number(model.context))),
             (tr("Tasks"), ", ".join(task.value for task in model.tasks)),
             (tr("Weights"), f"{variant.quantization}, {_format(variant)}" if variant else preset.variant),
             (tr("Source"), (variant.repository or tr("bundled")) if variant else _NOT_KNOWN),

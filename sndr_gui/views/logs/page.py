@@ -183,7 +183,8 @@ class LogsView(Page):
         if self._count < total:
             shown = tr("{lines} of {total}", lines=shown, total=total)
         set_text(
-            self.subtitle, tr("{shown}  ·  the newest {kept} are kept here", shown=shown, kept=f"{KEPT:,}")
+            self.subtitle,
+            tr("{shown}  ·  the newest {kept} are kept here", shown=shown, kept=formats.number(KEPT)),
         )
         self._stack.setCurrentIndex(0 if self._count else 1)
         set_text(self._empty.sentence, self.model.why_empty)

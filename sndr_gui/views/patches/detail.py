@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QGridLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
 from engine_host.client.language import ntr, tr
 from engine_host.protocol.patches import Patch, PatchEvidence, PatchOperation, PatchResult
-from sndr_gui.kit import theme
+from sndr_gui.kit import formats, theme
 from sndr_gui.kit.setting_words import word_of
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.choice import command_of
@@ -229,7 +229,7 @@ class PatchPane(QWidget):
 
 
 def _number(value: float | None, unit: str) -> str:
-    return _UNKNOWN if value is None else f"{value:,.12g} {unit}".strip()
+    return _UNKNOWN if value is None else f"{formats.number(value, ',.12g')} {unit}".strip()
 
 
 def _story(result: PatchResult) -> str:

@@ -5,7 +5,7 @@ from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent, QShowEvent, QT
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QWidget
 
 from engine_host.client.language import tr
-from sndr_gui.kit import theme
+from sndr_gui.kit import formats, theme
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.kit.typed_commands import typed_for
 from sndr_gui.views.widgets.buttons import EnterButton
@@ -80,7 +80,7 @@ class WrapAnywhereLabel(QLabel):
             else tr(
                 "{content}…\n({left_out} more characters)",
                 content=content[:_LONGEST],
-                left_out=f"{left_out:,}",
+                left_out=formats.number(left_out),
             )
         )
         super().setText(shown)

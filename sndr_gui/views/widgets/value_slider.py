@@ -8,7 +8,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF, QWheelEvent
 from PySide6.QtWidgets import QSizePolicy, QSlider, QWidget
 
-from sndr_gui.kit import theme
+from sndr_gui.kit import formats, theme
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.views.widgets.fields import NumberField
 from sndr_gui.views.widgets.labels import set_text, text
@@ -174,7 +174,11 @@ class ValueSlider(QWidget):
             self.chosen.emit(value)
 
     def _name(self, value: int | None) -> None:
-        said = f"{self._accessible_name}: {value:,}" if value is not None else self._accessible_name
+        said = (
+            f"{self._accessible_name}: {formats.number(value)}"
+            if value is not None
+            else self._accessible_name
+        )
         if self.slider.accessibleName() != said:
             self.slider.setAccessibleName(said)
             self.slider.setToolTip(plain_tooltip(said))

@@ -155,8 +155,13 @@ def _servers(context: PageContext) -> list[Entry]:
     found = []
     if context.home.can_build:
         found.append(_action(tr("Build llama.cpp"), context.actions.build, "compile faster engine server"))
+    title, words = tr("Compare both servers"), f"{tr('Compare')} measure benchmark"
     if context.home.can_measure:
-        found.append(_action(tr("Compare both servers"), context.actions.measure, "measure benchmark"))
+        found.append(_action(title, context.actions.measure, words))
+    elif context.home.can_build:
+        # Found all the same: it says what is missing, and leads to where that is done.
+        lacks = tr("Build the other server first.")
+        found.append(_action(title, partial(context.go, "home"), words, lacks))
     return found
 
 

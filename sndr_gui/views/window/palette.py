@@ -28,7 +28,7 @@ from PySide6.QtWidgets import (
 from shiboken6 import isValid
 
 from engine_host.client.language import tr
-from sndr_gui.kit import theme
+from sndr_gui.kit import formats, theme
 from sndr_gui.models.window.palette import Entry, Finder, Found
 from sndr_gui.models.window.throttle import Throttle
 from sndr_gui.views.widgets.labels import set_text, text
@@ -256,9 +256,9 @@ class Palette(QFrame):
         fitting, total = self._finder.fitting, self._finder.total
         set_text(
             self.count,
-            tr("{fitting} of {total}", fitting=f"{fitting:,}", total=f"{total:,}")
+            tr("{fitting} of {total}", fitting=formats.number(fitting), total=formats.number(total))
             if fitting != total
-            else f"{total:,}",
+            else formats.number(total),
         )
         self._tell()
         self._place()

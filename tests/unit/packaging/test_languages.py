@@ -6,8 +6,11 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from PySide6.QtCore import QLocale
 
 from engine_host.client.language import LANGUAGES
+from engine_host.protocol.language.filled import filled
+from engine_host.protocol.language.numbers import written
 
 LOCALES = Path(__file__).resolve().parents[3] / "resources" / "locales"
 Script = Callable[[str], ModuleType]
@@ -97,4 +100,44 @@ def test_every_sentence_of_the_host_is_a_message(script: Script) -> None:
                     for one in messages.sentences_of(call, spoken)
                     if isinstance(one, ast.JoinedStr)
                 ]
+            made += [f"{name}:{line}" for line in untranslated(call)]
     assert made == [], "tr(…) with values, in place of an f-string"
+
+
+def untranslated(node: ast.AST) -> list[int]:
+    """Return the lines where a job is given what it left or undid as words that are no message."""
+    if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Attribute):
+        return []
+    if node.targets[0].attr not in ("left", "undone"):
+        return []
+    ways = [node.value.body, node.value.orelse] if isinstance(node.value, ast.IfExp) else [node.value]
+    return [
+        one.lineno
+        for one in ways
+        if isinstance(one, ast.JoinedStr)
+        or (isinstance(one, ast.Constant) and isinstance(one.value, str) and one.value)
+    ]
+
+
+def test_what_a_job_leaves_is_a_message_too() -> None:
+    plain = ast.parse('control.left = f"{a} stays."\ncontrol.undone = "Nothing." if a else ""\n')
+    said = ast.parse('control.left = tr("{a} stays.", a=a)\ncontrol.undone = ""\n')
+    assert [untranslated(node) for node in plain.body] == [[1], [2]]
+    assert [untranslated(node) for node in said.body] == [[], []]
+
+
+@pytest.mark.parametrize("language", [one for one in LANGUAGES if one != "en"])
+def test_numbers_have_the_signs_of_the_language(language: str) -> None:
+    locale = QLocale({"zh": "zh_CN"}.get(language, language))
+    assert written("1,234,567", language) == locale.toString(1234567)
+    assert written("0.5", language) == locale.toString(0.5, "f", 1)
+    assert written("8,192", "en") == "8,192"
+
+
+def test_numbers_in_sentences_of_the_host_have_them_too() -> None:
+    assert filled("{bytes:gib} GiB of {tokens:,}", {"bytes": 2**29, "tokens": 8192}, "de") == (
+        "0,5 GiB of 8.192"
+    )
+    assert filled("version {version} at {at:.1f}", {"version": "1.2.3", "at": 2.25}, "en") == (
+        "version 1.2.3 at 2.2"
+    )

@@ -9,11 +9,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel
 
+from engine_host.client.language import install
 from engine_host.protocol.bench.autopsy import AutopsyEntry, Ending
 from engine_host.protocol.bench.diagnosis import Diagnosis, DiagnosisQuery, SlowCause, SlowReason
 from engine_host.protocol.engines import EngineState
 from engine_host.protocol.errors import Fix, Problem, Reason
-from sndr_gui.models.doctor.words import reason_words, remedy_of, title_of
+from sndr_gui.models.doctor.words import missing_word, reason_words, remedy_of, title_of
 from sndr_gui.views.doctor.page import DoctorView
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.window.pages import PAGES
@@ -226,3 +227,15 @@ def test_every_cause_has_a_title_and_a_page(reason: SlowReason) -> None:
 def test_reasons_are_words() -> None:
     assert reason_words(Reason.KERNEL_UNSUPPORTED) == "not for this GPU"
     assert reason_words(Reason.GGUF_TRUNCATED) == "corrupt file"
+
+
+def test_what_was_not_measured_is_named_in_the_language() -> None:
+    install("de")
+    try:
+        assert missing_word("GPUs: none is listed") == "GPUs: keine gefunden"
+        assert (
+            missing_word("my engine: the KV cache, prefix hits") == "my engine: der KV-Cache, Präfix-Treffer"
+        )
+        assert missing_word("something else") == "something else"
+    finally:
+        install("en")

@@ -90,7 +90,7 @@ class TrafficSection(QWidget):
         self.models.show_rows(
             (tr("Model"), tr("Context"), tr("Asked by a route as")),
             tuple(
-                (one.id, tr("{context} tokens", context=f"{one.context:,}"), f"{name}/{one.id}")
+                (one.id, tr("{context} tokens", context=formats.number(one.context)), f"{name}/{one.id}")
                 for one in models
             ),
         )

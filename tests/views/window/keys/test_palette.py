@@ -286,3 +286,15 @@ def test_the_letters_that_were_typed_are_bold(dressed: QApplication, title: str,
     assert all(one.format.fontWeight() == QFont.Weight.DemiBold for one in line.formats())
     assert line.boundingRect().width() <= 400
     assert line.text() == name.text or line.text().endswith("…")
+
+
+async def test_what_cannot_be_done_yet_is_found_and_says_what_it_lacks(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(stage.pages.home), "can_build", property(lambda _home: True))
+    monkeypatch.setattr(type(stage.pages.home), "can_measure", property(lambda _home: False))
+    found = {entry.title: entry for entry in commands(stage.pages)}["Compare both servers"]
+    assert found.hint == "Build the other server first."
+    stage.window.go("logs")
+    found.run()
+    assert stage.window.current == "home"
