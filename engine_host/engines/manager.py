@@ -34,8 +34,7 @@ from engine_host.protocol.launch.plans import LaunchPlan
 from engine_host.telemetry.machine import ProcessMemory, process_memory
 
 _log = logging.getLogger(__name__)
-_KEPT_ENDED = 20
-_DRAIN = 10.0
+_KEPT_ENDED, _DRAIN = 20, 10.0
 _GONE = {EngineState.UNLOADED, EngineState.FAILED}
 _SERVING = {EngineState.READY, EngineState.BUSY}
 _LEAVING = {EngineState.DRAINING, EngineState.STOPPING}
@@ -105,8 +104,7 @@ class EngineManager:
         raise HostError(Reason.NOT_FOUND, missing, fix="`sndr status` lists the engines.")
 
     def alive(self) -> list[Engine]:
-        """Engines that have a process or are about to."""
-        # Also read on other threads.
+        """Engines that have a process or are about to; also read on other threads."""
         return [engine for engine in list(self._engines.values()) if engine.state not in _GONE]
 
     def serving(self) -> list[Engine]:
@@ -168,12 +166,16 @@ class EngineManager:
 
     def activity(self, engine_id: str, active: int) -> None:
         """Told by the endpoint: how many requests this engine answers now."""
-        engine = self._engines.get(engine_id)
-        if engine and engine.state in _SERVING:
+        if (engine := self._engines.get(engine_id)) and engine.state in _SERVING:
             self._running[engine_id].set_busy(active > 0)
             state = EngineState.BUSY if active else EngineState.READY
             if state is not engine.state:
                 self._change(engine_id, state=state)
+
+    def wake(self, engine_id: str) -> None:
+        """Told by a measurement that it asks this engine directly, past the endpoint."""
+        if engine_id in self._running:
+            self._running[engine_id].wake()
 
     def socket(self, engine: Engine) -> str:
         """The engine's own Unix socket."""

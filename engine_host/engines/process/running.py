@@ -109,6 +109,10 @@ class RunningEngine:
             self._woken.set()
         self._worked.set(busy, time.monotonic())
 
+    def wake(self) -> None:
+        """Told that it is asked directly, past the endpoint: it is read as a busy one for a while."""
+        self._woken.set()
+
     async def wait_until_healthy(self, seconds: float | None) -> None:
         """Wait until the engine says that it can answer.
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 from engine_host.bench.kept import runs as kept_runs
@@ -49,6 +48,7 @@ class BenchOperations:
         folders: Folders,
         alive: Callable[[], Sequence[Engine]],
         gpus: Callable[[], GpuReading],
+        wake: Callable[[str], object],
     ) -> None:
         self._jobs = jobs
         self._events = events
@@ -57,6 +57,7 @@ class BenchOperations:
         self._sockets = folders.run
         self._alive = alive
         self._gpus = gpus
+        self._wake = wake
 
     @performs(ops.BENCH_RUNS)
     async def page(self) -> LabPage:
@@ -135,14 +136,26 @@ class BenchOperations:
             lambda control: self._measure(control, ask, parts),
         )
 
+    def _wake_asked(self, ask: LabAsk) -> None:
+        # No request of it comes through the endpoint, so nothing else says that they work.
+        for engine in (ask.engine, ask.against):
+            if engine is not None:
+                self._wake(engine.id)
+
     def _compared(self, asked: CompareRuns) -> LabComparison:
         folder = kept_runs.folder_of(self._data)
         return compared(kept_runs.find(folder, asked.a), kept_runs.find(folder, asked.b))
 
     async def _measure(self, control: JobControl, ask: LabAsk, parts: Sequence[Part]) -> dict[str, Any]:
         control.step(1, len(parts), parts[0].name, tr("the first warm-up"), 0.0)
+
+        def tell(step: LabStep) -> None:
+            self._wake_asked(ask)
+            _tell(control, step)
+
+        self._wake_asked(ask)
         try:
-            kept = await measured(ask, self._log_buffer, partial(_tell, control))
+            kept = await measured(ask, self._log_buffer, tell)
         except CutShortError as cut:
             control.left = _left(cut.kept)
             raise _cut_short(cut) from cut

@@ -73,7 +73,7 @@ def measurement_services(
             lambda: resources() / "texts",
             folders.run,
         ),
-        BenchOperations(jobs, events, log_buffer, folders, engines.alive, gpus.read),
+        BenchOperations(jobs, events, log_buffer, folders, engines.alive, gpus.read, engines.wake),
         SweepOperations(*common, folders, engines, plans, gpus.read, refuse_others),
         ProfileOperations(jobs, folders, engines.alive),
         verify,

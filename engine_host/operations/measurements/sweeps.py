@@ -236,6 +236,7 @@ class _Sweep:
             return
 
         def tell(step: LabStep) -> None:
+            self.of._engines.wake(engine.id)
             share = (step.number - 1 + step.progress) / max(1, step.of)
             control.step(number, of, name, tr("{part}, {words}", part=step.part, words=step.words), share)
 

@@ -13,9 +13,10 @@ from engine_host.core.jobs import JobRunner
 from engine_host.core.log_buffer import LogBuffer
 from engine_host.core.paths import Folders
 from engine_host.core.store import Store
+from engine_host.operations.measurements import bench
 from engine_host.operations.measurements.bench import BenchOperations
 from engine_host.protocol.bench.comparison import CompareRuns
-from engine_host.protocol.bench.lab import LabPage, RunBench, WorkloadName
+from engine_host.protocol.bench.lab import LabAsk, LabKept, LabPage, LabStep, RunBench, WorkloadName
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Reason
 from engine_host.telemetry.gpus import GpuReading
@@ -24,6 +25,9 @@ from tests.unit.asynchronous import run
 from tests.unit.cli.bench.test_lab import a_run
 
 Desk = Callable[..., BenchOperations]
+
+
+WOKEN: list[str] = []
 
 
 @pytest.fixture
@@ -35,7 +39,9 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     def made(*engines: Engine) -> BenchOperations:
         events = EventLog()
         jobs = JobRunner(events.publish, Store(folders.store))
-        return BenchOperations(jobs, events, LogBuffer(events.publish), folders, lambda: engines, GpuReading)
+        return BenchOperations(
+            jobs, events, LogBuffer(events.publish), folders, lambda: engines, GpuReading, WOKEN.append
+        )
 
     return made
 
@@ -105,3 +111,24 @@ def test_kept_runs_are_listed_compared_and_removed(desk: Desk) -> None:
 )
 def test_a_run_says_the_command_that_does_the_same(asked: dict[str, Any], command: str) -> None:
     assert RunBench(workload=WorkloadName.QUICK, **asked).command == command
+
+
+def test_engines_that_are_measured_are_woken_at_the_beginning_and_with_each_round(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    WOKEN.clear()
+
+    async def measured(ask: LabAsk, _log: LogBuffer, tell: Callable[[LabStep], None]) -> LabKept:
+        assert WOKEN == ["id-a", "id-b"]
+        tell(LabStep(part="story", number=1, of=1, progress=0.5, words="FAKE"))
+        return LabKept(ids=("x",), complete=True)
+
+    monkeypatch.setattr(bench, "measured", measured)
+
+    async def work() -> None:
+        operations = desk(engine("a"), engine("b"))
+        job = await operations.run(RunBench(workload=WorkloadName.QUICK, engine="a", against="b"))
+        await operations._jobs.ended(job.id)
+
+    run(work())
+    assert WOKEN == ["id-a", "id-b"] * 2
