@@ -42,9 +42,11 @@ class HostConnection(QObject):
 
     Signals:
         changed: the phase or the sentence is new
+        replaced: another run of the host answers than before; the names of engines that ended with that one
     """
 
     changed = Signal()
+    replaced = Signal(object)
 
     def __init__(self, state: HostState, process: HostProcess | RemoteLink, name: str = "") -> None:
         """`name` is that of a host on another machine."""
@@ -131,12 +133,16 @@ class HostConnection(QObject):
         self.owned = address.owned
         version = await client.version()
         snapshot = await self._snapshot(client, version.run_id)
+        before, ran = self._state.run_id, self._state.last_live
         self._state.load(snapshot)
         self.lost_at = None
         self.tail = ()
         here = tr("engine host connected")
         there = tr("engine host on {name} connected", name=self._name)
         self._tell(Phase.CONNECTED, there if self._name else here)
+        if before not in {"", snapshot.run_id}:
+            live = {engine.id for engine in self._state.live}
+            self.replaced.emit(tuple(name for one, name in ran.items() if one not in live))
         async with contextlib.aclosing(client.events(snapshot.seq, snapshot.run_id)) as events:  # type: ignore[type-var]
             async for event in events:
                 self._state.apply(event)

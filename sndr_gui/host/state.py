@@ -1,5 +1,6 @@
 """The state of the engine host: a snapshot and the events after it, applied in one place."""
 
+import time
 from collections import deque
 from dataclasses import dataclass
 from typing import Any
@@ -61,6 +62,8 @@ RECENT_REQUESTS = 200
 RECENT_JOBS = 200
 RECENT_ENGINES = 20
 MOST_SERIES = 500
+_TOGETHER = 15.0
+"""Seconds between the end of an engine and of its host that make one of the two."""
 OPEN_REQUESTS = frozenset(
     {RequestState.LOADING, RequestState.WAITING, RequestState.PREFILL, RequestState.DECODE}
 )
@@ -127,6 +130,8 @@ class HostState(QObject):
         self.run_id = ""
         self.seq = 0
         self.closing = False
+        self._at_close: dict[str, str] = {}
+        self._stopped: dict[str, tuple[str, float]] = {}
         self.host: HostInfo | None = None
         self.engines: dict[str, Engine] = {}
         self._choice = EngineChoice()
@@ -160,6 +165,14 @@ class HostState(QObject):
         """Every engine that runs, the one that was started first at the top."""
         live = (engine for engine in self.engines.values() if engine.state in LIVE_STATES)
         return tuple(sorted(live, key=lambda engine: (engine.created_at, engine.id)))
+
+    @property
+    def last_live(self) -> dict[str, str]:
+        """The names of the engines that run, by id; of a host that ended those that ran when it began to."""
+        return self._at_close | self._live_names()
+
+    def _live_names(self) -> dict[str, str]:
+        return {engine.id: engine.name for engine in self.live}
 
     @property
     def holders(self) -> tuple[tuple[str, str], ...]:
@@ -227,6 +240,7 @@ class HostState(QObject):
     def load(self, snapshot: Snapshot) -> None:
         """Take over a snapshot."""
         self.run_id, self.seq, self.closing = snapshot.run_id, snapshot.seq, False
+        self._at_close, self._stopped = {}, {}
         self.host = snapshot.host
         self.engines = {engine.id: engine for engine in snapshot.engines.engines}
         self.jobs = {job.id: job for job in snapshot.jobs.jobs}
@@ -273,6 +287,11 @@ class HostState(QObject):
                 self.set_job(event.job)
             case HostStateEvent():
                 self.closing = event.state == "closing"
+                if self.closing:
+                    # Who ends a host with Ctrl+C stops its engine a moment before.
+                    since = time.monotonic() - _TOGETHER
+                    just = {one: name for one, (name, at) in self._stopped.items() if at > since}
+                    self._at_close |= just | self._live_names()
                 if self.host is not None:
                     new: dict[str, Any] = {"endpoint": event.endpoint}
                     if event.ends_with_window is not None:
@@ -323,6 +342,7 @@ class HostState(QObject):
     def set_engine(self, engine: Engine) -> None:
         """Take over one engine."""
         if engine.state is EngineState.UNLOADED:
+            self._stopped[engine.id] = engine.name, time.monotonic()
             self.engines.pop(engine.id, None)
         else:
             self.engines[engine.id] = engine

@@ -5,13 +5,12 @@ from functools import partial
 
 from PySide6.QtCore import QObject
 
-from engine_host.client.language import tr
+from engine_host.client.language import ntr, tr
 from engine_host.protocol.engines import EngineState
 from engine_host.protocol.events import NoticeEvent
 from engine_host.protocol.jobs import Job, JobKind, JobState
 from engine_host.protocol.launch.plans import Finding
-from sndr_gui.host.notices import Notices
-from sndr_gui.host.state import HostState
+from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 
 _NOTIFIED = (
@@ -31,15 +30,40 @@ _NOTIFIED = (
 class HostNotices(QObject):
     """Shows what the host reports as notices, whichever page is in front."""
 
-    def __init__(self, state: HostState, notices: Notices, show: Callable[[str], object]) -> None:
-        """`show` opens the page of an engine, by its id."""
+    def __init__(self, session: Session, show: Callable[[str], object], go: Callable[[str], object]) -> None:
+        """`show` opens the page of an engine, by its id; `go` a page."""
         super().__init__()
-        self._state, self._notices, self._show = state, notices, show
+        state = session.state
+        self._session, self._state, self._notices = session, state, session.notices
+        self._show, self._go = show, go
         self._ran: set[str] = set()
         state.noticed.connect(self._on_notice)
         state.found.connect(self._on_finding)
         state.job_ended.connect(self._on_job)
         state.engines_changed.connect(self._on_engines)
+        session.connection.replaced.connect(self._on_replaced)
+
+    def _on_replaced(self, ended: tuple[str, ...]) -> None:
+        """Say that the host is another one now, and which engines ended with the one before."""
+        if self._session.connection.owned:
+            said = tr("The engine host ended, and this window started a new one, which ends with it.")
+        else:
+            said = tr("The engine host ended, and another one answers now.")
+        if not ended:
+            self._notices.info("host replaced", said)
+            return
+        engines = ntr(
+            "{names} ended with the old one: start it again.",
+            "{names} ended with the old one: start them again.",
+            len(ended),
+            names=formats.listed(ended),
+        )
+        self._notices.warning(
+            "host replaced",
+            f"{said} {engines}",
+            action_text=tr("Launch"),
+            action=partial(self._go, "launch"),
+        )
 
     def _on_engines(self) -> None:
         """Say that an engine failed which no page shows; the chosen one says so where somebody looks."""

@@ -70,7 +70,7 @@ class PageContext(QObject):
         self.settings = SettingsModel(session, file, lambda: self.go("settings"))
         self.at_login: AtLoginModel = here.at_login if here is not None else AtLoginModel(self.launch.presets)
         self._patch_summaries = SummaryReader(session)
-        self._host_notices = HostNotices(session.state, session.notices, self.show_engine)
+        self._host_notices = HostNotices(session, self.show_engine, self.go)
         self.settings.chats_changed.connect(self.chat.history.changed)
 
     def go(self, page: str) -> None:

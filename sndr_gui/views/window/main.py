@@ -27,6 +27,7 @@ from sndr_gui.kit.single_window import Handover
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.kit.typed_commands import mark_host
 from sndr_gui.models.window.history import History, Place
+from sndr_gui.models.window.lifetime import lifetime
 from sndr_gui.models.window.palette import ACTION, PAGE, Entry, with_recent
 from sndr_gui.views.faults.page import made, tell_shown
 from sndr_gui.views.widgets.buttons import button
@@ -431,8 +432,7 @@ class Window(QMainWindow):
                 )
             else:
                 parts.append(tr("endpoint {url}", url=url) if url else tr("endpoint not served"))
-                stays = session.state.outlives_window
-                parts.append(tr("stays when this window closes") if stays else tr("ends with this window"))
+                parts.append(lifetime(session))
         self._dot.set_token(_TONES[connection.phase.value])
         set_text(self._status, "  ·  ".join(parts))
         self._status.setToolTip(plain_tooltip(self._status.text()))

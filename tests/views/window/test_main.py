@@ -76,6 +76,65 @@ async def test_reconnects_and_reads_the_snapshot_again(stage: Stage) -> None:
     assert stage.connection.lost_at is None
 
 
+@pytest.mark.parametrize(
+    ("owned", "owner", "says"),
+    [
+        (True, "the window that started it", "ends with this window"),
+        (False, "the command that started it", "ends with the command that started it"),
+        (False, "the window that started it", "ends with the window that started it"),
+        (False, "somebody", "ends with somebody"),
+        (False, "", "ends with this window"),
+    ],
+)
+async def test_the_status_bar_says_with_whom_the_host_ends(
+    stage: Stage, owned: bool, owner: str, says: str
+) -> None:
+    assert stage.state.host is not None
+    stage.state.host = stage.state.host.model_copy(update={"owner": owner})
+    stage.connection.owned = owned
+    stage.state.host_changed.emit()
+    assert stage.window._status.text().endswith(says)
+    stage.connection.owned = False
+
+
+@pytest.mark.parametrize("long_before", [False, True])
+async def test_an_engine_that_was_stopped_just_before_its_host_ended_with_it(
+    stage: Stage, long_before: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.host.set_engine(samples.engine(EngineState.READY))
+    await stage.until(lambda: stage.state.running is not None)
+    name = samples.engine(EngineState.READY).name
+    stage.host.set_engine(samples.engine(EngineState.UNLOADED))
+    await stage.until(lambda: stage.state.running is None)
+    if long_before:
+        monkeypatch.setattr("sndr_gui.host.state._TOGETHER", 0.0)
+    stage.host.publish(HostStateEvent(state="closing", endpoint=samples.endpoint()))
+    await stage.until(lambda: stage.state.closing)
+    assert list(stage.state.last_live.values()) == ([] if long_before else [name])
+
+
+@pytest.mark.parametrize("kept", [False, True])
+async def test_another_host_than_before_is_told_with_the_engines_that_ended(stage: Stage, kept: bool) -> None:
+    stage.host.set_engine(samples.engine(EngineState.READY))
+    await stage.until(lambda: stage.state.running is not None)
+    name = samples.engine(EngineState.READY).name
+    await stage.host.stop()
+    await stage.until(lambda: stage.connection.phase is not Phase.CONNECTED)
+    stage.host.run_id = "run-2"
+    if not kept:
+        stage.host.engines.clear()
+    await stage.host.start()
+    stage.connection.retry()
+    await stage.until(lambda: stage.connection.connected)
+    (told,) = [notice for notice in stage.window.toasts.shown if notice.key == "host replaced"]
+    assert "The engine host ended, and another one answers now." in told.text
+    assert (f"{name} ended with the old one: start it again." in told.text) is not kept
+    if not kept:
+        assert told.action is not None
+        told.action()
+        assert stage.window.current == "launch"
+
+
 async def test_closing_asks_while_other_programs_wait_for_answers(stage: Stage) -> None:
     left: list[bool] = []
     stage.window.closing.connect(lambda: left.append(True))

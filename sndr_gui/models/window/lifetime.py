@@ -1,0 +1,25 @@
+"""The words for how long the host goes on, as the status bar has them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine_host.client.language import tr
+
+if TYPE_CHECKING:
+    from sndr_gui.host.session import Session
+
+
+def lifetime(session: Session) -> str:
+    """Return with whom the host of this machine ends: with this window only where that started it."""
+    state, host = session.state, session.state.host
+    if host is None or state.outlives_window:
+        return tr("stays when this window closes")
+    # A host that names nobody is from before commands started some.
+    if session.connection.owned or not host.owner:
+        return tr("ends with this window")
+    others = {
+        "the command that started it": tr("ends with the command that started it"),
+        "the window that started it": tr("ends with the window that started it"),
+    }
+    return others.get(host.owner) or tr("ends with {owner}", owner=host.owner)
