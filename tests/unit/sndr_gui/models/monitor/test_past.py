@@ -1,5 +1,7 @@
 """What the past shows: requests as they were, the pool by share, memory by part."""
 
+import pytest
+
 from engine_host.protocol.engines import Readings, Request, RequestState
 from engine_host.protocol.host import RECORDED
 from engine_host.protocol.telemetry import MemoryDevice, MemoryPart, MemoryUser
@@ -90,3 +92,8 @@ def test_the_scrubber_goes_back_and_its_end_is_now() -> None:
     assert (past.place, past.said) == (STEPS, "")
     past.back()
     assert told == [850.0, 700.0, 960.0, None]
+
+
+def test_a_clock_that_is_stopped_stops_here_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.time", lambda: 1000.0)
+    assert TimeTravel().now == 1000.0
