@@ -45,10 +45,10 @@ def test_patches_and_readings_of_a_running_vllm(gui: Gui, home: Path) -> None:
     gui.wait_for_words("Worker 0", 10)
     gui.open("Engine")
     gui.click("Stop")
-    # While it stops, Relaunch stands beside it; it is gone with the engine, and Home offers it then.
+    # While it stops, Relaunch stands beside it; both are gone with the engine, and Home offers a start then.
     assert wait_until(lambda: gui.find("Stop") is None, 60)
     gui.open("Home")
-    gui.wait_for("Relaunch", 20)
+    gui.wait_for("Start the demo model", 60)
     assert wait_until(lambda: len(processes_of(home)) <= 3, 30), "vLLM left processes behind"
     assert gui.close() == 0
     assert wait_until(lambda: not processes_of(home), 20)
