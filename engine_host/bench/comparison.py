@@ -66,7 +66,9 @@ class Comparison:
             return f"faster by {_percent(self.low)} to {_percent(self.high)} %"
         if self.verdict is Verdict.SLOWER:
             return f"slower by {_percent(-self.high)} to {_percent(-self.low)} %"
-        between = f"can't tell: between {-100 * self.low:.1f} % slower and {100 * self.high:.1f} % faster"
+        between = (
+            f"can't tell: between {_percent(abs(self.low))} % slower and {_percent(abs(self.high))} % faster"
+        )
         if self.more_rounds is None:
             return between
         return f"{between}; {self.more_rounds} more rounds are likely to tell"
