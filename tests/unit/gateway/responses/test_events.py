@@ -147,6 +147,35 @@ def test_a_failure_is_the_event_that_codex_reads() -> None:
             assert "Try again in 5s" in failed["error"]["message"]
 
 
+@pytest.mark.parametrize("status", ["incomplete", "completed"])
+@pytest.mark.parametrize("pieces", [1, 2, 7])
+def test_the_last_event_of_vllm_is_named_after_its_status(status: str, pieces: int) -> None:
+    begun = b'event: response.created\ndata: {"type":"response.created","sequence_number":0}\n\n'
+    response = {"id": "r", "status": status, "output": [{"text": "x" * 100}]}
+    data = json.dumps({"type": "response.completed", "sequence_number": 9, "response": response}).encode()
+    last = b"event: response.completed\ndata: " + data + b"\n\n"
+    repair = FailureTold(Frame("resp_own", "demo", 1000, REQUEST, 8192))
+    size = len(last) // pieces + 1
+    cut = [last[at : at + size] for at in range(0, len(last), size)]
+    told = repair.feed(begun + cut[0]) + b"".join(map(repair.feed, cut[1:])) + repair.end()
+    assert told.startswith(begun)
+    if status == "completed":
+        assert told == begun + last
+        return
+    assert told.removeprefix(begun).startswith(b"event: response.incomplete\n")
+    event = events(told)[-1]
+    assert (event["type"], event["sequence_number"]) == ("response.incomplete", 9)
+    assert event["response"] == response
+    repair.feed(b"")
+    assert repair.end() == b""
+
+
+def test_a_last_event_without_an_end_is_passed_on() -> None:
+    repair = FailureTold(Frame("resp_own", "demo", 1000, REQUEST, 8192))
+    cut = b'event: response.completed\ndata: {"type":'
+    assert repair.feed(cut) + repair.end() == cut
+
+
 @pytest.mark.parametrize(
     "frame",
     [
