@@ -26,7 +26,7 @@ def read(text: str) -> Any:
         if root is None:
             return None
         _check(root)
-        return YAML(typ="safe", pure=True).load(text)
+        return _quiet(YAML(typ="safe", pure=True)).load(text)
     except (YAMLError, ValueError, TypeError, RecursionError) as error:
         if isinstance(error, FormatError):
             raise
@@ -52,7 +52,13 @@ def _ended(text: str) -> str:
 
 
 def _composed(text: str) -> Node | None:
-    return YAML(pure=True).compose(text)
+    return _quiet(YAML(pure=True)).compose(text)
+
+
+def _quiet(yaml: YAML) -> YAML:
+    # An anchor may be given anew; the library warns of it on the terminal.
+    yaml.composer.warn_double_anchors = False
+    return yaml
 
 
 def _check(root: Node) -> None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from engine_host.connect.formats.text import Format, changed, value_of
@@ -131,6 +131,7 @@ PARTS = (
 
 
 @settings(max_examples=150, deadline=None)
+@example(["&a ", "{", "&a "], "")
 @given(st.lists(st.sampled_from(PARTS), max_size=20), st.sampled_from(["", " "]))
 def test_any_text_is_changed_for_good_or_refused(parts: list[str], between: str) -> None:
     content = between.join(parts).encode("utf-8", "surrogatepass")
