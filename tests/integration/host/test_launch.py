@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -98,7 +97,7 @@ def test_a_model_put_into_the_folder_for_downloads_is_found_at_once(host: Runnin
     with pytest.raises(HostError) as raised:
         plan(host, preset="qwen3-embedding-0.6b-cpu")
     assert raised.value.reason is Reason.MODEL_FILE_MISSING
-    folder = Path(raised.value.problem.evidence["folder"]) / "Qwen" / "Qwen3-Embedding-0.6B-GGUF"
+    folder = host.folders.data / "models" / "Qwen" / "Qwen3-Embedding-0.6B-GGUF"
     folder.mkdir(parents=True)
     # Any model will do: only its name is known of this one.
     (folder / name).write_bytes((resources() / "models" / "sndr-demo" / "sndr-demo-q8_0.gguf").read_bytes())
