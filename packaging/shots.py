@@ -17,7 +17,7 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ.setdefault("QT_API", "pyside6")
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from engine_host.client.language import chosen_language, install
+from engine_host.protocol.language import chosen_language, install
 
 # Before any module that has texts at its top.
 install(chosen_language(os.environ.get("SNDR_LANGUAGE", "en"), os.environ))

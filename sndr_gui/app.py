@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 
 os.environ.setdefault("QT_API", "pyside6")
 

@@ -16,7 +16,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")
     # A host, and what programs read, speaks English: it carries what makes other languages of it.
     if {"serve", "--json"}.isdisjoint(words):
-        from engine_host.client.language import chosen_language, install
+        from engine_host.protocol.language import chosen_language, install
 
         # Before what has texts is imported.
         install(chosen_language(os.environ.get("SNDR_LANGUAGE", ""), os.environ))

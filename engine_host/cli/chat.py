@@ -11,11 +11,11 @@ from engine_host.cli.output import Exit, Output, command, echo, problem_lines
 from engine_host.cli.start.host import connected
 from engine_host.cli.start.running import only_one
 from engine_host.client.chat_stream import Answer, collect
-from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.protocol.endpoint.connect import EndpointModel
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
 

@@ -8,7 +8,6 @@ import click
 
 from engine_host.cli.output import Exit, Output, command, problem_lines, table
 from engine_host.cli.start.host import connected
-from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient
 from engine_host.connect import change, found
 from engine_host.connect.clients.definition import Client
@@ -33,6 +32,7 @@ from engine_host.protocol.endpoint.connect import (
 from engine_host.protocol.endpoint.requests import RequestQuery
 from engine_host.protocol.engines import Engine, Request, RequestPage
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
 

@@ -8,7 +8,6 @@ from engine_host.cli.output import Exit, Output, command, size, table
 from engine_host.cli.start.host import connected, find_or_start
 from engine_host.cli.text.job_progress import follow
 from engine_host.cli.text.whole_help import WholeHelp
-from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.core.sizes import duration
@@ -21,6 +20,7 @@ from engine_host.protocol.engines import (
 )
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import Job, JobState
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import table as ops
 
 

@@ -13,13 +13,13 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from engine_host.cli.text.chosen_host import typed, typed_problem
-from engine_host.client.language import tr
 from engine_host.core.errors import HostError
 from engine_host.core.sizes import size_text
 from engine_host.core.visible import visible, visible_json
 from engine_host.protocol.allowed import refusal
 from engine_host.protocol.base import Command
 from engine_host.protocol.errors import Fix, Problem, Reason
+from engine_host.protocol.language import tr
 
 P = ParamSpec("P")
 

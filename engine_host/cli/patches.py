@@ -11,11 +11,11 @@ from engine_host.cli.start.options import LaunchOptions, launch_options
 from engine_host.cli.start.running import GONE, only_one
 from engine_host.cli.text.job_progress import follow
 from engine_host.cli.text.whole_help import WholeHelp
-from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.core.sizes import duration
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import (
     BisectRequest,
     BisectResult,

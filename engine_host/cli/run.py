@@ -14,10 +14,10 @@ from engine_host.cli.start.follow import StartOptions, start, stop_engine
 from engine_host.cli.start.host import connected
 from engine_host.cli.start.options import LaunchOptions, launch_options
 from engine_host.cli.start.running import GONE, only_one
-from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import EngineKind, LaunchRequest
 from engine_host.protocol.models import ModelOrigin
 from engine_host.protocol.operations import table as ops

@@ -10,11 +10,11 @@ import click
 
 from engine_host.cli.output import Exit, Output, command, echo
 from engine_host.cli.start.host import connected
-from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.protocol.engines import EngineState
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import table as ops
 
 _GONE = {EngineState.UNLOADED, EngineState.FAILED}

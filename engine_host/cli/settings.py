@@ -10,12 +10,12 @@ import click
 from engine_host.cli.output import Exit, Output, command, table
 from engine_host.cli.start.host import connected, may_do_without
 from engine_host.cli.text.whole_help import WholeHelp
-from engine_host.client.language import tr
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
 from engine_host.core.settings import SettingsFile
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Finding, Layer, Setting
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.settings import MendSettings, SettingPage, SettingsChange, SettingsRepair

@@ -15,7 +15,6 @@ from engine_host.cli.text.events import summary
 from engine_host.cli.text.log_files import lines_of_files, log_files
 from engine_host.client.ends import age_words, ended, ends_of, failed, started_again, what_it_did
 from engine_host.client.exchange import event_of
-from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient
 from engine_host.core.diagnosis.listing import page_of
 from engine_host.core.diagnosis.shelf import AutopsyShelf
@@ -29,6 +28,7 @@ from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import EventBase, LogLineEvent
 from engine_host.protocol.host import Endpoint, GpuAbsence, HostInfo, Reach
+from engine_host.protocol.language import tr
 from engine_host.protocol.logs import LogLine, LogPage, LogQuery
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops

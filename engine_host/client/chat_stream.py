@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine_host.client import chat_chunk, failures
-from engine_host.client.language import tr
 from engine_host.client.sync import chunks
 from engine_host.core.errors import HostError
 from engine_host.core.outside import answers
 from engine_host.core.rates import decode_rate
 from engine_host.core.sizes import duration
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 
 _ANSWER = 300.0
 

@@ -1,7 +1,7 @@
 """Energy in words, for the command line and the window."""
 
-from engine_host.client.language import tr
 from engine_host.protocol.host import RECORDED
+from engine_host.protocol.language import tr
 from engine_host.protocol.telemetry import EnergyPage, EnergySource
 
 

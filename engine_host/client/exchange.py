@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine_host.client.language import tr
 from engine_host.core.errors import HostError
 from engine_host.core.outside import json_text
 from engine_host.protocol.base import Command, Query
 from engine_host.protocol.errors import Action, Fix, Reason
 from engine_host.protocol.events import EVENT, Event
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations.definition import Answer, Nothing, Operation
 
 PAUSE = 0.2

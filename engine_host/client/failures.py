@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from engine_host.client.language import tr
 from engine_host.core.errors import HostError
 from engine_host.core.outside import json_text
 from engine_host.protocol.base import PROTOCOL_MAJOR, Version
 from engine_host.protocol.errors import ErrorAnswer, Fix, Reason
+from engine_host.protocol.language import tr
 
 if TYPE_CHECKING:
     import httpx

@@ -2,10 +2,10 @@
 
 import json
 
-from engine_host.client.language import tr
 from engine_host.core.outside import json_text
 from engine_host.core.visible import visible
 from engine_host.protocol.endpoint.requests import Divergence, KeptText, PrefixReason, PrefixTurn, PromptPart
+from engine_host.protocol.language import tr
 
 _REASONS = {
     PrefixReason.FIRST_TURN: tr("first turn"),

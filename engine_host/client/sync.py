@@ -13,7 +13,6 @@ from engine_host import __version__
 from engine_host.client import failures
 from engine_host.client.address import RemoteAddress
 from engine_host.client.exchange import NOTHING, PAUSE, Sent, answer_of, event_of, query_of, request_of
-from engine_host.client.language import tr
 from engine_host.core import sse
 from engine_host.core.errors import HostError
 from engine_host.core.outside import answers, json_text
@@ -21,6 +20,7 @@ from engine_host.core.paths import Folders
 from engine_host.protocol.base import CALLER, Command, Query, Version
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.events import Event, EventQuery
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.operations.definition import Answer, Asked, Nothing, Operation
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine_host.client.language import tr
 from engine_host.connect import own_file
 from engine_host.connect.clients.definition import Client, ConfigFile
 from engine_host.connect.facts import Facts
@@ -22,6 +21,7 @@ from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
 from engine_host.protocol.endpoint.connect import ClientChange, FileDifference, WrittenFile, WrittenFiles
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 
 _BACKUP, _UNDONE = ".sndr-backup", ".sndr-undone"
 _LONGEST_DIFFERENCE = 200_000

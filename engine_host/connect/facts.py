@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from engine_host.client.language import tr
 from engine_host.core.errors import HostError
 from engine_host.core.keys.in_header import key_in_header
 from engine_host.protocol.endpoint.connect import EndpointModel, EndpointModelPage
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.host import Endpoint
+from engine_host.protocol.language import tr
 
 KEY_VARIABLE = "SNDR_API_KEY"
 """The variable in which a client finds the key, where it needs one: a key is never written into a file."""

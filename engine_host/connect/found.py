@@ -4,7 +4,6 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from engine_host.client.language import tr
 from engine_host.connect import own_file
 from engine_host.connect.clients.definition import Client, ConfigFile
 from engine_host.connect.clients.table import CLIENTS
@@ -16,6 +15,7 @@ from engine_host.connect.records import Records, base_of, written_files
 from engine_host.core.errors import HostError
 from engine_host.protocol.endpoint.connect import ClientEntry, ClientList, ConnectionState, WrittenFile
 from engine_host.protocol.errors import Fix, Problem, Reason
+from engine_host.protocol.language import tr
 
 _LONGEST_ADDRESS = 300
 

@@ -6,10 +6,10 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine_host.client.language import tr
 from engine_host.core.errors import HostError
 from engine_host.core.outside import files
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 
 MOST = 4 << 20
 """Bytes that a file of settings may have; the largest that people have are some 100 KB."""

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from engine_host.client.language import tr
 from engine_host.connect import own_file
 from engine_host.connect.own_file import OwnFile
 from engine_host.core import atomic_file
@@ -13,6 +12,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.outside import files
 from engine_host.protocol.endpoint.connect import WrittenFile, WrittenFiles
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 
 _MOST = 1 << 20
 

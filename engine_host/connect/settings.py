@@ -1,6 +1,5 @@
 """All that one client has to be told, as texts to copy, fields of its form, notes and warnings."""
 
-from engine_host.client.language import tr
 from engine_host.connect.clients.definition import Client
 from engine_host.connect.facts import Facts
 from engine_host.connect.formats.text import written
@@ -8,6 +7,7 @@ from engine_host.connect.machine import Machine
 from engine_host.core.errors import HostError
 from engine_host.protocol.endpoint.connect import ClientField, ClientSettings, SettingsText
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 
 _ROOM = 2
 """How many first requests a context should hold before an agent has to summarise at once."""

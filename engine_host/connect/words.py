@@ -1,7 +1,7 @@
 """The words for a client's state and for the outcome of a step, in the window as on the command line."""
 
-from engine_host.client.language import tr
 from engine_host.protocol.endpoint.connect import ConnectionState, ProbeOutcome, ProbeReport
+from engine_host.protocol.language import tr
 
 STATES = {
     ConnectionState.CONNECTED: tr("set to this endpoint"),

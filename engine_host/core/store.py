@@ -100,6 +100,20 @@ class Database:
         self.sql.close()
 
     @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All of it or nothing. Raises HostError as `clear_errors` does."""
+        with self.clear_errors():
+            self.sql.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self.sql.execute("COMMIT")
+            except BaseException:
+                # A full disk ends the transaction by itself.
+                if self.sql.in_transaction:
+                    self.sql.execute("ROLLBACK")
+                raise
+
+    @contextlib.contextmanager
     def clear_errors(self) -> Iterator[None]:
         """Turn the errors of SQLite into HostError(disk_full) or HostError(not_writable)."""
         try:

@@ -1,11 +1,10 @@
 """The measured series on disk: one row for each chunk of steps, in an SQLite file of bounded size."""
 
-import contextlib
 import logging
 import threading
 import zlib
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,7 +95,7 @@ class SampleStore:
 
     def cut(self, at: float) -> None:
         """Remove all steps after this time. Raises HostError(disk_full), HostError(not_writable)."""
-        with self._lock, self._transaction():
+        with self._lock, self._database.transaction():
             for resolution in RESOLUTIONS:
                 number, place = divmod(int(at // resolution.step), resolution.chunk)
                 self._sql.execute(
@@ -116,7 +115,7 @@ class SampleStore:
             self._database.close()
 
     def _write(self, chunks: Iterable[Chunk]) -> None:
-        with self._transaction():
+        with self._database.transaction():
             for chunk in chunks:
                 self._sql.execute("INSERT OR IGNORE INTO series (name) VALUES (?)", (chunk.series,))
                 (series,) = self._sql.execute(
@@ -148,7 +147,7 @@ class SampleStore:
         )
 
     def _drop_oldest(self) -> None:
-        with self._transaction():
+        with self._database.transaction():
             for resolution in RESOLUTIONS:
                 # A quarter of the time that is kept, so that this is not needed again at once.
                 self._sql.execute(
@@ -156,20 +155,6 @@ class SampleStore:
                     "SELECT min(number) + (max(number) - min(number)) / 4 FROM chunk WHERE step = ?1)",
                     (resolution.step,),
                 )
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        """All of it or nothing."""
-        with self._database.clear_errors():
-            self._sql.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self._sql.execute("COMMIT")
-            except BaseException:
-                # A full disk ends the transaction by itself.
-                if self._sql.in_transaction:
-                    self._sql.execute("ROLLBACK")
-                raise
 
 
 def open_samples(path: Path) -> SampleStore | None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from engine_host.client import HostError
 from engine_host.client.address import RemoteAddress
-from engine_host.client.language import tr
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.remote.hosts import RemoteHost, RemoteHostState, RemoteMode
 from sndr_gui.host.process import Address, HostStartFailed
 

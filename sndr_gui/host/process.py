@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import IO
 
 from engine_host.client import Folders, OwnProgram, command_of
-from engine_host.client.language import tr
 from engine_host.client.local_socket import open_local
+from engine_host.protocol.language import tr
 
 START_LIMIT = 30.0
 _TAIL_LINES = 30

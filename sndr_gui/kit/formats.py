@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from engine_host.client.language import language, ntr, tr, written
+from engine_host.protocol.language import language, ntr, tr, written
 
 UNMEASURED = "—"
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")

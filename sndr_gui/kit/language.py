@@ -4,7 +4,7 @@ import os
 from typing import TYPE_CHECKING
 
 from engine_host.client import Folders, read_text
-from engine_host.client.language import chosen_language, install, language
+from engine_host.protocol.language import chosen_language, install, language
 from sndr_gui.kit.settings import LARGEST, WindowSettings
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.kit import formats
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine_host.client.language import translated
+from engine_host.protocol.language import translated
 
 if TYPE_CHECKING:
     from engine_host.protocol.engine_settings.row import EngineSetting

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from engine_host.client import read_text
-from engine_host.client.language import LANGUAGES, PSEUDO, SYSTEM
+from engine_host.protocol.language import LANGUAGES, PSEUDO, SYSTEM
 from sndr_gui.kit.atomic_file import write_atomically
 from sndr_gui.kit.look.choices import SCALES, Accent, Density, Look, Motion, ThemeChoice
 from sndr_gui.kit.look.level import Level

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from PySide6.QtGui import QKeySequence
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,7 @@ class LabDatabase:
 
         Raises HostError(disk_full), HostError(not_writable).
         """
-        with self._transaction():
+        with self._database.transaction():
             body = _packed(run)
             run = self._with_room(run, len(body))
             self._put(run, body)
@@ -121,7 +121,7 @@ class LabDatabase:
 
         Raises HostError(disk_full), HostError(not_writable) also for a damaged file.
         """
-        with contextlib.suppress(_TriedError), self._transaction():
+        with contextlib.suppress(_TriedError), self._database.transaction():
             if isinstance(what, LabRun):
                 self._put(what, _packed(what))
             else:
@@ -131,7 +131,7 @@ class LabDatabase:
     def take_rows(self, table: str, rows: Iterable[tuple[object, ...]]) -> None:
         """Take rows of a damaged file as they are. Raises HostError(disk_full), HostError(not_writable)."""
         for row in rows:
-            with self._transaction():
+            with self._database.transaction():
                 self._sql.execute(
                     f"INSERT OR IGNORE INTO {table} VALUES ({', '.join('?' * len(row))})",
                     row,
@@ -139,14 +139,14 @@ class LabDatabase:
 
     def mark(self, run: LabRun, others: list[str], *, on: bool) -> None:
         """Make a run a baseline or none, and others none. Raises HostError(disk_full, not_writable)."""
-        with self._transaction():
+        with self._database.transaction():
             for other in others:
                 self._sql.execute("UPDATE run SET baseline = 0 WHERE id = ?", (other,))
             self._sql.execute("UPDATE run SET baseline = ? WHERE id = ?", (on, run.id))
 
     def remove_run(self, name: str) -> None:
         """Remove a run, also one that cannot be read. Raises HostError(not_writable)."""
-        with self._transaction():
+        with self._database.transaction():
             self._sql.execute("DELETE FROM run WHERE id = ?", (name,))
 
     def sweep(self, name: str) -> LabSweep:
@@ -160,7 +160,7 @@ class LabDatabase:
 
     def save_sweep(self, sweep: LabSweep) -> None:
         """Keep a sweep, in place of what was known of it. Raises HostError(disk_full, not_writable)."""
-        with self._transaction():
+        with self._database.transaction():
             self._put_sweep(sweep)
 
     def move_in(self) -> None:
@@ -170,7 +170,7 @@ class LabDatabase:
                 run = LabRun.model_validate_json(files.read(path, MOST_OF_RUN))
                 if run.id != path.stem:
                     continue
-                with self._transaction():
+                with self._database.transaction():
                     if not self._has("run", run.id):
                         self._put(run, _packed(run))
                 path.unlink(missing_ok=True)
@@ -179,7 +179,7 @@ class LabDatabase:
                 sweep = LabSweep.model_validate_json(files.read(path, MOST_OF_RUN))
                 if sweep.id != path.stem or not sweep.values:
                     continue
-                with self._transaction():
+                with self._database.transaction():
                     if not self._has("sweep", sweep.id):
                         self._put_sweep(sweep)
                 path.unlink(missing_ok=True)
@@ -235,20 +235,6 @@ class LabDatabase:
             for name in ("page_count", "freelist_count", "page_size")
         )
         return (pages - free) * size
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        """All of it or nothing."""
-        with self._database.clear_errors():
-            self._sql.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self._sql.execute("COMMIT")
-            except BaseException:
-                # A full disk ends the transaction by itself.
-                if self._sql.in_transaction:
-                    self._sql.execute("ROLLBACK")
-                raise
 
 
 class _Samples(Wire):

@@ -5,10 +5,10 @@ import click
 from engine_host.cli.autopsy.lines import list_lines, record_lines
 from engine_host.cli.autopsy.records import records_of
 from engine_host.cli.output import Exit, Output, command
-from engine_host.client.language import tr
 from engine_host.core.errors import HostError
 from engine_host.protocol.bench.autopsy import AutopsyPage
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 
 
 @click.command("autopsy")

@@ -7,10 +7,10 @@ from engine_host.cli.bench.lab_text import list_lines
 from engine_host.cli.output import Exit, Output, command
 from engine_host.client.bench_reports.for_others import comparison_for_others
 from engine_host.client.bench_reports.regression import ALLOWED, baseline_of, judged, regression_lines
-from engine_host.client.language import tr
 from engine_host.core.errors import HostError
 from engine_host.protocol.bench.lab import LabPage, LabRun, MarkBaseline, RunBench
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import bench as ops
 
 

@@ -16,7 +16,6 @@ from engine_host.cli.start.host import HostHold, find_or_start
 from engine_host.cli.start.options import resolved
 from engine_host.cli.start.running import GONE, only_one
 from engine_host.cli.text.chosen_host import chosen_host
-from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient
 from engine_host.connect.facts import key_from
 from engine_host.core.errors import HostError
@@ -24,6 +23,7 @@ from engine_host.core.processes.own_programs import OwnProgram, command_of
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import LaunchRequest, StartRequest
 from engine_host.protocol.operations import table as ops
 

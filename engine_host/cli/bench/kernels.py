@@ -11,10 +11,10 @@ import click
 from engine_host.cli.output import Exit, Output, command
 from engine_host.cli.text.chosen_host import chosen_host
 from engine_host.cli.text.whole_help import WholeHelp
-from engine_host.client.language import tr
 from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 
 _SCRIPT = Path(__file__).parents[2] / "bench" / "kernels" / "turboquant.py"
 

@@ -20,7 +20,6 @@ from engine_host.cli.text.job_progress import follow
 from engine_host.client.bench_reports.for_others import comparison_for_others, run_for_others
 from engine_host.client.bench_reports.html import comparison_html, run_html
 from engine_host.client.bench_reports.markdown import comparison_markdown, run_markdown
-from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient
 from engine_host.connect.facts import key_from
 from engine_host.core.errors import HostError
@@ -38,6 +37,7 @@ from engine_host.protocol.bench.lab import (
     WorkloadName,
 )
 from engine_host.protocol.errors import Fix, Problem, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import bench as ops
 
 T = TypeVar("T")

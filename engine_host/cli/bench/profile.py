@@ -11,10 +11,10 @@ from engine_host.cli.start.follow import signals
 from engine_host.cli.start.host import connected
 from engine_host.cli.text.chosen_host import chosen_host
 from engine_host.cli.text.job_progress import follow
-from engine_host.client.language import tr
 from engine_host.core.errors import HostError
 from engine_host.protocol.bench.profiles import USUAL_STEPS, ProfileEngine, ProfileReport
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import bench as ops
 
 _NAME = 90

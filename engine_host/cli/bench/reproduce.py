@@ -8,10 +8,10 @@ from engine_host.cli.output import Exit, Output, command
 from engine_host.cli.start.follow import signals
 from engine_host.cli.start.host import connected
 from engine_host.client.bench_reports.html import comparison_html
-from engine_host.client.language import tr
 from engine_host.core.errors import HostError
 from engine_host.protocol.bench.lab import LabRun, RunBench, WorkloadName
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 
 _RUNS_OF_PARTS = {WorkloadName.SERVING}
 

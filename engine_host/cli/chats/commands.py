@@ -10,10 +10,10 @@ from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.client.chats import export as exports
 from engine_host.client.chats.record import LONGEST_TITLE, title_of
 from engine_host.client.chats.store import ChatStore
-from engine_host.client.language import tr
 from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 
 _LONGEST_SHOWN = 60
 

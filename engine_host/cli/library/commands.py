@@ -13,9 +13,9 @@ from engine_host.cli.output import Exit, Output, command, size
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.text.job_progress import follow
 from engine_host.cli.text.whole_help import WholeHelp
-from engine_host.client.language import tr
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.library import (
     DownloadedModel,
     DownloadModel,

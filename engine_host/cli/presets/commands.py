@@ -14,12 +14,12 @@ from engine_host.cli.start.consent import accept_option, with_consent
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.options import overrides_of
 from engine_host.cli.text.whole_help import WholeHelp
-from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError, consent_needed
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import Evidence, PresetEngine, PresetStatus, Workload
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.consents import ConsentNeeded
 from engine_host.protocol.launch.plans import Layer
 from engine_host.protocol.operations import table as ops

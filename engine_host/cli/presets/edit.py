@@ -9,13 +9,13 @@ from engine_host.cli.output import Exit, Output, command
 from engine_host.cli.param_types import PresetId
 from engine_host.cli.presets.commands import fault_lines, refused
 from engine_host.cli.start.host import find_or_start
-from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
 from engine_host.protocol.catalog import PresetEntry, PresetVariation
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.presets import (
     EditPreset,

@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable
 
 from engine_host.cli.output import Output, echo
-from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import remote_hosts as ops
 from engine_host.protocol.remote.hosts import (
     AnswerSshQuestion,

@@ -9,10 +9,10 @@ import click
 from engine_host.cli.output import Exit, Output, command
 from engine_host.cli.remote.services import EVERY, chosen, install_command, services, services_of
 from engine_host.cli.start.host import find_or_start
-from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import remote_hosts
 from engine_host.protocol.operations import services as ops
 from engine_host.protocol.remote.hosts import THIS_MACHINE, RemoteMode

@@ -16,13 +16,13 @@ from engine_host.cli.start.options import LaunchOptions, launch_options
 from engine_host.cli.text.job_progress import follow
 from engine_host.cli.text.plan import finding_lines
 from engine_host.cli.text.typed_again import typed_again
-from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
 from engine_host.core.findings.text import ended
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import services as ops
 from engine_host.protocol.remote.hosts import THIS_MACHINE
 from engine_host.protocol.remote.services import (

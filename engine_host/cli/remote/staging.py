@@ -16,12 +16,12 @@ from engine_host.cli.start.options import LaunchOptions, launch_options
 from engine_host.cli.start.remote import until_engine_host
 from engine_host.cli.text.job_progress import follow
 from engine_host.cli.text.plan import finding_lines
-from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.core.outside.model_ids import check_id
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import remote_hosts as host_ops

@@ -15,7 +15,6 @@ from engine_host.cli.requests.lines import (
 )
 from engine_host.cli.start.host import connected
 from engine_host.cli.text.whole_help import WholeHelp
-from engine_host.client.language import tr
 from engine_host.client.request_export import write_requests
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
@@ -31,6 +30,7 @@ from engine_host.protocol.endpoint.requests import (
 from engine_host.protocol.engines import Request
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.events import EngineRequestEvent
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from engine_host.client.language import tr
 from engine_host.core.errors import HostError
 from engine_host.protocol.endpoint.routes import NextProvider, Provider, RouteTargets
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 
 _OPTIONS = (
     click.argument("engines", nargs=-1, metavar="[ENGINE]..."),

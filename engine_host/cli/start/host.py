@@ -14,13 +14,13 @@ from engine_host.cli.output import output_here
 from engine_host.cli.start.remote import remote_client
 from engine_host.cli.text.chosen_host import chosen_host
 from engine_host.cli.text.waiting import told_when_long, waiting_for_host
-from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient, wait_for_host
 from engine_host.client.sync import connected as connected_here
 from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
 from engine_host.core.processes.own_programs import OwnProgram, command_of
 from engine_host.protocol.errors import ErrorAnswer, Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import table as ops
 
 _START = 40.0

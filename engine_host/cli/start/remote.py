@@ -6,10 +6,10 @@ from pathlib import Path
 from engine_host.cli.output import output_here
 from engine_host.cli.remote.connecting import connect
 from engine_host.client.address import RemoteAddress
-from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient, connected
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import remote_hosts as ops
 from engine_host.protocol.remote.hosts import HOST_NAME, RemoteHost, RemoteHostState, RemoteMode
 

@@ -7,10 +7,10 @@ from engine_host.cli.start.follow import signals, until_ready
 from engine_host.cli.start.host import connected
 from engine_host.cli.start.running import GONE, only_one
 from engine_host.cli.text.plan import exit_of, plan_lines
-from engine_host.client.language import tr
 from engine_host.core.errors import HostError
 from engine_host.core.sizes import duration
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import StartRequest
 from engine_host.protocol.operations import table as ops
 

@@ -1,10 +1,10 @@
 """A name that is no model and no preset: what may have been meant, of both."""
 
-from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import table as ops
 
 

@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient
 from engine_host.core.atomic_file import saving_failed
 from engine_host.core.errors import HostError
 from engine_host.core.gpu_trace.format import LARGEST, TraceWriter, head_of
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import table as ops
 
 

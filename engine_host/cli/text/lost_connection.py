@@ -3,11 +3,11 @@
 import time
 from collections.abc import Callable
 
-from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient, connected
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.jobs import Job
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import remote_hosts as host_ops
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.remote.hosts import RemoteHost, RemoteHostState

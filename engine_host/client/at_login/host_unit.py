@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine_host.client.at_login.words import environment_of, unit_program, unit_setting, unit_word
-from engine_host.client.language import tr
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
 from engine_host.core.outside import files
 from engine_host.core.processes.own_programs import OwnProgram, command_of
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 
 UNIT = "sndr-host-here.service"
 _OURS = "# Written by `sndr autostart host`; `sndr autostart host --off` takes it away."

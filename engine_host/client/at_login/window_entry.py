@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine_host.client.at_login.words import environment_of, exec_value, window_words
-from engine_host.client.language import tr
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
 from engine_host.core.outside import files
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 
 AT_LOGIN, START_PRESET = "--at-login", "--start-preset="
 """The arguments of such a start: it stays in the background, and starts a preset once."""

@@ -17,11 +17,11 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from engine_host.client.chats.record import Conversation, is_id, title_of
-from engine_host.client.language import tr
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
 from engine_host.core.outside import files, json_text
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 
 MOST = 500
 MOST_BYTES = 256 << 20

@@ -22,13 +22,13 @@ from engine_host.client.diagnostics.from_disk import (
 from engine_host.client.diagnostics.from_host import tell_of_host, tell_of_records
 from engine_host.client.diagnostics.known_names import learn_from_disk
 from engine_host.client.diagnostics.mask import Mask
-from engine_host.client.language import tr
 from engine_host.client.sync import ControlClient, connected
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
 from engine_host.core.outside import files
 from engine_host.core.paths import Folders
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 
 _LONGEST_TOKEN = 4096
 _TOP = "sndr-diagnostics"

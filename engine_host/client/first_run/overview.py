@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine_host.client.language import tr
 from engine_host.core.sizes import size_text
 from engine_host.protocol.bench.lab import RunBench, WorkloadName
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.fit import Verdict
 from engine_host.protocol.models import ModelFile, ModelOrigin
 from engine_host.protocol.presets import PresetVerdict

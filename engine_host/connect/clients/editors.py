@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from engine_host.client.language import tr
 from engine_host.connect.clients.definition import PROVIDER, TITLE, Client, ConfigFile, key_or_variable
 from engine_host.connect.facts import ANY_KEY, KEY_VARIABLE, Facts
 from engine_host.connect.formats.text import Format
 from engine_host.connect.machine import Machine
 from engine_host.protocol.endpoint.connect import ClientKind
+from engine_host.protocol.language import tr
 
 _CODE = "Code"
 

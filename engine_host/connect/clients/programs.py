@@ -4,12 +4,12 @@ import json
 import shlex
 from collections.abc import Mapping
 
-from engine_host.client.language import tr
 from engine_host.connect.clients.agents import claude_variables
 from engine_host.connect.clients.definition import Client, Snippet
 from engine_host.connect.facts import ANY_KEY, KEY_VARIABLE, Facts
 from engine_host.connect.shells import Shell, lines
 from engine_host.protocol.endpoint.connect import ClientKind
+from engine_host.protocol.language import tr
 
 _QUESTION = "What can you do?"
 

@@ -1,6 +1,5 @@
 """All clients, in the order in which they are shown."""
 
-from engine_host.client.language import tr
 from engine_host.connect.clients.agents import AGENTS
 from engine_host.connect.clients.definition import Client
 from engine_host.connect.clients.editors import EDITORS
@@ -8,6 +7,7 @@ from engine_host.connect.clients.programs import PROGRAMS
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.language import tr
 
 CLIENTS = (*EDITORS, *AGENTS, *PROGRAMS)
 _ALSO = {

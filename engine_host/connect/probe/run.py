@@ -8,7 +8,6 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
-from engine_host.client.language import tr
 from engine_host.connect.clients.definition import Client
 from engine_host.connect.facts import Facts
 from engine_host.connect.probe import dialects
@@ -19,6 +18,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.outside import answers, json_text
 from engine_host.protocol.endpoint.connect import ProbeOutcome, ProbeReport, ProbeStep
 from engine_host.protocol.errors import Fix, Problem, Reason
+from engine_host.protocol.language import tr
 
 if TYPE_CHECKING:
     import httpx

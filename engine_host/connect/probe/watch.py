@@ -5,9 +5,9 @@ import time
 from dataclasses import dataclass
 from typing import Protocol
 
-from engine_host.client.language import tr
 from engine_host.protocol.endpoint.connect import ProbeOutcome
 from engine_host.protocol.engines import Engine, Request, RequestState
+from engine_host.protocol.language import tr
 
 _LIVE = {RequestState.LOADING, RequestState.WAITING, RequestState.PREFILL, RequestState.DECODE}
 _PATIENCE = 12.0

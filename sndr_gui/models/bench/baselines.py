@@ -7,10 +7,10 @@ from PySide6.QtCore import QObject, Signal
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.client.bench_reports.regression import Regression, baseline_of, judged
-from engine_host.client.language import tr
 from engine_host.protocol.bench.comparison import CompareRuns
 from engine_host.protocol.bench.lab import LabPage, LabRun, MarkBaseline
 from engine_host.protocol.errors import Problem
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import bench as ops
 from sndr_gui.models.bench.page import BenchModel
 from sndr_gui.models.bench.words import at_text

@@ -7,12 +7,12 @@ from PySide6.QtCore import QObject, Signal
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.client.bench_reports.markdown import comparison_markdown, run_markdown
-from engine_host.client.language import tr
 from engine_host.protocol.bench.comparison import CompareRuns, LabComparison
 from engine_host.protocol.bench.lab import PAIRED_ROUNDS, LabRun, RunBench, WorkloadName
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.jobs import Job, JobKind
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import bench as ops
 from engine_host.protocol.operations import table
 from sndr_gui.host.session import Session

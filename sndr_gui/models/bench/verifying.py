@@ -7,10 +7,10 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.client.language import tr
 from engine_host.protocol.bench.checks import VerifyEngine, VerifyLevel, VerifyReport
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.jobs import Job, JobKind
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import bench as ops
 from engine_host.protocol.operations import table
 from sndr_gui.models.bench.page import BenchModel

@@ -6,8 +6,8 @@ import time
 from dataclasses import dataclass
 
 from engine_host.client.bench_reports.figures import decode_text, server_text, state_text
-from engine_host.client.language import tr
 from engine_host.protocol.bench.lab import LabRun, Quantity, WorkloadName
+from engine_host.protocol.language import tr
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import Column
 

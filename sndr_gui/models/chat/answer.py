@@ -9,8 +9,8 @@ from contextlib import aclosing
 
 from engine_host.client import DONE, HostError, SseMessage, chat_chunk
 from engine_host.client.failures import of_openai
-from engine_host.client.language import tr
 from engine_host.protocol.errors import Problem
+from engine_host.protocol.language import tr
 from sndr_gui.kit import formats
 from sndr_gui.models.chat.message import Message, ToolCall
 

@@ -13,8 +13,8 @@ from engine_host.client import HostError
 from engine_host.client.chats import export
 from engine_host.client.chats.record import Conversation
 from engine_host.client.chats.store import ChatStore, Entry
-from engine_host.client.language import tr
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 from sndr_gui.host.session import Session
 from sndr_gui.kit.settings import SettingsFile
 from sndr_gui.models.settings.page import save_window_settings

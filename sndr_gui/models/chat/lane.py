@@ -12,8 +12,8 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine_host.client import HostError
 from engine_host.client.chats import record
-from engine_host.client.language import tr
 from engine_host.protocol.engines import Engine
+from engine_host.protocol.language import tr
 from sndr_gui.host.session import Session
 from sndr_gui.models.chat.answer import Answer
 from sndr_gui.models.chat.message import Message, message_of

@@ -7,8 +7,8 @@ from typing import Any
 
 from engine_host.client import decode_rate
 from engine_host.client.chats.record import Call, Measured, Turn
-from engine_host.client.language import tr
 from engine_host.protocol.errors import Problem, Reason
+from engine_host.protocol.language import tr
 from sndr_gui.kit import formats
 
 

@@ -7,8 +7,8 @@ from functools import partial
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine_host.client.chats import record
-from engine_host.client.language import tr
 from engine_host.protocol.engines import Engine
+from engine_host.protocol.language import tr
 from sndr_gui.host.session import Session
 from sndr_gui.models.chat.conversation import Conversation
 from sndr_gui.models.chat.history import HistoryModel

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from engine_host.client.language import tr
 from engine_host.protocol.engines import Engine, EngineState
+from engine_host.protocol.language import tr
 from sndr_gui.host.choice import LIVE_STATES
 from sndr_gui.host.session import Session
 from sndr_gui.kit.setting_words import word_of

@@ -15,7 +15,6 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.client.language import tr
 from engine_host.connect.facts import ANY_KEY, Facts, address, facts_of, key_from
 from engine_host.connect.words import STATES
 from engine_host.protocol.endpoint.connect import (
@@ -28,6 +27,7 @@ from engine_host.protocol.endpoint.connect import (
 )
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.host import Endpoint
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
 from sndr_gui.host.session import Session

@@ -10,11 +10,11 @@ from PySide6.QtCore import QObject, Signal
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.client.ends import End, ends_of
-from engine_host.client.language import tr, translated
 from engine_host.protocol.bench.autopsy import AutopsyEntry
 from engine_host.protocol.bench.diagnosis import TOO_LITTLE, Diagnosis, DiagnosisQuery
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Problem
+from engine_host.protocol.language import tr, translated
 from engine_host.protocol.operations import table as ops
 from sndr_gui.host.choice import LIVE_STATES, STARTING_STATES
 from sndr_gui.host.session import Session

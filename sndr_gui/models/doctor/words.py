@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine_host.client.language import tr, translated
 from engine_host.protocol.bench.diagnosis import SlowCause, SlowReason
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr, translated
 from sndr_gui.kit import formats
 from sndr_gui.kit.formats import duration
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 
-from engine_host.client.language import tr
 from engine_host.protocol.engine_settings.row import OFF
 from engine_host.protocol.engines import Engine, Latency, Readings, Request, RequestState
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import EngineKind
 from sndr_gui.kit import formats
 from sndr_gui.models.engine.metrics import EngineMetrics, Metric

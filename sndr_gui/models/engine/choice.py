@@ -6,8 +6,8 @@ import shlex
 import time
 from dataclasses import dataclass
 
-from engine_host.client.language import tr
 from engine_host.protocol.engines import Engine, EngineState
+from engine_host.protocol.language import tr
 from sndr_gui.host.choice import LIVE_STATES, STARTING_STATES, newest
 from sndr_gui.host.state import HostState
 from sndr_gui.kit.formats import inside, shortened

@@ -9,10 +9,10 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.client.language import tr
 from engine_host.protocol.engines import Engine, Installation, InstallationPage
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.jobs import Job, JobKind, JobState
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import table as ops
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats

@@ -8,8 +8,8 @@ from statistics import median
 
 from PySide6.QtCore import QObject, Signal
 
-from engine_host.client.language import tr
 from engine_host.protocol.engines import Engine, EngineState, Request
+from engine_host.protocol.language import tr
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.models.engine.trends import Points, Trends

@@ -6,9 +6,9 @@ import shlex
 import time
 from dataclasses import dataclass
 
-from engine_host.client.language import tr
 from engine_host.protocol.engines import Engine, EngineState, Readings
 from engine_host.protocol.errors import Problem
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import EngineKind
 from engine_host.protocol.patches import EnginePatches, ProcessRole
 from sndr_gui.host.choice import LIVE_STATES, STARTING_STATES

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from engine_host.client.language import tr
 from engine_host.protocol.engines import Engine, EngineState, StageTime
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import EngineKind, ServerChoice
 from sndr_gui.host.choice import STARTING_STATES
 from sndr_gui.host.connection import Phase

@@ -14,10 +14,10 @@ from engine_host.client.first_run.overview import (
     presets_sentence,
     recommended,
 )
-from engine_host.client.language import tr
 from engine_host.protocol.bench.lab import LabRun, Quantity, RunBench
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.jobs import JobState
+from engine_host.protocol.language import tr
 from engine_host.protocol.models import ModelFile
 from sndr_gui.host.choice import STARTING_STATES
 from sndr_gui.host.session import Session

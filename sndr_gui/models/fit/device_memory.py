@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.fit import DeviceFit, FitPart, FitReport, PartSource, Verdict
 from sndr_gui.kit import formats
 from sndr_gui.kit.setting_words import word_of

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from engine_host.client.language import tr
 from engine_host.protocol.engine_settings.questions import settings_asked
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.fit import Change, FitGpu, FitRequest
 from engine_host.protocol.launch.plans import EngineKind
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.fit import KV_TOKENS, Measured
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import Column

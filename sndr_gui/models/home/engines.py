@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from engine_host.client.language import tr
 from engine_host.protocol.engines import Engine, EngineState
+from engine_host.protocol.language import tr
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.models.engine.choice import state_word, tone_of

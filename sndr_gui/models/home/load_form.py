@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from engine_host.client.language import tr
 from engine_host.protocol.endpoint.on_demand import LoadSetting
 from engine_host.protocol.engine_settings.table import Overrides
+from engine_host.protocol.language import tr
 from sndr_gui.kit.setting_words import word_of
 
 

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.client.language import ntr, tr
 from engine_host.protocol.endpoint.on_demand import LoadOnDemand, OnDemandModel, OnDemandState
 from engine_host.protocol.engine_settings.table import Overrides
+from engine_host.protocol.language import ntr, tr
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from engine_host.client.language import tr
 from engine_host.protocol.engines import Backend, Engine, EngineState, ServerInfo, ServerPage
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.host import Endpoint, Reach
 from engine_host.protocol.jobs import Job, JobKind, JobState
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import ServerChoice
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats

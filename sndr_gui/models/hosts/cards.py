@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from engine_host.client.language import tr
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.events import EngineStateEvent, JobDoneEvent, NoticeEvent
 from engine_host.protocol.host import HostInfo
+from engine_host.protocol.language import tr
 from engine_host.protocol.remote.hosts import HostRole, RemoteFacts, RemoteHost, RemoteHostState, RemoteMode
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats

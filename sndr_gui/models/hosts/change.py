@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from engine_host.protocol.remote.hosts import ChangeRemoteHost, RemoteHost, RemoteMode
 
 FIELDS: Mapping[str, tuple[str, str]] = {

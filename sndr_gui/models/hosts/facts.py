@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from engine_host.protocol.remote.hosts import RemoteEngine, RemoteFacts, RemoteGpu
 from sndr_gui.kit import formats
 

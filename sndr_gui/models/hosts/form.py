@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from engine_host.protocol.remote.hosts import AddRemoteHost, HostCandidate, RemoteMode
 
 _NOT_IN_A_NAME = re.compile(r"[^a-z0-9-]+")

@@ -9,8 +9,8 @@ from PySide6.QtCore import Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.client.language import tr
 from engine_host.protocol.jobs import Job
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import remote_hosts as ops
 from engine_host.protocol.operations.table import CANCEL_JOB
 from engine_host.protocol.remote.hosts import AddRemoteHost, HostCandidate, RemoteFacts, RemoteHost

@@ -11,10 +11,10 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.client.language import tr
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.jobs import Job
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.consents import ConsentNeeded
 from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.remote.install import PlannedChange, RemoteChange

@@ -9,9 +9,9 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.client.language import tr
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.jobs import Job
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import services as ops
 from engine_host.protocol.operations import table
 from engine_host.protocol.remote.services import (

@@ -12,11 +12,11 @@ from pydantic import ValidationError
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine_host.client import HostError
-from engine_host.client.language import tr
 from engine_host.protocol.engine_settings.row import EngineSetting
 from engine_host.protocol.engine_settings.table import Overrides, means_something, settings_of
 from engine_host.protocol.engines import Installation
 from engine_host.protocol.errors import Fix, Problem
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import EngineKind, LaunchPlan, LaunchRequest, ServerChoice
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import PatchChoice, PlannedPatches

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Signal
 
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from engine_host.protocol.models import ModelFile, ModelOrigin
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.settings import SettingsChange

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from engine_host.client.language import tr
 from engine_host.protocol.engine_settings.row import OFF, EngineSetting
 from engine_host.protocol.engine_settings.table import SETTINGS
 from engine_host.protocol.engines import ServerInfo, ServerPage
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.fit import FitReport, KvChoice, Verdict
 from engine_host.protocol.launch.plans import LaunchPlan, ServerChoice
 from sndr_gui.kit import formats

@@ -7,7 +7,7 @@ import shlex
 from dataclasses import replace
 
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import PlannedPatches
 from sndr_gui.host.choice import STARTING_STATES

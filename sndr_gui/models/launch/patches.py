@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from engine_host.protocol.patches import PatchDecision, PatchReason, PlannedPatches
 from sndr_gui.kit import formats
 from sndr_gui.models.patches.outcomes import reason_words

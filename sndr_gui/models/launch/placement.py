@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine_host.client.language import tr
 from engine_host.protocol.base import Severity
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.host import Gpu
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.fit import FitReport, Verdict
 from engine_host.protocol.launch.plans import ALL_ENGINES, Finding, LaunchPlan
 from sndr_gui.kit import formats

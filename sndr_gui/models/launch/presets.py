@@ -8,8 +8,8 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.client.language import tr
 from engine_host.protocol.catalog import PresetEngine
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import PlannedPatches
 from engine_host.protocol.presets import JudgePresets, PresetDetail, PresetPage, PresetVerdicts, ResolvePreset

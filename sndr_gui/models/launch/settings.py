@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import LaunchPlan
 from engine_host.protocol.presets import ResolvedPreset
 from sndr_gui.kit.setting_words import word_of

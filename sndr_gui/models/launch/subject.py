@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass, field
 
-from engine_host.client.language import tr
 from engine_host.protocol.catalog import ModelEntry, PresetEngine
 from engine_host.protocol.errors import Problem, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import EngineKind
 from engine_host.protocol.models import ModelFile
 from engine_host.protocol.presets import PresetItem

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.diagnostics.bundle import Bundle, collect, save
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from engine_host.protocol.remote.host_command import for_host
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from PySide6.QtCore import QObject, Signal
 
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.client.language import tr
 from engine_host.protocol.base import Severity
+from engine_host.protocol.language import tr
 from engine_host.protocol.logs import LogLine, LogQuery
 from engine_host.protocol.operations import table as ops
 from sndr_gui.host.session import Session

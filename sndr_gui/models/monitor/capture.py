@@ -7,9 +7,9 @@ import time
 from PySide6.QtCore import QObject, Signal
 
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.client.language import tr
 from engine_host.protocol.endpoint.requests import CaptureState, StartCapture
 from engine_host.protocol.engines import Request
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations.definition import Nothing
 from sndr_gui.host.session import Session

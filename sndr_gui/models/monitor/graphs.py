@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.kit import formats
 
 

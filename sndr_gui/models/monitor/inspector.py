@@ -9,11 +9,11 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.client.language import tr
 from engine_host.client.request_export import write_requests
 from engine_host.client.request_words import pretty, readable, turn_text
 from engine_host.protocol.endpoint.requests import CapturedRequest, RequestDetail
 from engine_host.protocol.engines import Request
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from sndr_gui.host.session import Session
 from sndr_gui.host.state import OPEN_REQUESTS

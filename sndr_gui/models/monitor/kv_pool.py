@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine_host.client.language import tr
 from engine_host.protocol.engines import Readings
+from engine_host.protocol.language import tr
 from sndr_gui.kit import formats
 
 

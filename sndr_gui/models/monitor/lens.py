@@ -8,11 +8,11 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.client.language import tr
 from engine_host.client.request_words import turn_text
 from engine_host.protocol.endpoint.requests import Conversation, ConversationQuery, PrefixReason, PrefixTurn
 from engine_host.protocol.engines import Request
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations.definition import Nothing
 from sndr_gui.host.session import Session

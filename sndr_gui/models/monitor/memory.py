@@ -8,9 +8,9 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.client.language import tr
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.host import RECORDED
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.telemetry import MemoryDevice, MemoryPage, MemoryUser, Sample
 from sndr_gui.host.session import Session

@@ -10,8 +10,8 @@ from dataclasses import replace
 from PySide6.QtCore import Signal
 
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.client.language import tr
 from engine_host.protocol.engines import Engine, Request, RequestState
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.telemetry import Sample, TelemetryPage, TelemetryQuery

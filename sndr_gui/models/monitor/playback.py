@@ -8,8 +8,8 @@ from pathlib import PurePath
 from PySide6.QtCore import QObject, Signal
 
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.client.language import tr
 from engine_host.protocol.host import RECORDED
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.settings import SettingsChange
 from engine_host.protocol.telemetry import RECORDED_PREFIX, Sample

@@ -8,8 +8,8 @@ from dataclasses import replace
 from PySide6.QtCore import QObject, Signal
 
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.client.language import tr
 from engine_host.protocol.engines import Engine, Installation
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import EngineKind
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine_host.client.language import ntr, tr
 from engine_host.protocol.engines import Engine, EngineState
+from engine_host.protocol.language import ntr, tr
 from sndr_gui.host.state import HostState
 from sndr_gui.kit import formats
 from sndr_gui.models.engine.choice import command_of

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from engine_host.protocol.patches import Patch
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import Column

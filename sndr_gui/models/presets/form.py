@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from engine_host.protocol.presets import CatalogPage, PresetForm, PresetItem
 from sndr_gui.kit.setting_words import word_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.kit.rows import Column
 from sndr_gui.kit.setting_words import word_of
 from sndr_gui.models.presets.rows import STATUS_TONES

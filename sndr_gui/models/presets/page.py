@@ -14,8 +14,8 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError, read_text
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.client.language import tr
 from engine_host.protocol.errors import Problem, Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.consents import ConsentNeeded
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.presets import (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from engine_host.client.language import ntr, tr
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import PresetStatus, Workload
+from engine_host.protocol.language import ntr, tr
 from engine_host.protocol.launch.fit import Verdict
 from engine_host.protocol.presets import EntryOrigin, PresetItem, PresetVerdict
 from sndr_gui.kit import formats

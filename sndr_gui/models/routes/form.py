@@ -7,9 +7,9 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
-from engine_host.client.language import tr
 from engine_host.protocol.endpoint.model_ids import fault_of_id, suggested_id
 from engine_host.protocol.endpoint.routes import NextProvider, Provider, RouteTargets, origin_of
+from engine_host.protocol.language import tr
 
 
 @dataclass

@@ -9,7 +9,6 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.client.language import ntr, tr
 from engine_host.protocol.endpoint.routes import (
     Route,
     RoutePage,
@@ -20,6 +19,7 @@ from engine_host.protocol.endpoint.routes import (
 )
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.jobs import Job, JobKind
+from engine_host.protocol.language import ntr, tr
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
 from sndr_gui.host.session import Session

@@ -1,7 +1,7 @@
 """The state of a route's target in a word, with the tone that goes with it."""
 
-from engine_host.client.language import tr
 from engine_host.protocol.endpoint.routes import TargetState
+from engine_host.protocol.language import tr
 
 STATES = {
     TargetState.RUNS: (tr("runs"), "good"),

@@ -14,8 +14,8 @@ from engine_host.client.at_login.window_entry import (
     remove_entry,
     write_entry,
 )
-from engine_host.client.language import tr
 from engine_host.protocol.errors import Problem
+from engine_host.protocol.language import tr
 from sndr_gui.host.session import Session
 from sndr_gui.models.launch.presets import LaunchPresets
 from sndr_gui.models.window.actions import Actions

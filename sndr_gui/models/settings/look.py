@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine_host.client.language import LANGUAGES, SYSTEM, tr
+from engine_host.protocol.language import LANGUAGES, SYSTEM, tr
 from sndr_gui.kit.look.choices import SCALES, Accent, Density, Motion, ThemeChoice
 from sndr_gui.kit.setting_words import word_of
 

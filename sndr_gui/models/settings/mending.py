@@ -8,8 +8,8 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.client.language import tr
 from engine_host.protocol.errors import Problem
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.remote.host_command import for_host
 from engine_host.protocol.settings import MendSettings, SettingsRepair

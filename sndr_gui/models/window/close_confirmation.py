@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable
 
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.client.language import ntr, tr
 from engine_host.protocol.host import HostStay
+from engine_host.protocol.language import ntr, tr
 from engine_host.protocol.operations import table as ops
 from sndr_gui.host.connection import USER_AGENT
 from sndr_gui.host.session import Session

@@ -5,10 +5,10 @@ from functools import partial
 
 from PySide6.QtCore import QObject
 
-from engine_host.client.language import ntr, tr
 from engine_host.protocol.engines import EngineState
 from engine_host.protocol.events import NoticeEvent
 from engine_host.protocol.jobs import Job, JobKind, JobState
+from engine_host.protocol.language import ntr, tr
 from engine_host.protocol.launch.plans import Finding
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats

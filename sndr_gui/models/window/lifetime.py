@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 
 if TYPE_CHECKING:
     from sndr_gui.host.session import Session

@@ -14,8 +14,8 @@ from urllib.parse import unquote_to_bytes
 from pydantic import TypeAdapter, ValidationError
 
 from engine_host.client import visible
-from engine_host.client.language import tr
 from engine_host.protocol.catalog import Id
+from engine_host.protocol.language import tr
 from engine_host.protocol.remote.hosts import HostName
 from sndr_gui.kit import formats
 

@@ -7,8 +7,8 @@ from functools import partial
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from engine_host.client.language import ntr, tr
 from engine_host.protocol.engines import Engine
+from engine_host.protocol.language import ntr, tr
 from sndr_gui.host.session import Session
 from sndr_gui.models.window.actions import Actions
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Signal
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.kit import formats
 
 STEPS = 1000

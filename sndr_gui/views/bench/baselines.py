@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from engine_host.client.bench_reports.regression import regression_lines
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.models.bench.baselines import BaselineModel
 from sndr_gui.models.bench.words import one_line
 from sndr_gui.views.widgets.buttons import button, tip

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QLineEdit
 
-from engine_host.client.language import tr
 from engine_host.protocol.bench.lab import WorkloadName
+from engine_host.protocol.language import tr
 from sndr_gui.kit.shortcuts import keys
 from sndr_gui.models.bench.baselines import BaselineModel
 from sndr_gui.models.bench.page import BenchModel

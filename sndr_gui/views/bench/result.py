@@ -20,9 +20,9 @@ from engine_host.client.bench_reports.figures import (
     rung_rows,
 )
 from engine_host.client.bench_reports.plots import Plot, comparison_plots, run_plots
-from engine_host.client.language import tr
 from engine_host.protocol.bench.comparison import LabComparison
 from engine_host.protocol.bench.lab import LabRun
+from engine_host.protocol.language import tr
 from sndr_gui.kit import formats
 from sndr_gui.views.widgets.labels import text
 from sndr_gui.views.widgets.layout import clear, rule

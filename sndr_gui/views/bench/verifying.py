@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtWidgets import QVBoxLayout
 
 from engine_host.client.bench_reports.checks import HEADINGS, check_rows
-from engine_host.client.language import tr
 from engine_host.protocol.bench.checks import VerifyLevel
+from engine_host.protocol.language import tr
 from sndr_gui.kit.setting_words import word_of
 from sndr_gui.models.bench.verifying import LEVELS, VerifyModel
 from sndr_gui.views.bench.result import cells

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from engine_host.client.chats.store import Entry
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.kit import formats, theme
 from sndr_gui.kit.shortcuts import keys
 from sndr_gui.kit.tooltip import plain_tooltip

@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
 from engine_host.protocol.engines import Engine
+from engine_host.protocol.language import tr
 from sndr_gui.models.chat.lane import Lane
 from sndr_gui.models.chat.page import ChatModel
 from sndr_gui.views.chat.message import MessageView

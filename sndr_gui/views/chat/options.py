@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtWidgets import QGridLayout, QPlainTextEdit
 
 from engine_host.client.chats.sampling import SAMPLING, spelled
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.models.chat.options import Options
 from sndr_gui.models.chat.page import ChatModel
 from sndr_gui.views.widgets.buttons import button, tip

@@ -18,8 +18,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine_host.client.language import tr
 from engine_host.protocol.engines import Engine
+from engine_host.protocol.language import tr
 from sndr_gui.kit import formats
 from sndr_gui.kit.shortcuts import SHORTCUTS, keys
 from sndr_gui.models.chat.page import EXAMPLES, ChatModel

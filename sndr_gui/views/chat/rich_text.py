@@ -12,7 +12,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QTextBrowser
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.kit import theme
 from sndr_gui.models.chat.paragraphs import Code, CodeEnd, CodeStart, MarkdownStream, Piece, Prose
 from sndr_gui.views.chat.code_frame import CodeFrame, CodeHeader, code_look, thin_shape

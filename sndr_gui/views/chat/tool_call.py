@@ -7,7 +7,7 @@ import json
 from PySide6.QtWidgets import QFrame, QVBoxLayout
 
 from engine_host.client import visible
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.models.chat.message import ToolCall
 from sndr_gui.views.chat.folding import FoldButton
 from sndr_gui.views.chat.rich_text import MessageText

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
 from engine_host.connect.words import OUTCOMES, STATES
 from engine_host.protocol.endpoint.connect import ClientSettings, FileDifference, ProbeOutcome, ProbeStep
+from engine_host.protocol.language import tr
 from sndr_gui.kit import formats
 from sndr_gui.models.connect.page import TONES, ConnectModel
 from sndr_gui.views.widgets.buttons import button, tip

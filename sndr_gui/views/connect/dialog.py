@@ -2,8 +2,8 @@
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
 from engine_host.protocol.endpoint.connect import ClientChange
+from engine_host.protocol.language import tr
 from sndr_gui.models.connect.page import ConnectModel
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.copying import CopyField

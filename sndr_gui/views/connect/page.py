@@ -7,8 +7,8 @@ from collections.abc import Callable
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
-from engine_host.client.language import tr
 from engine_host.protocol.endpoint.connect import ClientChange
+from engine_host.protocol.language import tr
 from sndr_gui.models.connect.page import ConnectModel
 from sndr_gui.views.connect.detail import ClientDetail
 from sndr_gui.views.widgets.fields import ChoiceBox

@@ -7,8 +7,8 @@ from functools import partial
 
 from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
 from engine_host.protocol.bench.diagnosis import SlowCause
+from engine_host.protocol.language import tr
 from sndr_gui.kit import formats
 from sndr_gui.models.doctor.words import evidence_words, fix_words, remedy_of, title_of
 from sndr_gui.views.widgets.buttons import button

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from engine_host.client.ends import End
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.labels import set_text, text
 from sndr_gui.views.widgets.layout import show_part

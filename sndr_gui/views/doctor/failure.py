@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from engine_host.client.language import tr
 from engine_host.protocol.engines import COLD_START, Engine
 from engine_host.protocol.errors import Problem
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Finding
 from sndr_gui.models.doctor.page import MOST_ENDS, DoctorModel
 from sndr_gui.models.doctor.words import reason_words

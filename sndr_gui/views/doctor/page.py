@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QVBoxLayout
 
-from engine_host.client.language import tr
 from engine_host.protocol.errors import Problem
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Finding
 from sndr_gui.models.doctor.page import DoctorModel
 from sndr_gui.models.doctor.words import SPANS, missing_word

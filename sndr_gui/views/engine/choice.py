@@ -7,8 +7,8 @@ from collections.abc import Callable
 from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QWidget
 
-from engine_host.client.language import tr
 from engine_host.protocol.engines import Engine
+from engine_host.protocol.language import tr
 from sndr_gui.host.state import HostState
 from sndr_gui.kit import theme
 from sndr_gui.kit.tooltip import plain_tooltip

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
 from engine_host.protocol.engines import Installation
+from engine_host.protocol.language import tr
 from sndr_gui.kit import formats
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.installations import InstallationsModel, about, command, title_of

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QWidget
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.kit import formats
 from sndr_gui.kit.shortcuts import keys
 from sndr_gui.models.engine.choice import command_of

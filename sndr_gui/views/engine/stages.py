@@ -2,8 +2,8 @@
 
 from PySide6.QtWidgets import QGridLayout, QLabel, QProgressBar, QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
 from engine_host.protocol.jobs import Job, JobState
+from engine_host.protocol.language import tr
 from sndr_gui.kit import formats
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.start import StageRow

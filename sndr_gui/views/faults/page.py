@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.layout import row
 from sndr_gui.views.widgets.page import Page

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
 from engine_host.protocol.errors import Problem
+from engine_host.protocol.language import tr
 from sndr_gui.models.first_run.page import FirstRunModel
 from sndr_gui.views.engine.stages import JobView
 from sndr_gui.views.widgets.buttons import button, tip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.fit import FitReport
 from sndr_gui.kit import formats
 from sndr_gui.views.widgets.cards import Card

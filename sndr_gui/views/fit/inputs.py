@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import EngineKind
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.fit.form import HardwareSource, ModelSource

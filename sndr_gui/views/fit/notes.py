@@ -7,7 +7,7 @@ from functools import partial
 
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.fit import Advice, Change, FitReport, Roofline
 from sndr_gui.kit import formats
 from sndr_gui.views.widgets.buttons import button

@@ -8,7 +8,7 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QBrush, QColor, QHelpEvent, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QToolTip, QWidget
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.fit import FitReport
 from sndr_gui.kit import formats, theme
 from sndr_gui.kit.tooltip import plain_tooltip

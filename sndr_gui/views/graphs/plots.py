@@ -12,7 +12,7 @@ from PySide6.QtGui import QFocusEvent, QFont, QKeyEvent, QMouseEvent, QPainter, 
 from PySide6.QtWidgets import QToolTip
 
 from engine_host.client.bench_reports.plots import Plot, Series
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from engine_host.protocol.telemetry import Mark
 from sndr_gui.kit import formats, theme
 from sndr_gui.kit.tooltip import plain_tooltip

@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QWidget
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.kit.shortcuts import keys
 from sndr_gui.models.window.time_travel import STEPS, TimeTravel
 from sndr_gui.views.widgets.buttons import button, tip

@@ -4,7 +4,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QLinearGradient, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.kit import formats, theme
 
 Points = list[tuple[float, float | None]]

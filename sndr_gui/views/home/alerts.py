@@ -5,7 +5,7 @@ from functools import partial
 
 from PySide6.QtWidgets import QGridLayout
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.models.home.alerts import AlertRow, Alerts
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.cards import Card

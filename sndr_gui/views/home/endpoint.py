@@ -1,6 +1,6 @@
 """The card of the endpoint: its address, who can reach it, and examples."""
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.models.home.page import HomeModel
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.copying import CopyButton, CopyField, SegmentedControl

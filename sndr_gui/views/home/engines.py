@@ -8,7 +8,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QButtonGroup, QGridLayout, QLayout, QWidget
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.kit import theme
 from sndr_gui.kit.formats import shortened
 from sndr_gui.models.home.engines import EngineRow

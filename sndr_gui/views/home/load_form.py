@@ -7,9 +7,9 @@ from functools import partial
 
 from PySide6.QtWidgets import QFormLayout, QLineEdit, QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
 from engine_host.protocol.endpoint.on_demand import LoadSetting
 from engine_host.protocol.engine_settings.table import Overrides
+from engine_host.protocol.language import tr
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.home.load_form import LoadForm, hint_of, shown_value
 from sndr_gui.views.widgets.buttons import button

@@ -7,7 +7,7 @@ from functools import partial
 
 from PySide6.QtWidgets import QGridLayout, QWidget
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.kit.formats import shortened
 from sndr_gui.models.home.load_form import LoadForm
 from sndr_gui.models.home.on_demand import OnDemandRow

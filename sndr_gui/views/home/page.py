@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
-from engine_host.client.language import tr
 from engine_host.protocol.errors import Problem
+from engine_host.protocol.language import tr
 from sndr_gui.kit.look.level import chosen, is_simple
 from sndr_gui.kit.shortcuts import keys
 from sndr_gui.models.engine.trends import TREND_SECONDS

@@ -2,8 +2,8 @@
 
 from PySide6.QtWidgets import QGridLayout, QPushButton
 
-from engine_host.client.language import tr
 from engine_host.protocol.engines import Backend
+from engine_host.protocol.language import tr
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.home.page import HomeModel, ServerRow
 from sndr_gui.views.engine.stages import JobView

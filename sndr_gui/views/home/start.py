@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.host.connection import Phase
 from sndr_gui.kit import formats
 from sndr_gui.models.engine.choice import command_of

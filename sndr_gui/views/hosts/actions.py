@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from PySide6.QtWidgets import QPushButton
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.kit import formats
 from sndr_gui.models.hosts.cards import HostCard
 from sndr_gui.models.hosts.installing import InstallModel, Verb, is_changing

@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QCompleter, QFormLayout, QLineEdit, QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
 from engine_host.protocol.errors import Problem
+from engine_host.protocol.language import tr
 from sndr_gui.kit import formats
 from sndr_gui.models.hosts.form import HostForm, suggested_name
 from sndr_gui.models.hosts.page import HostsModel

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QWidget
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.models.hosts.cards import HostCard
 from sndr_gui.models.hosts.page import HostsModel
 from sndr_gui.models.hosts.words import THIS_MACHINE

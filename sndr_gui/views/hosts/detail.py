@@ -7,7 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QTabBar, QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.models.hosts.cards import HostCard
 from sndr_gui.models.hosts.detail import HostDetailModel
 from sndr_gui.models.hosts.page import HostsModel

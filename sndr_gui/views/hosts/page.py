@@ -7,7 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.models.hosts.page import HostsModel
 from sndr_gui.views.hosts.adding import AddHostDialog
 from sndr_gui.views.hosts.cards import HostCards, HostCardView

@@ -7,8 +7,8 @@ from functools import partial
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QCompleter, QFormLayout, QLineEdit, QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
 from engine_host.client.request_words import readable
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.consents import ConsentNeeded
 from sndr_gui.models.hosts.planned import AskedField, PlannedJob
 from sndr_gui.views.widgets.buttons import button, tip

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
 from engine_host.client.request_words import readable
+from engine_host.protocol.language import tr
 from engine_host.protocol.remote.hosts import SshQuestion, SshQuestionKind
 from sndr_gui.models.hosts.questions import QuestionsModel
 from sndr_gui.views.widgets.buttons import button

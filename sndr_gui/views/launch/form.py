@@ -12,9 +12,9 @@ from typing import Any
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QCheckBox, QGridLayout, QLineEdit, QWidget
 
-from engine_host.client.language import tr
 from engine_host.protocol.engine_settings.row import EngineSetting
 from engine_host.protocol.engine_settings.table import SETTINGS
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import ServerChoice
 from engine_host.protocol.models import ModelOrigin
 from sndr_gui.kit import formats

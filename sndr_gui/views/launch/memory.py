@@ -6,9 +6,9 @@ from functools import partial
 
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QWidget
 
-from engine_host.client.language import tr
 from engine_host.protocol.engine_settings.row import EngineSetting
 from engine_host.protocol.engine_settings.table import SETTINGS
+from engine_host.protocol.language import tr
 from sndr_gui.kit import formats
 from sndr_gui.kit.setting_words import caption_of, spoken_of
 from sndr_gui.models.fit.device_memory import VERDICTS

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.fit import Verdict
 from sndr_gui.kit.look.level import chosen
 from sndr_gui.kit.shortcuts import keys

@@ -7,8 +7,8 @@ from functools import partial
 
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
 from engine_host.protocol.catalog import Evidence, NotFor, Variant
+from engine_host.protocol.language import tr
 from engine_host.protocol.presets import EntryOrigin, PresetDetail
 from sndr_gui.kit import formats
 from sndr_gui.kit.setting_words import word_of

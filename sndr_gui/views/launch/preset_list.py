@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.kit import theme
 from sndr_gui.kit.rows import TONE_ROLE
 from sndr_gui.kit.tooltip import plain_tooltip

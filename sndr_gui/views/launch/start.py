@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from engine_host.client.language import tr
 from engine_host.protocol.engines import EngineState
+from engine_host.protocol.language import tr
 from sndr_gui.kit import formats
 from sndr_gui.kit.formats import listed
 from sndr_gui.kit.shortcuts import keys

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QCheckBox, QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.host.notices import Notices
 from sndr_gui.kit.settings import OnClose
 from sndr_gui.models.window.close_confirmation import CloseConfirmation

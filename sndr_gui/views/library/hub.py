@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from engine_host.protocol.library import HubCompanion
 from sndr_gui.kit import formats
 from sndr_gui.models.library.hub import HubModel

@@ -7,8 +7,8 @@ from functools import partial
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
 from engine_host.protocol.jobs import Job, JobKind
+from engine_host.protocol.language import tr
 from engine_host.protocol.library import TrashedModel, UnfinishedDownload
 from sndr_gui.kit import formats
 from sndr_gui.models.library.page import LibraryModel

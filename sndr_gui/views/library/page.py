@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QShortcut
 from PySide6.QtWidgets import QLineEdit
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from engine_host.protocol.models import ModelFile, ModelOrigin
 from sndr_gui.kit import formats
 from sndr_gui.kit.shortcuts import keys

@@ -7,7 +7,7 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFileDialog, QListWidget, QPlainTextEdit, QSplitter, QVBoxLayout, QWidget
 
 from engine_host.client import Folders
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.kit import theme
 from sndr_gui.models.logs.diagnostics import DiagnosticsModel
 from sndr_gui.views.widgets.buttons import button, keep_to_paths

@@ -4,8 +4,8 @@ from PySide6.QtCore import QTimer
 from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QPlainTextEdit, QStackedWidget
 
-from engine_host.client.language import tr
 from engine_host.protocol.base import Severity
+from engine_host.protocol.language import tr
 from engine_host.protocol.logs import LogLine
 from sndr_gui.kit import formats, theme
 from sndr_gui.kit.shortcuts import keys

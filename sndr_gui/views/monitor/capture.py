@@ -2,7 +2,7 @@
 
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.models.monitor.capture import MINUTES, CaptureModel
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.labels import ElidedLabel, set_text, set_tone

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.kit import theme
 from sndr_gui.models.monitor.capture import MINUTES, CaptureModel
 from sndr_gui.models.monitor.inspector import CHANGED, TEXTS, InspectorModel

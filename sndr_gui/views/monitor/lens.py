@@ -3,7 +3,7 @@
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QSizePolicy, QSplitter, QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.models.monitor.lens import LensModel, name_of
 from sndr_gui.views.graphs.bars import ShareBars
 from sndr_gui.views.widgets.copying import CopyField

@@ -6,7 +6,7 @@ from functools import partial
 
 from PySide6.QtWidgets import QMenu
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.kit import theme
 from sndr_gui.kit.shortcuts import keys
 from sndr_gui.models.monitor.marks import GROUPS, MarksModel

@@ -9,8 +9,8 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu
 
-from engine_host.client.language import tr
 from engine_host.protocol.engines import Request
+from engine_host.protocol.language import tr
 from sndr_gui.host.state import OPEN_REQUESTS
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.monitor.graphs import GPUS

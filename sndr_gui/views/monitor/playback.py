@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QWidget
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.monitor.playback import PlaybackModel
 from sndr_gui.views.widgets.buttons import button

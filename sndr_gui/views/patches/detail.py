@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QGridLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
-from engine_host.client.language import ntr, tr
+from engine_host.protocol.language import ntr, tr
 from engine_host.protocol.patches import Patch, PatchEvidence, PatchOperation, PatchResult
 from sndr_gui.kit import formats, theme
 from sndr_gui.kit.setting_words import word_of

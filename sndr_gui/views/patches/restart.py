@@ -2,7 +2,7 @@
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.models.patches.page import PatchesModel
 from sndr_gui.models.patches.restart import Restart
 from sndr_gui.views.widgets.buttons import button

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QMenu, QWidget
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.models.patches.page import ALL_PATCHES, PatchesModel
 from sndr_gui.views.widgets.buttons import tip
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
 from engine_host.protocol.base import Severity
+from engine_host.protocol.language import tr
 from sndr_gui.models.presets.editor import PresetEditor
 from sndr_gui.models.presets.page import PendingImport, PresetsModel
 from sndr_gui.views.widgets.buttons import button

@@ -8,8 +8,8 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QApplication, QFileDialog, QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
 from engine_host.protocol.base import Severity
+from engine_host.protocol.language import tr
 from engine_host.protocol.presets import CatalogFault, ResolvedSetting, SetBy
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import Column, RowsModel

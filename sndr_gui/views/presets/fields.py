@@ -9,7 +9,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from engine_host.protocol.presets import CatalogFault
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.presets.editor import PresetEditor

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QCheckBox, QFormLayout, QLineEdit, QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
 from engine_host.protocol.endpoint.routes import RouteStatus
 from engine_host.protocol.errors import Problem, Reason
+from engine_host.protocol.language import tr
 from sndr_gui.models.routes.command import command_for
 from sndr_gui.models.routes.form import ProviderForm, RouteForm
 from sndr_gui.models.routes.page import RoutesModel

@@ -7,9 +7,9 @@ import time
 from pydantic import ValidationError
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
 from engine_host.protocol.endpoint.routes import CutOver, RouteStatus
 from engine_host.protocol.jobs import Job, JobState
+from engine_host.protocol.language import tr
 from sndr_gui.kit import formats
 from sndr_gui.models.routes.page import RoutesModel
 from sndr_gui.views.engine.stages import JobView

@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QListWidget, QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
 from engine_host.protocol.endpoint.routes import RouteStatus, TargetState, TargetStatus
+from engine_host.protocol.language import tr
 from sndr_gui.models.routes.form import ProviderForm
 from sndr_gui.models.routes.page import RoutesModel
 from sndr_gui.views.widgets.buttons import button

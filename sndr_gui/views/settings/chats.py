@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QCheckBox
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.models.settings.page import SettingsModel
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.copying import CopyField

@@ -6,7 +6,7 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.host.notices import Notices
 from sndr_gui.kit import theme
 from sndr_gui.kit.settings import SettingsFile

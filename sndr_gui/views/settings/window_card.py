@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QCheckBox, QLabel, QLayout, QSystemTrayIcon, QWidget
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.kit.settings import OnClose
 from sndr_gui.models.first_run.page import FirstRunModel
 from sndr_gui.models.settings.at_login import AtLoginModel

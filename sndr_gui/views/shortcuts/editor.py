@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QKeySequenceEdit, QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.host.notices import Notices
 from sndr_gui.kit.settings import SettingsFile
 from sndr_gui.kit.shortcuts import SHORTCUTS, choose, each, is_fixed, keys, page_keys, refusal

@@ -2,7 +2,7 @@
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.consents import ConsentNeeded
 from sndr_gui.kit import formats
 from sndr_gui.views.widgets.copying import WrapAnywhereLabel

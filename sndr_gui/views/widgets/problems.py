@@ -5,8 +5,8 @@ from collections.abc import Callable
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
 from engine_host.protocol.errors import Fix, Problem
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Finding
 from sndr_gui.kit import formats
 from sndr_gui.views.widgets.buttons import button

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.kit.formats import shortened
 from sndr_gui.kit.shortcuts import keys
 from sndr_gui.views.widgets.buttons import Button, tip

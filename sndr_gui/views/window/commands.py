@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from engine_host.client.language import tr
 from engine_host.protocol.engines import EngineState
+from engine_host.protocol.language import tr
 from engine_host.protocol.presets import EntryOrigin
 from sndr_gui.kit import formats
 from sndr_gui.kit.look.level import Level, is_simple

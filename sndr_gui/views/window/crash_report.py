@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from PySide6.QtWidgets import QWidget
 
 from engine_host.client import Crash
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.host.session import Session
 from sndr_gui.models.logs.diagnostics import DiagnosticsModel
 from sndr_gui.views.logs.diagnostics import DiagnosticsDialog

@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QMessageBox
 
 from engine_host.client import Folders, OwnProgram, command_of
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.kit import theme
 from sndr_gui.kit.language import translate_qt
 from sndr_gui.kit.settings import SettingsFile

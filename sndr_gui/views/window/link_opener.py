@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import table as ops
 from sndr_gui.models.window.links import Link, LinkRefusedError, parse
 from sndr_gui.views.window.context import PageContext

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.host.notices import Notices
 from sndr_gui.kit import theme
 from sndr_gui.kit.look import level

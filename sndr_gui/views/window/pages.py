@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.kit.shortcuts import page_keys
 
 # Views are imported when they are first shown, and models after the first paint.

@@ -27,7 +27,7 @@ from PySide6.QtWidgets import (
 )
 from shiboken6 import isValid
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.kit import formats, theme
 from sndr_gui.models.window.palette import Entry, Finder, Found
 from sndr_gui.models.window.throttle import Throttle

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.host.notices import Notices
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import Column, RowsModel

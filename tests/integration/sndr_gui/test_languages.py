@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine_host.client.language import PSEUDO
+from engine_host.protocol.language import PSEUDO
 
 ROOT = Path(__file__).resolve().parents[3]
 # Prints the places that make a text before the language is installed.

@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 from PySide6.QtCore import QLocale
 
-from engine_host.client.language import LANGUAGES
+from engine_host.protocol.language import LANGUAGES
 from engine_host.protocol.language.filled import filled
 from engine_host.protocol.language.numbers import written
 

@@ -9,11 +9,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel
 
-from engine_host.client.language import install
 from engine_host.protocol.bench.autopsy import AutopsyEntry, Ending
 from engine_host.protocol.bench.diagnosis import Diagnosis, DiagnosisQuery, SlowCause, SlowReason
 from engine_host.protocol.engines import EngineState
 from engine_host.protocol.errors import Fix, Problem, Reason
+from engine_host.protocol.language import install
 from sndr_gui.models.doctor.words import missing_word, reason_words, remedy_of, title_of
 from sndr_gui.views.doctor.page import DoctorView
 from sndr_gui.views.widgets.copying import CopyField

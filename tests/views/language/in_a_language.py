@@ -2,6 +2,6 @@
 
 import os
 
-from engine_host.client.language import install
+from engine_host.protocol.language import install
 
 install(os.environ["SNDR_LANGUAGE"])

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QHeaderView, QLabel, QLineEdit, QWidget
 
-from engine_host.client.language import PSEUDO, language
 from engine_host.protocol.engines import EngineState
+from engine_host.protocol.language import PSEUDO, language
 from engine_host.protocol.language.pseudo import OPENED
 from tests.views import conftest
 from tests.views.conftest import Stage

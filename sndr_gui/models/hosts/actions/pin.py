@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.client.language import tr
 from engine_host.protocol.engines import PinVllm
 from engine_host.protocol.jobs import Job
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import table as ops
 from sndr_gui.models.hosts.planned import AskedField, Planned, PlannedAction, Values
 

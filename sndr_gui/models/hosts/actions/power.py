@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Sequence
 
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.client.language import tr
 from engine_host.protocol.jobs import Job
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import services as ops
 from engine_host.protocol.remote.services import GpuPower, SetPower
 from sndr_gui.kit import formats

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.client.language import tr
 from engine_host.protocol.jobs import Job
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import LaunchRequest
 from engine_host.protocol.operations import services as ops
 from engine_host.protocol.remote.services import InstallService, ServiceManager

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.client.language import tr
 from engine_host.protocol.jobs import Job
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import remote_staging as ops
 from engine_host.protocol.remote.staging import PromoteOnHost, PromotionPlan, StageOnHost
 from sndr_gui.models.hosts.planned import AskedField, Planned, PlannedAction, Values, diff_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.client.language import tr
 from engine_host.protocol.jobs import Job
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import remote_transfers as ops
 from engine_host.protocol.remote.transfers import FetchModel, FileStanding, ModelTransferPlan, SendModel
 from sndr_gui.kit import formats

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from engine_host.protocol.remote.hosts import RemoteMode
 from sndr_gui.kit import formats
 from sndr_gui.models.hosts.cards import HostCard

@@ -6,7 +6,7 @@ import time
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
+from engine_host.protocol.language import tr
 from sndr_gui.kit import formats
 from sndr_gui.models.hosts.change import FIELDS
 from sndr_gui.models.hosts.detail import HostDetailModel

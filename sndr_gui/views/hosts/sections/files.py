@@ -6,8 +6,8 @@ from pathlib import PurePosixPath
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
 from engine_host.client.request_words import readable
+from engine_host.protocol.language import tr
 from engine_host.protocol.models import ModelFile
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine_host.client.language import tr
 from engine_host.client.request_words import readable
+from engine_host.protocol.language import tr
 from sndr_gui.models.hosts.actions.power import SetPowerAction, watts
 from sndr_gui.models.hosts.detail import HostDetailModel
 from sndr_gui.models.hosts.planned import PlannedJob

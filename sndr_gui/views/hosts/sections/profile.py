@@ -7,8 +7,8 @@ import time
 
 from PySide6.QtWidgets import QCheckBox, QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
 from engine_host.client.request_words import readable
+from engine_host.protocol.language import tr
 from engine_host.protocol.remote.hosts import KeepProfile, RemoteEngine
 from sndr_gui.kit import formats
 from sndr_gui.models.hosts.detail import HostDetailModel

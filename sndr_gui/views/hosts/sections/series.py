@@ -8,8 +8,8 @@ from PySide6.QtCore import QTimer
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QGridLayout
 
-from engine_host.client.language import tr
 from engine_host.client.request_words import readable
+from engine_host.protocol.language import tr
 from engine_host.protocol.telemetry import Series
 from sndr_gui.models.hosts.detail import SERIES_SECONDS, HostDetailModel
 from sndr_gui.views.graphs.trend import Trend

@@ -6,9 +6,9 @@ from functools import partial
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
 from engine_host.client.request_words import readable
 from engine_host.protocol.jobs import Job, JobKind, JobState
+from engine_host.protocol.language import tr
 from engine_host.protocol.remote.services import Service, ServiceAction, ServiceManager, ServiceState
 from sndr_gui.kit.setting_words import word_of
 from sndr_gui.models.hosts.actions.service_install import InstallServiceAction

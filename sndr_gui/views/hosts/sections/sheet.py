@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
 from engine_host.client.request_words import readable
+from engine_host.protocol.language import tr
 from sndr_gui.models.hosts.detail import HostDetailModel
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.copying import CopyButton, CopyField

@@ -9,9 +9,9 @@ from functools import partial
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from engine_host.client.language import tr
 from engine_host.client.request_words import readable
 from engine_host.protocol.endpoint.routes import TargetStatus
+from engine_host.protocol.language import tr
 from engine_host.protocol.remote.hosts import RemoteMode
 from sndr_gui.kit import formats
 from sndr_gui.models.hosts.actions.staging import PromoteAction, RollbackAction, StageAction

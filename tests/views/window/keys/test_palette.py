@@ -10,9 +10,9 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QPushButton
 from shiboken6 import delete
 
-from engine_host.client.language import install
 from engine_host.protocol.endpoint.routes import RouteTargets
 from engine_host.protocol.engines import EngineState
+from engine_host.protocol.language import install
 from sndr_gui.kit.look.choices import ThemeChoice
 from sndr_gui.kit.settings import LONGEST_RECENT, MOST_RECENT, SettingsFile, WindowSettings
 from sndr_gui.models.launch.presets import LaunchPresets

@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QAbstractButton, QPlainTextEdit, QWidget
 from pytestqt.qtbot import QtBot
 
 import sndr_gui
-from engine_host.client.language import install
 from engine_host.protocol.engines import EngineState
+from engine_host.protocol.language import install
 from sndr_gui.kit.shortcuts import SHORTCUTS, is_fixed
 from sndr_gui.views.window.pages import GROUPS, PAGES, page_entry
 from sndr_gui.views.window.shortcut_sheet import EVERYWHERE, SheetRow, ShortcutSheet, sheet_rows

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from engine_host.client.language import (
+from engine_host.core.findings.table import finding
+from engine_host.protocol.language import (
     LANGUAGES,
     PSEUDO,
+    catalogue,
     chosen_language,
     install,
     language,
     ntr,
     tr,
 )
-from engine_host.core.findings.table import finding
-from engine_host.protocol.language import catalogue
 from engine_host.protocol.launch.plans import Finding
 
 
