@@ -24,6 +24,7 @@ def commands(context: PageContext) -> list[Entry]:
     return [
         *_hosts(context),
         *_engines(context),
+        *_demo(context),
         _action(tr("New chat"), context.open_new_chat, "conversation", hint=keys("new chat")),
         *_servers(context),
         _action(tr("Rescan models"), context.launch.models.rescan, "scan look for models again"),
@@ -42,6 +43,13 @@ def commands(context: PageContext) -> list[Entry]:
 
 def _action(title: str, run: Callable[[], object], words: str, hint: str = tr("action")) -> Entry:
     return Entry(title, hint, run, words, ACTION)
+
+
+def _demo(context: PageContext) -> list[Entry]:
+    """Return the start that Home offers while no engine runs."""
+    if context.session.state.live or context.home.actions.demo_model() is None:
+        return []
+    return [_action(tr("Start the demo model"), context.home.start_demo, "run bundled model first try")]
 
 
 def _first_run(context: PageContext) -> list[Entry]:

@@ -63,6 +63,18 @@ async def judged(stage: Stage) -> LaunchPresets:
     return presets
 
 
+async def test_the_demo_is_offered_as_home_offers_it(stage: Stage) -> None:
+    def offered() -> bool:
+        return any(entry.title == "Start the demo model" for entry in commands(stage.pages))
+
+    await stage.until(lambda: stage.pages.home.actions.demo_model() is not None)
+    assert offered() == (not stage.pages.session.state.live)
+    stage.pages.session.state.engines = {}
+    assert offered()
+    stage.pages.session.state.models = None
+    assert not offered()
+
+
 async def test_presets_are_started_only_where_they_can_be(stage: Stage) -> None:
     presets = await judged(stage)
     fitting = {row.item.preset.title: row for row in presets.fitting}
