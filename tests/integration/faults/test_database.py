@@ -25,7 +25,7 @@ def test_a_host_says_which_file_it_is_and_changes_nothing(
         ended = sndr("serve", "--json")
         assert ended.code == 7
         assert str(folders.store) in ended.problem()["message"]
-        assert "move it away" in str(ended.problem()["fix"])
+        assert "move it away" in str(ended.problem()["fix"]).lower()
         assert folders.store.read_bytes() == content, "what is there stays"
         assert not folders.run.exists()
     shutil.move(folders.store, home / "damaged")
