@@ -12,10 +12,11 @@ note() { printf '\n== %s (%d s)\n' "$1" "$((SECONDS - started))"; }
 # Else each run compiles the tests and their assertions anew, in each worker: a third of what collecting them takes.
 unset PYTHONDONTWRITEBYTECODE
 
-# A worker a processor, up to four: an engine takes some GB. The quick tests wait about as long as they compute,
-# so they have three for two processors.
-tests=(.venv/bin/python -m pytest -n logical --maxprocesses 4)
-quick=(.venv/bin/python -m pytest -n "$(((3 * $(nproc) + 1) / 2))" --maxprocesses 6 tests/unit tests/views)
+# Tests wait nearly as long as they compute, so they have three workers for two processors; where engines run, at most
+# four: one takes some GB.
+workers=$(((3 * $(nproc) + 1) / 2))
+tests=(.venv/bin/python -m pytest -n "$workers" --maxprocesses 4)
+quick=(.venv/bin/python -m pytest -n "$workers" --maxprocesses 6 tests/unit tests/views)
 
 # They write thousands of small files and databases, and wait for a disk as long as they compute: they have theirs in
 # memory, where that is large enough. What starts hosts and engines stays on the disk, as people have it.
