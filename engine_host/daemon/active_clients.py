@@ -2,14 +2,19 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from engine_host.daemon.http_protocol import IS_OPEN
 from engine_host.protocol.base import CALLER
 
 _FOLLOWED = ("/v1/events", "/openai/")
 _PAUSE = 2.0
-"""Seconds between two requests of one piece of work; a caller that is silent for longer has finished."""
+"""Seconds between two requests of one piece of work; a caller that is silent for longer has finished.
+
+One whose connection is closed has finished too: a host that ends lets no new one in.
+"""
 
 
 class ActiveClients:
@@ -22,7 +27,7 @@ class ActiveClients:
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
         self._open: Counter[str] = Counter()
-        self._last: dict[str, float] = {}
+        self._last: dict[str, tuple[float, Callable[[], bool]]] = {}
         self._quitting = ""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -32,6 +37,7 @@ class ActiveClients:
         if not caller or path.startswith(_FOLLOWED):
             await self._app(scope, receive, send)
             return
+        is_open = (scope.get("extensions") or {}).get(IS_OPEN, lambda: True)
         if path == "/v1/host/quit":
             self._quitting = caller
         self._open[caller] += 1
@@ -39,22 +45,22 @@ class ActiveClients:
             await self._app(scope, receive, send)
         finally:
             self._open[caller] -= 1
-            now = asyncio.get_running_loop().time()
-            self._last = {who: at for who, at in self._last.items() if self._open[who] or now - at < _PAUSE}
-            self._last[caller] = now
+            self._last[caller] = (asyncio.get_running_loop().time(), is_open)
+            self._last = {who: last for who, last in self._last.items() if self._works(who)}
             self._open += Counter()  # Drops the callers that have nothing open.
 
-    def _at_work(self) -> bool:
-        now = asyncio.get_running_loop().time()
-        return any(
-            who != self._quitting and (self._open[who] > 0 or now - self._last.get(who, 0.0) < _PAUSE)
-            for who in {*self._open, *self._last}
-        )
+    def _works(self, caller: str) -> bool:
+        if self._open[caller] > 0:
+            return True
+        at, is_open = self._last[caller]
+        return is_open() and asyncio.get_running_loop().time() - at < _PAUSE
 
     async def finish(self, patience: float) -> None:
         """Return when no other command is at work, after `patience` seconds at the latest."""
         loop = asyncio.get_running_loop()
         end = loop.time() + patience
         # A caller that falls silent is no event.
-        while self._at_work() and loop.time() < end:  # noqa: ASYNC110
+        while loop.time() < end and any(  # noqa: ASYNC110
+            self._works(who) for who in {*self._open, *self._last} if who != self._quitting
+        ):
             await asyncio.sleep(0.02)

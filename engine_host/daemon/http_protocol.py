@@ -29,6 +29,9 @@ from engine_host.protocol.errors import ErrorAnswer, Problem, Reason
 
 _log = logging.getLogger(__name__)
 
+IS_OPEN = "sndr.is_open"
+"""The extension of ASGI that says whether a request's connection is still there."""
+
 _FRAMING = (b"content-length", b"transfer-encoding")
 _AT_ONCE = struct.pack("ii", 1, 0)
 Refusal = Callable[[int, str, str], bytes]
@@ -183,7 +186,11 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
         self._has_head = True
         # Its application begins with the next turn of the loop.
-        extensions: dict[str, Any] = {EXTENSION: partial(_write_piece, self.cycle)}
+        transport = self.transport
+        extensions: dict[str, Any] = {
+            EXTENSION: partial(_write_piece, self.cycle),
+            IS_OPEN: lambda: not transport.is_closing(),
+        }
         self.scope["extensions"] = extensions
 
     def on_body(self, body: bytes) -> None:

@@ -5,6 +5,7 @@ import asyncio
 from starlette.types import Message, Receive, Scope, Send
 
 from engine_host.daemon.active_clients import ActiveClients
+from engine_host.daemon.http_protocol import IS_OPEN
 from engine_host.protocol.base import CALLER
 
 
@@ -13,6 +14,7 @@ class Rig:
 
     def __init__(self) -> None:
         self.go = asyncio.Event()
+        self.connected = True
         self.callers = ActiveClients(self._answer)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -28,7 +30,9 @@ class Rig:
         async def send(_message: Message) -> None:
             return None
 
-        await self.callers({"type": "http", "path": path, "headers": headers}, receive, send)
+        extensions = {IS_OPEN: lambda: self.connected}
+        scope = {"type": "http", "path": path, "headers": headers, "extensions": extensions}
+        await self.callers(scope, receive, send)
 
 
 async def ended(task: "asyncio.Task[None]") -> bool:
@@ -48,6 +52,19 @@ def test_the_end_waits_for_another_command() -> None:
         await work
         assert not await ended(end), "its next request may be on its way"
         await asyncio.wait_for(end, 10)
+
+    asyncio.run(check())
+
+
+def test_a_command_that_is_gone_is_not_waited_for() -> None:
+    async def check() -> None:
+        rig = Rig()
+        rig.go.set()
+        await rig.ask("/v1/fit", "other")
+        end = asyncio.create_task(rig.callers.finish(30))
+        assert not await ended(end)
+        rig.connected = False
+        await asyncio.wait_for(end, 0.5)
 
     asyncio.run(check())
 
