@@ -213,7 +213,7 @@ install_ourselves() {
     local folder
     folder=$($venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
     printf '%s\n' "$PWD" >"$folder/sndr-control-center.pth"
-    write_program sndr engine_host.cli
+    write_program sndr engine_host.__main__
     write_program sndr-gui sndr_gui.__main__
     $venv/bin/python -m compileall -q engine_host sndr_gui || true
 }

@@ -33,6 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except OSError as error:
+        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            print(f"Error: The output is not complete: {os.strerror(error.errno)}.", file=sys.stderr)
+            return Exit.SYSTEM
         if error.errno != errno.EPIPE:
             raise
         # Without this Python would complain of the pipe once more at its own end.

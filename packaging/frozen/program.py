@@ -31,7 +31,7 @@ def main() -> int:
         from sndr_gui.__main__ import main as window
 
         return window()
-    from engine_host.cli import main as command_line
+    from engine_host.__main__ import main as command_line
 
     return command_line()
 

@@ -31,6 +31,21 @@ def test_a_reader_that_is_gone_is_exit_code_141(home: Path, arguments: tuple[str
     assert (ended.returncode, ended.stderr) == (141, b"")
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no disk that is always full")
+@pytest.mark.parametrize("arguments", [("version",), ("--help",), ("version", "--json")])
+def test_a_full_disk_is_said_in_a_sentence(home: Path, arguments: tuple[str, ...]) -> None:
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(
+            [*SNDR, *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "SNDR_HOME": str(home)},
+        )
+    said = "Error: The output is not complete: No space left on device.\n"
+    assert (ended.returncode, ended.stderr) == (7, said)
+
+
 @pytest.mark.parametrize("program", [OwnProgram.SNDR, OwnProgram.BENCH_LAB])
 def test_files_of_the_folder_that_a_person_stands_in_are_no_part_of_it(
     home: Path, tmp_path: Path, program: OwnProgram
