@@ -36,7 +36,8 @@ def _alive(group: int) -> bool:
         return False
     except PermissionError:
         return True
-    return True
+    # One that has ended counts until it is collected: some inits take seconds, and a container may have none.
+    return bool(living(group)) or not _pids()
 
 
 def _end(groups: dict[int, int | None]) -> None:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -94,6 +95,18 @@ def test_a_killed_host_takes_its_groups_and_files_along(home: Path) -> None:
         run(until(lambda: not runs(grandchild)))
         run(until(lambda: not runs(reaper)))
     assert not any(path.exists() for path in (*files, listens_at))
+
+
+def test_a_process_that_has_ended_and_waits_to_be_collected_is_not_waited_for(home: Path) -> None:
+    with group() as engine:
+        watch = {"watch": engine.pid, "started": reaper_main.start_ticks(engine.pid), "socket": "none"}
+        with reaper_process() as reaper:
+            begun = time.monotonic()
+            reaper.communicate(said(watch), timeout=15)
+            # Nobody has waited for the engine, and each of the three ways to end it has two seconds.
+            assert time.monotonic() - begun < 2
+        assert not runs(engine.pid)
+        assert engine.wait(timeout=5) == -signal.SIGTERM
 
 
 def test_the_files_of_a_host_started_since_are_left_alone(home: Path) -> None:
