@@ -22,8 +22,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         install(chosen_language(os.environ.get("SNDR_LANGUAGE", ""), os.environ))
     try:
         # The commands take a moment to load, and Ctrl+C can come in it.
-        from engine_host.cli.output import Exit
-        from engine_host.cli.root import carry_out
+        from engine_host.core.processes.loading import loading
+
+        with loading():
+            from engine_host.cli.output import Exit
+            from engine_host.cli.root import carry_out
     except KeyboardInterrupt:
         return 130
     try:

@@ -12,6 +12,7 @@ from engine_host.cli.output import Exit, Output, command, echo
 from engine_host.cli.start.host import connected
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
+from engine_host.core.processes.loading import loading
 from engine_host.protocol.engines import EngineState
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.language import tr
@@ -49,10 +50,9 @@ def serve(
     else. Engines that are not kept end with it. Says that it serves: at a terminal as a sentence, else, and
     with --json, as one line of JSON.
     """
-    from engine_host.daemon.main import (  # The host's own parts; other commands do without.
-        ServeOptions,
-        serve,
-    )
+    with loading():
+        # The host's own parts; other commands do without.
+        from engine_host.daemon.main import ServeOptions, serve
 
     # A program that starts the host reads the line of JSON, and is no terminal.
     announce = _announce if sys.stdout.isatty() and not out.as_json else None

@@ -5,6 +5,8 @@ from importlib import import_module
 
 import click
 
+from engine_host.core.processes.loading import loading
+
 
 class LoadedOnUse(MutableMapping[str, click.Command]):
     """Commands by name; a row says where one lies (`module:attribute`), then what is added to it."""
@@ -45,6 +47,7 @@ class LoadedOnUse(MutableMapping[str, click.Command]):
 
     def _load(self, place: str) -> click.Command:
         module, attribute = place.split(":")
-        found = getattr(import_module(f"{self._package}.{module}"), attribute)
+        with loading():
+            found = getattr(import_module(f"{self._package}.{module}"), attribute)
         assert isinstance(found, click.Command), place
         return found
