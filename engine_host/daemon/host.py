@@ -20,6 +20,7 @@ from engine_host.daemon.endpoint_target import target_of, target_of_plan
 from engine_host.daemon.public_endpoint import PublicEndpoint
 from engine_host.daemon.sources.first_readings import FirstReadings
 from engine_host.daemon.sources.machine import MachineSource
+from engine_host.daemon.sources.measured_now import measured_now
 from engine_host.daemon.sources.models import ModelFolders, demo_model, read_models_of
 from engine_host.engines.llamacpp.choice import LlamaCppServers
 from engine_host.engines.llamacpp.status import LlamaCppAdapter
@@ -191,6 +192,7 @@ class Host:
             load_wait=lambda: self._settings.current.endpoint.load_wait,
             others=others,
             installed=lambda name: self.model_index.has(name),
+            measured=lambda: measured_now(self._sampler, self._gpus, played, self._readings()),
         )
         self._machine, self._gpus, played = MachineMonitor(), Gpus(), TracePlayer(self._settings)
         machine = MachineSource(

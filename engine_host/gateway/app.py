@@ -35,6 +35,7 @@ from engine_host.gateway.metrics.counters import EndpointCounters
 from engine_host.gateway.metrics.engines import EngineMetrics
 from engine_host.gateway.metrics.exposition import CONTENT_TYPE, written
 from engine_host.gateway.metrics.live import live
+from engine_host.gateway.metrics.measured import Measured, measured_families
 from engine_host.gateway.openai.bodies import ClientGoneError, parse_body, read_body
 from engine_host.gateway.request_log import Entry, Publish, RequestLog
 from engine_host.gateway.routes import table
@@ -105,10 +106,12 @@ class Gateway:
         load_wait: Callable[[], float] | None = None,
         others: OtherMachines = NO_OTHERS,
         installed: Callable[[str], bool] = lambda _name: False,
+        measured: Callable[[], Measured] | None = None,
     ) -> None:
         self._directory = directory
         self._counters = EndpointCounters()
         self._engine_metrics = EngineMetrics()
+        self._measured = measured
         self._keys = keys or KeyRing()
         self._allowed_hosts = allowed_hosts
         self._limits = limits or Limits()
@@ -277,6 +280,7 @@ class Gateway:
         """Return our own figures and the engines', in Prometheus' format."""
         targets = self._directory.targets()
         now = [*self._counters.families(), *live(targets, self._admission, self._loads.waiting())]
+        now += measured_families(self._measured(), targets) if self._measured is not None else []
         return written([*now, *await self._engine_metrics.families(targets)])
 
     async def _ask(

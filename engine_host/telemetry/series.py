@@ -10,12 +10,13 @@ from engine_host.protocol.telemetry import RECORDED_PREFIX
 
 @dataclass(frozen=True)
 class SeriesKind:
-    """One kind of series; `title` may hold the GPU's number or the engine's id as `{number}`.
+    """One kind of series; `name` has `N` for a number and `ID` for an engine's id, `title` `{number}`.
 
     A step of a series with `peaks` is its highest value, of one without the mean: a prompt read in a second
     is seen in a day's graph, while a processor that was busy for a second was not busy.
     """
 
+    name: str
     pattern: re.Pattern[str]
     unit: str
     title: str
@@ -25,7 +26,7 @@ class SeriesKind:
 
 def _kind(name: str, unit: str, title: str, source: str, *, peaks: bool = True) -> SeriesKind:
     pattern = re.escape(name).replace("N", r"(\d{1,3})").replace("ID", r"(.+?)", 1)
-    return SeriesKind(re.compile(pattern + r"\Z"), unit, title, source, peaks)
+    return SeriesKind(name, re.compile(pattern + r"\Z"), unit, title, source, peaks)
 
 
 _PSUTIL = "operating system"
@@ -77,6 +78,7 @@ _MEASURED = (
 )
 KINDS = _MEASURED + tuple(
     SeriesKind(
+        RECORDED_PREFIX + kind.name,
         re.compile(re.escape(RECORDED_PREFIX) + kind.pattern.pattern),
         kind.unit,
         kind.title,

@@ -153,6 +153,9 @@ def test_a_key_is_needed_as_soon_as_one_is_made_and_no_longer_than_it_lasts(host
     assert own is not None
     text = httpx.get(metrics, headers={"x-api-key": own}, trust_env=False).text
     assert 'sndr_refusals_total{code="permission_missing"} 1' in text
+    # The first sample is taken as the host starts; a machine has GPUs or says why it has none.
+    assert "sndr_host_memory_used_bytes{" in text
+    assert "sndr_gpu_memory_used_bytes{" in text or "sndr_gpu_absent{" in text
     assert host.client.call(ops.HOST).endpoint.key_required
     host.client.call(endpoint_ops.REVOKE_KEY, id="laptop")
     assert httpx.get(url, trust_env=False).status_code == 200
