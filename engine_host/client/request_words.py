@@ -16,6 +16,7 @@ _REASONS = {
     PrefixReason.MESSAGE_INSERTED: tr("a message was put in between"),
     PrefixReason.MESSAGES_REMOVED: tr("messages were removed"),
     PrefixReason.OTHER_ENGINE: tr("another engine answered"),
+    PrefixReason.CHECKPOINT: tr("reused up to the last state that was kept"),
     PrefixReason.CACHE_COLD: tr("same prompt, cold cache: another slot, or evicted"),
     PrefixReason.NOT_MEASURED: tr("the engine did not tell"),
 }
@@ -24,9 +25,28 @@ _LONGEST = 200_000
 
 
 def turn_text(turn: PrefixTurn) -> str:
-    """Return what became of a turn's prefix, and where it parts from the turn before."""
+    """Return what became of a turn's prefix: where it parts from the turn before, and where a hit ended."""
     if turn.side:
         return tr("beside the conversation")
+    text = _parted(turn)
+    return f"{text}; {held}" if (held := checkpoint_text(turn)) else text
+
+
+def checkpoint_text(turn: PrefixTurn) -> str:
+    """Return at which state a hit ended and what that cost; nothing where it cost nothing."""
+    if not turn.checkpoint_again:
+        return ""
+    again = f"{turn.checkpoint_again:,}"
+    if not turn.checkpoint:
+        return tr("no state of it was kept, so that {again} tokens were computed again", again=again)
+    return tr(
+        "the hit ended at the state kept at {checkpoint} tokens, so that {again} were computed again",
+        checkpoint=f"{turn.checkpoint:,}",
+        again=again,
+    )
+
+
+def _parted(turn: PrefixTurn) -> str:
     reason = _REASONS[turn.reason]
     if turn.diverged is None:
         return reason

@@ -50,6 +50,9 @@ def target_of(
         tokens_only="--skip-tokenizer-init" in engine.plan.argv,
         owned_by="vllm" if of_vllm else "llamacpp",
         context_step=1 if of_vllm else CONTEXT_STEP,
+        checkpoints=model is not None and _has_checkpoints(model, of_vllm),
+        # vLLM keeps one at the end of each block; llama.cpp where a prompt ended.
+        checkpoint_step=engine.readings.kv_block if engine.readings is not None else None,
         stands_for=tuple(dict.fromkeys(filter(None, names))),
         tools=templated and ("--tool-call-parser" if of_vllm else "--jinja") in engine.plan.argv,
     )
@@ -68,6 +71,14 @@ def target_of_plan(plan: LaunchPlan, model: IndexedModel | None) -> Target:
         created_at=plan.created_at,
     )
     return replace(target_of(engine, model, socket=""), state=UNLOADED)
+
+
+def _has_checkpoints(model: IndexedModel, of_vllm: bool) -> bool:
+    """Return True if a prompt's beginning is found again only where a state of it was kept.
+
+    llama.cpp does the same for layers with a window, of which it forgets what lies before.
+    """
+    return model.info.hybrid or (not of_vllm and bool(model.info.sliding_window))
 
 
 def _is_on(engine: Engine, name: str) -> bool:

@@ -32,6 +32,8 @@ class Target:
     `state` is `loaded`, or `loading` or `unloaded` for a model that a request loads; `expires_at` is when it
     is stopped if no request comes, in seconds since the epoch. `context_step`: a context that is asked for at
     a start becomes a multiple of so many tokens.
+    `checkpoints`: a prompt's beginning is found again only up to a state that was kept of it (hybrids);
+    `checkpoint_step` is how many tokens apart such states are, None where that is not known.
     """
 
     engine: str
@@ -68,6 +70,8 @@ class Target:
     state: str = LOADED
     expires_at: float | None = None
     context_step: int = 1
+    checkpoints: bool = False
+    checkpoint_step: int | None = None
 
     def has_context(self, asked: int) -> bool:
         """Return True if a start with this context, in tokens, would have what this one has."""

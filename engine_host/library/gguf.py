@@ -51,6 +51,7 @@ class GgufInfo:
     embedding_length: int | None = None
     heads: int | None = None
     kv_heads: int | None = None
+    fewest_kv_heads: int | None = None
     head_dim: int | None = None
     value_dim: int | None = None
     full_attention_interval: int | None = None
@@ -72,6 +73,11 @@ class GgufInfo:
     pooling: str = ""
     causal: bool = True
     licence: str | None = None
+
+    @property
+    def hybrid(self) -> bool:
+        """True if some of its layers keep a state of fixed size instead of a KV cache."""
+        return bool(self.ssm)
 
     @property
     def attention_layers(self) -> int | None:
@@ -124,6 +130,7 @@ def read_gguf(path: Path) -> GgufInfo:
         embedding_length=width,
         heads=heads,
         kv_heads=_count(header, f"{architecture}.attention.head_count_kv") or heads,
+        fewest_kv_heads=_fewest(header, f"{architecture}.attention.head_count_kv"),
         head_dim=head_dim,
         value_dim=_count(header, f"{architecture}.attention.value_length") or head_dim,
         full_attention_interval=_count(header, f"{architecture}.full_attention_interval"),
@@ -218,6 +225,16 @@ def _count(header: Header, key: str) -> int | None:
     if isinstance(value, tuple):
         value = max((item for item in value if _is_count(item) and item > 0), default=None)
     return int(value) if _is_count(value) else None
+
+
+def _fewest(header: Header, key: str) -> int | None:
+    """The least of a count that is given a layer; 0 where some layers have none."""
+    value: Value | None = header.values.get(key)
+    return (
+        min((int(item) for item in value if _is_count(item)), default=None)
+        if isinstance(value, tuple)
+        else None
+    )
 
 
 def _fim_ids(header: Header) -> tuple[int, ...]:

@@ -85,6 +85,9 @@ class Readings(Wire):
     draft_accepted_total: int | None = None
     acceptance_length: float | None = None
     kv_usage: float | None = Field(None, description="share of the KV blocks in use, 0 to 1")
+    kv_block: int | None = Field(
+        None, description="tokens of a KV block; a prompt's beginning is found again up to the end of one"
+    )
     requests_running: int | None = None
     prefix_queries_total: int | None = Field(None, description="prompt tokens looked up in the prefix cache")
     prefix_hits_total: int | None = Field(None, description="prompt tokens found in the prefix cache")

@@ -1,7 +1,7 @@
 """Print what makes a vLLM that no host starts load this program's patches, as lines for a shell.
 
 usage: variables=$(python packaging/gpu/overlay_variables.py FOLDER [--kv turboquant_k8v4] [--vllm 0.32.0]
-                             [--sm 9.0] [--speculation mtp] [--off PATCH]) && eval "$variables"
+                             [--sm 9.0] [--speculation mtp] [--on PATCH] [--off PATCH]) && eval "$variables"
 
 For measurements that call vLLM themselves (`engine_host.bench.gpu`). The patches are those that a plan for
 the bundled model has by default; what each process says of them is written into FOLDER/ledger.
@@ -31,6 +31,7 @@ def main() -> int:
     parser.add_argument("--vllm", default="0.32.0")
     parser.add_argument("--sm", default="9.0")
     parser.add_argument("--speculation", default="mtp")
+    parser.add_argument("--on", action="append", default=[], help="beside those that are by default")
     parser.add_argument("--off", action="append", default=[])
     asked = parser.parse_args()
     start = StartProperties(
@@ -41,7 +42,9 @@ def main() -> int:
         architectures=tuple(json.loads((MODEL / "config.json").read_text(encoding="utf-8"))["architectures"]),
         speculation=asked.speculation,
     )
-    patches = select(PatchCatalog.load(), start, Switches(), PatchChoice(off=tuple(asked.off))).chosen
+    patches = select(
+        PatchCatalog.load(), start, Switches(), PatchChoice(on=tuple(asked.on), off=tuple(asked.off))
+    ).chosen
     ledger = asked.folder / "ledger"
     ledger.mkdir(parents=True, exist_ok=True)
     bundle = write_bundle(patches, asked.vllm, asked.folder)

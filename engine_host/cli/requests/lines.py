@@ -82,8 +82,21 @@ def request_lines(request: Request, turn: PrefixTurn | None) -> list[str]:
             ("prefix", turn_text(turn)),
             ("read again", _count(turn.read_again, _NOT)),
             ("lost by that", _seconds(turn.lost_seconds, _NOT)),
+            *_checkpoint(turn),
         ]
     return [f"{name:<16} {value}" for name, value in rows]
+
+
+def _checkpoint(turn: PrefixTurn) -> list[tuple[str, str]]:
+    if turn.checkpoint is None:
+        return []
+    return [
+        (
+            "hit ended at",
+            f"the state kept at {turn.checkpoint:,} tokens" if turn.checkpoint else "no kept state",
+        ),
+        ("again for it", f"{_count(turn.checkpoint_again, _NOT)} tokens"),
+    ]
 
 
 def capture_lines(state: CaptureState) -> list[str]:

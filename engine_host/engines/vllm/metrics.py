@@ -36,6 +36,7 @@ def readings(text: str) -> Readings:
         requests_running=running,
         requests_waiting=whole(metrics.total("num_requests_waiting")),
         kv_usage=usage,
+        kv_block=_told(metrics, "block_size"),
         kv_tokens=None if usage is None or capacity is None else round(usage * capacity),
         kv_capacity=capacity,
         # Tokens from the prefix cache were not computed: as prefill they would show a speed that is none.
@@ -74,6 +75,11 @@ def _by_position(metrics: Metrics, drafts: float | None) -> tuple[float, ...]:
 
 def _capacity(metrics: Metrics) -> int | None:
     """Tokens that the KV cache holds, as vLLM itself says: blocks times block size is wrong for hybrids."""
-    tokens = metrics.label("cache_config_info", "kv_cache_size_tokens")
-    known = tokens is not None and tokens.isascii() and tokens.isdigit() and len(tokens) < 16
-    return int(tokens) if known and tokens else None
+    return _told(metrics, "kv_cache_size_tokens")
+
+
+def _told(metrics: Metrics, name: str) -> int | None:
+    """A whole number among the labels in which vLLM describes its cache."""
+    told = metrics.label("cache_config_info", name)
+    known = told is not None and told.isascii() and told.isdigit() and len(told) < 16
+    return int(told) if known and told else None

@@ -47,12 +47,20 @@ def gguf_shape(info: GgufInfo) -> ModelShape:
 
 def unknown_of(info: GgufInfo) -> tuple[str, ...]:
     """List the facts that the metadata leave open, for people."""
-    if info.sliding_window is None:
-        return ()
-    return (
-        f"which layers have the window of {info.sliding_window} tokens; all are counted as full attention, "
-        "so the KV cache is an upper bound",
-    )
+    found = []
+    if info.sliding_window is not None:
+        found.append(
+            f"which layers have the window of {info.sliding_window} tokens; all are counted as full "
+            "attention, so the KV cache is an upper bound"
+        )
+    fewest, most = info.fewest_kv_heads, info.kv_heads
+    # Layers of a hybrid that keep a state have none, and are not counted among the others.
+    if fewest is not None and most is not None and fewest < most and not (info.hybrid and fewest == 0):
+        found.append(
+            f"the cache of layers that have fewer heads for keys than others, {fewest} to {most}; all are "
+            f"counted with {most}, so the KV cache is an upper bound"
+        )
+    return tuple(found)
 
 
 def _gated_delta(info: GgufInfo) -> GatedDelta | None:

@@ -50,6 +50,29 @@ _PATTERNS = {
 _WINDOW_OFF = ("qwen2", "qwen3", "smollm3")
 # Windows that every model of the kind has, where the config leaves them out.
 _WINDOWS = {"gpt_oss": 128, "gemma3n_text": 512}
+# Layers that a key of their own describes, in forms that are not known here, where the config lists no kinds.
+_OTHER_LAYERS = (
+    ("hybrid_override_pattern", "Nemotron-H"),
+    ("attn_layer_period", "Jamba"),
+    ("linear_attn_config", "Kimi Linear"),
+    ("block_configs", "DeciLM"),
+    ("block_types", "RecurrentGemma"),
+    ("full_attn_idxs", "LFM2"),
+)
+# What keeps more than keys and values, or less, whatever the layers are.
+_OTHER_CACHES = (
+    ("is_encoder_decoder", tr("its decoder reads what an encoder wrote")),
+    ("cross_attention_layers", tr("some of its layers read an encoder's output")),
+    ("index_topk", tr("its sparse attention keeps an index beside the cache")),
+    ("use_cla", tr("its layers share caches in a form that is not known here")),
+)
+# Where a config keeps its language model when that is not all of it.
+_INNER = ("text_config", "llm_config", "language_config", "thinker_config")
+_DEEPEST = 3
+# Their feed-forward part has two matrices; all others have a gate too.
+_GATELESS = frozenset(
+    {"apertus", "arcee", "falcon", "gpt_neox", "nemotron", "opt", "persimmon", "phi", "starcoder2"}
+)
 # No size of a model is larger, and the product of them all stays a number that can be computed with.
 LARGEST = 1 << 32
 # Parts of names of architectures whose tokens see the later ones, too.
@@ -119,6 +142,7 @@ class Experts:
 class ModelShape:
     """A decoder by its numbers; `element` is bytes of one unquantised value.
 
+    `gated`: the feed-forward part of a layer has three matrices and not two.
     `global_kv_heads` and `global_head_dim` are of its full-attention layers where they differ. `window` is of
     layers with one, or of local chunks. The last `shared_kv` layers read the cache of others.
     """
@@ -145,6 +169,7 @@ class ModelShape:
     shared_kv: int = 0
     # Numbers of the table that gives each layer an input of its own (Gemma 3n and 4's small ones).
     layer_tables: int = 0
+    gated: bool = True
 
     @property
     def full(self) -> "ModelShape":
@@ -168,10 +193,11 @@ def read_shape(config: Mapping[str, Any]) -> ModelShape:
 
     Raises HostError(unsupported) that names what is missing or not known here.
     """
-    inner = config.get("text_config")
-    text: Mapping[str, Any] = {**config, **inner} if isinstance(inner, Mapping) else config
+    text = _language_model(config)
     if key := _sees_ahead(config, text):
         raise encoder(key)
+    if other := next((one for one in _OTHER_CACHES if text.get(one[0])), None):
+        raise _unknown(*other)
     heads = _need(text, "num_attention_heads")
     hidden = _need(text, "hidden_size")
     layers = _layers(text, _need(text, "num_hidden_layers"))
@@ -183,28 +209,73 @@ def read_shape(config: Mapping[str, Any]) -> ModelShape:
     shared = uneven and bool(text.get("attention_k_eq_v", False))
     if Layer.SLIDING in layers and window is None:
         raise _unknown("sliding_window", tr("some of its layers attend within a window of unknown size"))
+    head_dim = _count(text, "head_dim") or hidden // heads
+    if head_dim == 0:
+        raise _unknown("head_dim", tr("its config has more heads than values to divide among them"))
+    experts = _experts(text, len(layers))
     return ModelShape(
         layers=layers,
         hidden=hidden,
         heads=heads,
-        kv_heads=_count(text, "num_key_value_heads") or heads,
-        head_dim=_count(text, "head_dim") or hidden // heads,
+        kv_heads=_kv_heads(text, heads),
+        head_dim=head_dim,
         vocabulary=_need(text, "vocab_size"),
-        feed_forward=_count(text, "intermediate_size") or 0,
+        feed_forward=_feed_forward(text, hidden),
         element=_ELEMENT.get(str(text.get("dtype") or text.get("torch_dtype") or "bfloat16"), 2),
         window=window if {Layer.SLIDING, Layer.CHUNKED} & {*layers} else None,
         gated_delta=_gated_delta(text) if Layer.GATED_DELTA in layers else None,
         mamba=_mamba(text) if Layer.MAMBA in layers else None,
         latent=_latent(text),
-        experts=_experts(text, len(layers)),
+        experts=experts,
         mtp_layers=_mtp_layers(text),
         tied=bool(text.get("tie_word_embeddings", False)),
         output_gate=bool(text.get("attn_output_gate", False)),
         global_kv_heads=_count(text, "num_global_key_value_heads") if shared else None,
         global_head_dim=_count(text, "global_head_dim") if uneven else None,
-        shared_kv=min(_count(text, "num_kv_shared_layers") or 0, len(layers)),
+        shared_kv=_shared_kv(text, len(layers)),
         layer_tables=_layer_tables(text, len(layers)),
+        gated=kind not in _GATELESS,
     )
+
+
+def _language_model(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The part of a config that describes the language model, over what stands around it."""
+    text = config
+    for _ in range(_DEEPEST):
+        inner = next((one for name in _INNER if isinstance(one := text.get(name), Mapping)), None)
+        if inner is None:
+            return text
+        text = {**{name: value for name, value in text.items() if name not in _INNER}, **inner}
+    raise _unknown("text_config", tr("its config has too many models inside one another"))
+
+
+def _kv_heads(text: Mapping[str, Any], heads: int) -> int:
+    """The heads that keep keys and values; as many as there are where the config names none."""
+    names = ("num_key_value_heads", "num_kv_heads", "num_attention_groups")
+    if any(text.get(name) == 0 for name in names):
+        raise without(names[0])
+    if text.get("model_type") == "falcon" and not text.get("new_decoder_architecture"):
+        return 1 if text.get("multi_query", True) else heads
+    found = next((found for name in names if (found := _count(text, name))), heads)
+    if found > heads:
+        raise _unknown(names[0], tr("its config has more heads for keys than for queries"))
+    return found
+
+
+def _shared_kv(text: Mapping[str, Any], layers: int) -> int:
+    found = _count(text, "num_kv_shared_layers") or 0
+    if found >= layers:
+        raise _unknown("num_kv_shared_layers", tr("none of its layers keeps a cache that others could read"))
+    return found
+
+
+def _feed_forward(text: Mapping[str, Any], hidden: int) -> int:
+    """The width of the feed-forward parts that are no mixture; 0 where the config names none."""
+    names = ("intermediate_size", "ffn_dim", "ffn_hidden_size")
+    found = next((found for name in names if (found := _count(text, name))), None)
+    if found is None and text.get("model_type") == "falcon":
+        return 4 * hidden
+    return found or 0
 
 
 def encoder(key: str) -> HostError:
@@ -253,14 +324,30 @@ def _layers(text: Mapping[str, Any], number: int) -> tuple[Layer, ...]:
         return tuple(
             Layer.FULL if (place + 1) % interval == 0 else Layer.GATED_DELTA for place in range(number)
         )
-    if "hybrid_override_pattern" in text:
+    return _unlisted(text, number)
+
+
+def _unlisted(text: Mapping[str, Any], number: int) -> tuple[Layer, ...]:
+    """The layers of a config that does not list their kinds."""
+    for key, model in _OTHER_LAYERS:
+        if text.get(key):
+            raise _unknown(key, tr("layers in the form of {model} are not known here", model=model))
+    if (places := text.get("attn_layer_indices")) and isinstance(places, Sequence):
+        return tuple(Layer.FULL if place in places else Layer.MAMBA for place in range(number))
+    if _count(text, "mamba_d_state"):
+        raise _unknown("mamba_d_state", tr("its config does not say which of its layers are Mamba"))
+    # MiniMax: 1 is attention, 0 is linear attention, whose state is not known here.
+    kinds = text.get("attn_type_list")
+    if isinstance(kinds, Sequence) and any(kind != 1 for kind in kinds):
         raise _unknown(
-            "hybrid_override_pattern", tr("layers in the pattern of Nemotron-H are not known here")
+            "attn_type_list", tr("layers in the form of {model} are not known here", model="MiniMax-01")
         )
     kind = str(text.get("model_type"))
     if kind in _PATTERNS:
         other, key, usual = _PATTERNS[kind]
-        every = _count(text, key) or usual
+        said = text.get(key)
+        # EXAONE writes its pattern out: LLLG.
+        every = len(said) if isinstance(said, str) and said else _count(text, key) or usual
         return tuple(Layer.FULL if (place + 1) % every == 0 else other for place in range(number))
     # Else every layer is alike: with a window when there is one that is in use.
     windowed = _count(text, "sliding_window") and text.get("use_sliding_window", kind not in _WINDOW_OFF)
@@ -315,29 +402,52 @@ def _latent(text: Mapping[str, Any]) -> Latent | None:
 
 
 def _experts(text: Mapping[str, Any], layers: int) -> Experts | None:
-    names = ("num_experts", "n_routed_experts", "num_local_experts")
+    names = ("num_experts", "n_routed_experts", "num_local_experts", "moe_num_experts")
     count = next((found for name in names if (found := _count(text, name))), None)
     if count is None:
+        if other := next((name for name in text if "expert" in name and _is_several(text[name])), None):
+            raise _unknown(other, tr("its mixture of experts is told in a form that is not known here"))
         return None
-    used = _count(text, "num_experts_per_tok") or _need(text, "top_k_experts")
+    used = next(
+        (found for name in ("num_experts_per_tok", "moe_k", "moe_topk") if (found := _count(text, name))),
+        None,
+    )
+    used = used or _need(text, "top_k_experts")
     width = _count(text, "moe_intermediate_size") or _need(text, "intermediate_size")
     shared = _count(text, "shared_expert_intermediate_size") or _count(text, "shared_intermediate_size")
     gated = shared is not None
-    if shared is None and (number := _count(text, "n_shared_experts")):
+    number = _count(text, "n_shared_experts") or _count(text, "moe_num_shared_experts")
+    if shared is None and number:
         shared = number * width
     if shared is None and text.get("model_type") == "llama4_text":
         shared = width
     # DeepSeek and GLM begin with layers without a mixture, Llama 4 has one in each so many layers.
-    with_experts = max(layers - (_count(text, "first_k_dense_replace") or 0), 0)
+    first = _count(text, "first_k_dense_replace") or _count(text, "moe_layer_start_index") or 0
+    with_experts = max(layers - first, 0)
     if interval := _count(text, "interleave_moe_layer_step"):
         with_experts = layers // interval
     return Experts(count, used, width, with_experts, shared or 0, gated)
 
 
+def _is_several(value: Any) -> bool:
+    return type(value) is int and value > 1
+
+
 def _count(text: Mapping[str, Any], name: str) -> int | None:
+    """A size in a config; None where it has none, for which some write null, false, 0 or -1.
+
+    Anything else in its place is no size, and nothing else is put there.
+    """
     value = text.get(name)
-    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
+    if isinstance(value, list) and value and all(one == value[0] for one in value):
+        # One number for each layer.
+        (value, *_) = value
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if value is None or value is False or (type(value) is int and value in {0, -1}):
         return None
+    if type(value) is not int or value < 0:
+        raise _unknown(name, tr("its config says {name} in a form that is not known here", name=name))
     if value > LARGEST:
         raise _unknown(name, tr("its config says {name} is larger than that of any model", name=name))
     return value
@@ -346,8 +456,13 @@ def _count(text: Mapping[str, Any], name: str) -> int | None:
 def _need(text: Mapping[str, Any], name: str) -> int:
     value = _count(text, name)
     if value is None:
-        raise _unknown(name, tr("its config has no {name}", name=name))
+        raise without(name)
     return value
+
+
+def without(name: str) -> HostError:
+    """unsupported: a config that lacks a figure which is needed."""
+    return _unknown(name, tr("its config has no {name}", name=name))
 
 
 def _unknown(name: str, why: str) -> HostError:

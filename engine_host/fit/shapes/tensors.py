@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from engine_host.fit.parts import Basis
-from engine_host.fit.shapes.model import ModelShape
+from engine_host.fit.shapes.model import ModelShape, without
 from engine_host.fit.shapes.quantization import Quantization
 from engine_host.fit.shapes.weights import experts_chosen, matrices, weights_of
 from engine_host.library.checkpoint import CheckpointInfo
@@ -94,7 +94,10 @@ def formula_weights(
     """The weights of a shape without files, at `bits` a weight (None: as its config says).
 
     A quantised model keeps its embedding and its head in 16 bits, unless its config names the head.
+    Raises HostError(unsupported) for a shape whose feed-forward parts are not known.
     """
+    if not shape.feed_forward and shape.experts is None:
+        raise without("intermediate_size")
     found = weights_of(shape)
     element = shape.element if bits is None else bits / 8
     table = shape.vocabulary * shape.hidden * (shape.element if bits is None else max(element, 2.0))

@@ -27,7 +27,7 @@ def weights_of(shape: ModelShape) -> Weights:
     """
     full, used = _feed_forward(shape)
     mixtures = shape.experts.layers if shape.experts else len(shape.layers)
-    dense = (len(shape.layers) - mixtures) * 3 * shape.hidden * shape.feed_forward
+    dense = (len(shape.layers) - mixtures) * _matrices(shape) * shape.hidden * shape.feed_forward
     near_layers = shape.count(Layer.SLIDING) + shape.count(Layer.CHUNKED)
     norms = 2 * shape.hidden
     attention = shape.count(Layer.FULL) * (_attention(shape.full) + norms)
@@ -103,7 +103,7 @@ def _mixer(shape: ModelShape, layer: str, kind: Layer) -> Iterator[Matrix]:
 
 def _fed_forward(shape: ModelShape, layer: str, part: str, *, mixture: bool) -> Iterator[Matrix]:
     experts = shape.experts
-    names = ("gate_proj", "up_proj", "down_proj")
+    names = ("gate_proj", "up_proj", "down_proj")[3 - _matrices(shape) :]
     if experts is None or not mixture:
         yield from (Matrix(f"{layer}.mlp.{name}", shape.hidden * shape.feed_forward, part) for name in names)
         return
@@ -174,10 +174,15 @@ def _gated_delta(shape: ModelShape) -> int:
     return entry + convolution + values * shape.hidden + 2 * delta.value_heads + delta.value_dim
 
 
+def _matrices(shape: ModelShape) -> int:
+    """The number of matrices of a feed-forward part."""
+    return 3 if shape.gated else 2
+
+
 def _feed_forward(shape: ModelShape) -> tuple[int, int]:
     """Weights of one layer's feed-forward part, and those of them that one token uses."""
     if shape.experts is None:
-        whole = 3 * shape.hidden * shape.feed_forward
+        whole = _matrices(shape) * shape.hidden * shape.feed_forward
         return whole, whole
     experts = shape.experts
     one = 3 * shape.hidden * experts.width

@@ -14,7 +14,11 @@ _FEW_SHARE = 0.05
 
 @dataclass(frozen=True)
 class Turn:
-    """One request as it is compared; times in seconds, `prefill` from its slot to the first content."""
+    """One request as it is compared; times in seconds, `prefill` from its slot to the first content.
+
+    `checkpoints`: the engine finds a beginning again up to a state that it kept; `step` is how many tokens
+    these are apart at most.
+    """
 
     request: str
     at: float
@@ -24,6 +28,8 @@ class Turn:
     prompt_tokens: int | None
     cached_tokens: int | None
     prefill: float | None
+    checkpoints: bool = False
+    step: int | None = None
 
 
 def shared_parts(before: tuple[Mark, ...], now: tuple[Mark, ...]) -> int:
@@ -81,6 +87,7 @@ def compared(before: Turn | None, now: Turn, *, side: bool = False) -> PrefixTur
     """Return what became of a turn's prompt beside the turn before; None stays for what was not measured."""
     again = _read_again(before, now)
     found = diverged(before.marks, now.marks) if before is not None else None
+    held = _held_back(before, now, found[1] if found is not None else None)
     return PrefixTurn(
         request=now.request,
         at=now.at,
@@ -92,6 +99,8 @@ def compared(before: Turn | None, now: Turn, *, side: bool = False) -> PrefixTur
         read_again=again,
         prefill_seconds=now.prefill,
         lost_seconds=_lost(now, again),
+        checkpoint=now.cached_tokens if held is not None else None,
+        checkpoint_again=held,
         reason=_reason(before, now, again, found[0] if found is not None else None),
         diverged=found[1] if found is not None else None,
         side=side,
@@ -104,6 +113,18 @@ def _read_again(before: Turn | None, now: Turn) -> int | None:
     if now.prompt_tokens is None or now.cached_tokens is None:
         return None
     return max(0, min(before.prompt_tokens, now.prompt_tokens) - now.cached_tokens)
+
+
+def _held_back(before: Turn | None, now: Turn, found: Divergence | None) -> int | None:
+    """Return the tokens from the state where a hit ended to where the prompts part; None without states."""
+    if not now.checkpoints or before is None or before.engine != now.engine:
+        return None
+    if before.prompt_tokens is None or now.prompt_tokens is None or now.cached_tokens is None:
+        return None
+    alike = before.prompt_tokens
+    if found is not None:
+        alike = round(alike * found.bytes_kept / max(1, found.bytes_before))
+    return max(0, min(alike, now.prompt_tokens) - now.cached_tokens)
 
 
 def _lost(now: Turn, again: int | None) -> float | None:
@@ -124,7 +145,11 @@ def _reason(before: Turn | None, now: Turn, again: int | None, changed: PrefixRe
         return changed
     if before.engine != now.engine:
         return PrefixReason.OTHER_ENGINE
-    return PrefixReason.CACHE_COLD if again is not None else PrefixReason.NOT_MEASURED
+    if again is None:
+        return PrefixReason.NOT_MEASURED
+    # Of more than a step a state was there once, and is not any more.
+    nearest = again < now.step if now.step is not None else bool(now.cached_tokens)
+    return PrefixReason.CHECKPOINT if now.checkpoints and nearest else PrefixReason.CACHE_COLD
 
 
 def _few(again: int, before: int) -> bool:

@@ -193,6 +193,8 @@ def _turn(entry: Entry, marks: tuple[Mark, ...]) -> Turn:
         figures.prompt_tokens,
         figures.cached_tokens,
         prefill,
+        entry.target.checkpoints,
+        entry.target.checkpoint_step,
     )
 
 

@@ -36,6 +36,7 @@ class PrefixReason(StrEnum):
     MESSAGE_INSERTED = "message_inserted"
     MESSAGES_REMOVED = "messages_removed"
     OTHER_ENGINE = "other_engine"
+    CHECKPOINT = "checkpoint"
     CACHE_COLD = "cache_cold"
     NOT_MEASURED = "not_measured"
 
@@ -59,7 +60,9 @@ class PrefixTurn(Wire):
     """One request of a conversation. Tokens as the engine counts them; None is "not measured".
 
     `read_again` are tokens that the turn before had in its prompt too and that were not reused;
-    `prefill_seconds` is how long the prompt took, and `lost_seconds` their share of it.
+    `prefill_seconds` is how long the prompt took, and `lost_seconds` their share of it. A hybrid keeps its
+    states at checkpoints alone, and a hit can end at none but these: `checkpoint` is the one where it ended,
+    and `checkpoint_again` the tokens from there to where the prompts part, by bytes if they part early.
     """
 
     request: str
@@ -72,6 +75,8 @@ class PrefixTurn(Wire):
     read_again: int | None = None
     prefill_seconds: float | None = None
     lost_seconds: float | None = None
+    checkpoint: int | None = None
+    checkpoint_again: int | None = None
     reason: PrefixReason
     diverged: Divergence | None = None
     side: bool = Field(False, description="a request beside the conversation: another system text and start")

@@ -117,6 +117,11 @@ class InspectorModel(QObject):
                 (tr("Read again"), _tokens(turn.read_again)),
                 (tr("Lost by that"), _seconds(turn.lost_seconds)),
             ]
+            if turn.checkpoint is not None:
+                rows += [
+                    (tr("Hit ended at state"), _tokens(turn.checkpoint)),
+                    (tr("Computed again for it"), _tokens(turn.checkpoint_again)),
+                ]
         if one.problem is not None:
             rows.append((tr("Problem"), one.problem.sentence()))
         return [(name, readable(value)) for name, value in rows]

@@ -22,7 +22,7 @@ from sndr_gui.kit.rows import Column, RowsModel
 from sndr_gui.models.window.throttle import Throttle
 
 _BARS = 24
-_FINE = {PrefixReason.REUSED, PrefixReason.FIRST_TURN}
+_FINE = {PrefixReason.REUSED, PrefixReason.FIRST_TURN, PrefixReason.CHECKPOINT}
 
 
 def _clock(at: float) -> str:

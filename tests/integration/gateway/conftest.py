@@ -88,6 +88,8 @@ def real(home: Path, random_model: Callable[..., Path]) -> Iterator[RealMaker]:
                 fim_ids=() if model else read_gguf(random_model()).fim_ids,
                 embeddings=embeddings,
                 reranking=reranking,
+                # The bundled model is a hybrid; the random one is not.
+                checkpoints=model is not None,
             )
             events: list[EventBase] = []
             gateway = Gateway(_One(target), events.append, limits=limits)

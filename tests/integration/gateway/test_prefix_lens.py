@@ -52,6 +52,11 @@ def test_a_conversation_reuses_its_prefix_and_an_edit_is_found(real: Any) -> Non
             assert change.prefill_seconds
             assert change.lost_seconds
             assert change.lost_seconds <= change.prefill_seconds
+            # The bundled model is a hybrid: its hits end at states that were kept.
+            assert start.checkpoint is None
+            assert (then.checkpoint, change.checkpoint) == (then.cached_tokens, change.cached_tokens)
+            assert change.checkpoint_again is not None
+            assert change.checkpoint_again < change.read_again, "the rest was changed by the edit"
 
     asyncio.run(go())
 

@@ -44,6 +44,8 @@ TURN: dict[str, Any] = {
     "cached_tokens": 0,
     "read_again": 1000,
     "lost_seconds": 1.5,
+    "checkpoint": 0,
+    "checkpoint_again": 200,
     "reason": "message_changed",
     "diverged": {
         "part": "message", "role": "user", "number": 2, "of": 3, "bytes_kept": 5, "bytes_before": 50,
@@ -75,6 +77,9 @@ def test_one_is_shown_and_cancelled_by_the_beginning_of_its_id(host: FakeHost, s
     code, out, _ = sndr("requests", "show", "req_aa")
     assert code == 0
     assert "a message was edited at message 2 (user)" in out
+    assert "no state of it was kept, so that 200 tokens were computed again" in out
+    assert "hit ended at     no kept state" in out
+    assert "again for it     200 tokens" in out
     assert "decode           not measured" in out
     assert "of them cached   0" in out
     code, out, _ = sndr("requests", "cancel", "req_ab")

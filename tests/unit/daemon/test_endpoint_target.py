@@ -1,11 +1,15 @@
 """The endpoint promises what the engine says, and not what was asked of it."""
 
+from dataclasses import replace
+
+import pytest
+
 from engine_host.core.package_data import resources
 from engine_host.daemon.endpoint_target import target_of
 from engine_host.gateway.openai.listing import model_entry
-from engine_host.library.gguf import read_gguf
+from engine_host.library.gguf import GgufInfo, read_gguf
 from engine_host.library.index import IndexedModel
-from engine_host.protocol.engines import Verification
+from engine_host.protocol.engines import Readings, Verification
 from engine_host.protocol.models import ModelFile, ModelOrigin
 from tests.plan_samples import engine_of, plain_plan
 
@@ -21,7 +25,8 @@ def test_the_context_that_is_promised_is_the_engines() -> None:
     assert engine.model_copy(update={"verified": silent}).context == 32_768
 
 
-def test_an_engine_stands_for_the_id_of_its_files_too_where_its_preset_calls_the_model_otherwise() -> None:
+@pytest.fixture
+def demo() -> IndexedModel:
     path = resources() / "models" / "sndr-demo" / "sndr-demo-q8_0.gguf"
     file = ModelFile(
         id="the-files",
@@ -32,6 +37,25 @@ def test_an_engine_stands_for_the_id_of_its_files_too_where_its_preset_calls_the
         size=1,
         format="GGUF",
     )
+    return IndexedModel(file, read_gguf(path))
+
+
+def test_an_engine_stands_for_the_id_of_its_files_too_where_its_preset_calls_the_model_otherwise(
+    demo: IndexedModel,
+) -> None:
     engine = engine_of(plain_plan(model="the-catalogues", preset="one"))
-    named = target_of(engine, IndexedModel(file, read_gguf(path)), "/run/e.sock").stands_for
-    assert named == ("one", "the-catalogues", "the-files")
+    assert target_of(engine, demo, "/run/e.sock").stands_for == ("one", "the-catalogues", "the-files")
+
+
+def test_the_prefix_lens_learns_where_hits_can_end(demo: IndexedModel) -> None:
+    engine = engine_of(plain_plan())
+    hybrid = target_of(engine, demo, "/run/e.sock")
+    assert (hybrid.checkpoints, hybrid.checkpoint_step) == (True, None)
+    assert not target_of(engine, None, "/run/e.sock").checkpoints, "nothing is known of its files"
+    assert isinstance(demo.info, GgufInfo)
+    dense = IndexedModel(demo.file, replace(demo.info, ssm={}))
+    assert not target_of(engine, dense, "/run/e.sock").checkpoints
+    windowed = IndexedModel(demo.file, replace(demo.info, ssm={}, sliding_window=1024))
+    assert target_of(engine, windowed, "/run/e.sock").checkpoints, "what lies before the window is forgotten"
+    told = engine.model_copy(update={"readings": Readings(at=1, kv_block=768)})
+    assert target_of(told, demo, "/run/e.sock").checkpoint_step == 768

@@ -2,6 +2,7 @@
 
 import struct
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from engine_host.core.errors import HostError
+from engine_host.fit.shapes.gguf import unknown_of
 from engine_host.library.gguf import read_gguf, split_of
 from engine_host.library.gguf_format import kind_of
 from engine_host.protocol.errors import Reason
@@ -106,7 +108,10 @@ def test_a_model_is_read_whole(path: Path) -> None:
     # The MTP layer is counted in the file's block count, and is no layer of the model.
     assert (info.layers, info.mtp_layers) == (8, 1)
     assert info.attention_layers == 2
-    assert (info.heads, info.kv_heads, info.head_dim) == (4, 2, 64)
+    assert (info.heads, info.kv_heads, info.head_dim, info.fewest_kv_heads) == (4, 2, 64, 0)
+    assert unknown_of(info) == (), "layers with a state have no heads for keys"
+    assert "0 to 2; all are counted with 2" in unknown_of(replace(info, ssm={}))[0]
+    assert "1 to 2" in unknown_of(replace(info, fewest_kv_heads=1))[0]
     assert info.ssm == {"state_size": 64}
     assert info.vocabulary == 50
     assert info.chat_template

@@ -94,7 +94,8 @@ async def test_without_texts_the_inspector_shows_figures_and_teaches(stage: Stag
 async def test_hostile_texts_are_text_and_can_be_copied_and_exported(stage: Stage, tmp_path: Path) -> None:
     page = await opened(stage, captured=True)
     request = stage.host.requests[0]
-    again = turn("req-1", PrefixReason.CACHE_COLD, read_again=900, lost_seconds=1.5)
+    again = turn("req-1", PrefixReason.CACHE_COLD, read_again=900, lost_seconds=1.5, checkpoint=768)
+    again = again.model_copy(update={"checkpoint_again": 1232})
     stage.host.details["req-1"] = RequestDetail(request=request, captured=captured(HOSTILE), turn=again)
     dialog = await inspector(stage, page)
     await stage.until(lambda: bool(dialog.texts["Answer"].toPlainText()))
@@ -104,7 +105,12 @@ async def test_hostile_texts_are_text_and_can_be_copied_and_exported(stage: Stag
         assert not {"\x1b", "\u202e"} & set(told), name
         assert len(told) < 210_000
     assert "<b onload=x>&amp;</b>" in dialog.texts["Answer"].toPlainText()
-    assert dict(dialog.model.facts())["Prefix"] == "same prompt, cold cache: another slot, or evicted"
+    facts = dict(dialog.model.facts())
+    assert facts["Prefix"] == (
+        "same prompt, cold cache: another slot, or evicted; "
+        "the hit ended at the state kept at 768 tokens, so that 1,232 were computed again"
+    )
+    assert (facts["Hit ended at state"], facts["Computed again for it"]) == ("768", "1,232")
     for place, chosen in enumerate(dialog.tabs.buttons):
         chosen.click()
         assert dialog.stack.currentIndex() == place

@@ -69,7 +69,7 @@ def test_shows_the_card_and_where_settings_are_from(
     host.answers["GET /v1/presets/qwen3.6-27b-q4-24"] = said(services.detail("qwen3.6-27b-q4-24"))
     code, out, _ = sndr("presets", "show", "qwen3.6-27b-q4-24")
     assert code == 0
-    for part in ("caveat: ", "not when several people share it", "reported by others", "not measured"):
+    for part in ("caveat: ", "not when several people share it", "reported by others", "15.9 GiB"):
         assert part in out
     assert "presets/presets/qwen3.6-27b-q4-24.yaml:" in out
     assert "needs a GPU of 24 GiB" in out

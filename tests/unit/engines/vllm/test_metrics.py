@@ -60,7 +60,7 @@ vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",model_name="m",pos
 def test_readings() -> None:
     now = readings(METRICS)
     assert (now.requests_running, now.slots_busy, now.requests_waiting) == (2, 2, 1)
-    assert (now.kv_usage, now.kv_capacity, now.kv_tokens) == (0.25, 1000, 250)
+    assert (now.kv_usage, now.kv_capacity, now.kv_tokens, now.kv_block) == (0.25, 1000, 250, 384)
     assert (now.prefix_queries_total, now.prefix_hits_total) == (100, 40)
     assert now.prompt_tokens_total == 460, "tokens from the prefix cache were not computed"
     assert (now.timed_prompt_tokens, now.timed_prompt_seconds) == (460, 0.5)

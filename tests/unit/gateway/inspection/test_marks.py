@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from engine_host.client.request_words import turn_text
 from engine_host.gateway.inspection.comparison import Turn, compared, diverged
 from engine_host.gateway.inspection.conversation import named_conversation
 from engine_host.gateway.inspection.marks import marks_of
@@ -91,9 +92,14 @@ def test_without_the_salt_a_hash_says_nothing() -> None:
 
 
 def turn(
-    marks: Any, prompt: int | None, cached: int | None, seconds: float | None = 2.0, at: str = "e1"
+    marks: Any,
+    prompt: int | None,
+    cached: int | None,
+    seconds: float | None = 2.0,
+    at: str = "e1",
+    **more: Any,
 ) -> Turn:
-    return Turn("req", 1.0, at, "m", marks, prompt, cached, seconds)
+    return Turn("req", 1.0, at, "m", marks, prompt, cached, seconds, **more)
 
 
 def test_what_was_read_again_and_what_it_cost() -> None:
@@ -113,6 +119,45 @@ def test_what_was_read_again_and_what_it_cost() -> None:
     assert short.reason is PrefixReason.CACHE_COLD, "few tokens can be all of them"
     other = compared(before, turn(chat(SYSTEM, HI, HELLO), 1100, 0, at="e2"))
     assert other.reason is PrefixReason.OTHER_ENGINE
+
+
+@pytest.mark.parametrize(
+    ("cached", "step", "reason", "ended", "again"),
+    [
+        pytest.param(1536, 768, PrefixReason.CHECKPOINT, 1536, 464, id="at the last whole block"),
+        pytest.param(768, 768, PrefixReason.CACHE_COLD, 768, 1232, id="a block was evicted"),
+        pytest.param(0, 2080, PrefixReason.CHECKPOINT, 0, 2000, id="shorter than a block"),
+        pytest.param(0, 768, PrefixReason.CACHE_COLD, 0, 2000, id="nothing is left of it"),
+        pytest.param(
+            1400, None, PrefixReason.CHECKPOINT, 1400, 600, id="llama.cpp, whose states are anywhere"
+        ),
+        pytest.param(0, None, PrefixReason.CACHE_COLD, 0, 2000, id="llama.cpp, another slot"),
+        pytest.param(1990, 16, PrefixReason.REUSED, 1990, 10, id="next to nothing"),
+    ],
+)
+def test_a_hybrids_hit_ends_at_a_state_that_was_kept(
+    cached: int, step: int | None, reason: PrefixReason, ended: int, again: int
+) -> None:
+    before = turn(chat(SYSTEM, HI), 2000, 0)
+    told = compared(before, turn(chat(SYSTEM, HI, HELLO), 2500, cached, checkpoints=True, step=step))
+    assert (told.reason, told.checkpoint, told.checkpoint_again) == (reason, ended, again)
+    assert (f"{again:,}" in turn_text(told)) == (again > 0)
+
+
+def test_of_an_edit_what_the_state_cost_is_told_apart() -> None:
+    before = turn(chat(SYSTEM, HI), 2000, 0)
+    edited = compared(before, turn(chat(SYSTEM, MORE), 2000, 500, checkpoints=True, step=500))
+    assert edited.diverged is not None
+    kept = 2000 * edited.diverged.bytes_kept / edited.diverged.bytes_before
+    assert edited.reason is PrefixReason.MESSAGE_CHANGED
+    assert edited.read_again == 1500
+    assert edited.checkpoint_again == round(kept) - 500
+    dense = compared(before, turn(chat(SYSTEM, MORE), 2000, 500))
+    assert (dense.checkpoint, dense.checkpoint_again) == (None, None)
+    elsewhere = compared(before, turn(chat(SYSTEM, HI), 2000, 0, at="e2", checkpoints=True))
+    assert (elsewhere.reason, elsewhere.checkpoint) == (PrefixReason.OTHER_ENGINE, None)
+    first = compared(None, turn(chat(HI), 100, 0, checkpoints=True))
+    assert (first.reason, first.checkpoint) == (PrefixReason.FIRST_TURN, None)
 
 
 def test_what_was_not_measured_is_not_zero() -> None:

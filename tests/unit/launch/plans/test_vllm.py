@@ -183,6 +183,7 @@ def test_the_kv_cache_on_the_processor_is_small_and_whole(desk: Desk) -> None:
         desk.folder,
         tensors(a=(8,)),
         num_hidden_layers=40,
+        num_attention_heads=8,
         num_key_value_heads=8,
         head_dim=128,
         max_position_embeddings=32768,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engine_host.launch.preflight.turboquant import HEAD_SIZES, KV_TYPES, MOST_ROWS, PATCH
+from engine_host.launch.preflight.turboquant import HEAD_SIZES, KV_TYPES, MOST_ROWS, PATCH, PROVEN
 from engine_host.overlay import patches
 from engine_host.protocol.base import Severity
 from engine_host.protocol.bench.proofs import ProofVerdict, ProveKernels
@@ -74,6 +74,19 @@ def test_a_plan_says_which_kernels_run_and_where_they_were_seen_to_be_right(desk
     assert "turboquant_kernels" not in {one.id for one in desk.plan(kv_cache_dtype="fp8").findings}
 
 
+def test_what_a_plan_calls_seen_right_stands_in_the_table_of_proofs() -> None:
+    section = (Path(__file__).parents[4] / "docs" / "proof.md").read_text(encoding="utf-8")
+    section = section.partition("## Where the kernels for TurboQuant are proven")[2].partition(
+        "\n`sndr prove`"
+    )[0]
+    rows = [
+        tuple(cell.strip() for cell in line.split("|")[1:4])
+        for line in section.splitlines()
+        if "| 0." in line
+    ]
+    assert {(version, gpu, f"turboquant_{kind}") for gpu, version, kind in rows} == PROVEN
+
+
 def test_vllms_own_kernels_are_named_where_they_run_and_refused_with_drafts(desk: Desk) -> None:
     desk.patches = left_out(PatchReason.SWITCHED_OFF, "settings: attention is off")
     without = desk.plan(kv_cache_dtype=K8V4)
@@ -87,8 +100,11 @@ def test_vllms_own_kernels_are_named_where_they_run_and_refused_with_drafts(desk
     assert "fp8" in found.fix.command
     refused(desk.plan(kv_cache_dtype=K8V4, speculation="ngram"))
     desk.cuda(card("8.6", "NVIDIA GeForce RTX 3090"))
+    assert ways(refused(desk.plan(kv_cache_dtype=K8V4, speculation="mtp"))) == {"kv_cache_dtype": "fp8"}
+    assert desk.plan(kv_cache_dtype="fp8", speculation="mtp").startable
+    desk.cuda(card("7.5", "Tesla T4"))
     found = refused(desk.plan(kv_cache_dtype=K8V4, speculation="mtp"))
-    assert ways(found) == {"speculation": "off"}, "such a GPU does not compute with fp8"
+    assert ways(found) == {"speculation": "off"}, "such a GPU has no kernel that reads fp8"
     # What the findings offer can be started.
     assert desk.plan(kv_cache_dtype=K8V4, speculation="off").startable
 
@@ -153,7 +169,7 @@ def test_what_was_proven_here_is_said_and_what_failed_here_is_refused(desk: Desk
     desk.proof = proof(verdict=ProofVerdict.WRONG, why="3 of 40 answers with MTP differ")
     found = refused(desk.plan(**drafting))
     assert "3 of 40 answers with MTP differ" in found.message
-    assert ways(found) == {"speculation": "off"}
+    assert ways(found) == {"kv_cache_dtype": "fp8"}
     without = desk.plan(kv_cache_dtype=K8V4)
     assert without.startable
     assert finding(without, "turboquant_kernels").severity is Severity.WARNING

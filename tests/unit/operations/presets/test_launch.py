@@ -33,6 +33,9 @@ from tests.unit.asynchronous import run
 
 CPU = "qwen3-embedding-0.6b-cpu"
 CPU_FILE = "Qwen3-Embedding-0.6B-Q8_0.gguf"
+# Weights of which the catalogue knows neither size nor hash.
+UNKNOWN = "gemma-3-27b-q4-24"
+UNKNOWN_FILE = "gemma-3-27b-it-q4_0.gguf"
 # The same weights, of which the test knows size and hash.
 KNOWN = """
 format: 1
@@ -192,15 +195,15 @@ def test_what_was_fetched_meanwhile_is_found(bench: Bench) -> None:
 
 def test_files_that_only_share_a_name_are_a_conflict(bench: Bench) -> None:
     for name, size in (("a", 3), ("b", 4)):
-        path = bench.home / name / "Qwen3.6-27B-Q4_K_M.gguf"
+        path = bench.home / name / UNKNOWN_FILE
         path.parent.mkdir()
         path.write_bytes(b"x" * size)
         bench.add(path)
     bench.gpus = (_card(),)
-    problem = bench.refused("qwen3.6-27b-q4-24")
+    problem = bench.refused(UNKNOWN)
     assert problem.reason is Reason.CONFLICT
-    assert command(problem)[:4] == ["sndr", "launch", "qwen3.6-27b-q4-24", "--model"]
-    named = bench.start("qwen3.6-27b-q4-24", model=bench.models[1].path)
+    assert command(problem)[:4] == ["sndr", "launch", UNKNOWN, "--model"]
+    named = bench.start(UNKNOWN, model=bench.models[1].path)
     assert named.model == bench.models[1].path
 
 
@@ -209,11 +212,11 @@ def _card(memory: int = 24 << 30, name: str = "NVIDIA GeForce RTX 3090", sm: str
 
 
 def test_a_name_alone_is_said_to_be_one(bench: Bench) -> None:
-    path = bench.home / "Qwen3.6-27B-Q4_K_M.gguf"
+    path = bench.home / UNKNOWN_FILE
     path.write_bytes(b"x")
     bench.add(path)
     bench.gpus = (_card(),)
-    assert "weights.by_name" in {one.id for one in bench.start("qwen3.6-27b-q4-24").findings}
+    assert "weights.by_name" in {one.id for one in bench.start(UNKNOWN).findings}
 
 
 def test_a_file_of_another_size_is_an_unfinished_download(bench: Bench) -> None:
@@ -256,11 +259,11 @@ def test_too_few_gpus_make_no_plan(bench: Bench) -> None:
 
 
 def test_a_gpu_that_nobody_knows_is_checked_by_what_the_driver_tells(bench: Bench) -> None:
-    path = bench.home / "Qwen3.6-27B-Q4_K_M.gguf"
+    path = bench.home / UNKNOWN_FILE
     path.write_bytes(b"x")
     bench.add(path)
     bench.gpus = (_card(16 << 30, "Some card", "7.0"),)
-    start = bench.start("qwen3.6-27b-q4-24")
+    start = bench.start(UNKNOWN)
     assert (start.resolved.hardware, start.resolved.count) == (None, 1)
     vram = next(one for one in start.findings if one.id == "preset.vram")
     assert vram.severity is Severity.WARNING, "the arithmetic decides"
@@ -331,11 +334,11 @@ def test_a_file_that_cannot_be_read_is_part_of_the_answer(bench: Bench) -> None:
 
 
 def test_without_a_hash_there_is_nothing_to_verify(bench: Bench) -> None:
-    path = bench.home / "Qwen3.6-27B-Q4_K_M.gguf"
+    path = bench.home / UNKNOWN_FILE
     path.write_bytes(b"x")
     bench.add(path)
     with pytest.raises(HostError) as raised:
-        bench.verify("qwen3.6-27b-q4-24")
+        bench.verify(UNKNOWN)
     assert raised.value.reason is Reason.UNSUPPORTED
 
 

@@ -122,14 +122,14 @@ def machine(home: Path) -> Iterator[Machine]:
     found.events.close()
 
 
-def file(path: str, form: str = "GGUF") -> ModelFile:
+def file(path: str, form: str = "GGUF", size: int = 1) -> ModelFile:
     return ModelFile(
         id=Path(path).stem.lower(),
         name="m",
         path=path,
         origin=ModelOrigin.FOLDER,
         found_in="",
-        size=1,
+        size=size,
         format=form,
     )
 
@@ -219,7 +219,9 @@ def test_a_llama_cpp_without_gpus_is_not_enough_for_them(machine: Machine) -> No
 
 def test_a_model_that_is_here_is_named(machine: Machine) -> None:
     machine.has(1)
-    machine.models = [file("/models/unsloth/Qwen3.6-27B-MTP-GGUF/Qwen3.6-27B-Q4_K_M.gguf")]
+    machine.models = [
+        file("/models/unsloth/Qwen3.6-27B-MTP-GGUF/Qwen3.6-27B-Q4_K_M.gguf", size=17_106_773_120)
+    ]
     found = machine.of("qwen3.6-27b-q4-24")
     assert found.model == "qwen3.6-27b-q4_k_m"
     assert ids(found) == set()

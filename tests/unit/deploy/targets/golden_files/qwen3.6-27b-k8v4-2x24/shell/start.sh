@@ -132,6 +132,7 @@ while :; do
         --disable-uvicorn-access-log \
         --enable-prompt-tokens-details \
         --kv-cache-dtype turboquant_k8v4 \
+        --revision c3aea2d531678621989e5e2db034e32b22536e79 \
         --dtype float16 \
         --tensor-parallel-size 2 \
         --gpu-memory-utilization 0.82 \

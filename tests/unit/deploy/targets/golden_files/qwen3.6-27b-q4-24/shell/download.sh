@@ -44,4 +44,4 @@ fetch() { # address, file, SHA-256 or nothing, bytes or nothing
     mv "$file.part" "$file"
 }
 
-fetch https://huggingface.co/unsloth/Qwen3.6-27B-MTP-GGUF/resolve/main/Qwen3.6-27B-Q4_K_M.gguf Qwen3.6-27B-Q4_K_M.gguf '' ''
+fetch https://huggingface.co/unsloth/Qwen3.6-27B-MTP-GGUF/resolve/5cb35eb3dcbf52dbce5f87dbc64df6aaffadcace/Qwen3.6-27B-Q4_K_M.gguf Qwen3.6-27B-Q4_K_M.gguf a7cbd3ecc0e3f9b333edee61ae66bc87ed713c5d49587a8355814722ed329e0f 17106773120
