@@ -4,6 +4,7 @@ import click
 
 from engine_host.cli.fit import VERDICTS
 from engine_host.cli.on_demand.adding import (
+    Stay,
     add,
     keep_options,
     on_demand_option,
@@ -58,8 +59,7 @@ def launch(
     target: str | None,
     rendering: RenderOptions,
     on_demand: bool,
-    keep_alive: float | None,
-    pin: bool,
+    stay: Stay,
 ) -> Exit | None:
     """Start PRESET (an id of `sndr presets list`) and serve it until Ctrl+C.
 
@@ -74,9 +74,9 @@ def launch(
     request = options.request(model, keep=keep).model_copy(update={"preset": preset})
     if on_demand:
         refuse_with({"--dry-run": dry_run, "--detach": detach, "--render": target is not None})
-        add(out, lambda _client: request, keep_alive, pin, accept)
+        add(out, lambda _client: request, stay, accept)
         return None
-    refuse_without(keep_alive, pin)
+    refuse_without(stay)
     if manager is not None:
         refuse_with_service({"--keep": keep, "--render": target is not None, "--model": bool(model)})
         return launch_as_service(out, ServiceManager(manager), request, rendering, dry_run, accept, detach)

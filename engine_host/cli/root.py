@@ -98,7 +98,7 @@ _COMMANDS: dict[str, tuple[str, ...]] = {
         "remote.staging:rollback",
         "remote.pin:host_pin",
     ),
-    "services": ("remote.services:services",),
+    "services": ("remote.services:services", "remote.logs:service_logs"),
     "gpu": ("remote.power:gpu",),
     "connect": ("connect:connect",),
     "requests": ("requests.commands:requests",),

@@ -3,6 +3,7 @@
 import click
 
 from engine_host.cli.on_demand.adding import (
+    Stay,
     add,
     keep_options,
     on_demand_option,
@@ -44,8 +45,7 @@ def run(
     dry_run: bool,
     detach: bool,
     on_demand: bool,
-    keep_alive: float | None,
-    pin: bool,
+    stay: Stay,
 ) -> Exit | None:
     """Start MODEL (an id of `sndr models`, or a path) and serve it until Ctrl+C.
 
@@ -64,9 +64,9 @@ def run(
 
     if on_demand:
         refuse_with({"--dry-run": dry_run, "--detach": detach})
-        add(out, plan_request, keep_alive, pin)
+        add(out, plan_request, stay)
         return None
-    refuse_without(keep_alive, pin)
+    refuse_without(stay)
     return start(out, StartOptions(dry_run=dry_run, detach=detach, ask_demo=demo), plan_request)
 
 

@@ -38,7 +38,8 @@ _GONE = {EngineState.UNLOADED, EngineState.FAILED}
 @click.option(
     "--connect-hosts",
     is_flag=True,
-    help="Connect the hosts that were connected last, also with --owner-stdin; else it is always done.",
+    help="Connect the hosts that were connected last, and load what comes with the host (on-demand add "
+    "--at-start), also with --owner-stdin; else it is always done.",
 )
 @command
 def serve(

@@ -126,8 +126,8 @@ class Host:
         self._closed = self._opened = False
         self._reading: asyncio.Task[None] | None = None
 
-    async def open(self, host: str | None, port: int | None) -> None:
-        """Build the services, take up kept engines, and bind the endpoint.
+    async def open(self, host: str | None, port: int | None, *, resumes: bool) -> None:
+        """Build the services, take up kept engines, bind the endpoint; load models where it `resumes`.
 
         Raises HostError when the database, the keys or the endpoint's address stop it.
         """
@@ -310,7 +310,9 @@ class Host:
                 self.gateway.providers.of,
                 others,
             ),
-            EndpointModelOperations(self.gateway.listed, self.gateway.loadable, self._events),
+            EndpointModelOperations(
+                *(self.gateway.listed, self.gateway.loadable, self._events, self.engines.saved.ended)
+            ),
             *setting_services(
                 *(self._settings, self._events, self.endpoint.describe, self._settings_changed),
                 *(installations, self._jobs),
@@ -390,7 +392,7 @@ class Host:
         await asyncio.to_thread(prune, self._folders.cache, used)
         self._sampler.start()
         self.on_demand.open()
-        self._reading = asyncio.create_task(on_demand.open(), name="models on demand")
+        self._reading = asyncio.create_task(on_demand.open(loads=resumes), name="models on demand")
 
     async def close(self) -> None:
         """End everything in order; a second call does nothing."""

@@ -46,8 +46,8 @@ class ServeOptions:
     """The way to serve; `host` and `port` win over settings.
 
     `owner_stdin` ends the host when stdin closes; `owner` is whoever that is, in words. With `connect_hosts`
-    the remote hosts that were connected are connected then too. `announce` is told what the line of JSON
-    would say, instead of that line.
+    the remote hosts that were connected are connected then too, and models that come with a host are loaded.
+    `announce` is told what the line of JSON would say, instead of that line.
     """
 
     owner_stdin: bool = False
@@ -110,9 +110,10 @@ async def _run(
     host = Host(options.folders, settings, events, log_buffer, instance.files(), done.set)
     host.lifetime.owner = options.owner if options.owner_stdin else ""
     try:
-        await host.open(options.host, options.port)
-        if options.connect_hosts or not options.owner_stdin:
-            # One that ends with a command waits to be asked.
+        # One that ends with a command waits to be asked.
+        resumes = options.connect_hosts or not options.owner_stdin
+        await host.open(options.host, options.port, resumes=resumes)
+        if resumes:
             host.remote.resume()
         callers = ActiveClients(control_app(host.services, events, host.gateway.trusted_app, instance.token))
         control = HttpServer(callers, instance.bind(), name="control", protocol=_CONTROL)

@@ -8,8 +8,6 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from engine_host.core.errors import HostError, defect
 from engine_host.core.jobs import JobControl, JobRunner
 from engine_host.core.log_buffer import LogBuffer
@@ -20,7 +18,7 @@ from engine_host.engines.beginnings import is_refusal, new_engine
 from engine_host.engines.process.log_pipe import prune_logs, remove_log
 from engine_host.engines.process.reaper import Reaper
 from engine_host.engines.process.running import START, RunningEngine, connection
-from engine_host.engines.process.saved_engine import RememberedEngine
+from engine_host.engines.process.saved_engine import SavedEngines
 from engine_host.engines.process.spawn import EngineProcess
 from engine_host.engines.unstartable import refuse_running, refuse_unstartable
 from engine_host.engines.vllm.environment_changing import refuse_changing
@@ -74,7 +72,7 @@ class EngineManager:
         self._folders = folders
         self._publish = publish
         self._jobs = jobs
-        self._store = store
+        self.saved = SavedEngines(store)
         self._log_buffer = log_buffer
         self._reaper = reaper
         self._adapters = adapters
@@ -183,12 +181,7 @@ class EngineManager:
 
     async def adopt(self) -> None:
         """Find the engines of an earlier run: kept ones are re-attached in the background, others ended."""
-        for body in self._store.newest("engine", 100):
-            try:
-                remembered = RememberedEngine.model_validate_json(body)
-            except ValidationError as error:
-                _log.warning("an engine of another version of this program is left alone: %s", error)
-                continue
+        for remembered in self.saved.running():
             engine = remembered.engine
             if engine.engine not in self._adapters:
                 _log.warning("an engine of another version of this program is left alone: %s", engine.engine)
@@ -198,6 +191,9 @@ class EngineManager:
             served = self._adapters[engine.engine].served_lines
             process = remembered.process(self._log_file(engine.id), served)
             if process is None:
+                # Nobody ended it in order: the machine went down, or host and engine were killed.
+                if engine.ready_at:
+                    self.saved.ended_with_host(engine)
                 self._forget(engine)
                 continue
             if not engine.keep or remembered.unreachable:
@@ -240,7 +236,10 @@ class EngineManager:
             task.cancel()
         await asyncio.gather(*self._endings, *self._reattaching, return_exceptions=True)
         ending = [engine for engine in self.alive() if not engine.keep]
+        served = [engine for engine in self.serving() if not engine.keep]
         await asyncio.gather(*(self._end(engine.id, 3.0) for engine in ending))
+        for engine in served:
+            self.saved.ended_with_host(engine, time.time())
         for running in list(self._running.values()):
             self._reaper.forget(running.process.pid)
             await running.release()
@@ -464,23 +463,13 @@ class EngineManager:
             self._forget(self._engines[engine_id])
 
     def _forget(self, engine: Engine) -> None:
-        try:
-            self._store.remove("engine", engine.id)
-        except HostError as error:
-            # A record of a process that is gone does no harm: it is told by its birth.
-            _log.warning("%s", error.problem.sentence())
+        self.saved.forget(engine)
         (socket := Path(self.socket(engine))).unlink(missing_ok=True)
         shutil.rmtree(socket.with_suffix(".tmp"), ignore_errors=True)
 
     def _remember(self, engine_id: str) -> None:
-        process = self._running[engine_id].process
-        remembered = RememberedEngine(
-            engine=(engine := self._engines[engine_id]),
-            pid=process.record.pid,
-            born=process.record.born,
-            socket=self.socket(engine),
-        )
-        self._store.put("engine", engine_id, remembered.engine.created_at, remembered.model_dump_json())
+        engine = self._engines[engine_id]
+        self.saved.save(engine, self._running[engine_id].process.record, self.socket(engine))
 
     def _change(self, engine_id: str, **update: Any) -> Engine:
         engine = self._engines[engine_id].model_copy(update=update)

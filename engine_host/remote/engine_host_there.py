@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import logging
+import shlex
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import NoReturn, TypeVar
@@ -12,14 +14,16 @@ from pydantic import BaseModel, ValidationError
 
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError, defect
+from engine_host.core.findings.table import finding
 from engine_host.core.outside import json_text
 from engine_host.gateway.directory import Target
 from engine_host.gateway.upstream import UpstreamLostError, fetch
 from engine_host.protocol.base import PROTOCOL_MAJOR, Version
-from engine_host.protocol.endpoint.connect import EndpointModel, EndpointModelPage
+from engine_host.protocol.endpoint.connect import EndedWithHost, EndpointModel, EndpointModelPage
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.host import HostInfo
 from engine_host.protocol.language import tr
+from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.models import ModelPage
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
@@ -40,7 +44,7 @@ _PAUSES = (1.0, 2.0, 5.0, 10.0, 30.0)
 _STARTABLE = 60.0
 """Seconds after which it is asked again what could be started there."""
 _PATIENCE = 15.0
-_MOST_MODELS = 500
+_MOST_MODELS, _MOST_ENDED = 500, 20
 _Answer = TypeVar("_Answer", bound=BaseModel)
 Run = Callable[[RemoteScript], Awaitable[RemoteOutcome]]
 
@@ -61,6 +65,7 @@ class EngineHostThere:
     problem: Problem | None = None
     models: tuple[EndpointModel, ...] = ()
     startable: frozenset[str] = frozenset()
+    ended: tuple[EndedWithHost, ...] = ()
     rate: float | None = None
     token: str = field(default="", repr=False)
 
@@ -145,12 +150,13 @@ class EngineHostLink:
         looks = 0
         while True:
             # One that was started anew takes this token no more.
-            models = (await self._get(token, endpoint_ops.ENDPOINT_MODELS.path, EndpointModelPage)).models
+            page = await self._get(token, endpoint_ops.ENDPOINT_MODELS.path, EndpointModelPage)
             self._stood = True
             if looks % _LOOKS_OF_RATE == 0:
                 rate = await self._rate(token)
             looks += 1
-            self._tell(replace(there, models=models[:_MOST_MODELS], startable=startable, rate=rate))
+            models, ended = page.models[:_MOST_MODELS], page.ended[:_MOST_ENDED]
+            self._tell(replace(there, models=models, startable=startable, ended=ended, rate=rate))
             await self._pause(_LOOK)
             if asyncio.get_running_loop().time() >= again:
                 startable = await self._startable(token)
@@ -257,6 +263,35 @@ class EngineHostLink:
                 cause=str(error)[:300] or "It took too long.",
                 fix=Fix(text="Look at its log there: sndr logs host"),
             ) from error
+
+
+def start_again(host: str, ended: EndedWithHost) -> str:
+    """Return the command that starts an engine there as it was; words of a stranger's stay words."""
+    try:
+        words = shlex.split(ended.command)
+    except ValueError:
+        words = []
+    usual = ["run", ended.name]
+    return shlex.join(["sndr", "--host", host, *(words[1:] if words[:1] == ["sndr"] else usual)])
+
+
+def when_ended(ended: EndedWithHost) -> str | None:
+    """Return the time at which an engine ended with its host, in this machine's time; None if unknown."""
+    return None if ended.at is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(ended.at))
+
+
+def not_back(host: str, there: EngineHostThere) -> tuple[Finding, ...]:
+    """Return what is to be said of engines that ended with the engine host there."""
+    return tuple(
+        finding(
+            "remote.ended-with-host",
+            host=host,
+            name=one.name,
+            when=when_ended(one),
+            again=start_again(host, one),
+        )
+        for one in there.ended
+    )
 
 
 def control_target(connection: Connection, token: str) -> Target:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from engine_host.gateway.directory import Target
 from engine_host.gateway.routing.elsewhere import OtherMachines
-from engine_host.protocol.endpoint.connect import EndpointModel
+from engine_host.protocol.endpoint.connect import EndedWithHost, EndpointModel
 from engine_host.protocol.remote.hosts import RemoteHostState, RemoteMode
-from engine_host.remote.engine_host_there import control_target
+from engine_host.remote.engine_host_there import control_target, start_again, when_ended
 from engine_host.remote.hosts import RemoteHosts
 
 _PREFIX = "/openai"
@@ -44,7 +44,8 @@ class RemoteEngines:
             return any(model.id == engine for model in running)
         if not there.reachable:
             return None
-        return engine in there.startable or any(model.id == engine for model in there.models)
+        named = {*there.startable, *(model.id for model in there.models), *(one.name for one in there.ended)}
+        return engine in named
 
     async def look(self, names: Iterable[str]) -> None:
         """Ask the engine hosts of some engines what runs there now."""
@@ -65,6 +66,10 @@ class RemoteEngines:
             return (
                 problem.message if problem is not None else f"The engine host on {host} is being looked for."
             )
+        if (ended := self._ended(host, engine)) is not None:
+            at = when_ended(ended)
+            when = f" ({at})" if at else ""
+            return f"{engine} ended with the engine host on {host}{when}, and does not come back by itself."
         return f"{engine} does not run on {host}."
 
     def command(self, name: str) -> str:
@@ -73,10 +78,15 @@ class RemoteEngines:
         there = self._hosts.there(host)
         if self._hosts.running(host) is not None:
             return f"sndr host facts {host}"
+        if there.reachable and (ended := self._ended(host, engine)) is not None:
+            return start_again(host, ended)
         if there.reachable:
             return shlex.join(["sndr", "--host", host, "run", engine])
         fix = there.problem.fix if there.problem is not None else None
         return (fix.command if fix is not None else None) or f"sndr host connect {host}"
+
+    def _ended(self, host: str, engine: str) -> EndedWithHost | None:
+        return next((one for one in self._hosts.there(host).ended if one.name == engine), None)
 
     def _targets(self) -> Iterator[Target]:
         for name, there, connection in self._hosts.reachable():

@@ -20,7 +20,7 @@ from engine_host.protocol.remote.hosts import (
     RemoteMode,
 )
 from engine_host.remote.book import HostBook, KeptHost
-from engine_host.remote.engine_host_there import EngineHostLink, EngineHostThere
+from engine_host.remote.engine_host_there import EngineHostLink, EngineHostThere, not_back
 from engine_host.remote.facts.read import read_facts
 from engine_host.remote.facts.series import MachineSeries
 from engine_host.remote.figures import Figures
@@ -119,7 +119,7 @@ class RemoteHosts:
                 "engine_host_problem": there.problem,
                 "shell": tuple(self.ssh.shell(kept.destination, folder.ssh)) if found.connected else (),
                 "models": there.models if reachable else self._agentless_models(name),
-                "findings": standing(name, there.version, there.protocol),
+                "findings": (*standing(name, there.version, there.protocol), *not_back(name, there)),
                 "control_socket": str(folder.control) if reachable else None,
                 "control_token": str(folder.token) if reachable else None,
                 "endpoint_socket": str(folder.endpoint) if reachable and there.endpoint else None,

@@ -1,6 +1,8 @@
 """A start that is left to requests instead of being carried out: its options, and how it is told."""
 
+import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -28,7 +30,27 @@ _OPTIONS = (
         f"(default: {DEFAULT_KEEP_ALIVE / MINUTE:g}).",
     ),
     click.option("--pin", is_flag=True, help="On demand: never stop it for that, or for room."),
+    click.option(
+        "--at-start",
+        is_flag=True,
+        help="On demand: load it when the host starts, too; so it comes back after a restart of the machine.",
+    ),
 )
+
+
+@dataclass(frozen=True)
+class Stay:
+    """The time for which a model is to stay, as it was given, and whether its host loads it by itself."""
+
+    keep_alive: float | None
+    pinned: bool
+    at_start: bool
+
+    @property
+    def said(self) -> bool:
+        """True if anything was."""
+        return self.keep_alive is not None or self.pinned or self.at_start
+
 
 on_demand_option = click.option(
     "--on-demand", "on_demand", is_flag=True, help="Start nothing now: the first request for it loads it."
@@ -36,10 +58,15 @@ on_demand_option = click.option(
 
 
 def keep_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of how long a model stays."""
+    """Give a command the options of how long a model stays, as `stay`."""
+
+    @functools.wraps(function)
+    def bundled(*given: Any, keep_alive: float | None, pin: bool, at_start: bool, **more: Any) -> Any:
+        return function(*given, stay=Stay(keep_alive, pin, at_start), **more)
+
     for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
+        bundled = option(bundled)
+    return bundled
 
 
 def seconds_of(minutes: float | None) -> float:
@@ -50,6 +77,11 @@ def seconds_of(minutes: float | None) -> float:
 
 
 def stays(model: OnDemandModel) -> str:
+    """Say how long a model stays without a request, and whether its host loads it by itself."""
+    return f"{lasts(model)}, loaded with the host" if model.at_start else lasts(model)
+
+
+def lasts(model: OnDemandModel) -> str:
     """Say how long a model stays without a request."""
     if model.pinned:
         return "pinned"
@@ -61,14 +93,18 @@ def stays(model: OnDemandModel) -> str:
 def add(
     out: Output,
     request_of: Callable[[ControlClient], LaunchRequest],
-    keep_alive: float | None,
-    pin: bool,
+    stay: Stay,
     accept: str | None = None,
 ) -> None:
     """Let requests load this start from now on, and say so. Raises HostError."""
     with find_or_start() as hold:
         launch = request_of(hold.client)
-        asked = AddOnDemand(launch=launch, keep_alive=seconds_of(keep_alive), pinned=pin)
+        asked = AddOnDemand(
+            launch=launch,
+            keep_alive=seconds_of(stay.keep_alive),
+            pinned=stay.pinned,
+            at_start=stay.at_start,
+        )
 
         def send(consent: str | None) -> OnDemandModel:
             return hold.client.call(endpoint_ops.ADD_ON_DEMAND, asked.model_copy(update={"consent": consent}))
@@ -85,8 +121,9 @@ def add(
             named = with_option(error, launch)
             raise with_near_names(hold.client, named, launch.model or launch.preset or "") from error
         lasting = not hold.started_here
-    text = f"{added.name} is loaded when a request asks for it"
-    out.result(added, f"{text}; without one it stays {stays(added)}.")
+    also = ", and when the host starts" if added.at_start else ""
+    text = f"{added.name} is loaded when a request asks for it{also}"
+    out.result(added, f"{text}; without one it stays {lasts(added)}.")
     if not lasting:
         out.note("No host runs that could load it now: start one with sndr serve.")
 
@@ -97,7 +134,7 @@ def refuse_with(options: dict[str, bool]) -> None:
         raise click.UsageError(f"{' and '.join(given)} cannot go with --on-demand, which starts nothing now.")
 
 
-def refuse_without(keep_alive: float | None, pin: bool) -> None:
+def refuse_without(stay: Stay) -> None:
     """Raise click.UsageError for options that only mean something with --on-demand."""
-    if keep_alive is not None or pin:
-        raise click.UsageError("--keep-alive and --pin need --on-demand.")
+    if stay.said:
+        raise click.UsageError("--keep-alive, --pin and --at-start need --on-demand.")

@@ -5,7 +5,7 @@ import time
 
 import click
 
-from engine_host.cli.on_demand.adding import add, keep_options, seconds_of, stays
+from engine_host.cli.on_demand.adding import Stay, add, keep_options, lasts, seconds_of, stays
 from engine_host.cli.output import Exit, Output, command, table
 from engine_host.cli.start.consent import accept_option
 from engine_host.cli.start.host import connected, find_or_start
@@ -36,8 +36,7 @@ def add_model(
     model: str,
     preset: str | None,
     file: str,
-    keep_alive: float | None,
-    pin: bool,
+    stay: Stay,
     options: LaunchOptions,
     accept: str | None,
 ) -> Exit | None:
@@ -49,7 +48,7 @@ def add_model(
     if bool(model) + bool(file) > 1 or not (model or preset):
         raise click.UsageError("Give either a MODEL or --preset PRESET.")
     request = options.request(model or file).model_copy(update={"preset": preset})
-    add(out, lambda _client: request, keep_alive, pin, accept)
+    add(out, lambda _client: request, stay, accept)
     return None
 
 
@@ -107,7 +106,7 @@ def load(out: Output, name: str, settings: tuple[str, ...], keep_alive: float | 
     )
     with connected() as client:
         model = client.call(endpoint_ops.LOAD_ON_DEMAND, asked, id=name)
-    out.result(model, f"{model.name} is {model.state.value}; without a request it stays {stays(model)}.")
+    out.result(model, f"{model.name} is {model.state.value}; without a request it stays {lasts(model)}.")
     return None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from engine_host.cli.output import Exit, Output, command
-from engine_host.cli.remote.services import EVERY, chosen, install_command, services, services_of
+from engine_host.cli.remote.services import EVERY, chosen, install_command, services_of
 from engine_host.cli.start.host import find_or_start
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
@@ -57,7 +57,7 @@ def host_logs(
     return _printed(out, name, service, manager, following, count)
 
 
-@services.command("logs")
+@click.command("logs")
 @click.argument("service", required=False)
 @_in
 @_follow

@@ -16,6 +16,12 @@ REMOTE = {
         reason=Reason.DISK_FULL,
         fix="Free some space there, or let XDG_DATA_HOME of that user lead to a larger disk.",
     ),
+    "remote.ended-with-host": Text(
+        WARNING,
+        "{name} ended with the engine host on {host}[ ({when})], and does not come back by itself.",
+        fix="Start it again; `sndr on-demand add` with --at-start has one come back with its host.",
+        command="{again}",
+    ),
     "remote.engines-end": Text(
         WARNING,
         "The host there restarts, and with it end: {names}. Kept ones go on.",

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from engine_host.core.event_log import EventLog
 from engine_host.gateway.directory import LOADED, Target
 from engine_host.operations.performs import performs
-from engine_host.protocol.endpoint.connect import EndpointModel, EndpointModelPage
+from engine_host.protocol.endpoint.connect import EndedWithHost, EndpointModel, EndpointModelPage
 from engine_host.protocol.operations import endpoint as endpoint_ops
 
 
@@ -17,11 +17,16 @@ class EndpointModelOperations:
         listed: Callable[[], Sequence[Target]],
         loadable: Callable[[], Sequence[Target]],
         events: EventLog,
+        ended: Callable[[], Sequence[EndedWithHost]] = tuple,
     ) -> None:
-        """`listed` returns what the endpoint's own lists show, `loadable` what a request would load."""
+        """`listed` returns what the endpoint's own lists show, `loadable` what a request would load.
+
+        `ended` are the engines that ended with a host before this one.
+        """
         self._listed = listed
         self._loadable = loadable
         self._events = events
+        self._ended = ended
 
     @performs(endpoint_ops.ENDPOINT_MODELS)
     def page(self) -> EndpointModelPage:
@@ -29,7 +34,7 @@ class EndpointModelOperations:
 
         What leaves this machine comes last.
         """
-        listed = self._listed()
+        listed, loadable = self._listed(), self._loadable()
         names = {target.name for target in listed}
         models = [
             EndpointModel(
@@ -42,7 +47,9 @@ class EndpointModelOperations:
                 provider=target.provider,
                 on_demand=target.state != LOADED,
             )
-            for target in (*listed, *(one for one in self._loadable() if one.name not in names))
+            for target in (*listed, *(one for one in loadable if one.name not in names))
         ]
         models.sort(key=lambda model: (not model.chat, model.provider is not None, model.on_demand))
-        return EndpointModelPage(seq=self._events.seq, models=tuple(models))
+        there = {model.id for model in models}
+        ended = tuple(one for one in self._ended() if one.name not in there)
+        return EndpointModelPage(seq=self._events.seq, models=tuple(models), ended=ended)

@@ -24,12 +24,16 @@ _FINE = 0.01
 
 
 class Entry(Wire):
-    """One model that requests may load: its start, and how long it stays, in seconds."""
+    """One model that requests may load: its start, and how long it stays, in seconds.
+
+    One `at_start` is also loaded when the host starts.
+    """
 
     name: str
     launch: LaunchRequest
     keep_alive: float
     pinned: bool = False
+    at_start: bool = False
     added_at: Seconds = Field(default_factory=time.time)
 
 

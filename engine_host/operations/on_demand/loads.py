@@ -430,6 +430,7 @@ class OnDemandModels:
             state=self._state(model, engine),
             keep_alive=model.entry.keep_alive if model.keep_alive is None else model.keep_alive,
             pinned=model.entry.pinned,
+            at_start=model.entry.at_start,
             engine=engine.id if engine is not None else None,
             by_hand=by_hand,
             waiting=model.load.waiting if model.load is not None else 0,

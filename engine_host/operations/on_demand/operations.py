@@ -61,8 +61,11 @@ class OnDemandOperations:
         self._events = events
         self._shown = shown
 
-    async def open(self) -> None:
-        """Take in what was saved; a model that cannot be planned now is known with its problem."""
+    async def open(self, *, loads: bool) -> None:
+        """Take in what was saved; with `loads`, load what is to come with the host.
+
+        A model that cannot be planned now is known with its problem.
+        """
         for entry in self._entries.read():
             self._models.put(entry, command_of(entry), None)
         for entry in self._entries.read():
@@ -78,6 +81,8 @@ class OnDemandOperations:
                 )
             if self._is_still(entry):
                 self._models.put(entry, command_of(entry), target, problem)
+                if loads and entry.at_start and target is not None:
+                    self._models.leave(self._models.join(entry.name), goes_on=True)
 
     @performs(endpoint_ops.ON_DEMAND)
     def page(self) -> OnDemandPage:
@@ -101,7 +106,13 @@ class OnDemandOperations:
         plan = await self._planned(asked.launch)
         check_name(plan.name)
         launch = asked.launch.model_copy(update={"name": plan.name})
-        entry = Entry(name=plan.name, launch=launch, keep_alive=asked.keep_alive, pinned=asked.pinned)
+        entry = Entry(
+            name=plan.name,
+            launch=launch,
+            keep_alive=asked.keep_alive,
+            pinned=asked.pinned,
+            at_start=asked.at_start,
+        )
         command = command_of(entry)
         self._consents.check(plan.consent, asked.consent, "its start by a request", command)
         for finding in plan.findings:
@@ -194,7 +205,8 @@ def command_of(entry: Entry) -> str:
     if entry.keep_alive != DEFAULT_KEEP_ALIVE:
         minutes = entry.keep_alive if entry.keep_alive < 0 else entry.keep_alive / _MINUTE
         words += f" --keep-alive {minutes:g}"
-    return f"{words} --pin" if entry.pinned else words
+    words = f"{words} --pin" if entry.pinned else words
+    return f"{words} --at-start" if entry.at_start else words
 
 
 def _with(launch: LaunchRequest, overrides: Overrides) -> LaunchRequest:

@@ -18,6 +18,7 @@ from engine_host.remote.hosts import RemoteHosts
 from engine_host.remote.install import installing
 from engine_host.remote.install.installing import Left, Tell, Workplace
 from engine_host.remote.install.machine import Machine
+from engine_host.remote.transfer.steadily import steadily
 
 
 class RemoteInstallOperations:
@@ -108,7 +109,7 @@ class RemoteInstallOperations:
                     command=f"sndr host change {name} --engine-host",
                 ),
             )
-        return Machine(name, self._hosts)
+        return Machine(name, self._hosts, lambda work, waits: steadily(self._hosts, name, work, waits))
 
     def _start(
         self,

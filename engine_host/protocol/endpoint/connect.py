@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from engine_host.protocol.base import Wire
+from engine_host.protocol.base import Seconds, Wire
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.language.spoken import Sentence, Spoken
 
@@ -25,11 +25,26 @@ class EndpointModel(Wire):
     on_demand: bool = False
 
 
+class EndedWithHost(Wire):
+    """An engine that served when its engine host ended, and ended with it; `command` is its start.
+
+    `at` is None where nobody saw it: the machine went down, or both were killed.
+    """
+
+    name: str
+    command: str
+    at: Seconds | None = None
+
+
 class EndpointModelPage(Wire):
-    """The models that can be asked, those that hold a conversation first, and of them those that run."""
+    """The models that can be asked, those that hold a conversation first, and of them those that run.
+
+    `ended` are those that ran until the engine host ended and cannot be asked since, by name.
+    """
 
     seq: int
     models: tuple[EndpointModel, ...]
+    ended: tuple[EndedWithHost, ...] = ()
 
 
 class ClientKind(StrEnum):

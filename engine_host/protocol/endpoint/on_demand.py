@@ -45,12 +45,14 @@ class AddOnDemand(Command):
     """A model or preset that requests may load from now on, by its public name; the same name is replaced.
 
     `keep_alive` are seconds without a request after which it is stopped: 0 at once, -1 never. A pinned one is
-    stopped neither for that nor for room. `consent` is the digest of what its preset asks for.
+    stopped neither for that nor for room. One `at_start` is also loaded when the host starts. `consent` is
+    the digest of what its preset asks for.
     """
 
     launch: LaunchRequest
     keep_alive: float = Field(DEFAULT_KEEP_ALIVE, ge=NEVER, le=31_536_000)
     pinned: bool = False
+    at_start: bool = False
     consent: str | None = None
 
 
@@ -89,6 +91,7 @@ class OnDemandModel(Wire):
     state: OnDemandState
     keep_alive: float = Field(description="what holds now; a client may have asked for another one")
     pinned: bool = False
+    at_start: bool = Field(False, description="it is also loaded when the host starts")
     engine: str | None = Field(None, description="the engine that answers under its name")
     by_hand: bool = Field(False, description="that engine was started by a person, and is left alone")
     waiting: int = Field(0, description="requests that wait for its load")

@@ -238,7 +238,10 @@ async def _brought(
             tell(STEPS[3], skipped, None)
             tell(STEPS[4], skipped, None)
         else:
-            await _uploaded(machine, decided, wheel, bundle, tell)
+            await machine.steadily(
+                lambda: _uploaded(machine, decided, wheel, bundle, tell),
+                lambda: tell(STEPS[3], f"the connection to {machine.name} broke, and is waited for", None),
+            )
         tell(STEPS[5], wheel.release, None)
         return await do(machine, "switch", Switched, release=wheel.release, unit=decided.unit)
     except HostError as error:

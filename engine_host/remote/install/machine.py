@@ -5,7 +5,7 @@ is always the same few lines, which take them from standard input.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -84,12 +84,20 @@ INSTALL = Steps(
 )
 
 
+async def _once(work: Callable[[], Awaitable[None]], _waits: Callable[[], None]) -> None:
+    await work()
+
+
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A machine that is connected, by its name here."""
+    """A machine that is connected, by its name here.
+
+    `steadily` does work that may be begun again where the connection broke in it, and tells of each wait.
+    """
 
     name: str
     runner: Runner
+    steadily: Callable[[Callable[[], Awaitable[None]], Callable[[], None]], Awaitable[None]] = _once
 
 
 async def do(machine: Machine, step: str, kind: type[Answer], **asked: Any) -> Answer:

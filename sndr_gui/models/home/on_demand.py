@@ -131,6 +131,12 @@ def about(model: OnDemandModel) -> str:
     """Return how long a model stays, or why it could not be loaded."""
     if model.problem is not None and model.state is OnDemandState.LOADABLE:
         return model.problem.message
+    if model.at_start:
+        return tr("{stays}; loaded when the host starts", stays=_stays(model))
+    return _stays(model)
+
+
+def _stays(model: OnDemandModel) -> str:
     if model.pinned:
         return tr("pinned: stays once it is loaded")
     if model.keep_alive < 0:

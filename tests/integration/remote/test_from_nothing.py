@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from engine_host.core.paths import Folders
 from engine_host.core.processes.own_programs import OwnProgram
 from engine_host.protocol.endpoint.connect import EndpointModel
 from engine_host.protocol.endpoint.requests import RequestQuery
-from engine_host.protocol.engines import RequestState
+from engine_host.protocol.engines import EngineState, RequestState
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import remote_hosts as host_ops
 from engine_host.protocol.operations import table as ops
@@ -135,9 +136,42 @@ def test_a_tunnel_that_breaks_in_mid_stream_is_an_error_and_heals(here: Here) ->
     here.machines.target.start()
     here.sndr("host", "connect", "gpu")
     assert until(lambda: bool(here.client.call(host_ops.REMOTE_HOST, name="gpu").models), 30)
-    assert (
-        httpx.post(here.url, json={**CHAT, "stream": False, "max_tokens": 4}, timeout=60).status_code == 200
-    )
+    assert short_chat(here).status_code == 200
+
+
+def short_chat(here: Here) -> httpx.Response:
+    """A chat through the route."""
+    return httpx.post(here.url, json={**CHAT, "stream": False, "max_tokens": 4}, timeout=60)
+
+
+def test_after_a_restart_there_the_route_says_why_it_leads_nowhere_or_follows(here: Here) -> None:
+    """What a restart of the machine does to it: the engine host there ends, and comes back by its service."""
+    here.machines.end_engine_host()
+    with here.machines.engine_host():
+        assert until(lambda: bool(here.client.call(host_ops.REMOTE_HOST, name="gpu").findings), 60)
+        refused = short_chat(here).json()["error"]
+        assert refused["code"] == "route_target_not_running"
+        assert "story ended with the engine host on gpu (" in refused["message"]
+        assert "and does not come back by itself" in refused["message"]
+        again = refused["message"].partition("Try: ")[2]
+        assert again == "sndr --host gpu run sndr-demo-q8-0 --name story", "as it was started"
+        assert again in here.sndr("host", "list")
+        here.sndr(*shlex.split(again)[1:], "--detach")
+        assert until(lambda: short_chat(here).status_code == 200, 30)
+        assert not here.client.call(host_ops.REMOTE_HOST, name="gpu").findings
+        # One that its host loads comes back with it, and the route follows.
+        here.sndr("--host", "gpu", "stop", "story")
+        here.sndr("--host", "gpu", "on-demand", "add", str(DEMO), "--name", "story", "--pin", "--at-start")
+        here.machines.end_engine_host()
+    with here.machines.engine_host():
+        there = wait_for_host(here.machines.far_folders, 60)
+        assert there is not None
+        with there:
+            # Before anybody asks for it.
+            assert until(
+                lambda: [one.state for one in there.call(ops.ENGINES).engines] == [EngineState.READY], 60
+            )
+        assert until(lambda: short_chat(here).status_code == 200, 60)
 
 
 def test_an_engine_that_runs_there_already_answers_without_a_host_of_ours(machines: Machines) -> None:

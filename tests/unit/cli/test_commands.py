@@ -1,5 +1,6 @@
 """The commands against a host of canned answers."""
 
+import ast
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 import click
 import pytest
 
+from engine_host import cli
 from engine_host.cli import main
 from engine_host.cli.root import root
 from tests.unit.cli.fake_host import VERSION, FakeHost
@@ -66,6 +68,23 @@ def test_every_command_has_help_and_json() -> None:
         assert one.help, words
         if not isinstance(one, click.Group):
             assert "as_json" in {parameter.name for parameter in one.params}, words
+
+
+def test_no_command_is_added_to_a_group_by_a_module_that_may_not_be_read() -> None:
+    """A group of another module gets its commands by the table of `root`, or has them by chance."""
+    for path in sorted(Path(cli.__file__).parent.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        taken = {
+            alias.asname or alias.name
+            for node in tree.body
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        for node in ast.walk(tree):
+            for mark in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
+                called = mark.func if isinstance(mark, ast.Call) else mark
+                if isinstance(called, ast.Attribute) and called.attr in {"command", "group"}:
+                    assert ast.unparse(called.value) not in taken, (path.name, ast.unparse(mark))
 
 
 def test_no_command_has_two_parameters_of_one_name() -> None:

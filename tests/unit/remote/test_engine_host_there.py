@@ -7,10 +7,11 @@ from typing import Any, cast
 
 import pytest
 
+from engine_host.protocol.endpoint.connect import EndedWithHost
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.remote.hosts import RemoteMode
 from engine_host.remote.book import KeptHost
-from engine_host.remote.engine_host_there import EngineHostLink, EngineHostThere
+from engine_host.remote.engine_host_there import EngineHostLink, EngineHostThere, start_again
 from engine_host.remote.run import RemoteOutcome, RemoteScript
 from engine_host.remote.ssh.connection import Connection
 from engine_host.remote.ssh.folder import HostFolder
@@ -132,3 +133,18 @@ def test_one_behind_a_machine_that_forwards_nothing(tmp_path: Path) -> None:
     said = {"state": "running", "socket": "/run/control.sock", "token": TOKEN}
     reason, _ = problem_after(tmp_path, json.dumps(said).encode(), refuses=True)
     assert reason is Reason.SSH_FORWARD_REFUSED
+
+
+@pytest.mark.parametrize(
+    ("told", "typed"),
+    [
+        ("sndr launch big --override context=4096", "sndr --host gpu launch big --override context=4096"),
+        ("sndr run '/srv/my model.gguf'", "sndr --host gpu run '/srv/my model.gguf'"),
+        ("sndr run x; rm -rf ~", "sndr --host gpu run 'x;' rm -rf '~'"),
+        ("sndr run $(reboot)", "sndr --host gpu run '$(reboot)'"),
+        ("rm -rf ~", "sndr --host gpu run big"),
+        ("sndr run 'unclosed", "sndr --host gpu run big"),
+    ],
+)
+def test_a_start_that_another_machine_tells_stays_one_command_of_ours(told: str, typed: str) -> None:
+    assert start_again("gpu", EndedWithHost(name="big", command=told)) == typed

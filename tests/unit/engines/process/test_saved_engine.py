@@ -1,12 +1,16 @@
 """The record of an engine, from which a host removes files and ends a process: it names its own alone."""
 
 import json
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
-from engine_host.engines.process.saved_engine import RememberedEngine
+from engine_host.core.store import Store
+from engine_host.engines.process.saved_engine import RememberedEngine, SavedEngines
+from engine_host.engines.process.spawn import ProcessRecord
 from tests.plan_samples import engine_of, plain_plan
 
 
@@ -46,3 +50,22 @@ def test_ids_are_no_paths(name: str) -> None:
     for wrong in ({**engine, "id": name}, {**engine, "plan": {**engine["plan"], "id": name}}):
         with pytest.raises(ValidationError):
             RememberedEngine.model_validate_json(record(engine=wrong, socket=""))
+
+
+def test_what_ended_with_its_host_is_told_until_it_runs_again_or_is_old(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store.sqlite")
+    saved, engine = SavedEngines(store), engine_of(plain_plan())
+    try:
+        for name, at in (("new", time.time()), ("old", 1000.0), ("unseen", None)):
+            saved.ended_with_host(engine.model_copy(update={"name": name}), at)
+        store.put("ended with host", "other", time.time(), "{}")
+        assert [(one.name, one.command) for one in saved.ended()] == [
+            ("new", engine.plan.command),
+            ("unseen", engine.plan.command),
+        ]
+        ready = engine.model_copy(update={"name": "new", "ready_at": 2.0})
+        saved.save(ready, ProcessRecord(1234, "b/1"), "")
+        assert [one.name for one in saved.ended()] == ["unseen"]
+        assert [one.engine.name for one in saved.running()] == ["new"]
+    finally:
+        store.close()

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from engine_host.core.event_log import EventLog
 from engine_host.gateway.directory import UNLOADED, Target
 from engine_host.operations.endpoint.models import EndpointModelOperations
+from engine_host.protocol.endpoint.connect import EndedWithHost
 
 
 def _listed() -> Sequence[Target]:
@@ -35,3 +36,9 @@ def test_what_a_request_would_load_is_told_behind_what_runs() -> None:
     assert [(one.id, one.context, one.on_demand) for one in page.models] == [
         ("chat", 4096, False), ("asked", 65536, True), ("far", 9, False), ("vectors", 512, False),
     ]  # fmt: skip
+
+
+def test_what_ended_with_a_host_is_told_until_it_can_be_asked_again() -> None:
+    ended = tuple(EndedWithHost(name=name, command=f"sndr run {name}") for name in ("chat", "gone"))
+    page = EndpointModelOperations(_listed, tuple, EventLog(), lambda: ended).page()
+    assert page.ended == ended[1:]
