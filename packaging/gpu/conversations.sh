@@ -2,12 +2,13 @@
 # Conversations with a hybrid that drafts, with a prefix cache and without, for one type of the KV cache: what
 # hybrid-speculation-prefix-cache rests on (docs/proof.md, "Prefix reuse with MTP on hybrids").
 #
-#   packaging/gpu/conversations.sh VLLM FOLDER [auto|fp8|turboquant_k8v4] [--together] [--blocks N]
+#   packaging/gpu/conversations.sh VLLM FOLDER [auto|fp8|turboquant_k8v4] [--cpu] [--together] [--blocks N]
 #                                  [arguments of prefix_conversations]
 #
 # Twice without a cache, once with it, and once with so few blocks (40) that it has to evict; each is compared with the
 # first. Several types may run side by side: an engine takes 3 GiB. `--together`: all of them at once, where cores are
-# many and time is short. A line of JSON a comparison, all answers in FOLDER.
+# many and time is short. `--cpu`: with vLLM's CPU build, whose keys and values go through the type's arithmetic and are
+# stored in 16 bits (cpu-kv-round-trip). A line of JSON a comparison, all answers in FOLDER.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -16,6 +17,8 @@ mkdir -p "${2:?FOLDER is missing}"
 out=$(cd "$2" && pwd)
 kv=${3:-auto}
 shift $(($# < 3 ? $# : 3))
+cpu=
+if [ "${1:-}" = --cpu ]; then cpu=1; shift; fi
 together=
 if [ "${1:-}" = --together ]; then together=1; shift; fi
 blocks=40
@@ -29,17 +32,27 @@ fi
 export VLLM_NO_USAGE_STATS=1 HF_HUB_OFFLINE=1 VLLM_CACHE_ROOT=$out/cache
 unset PYTHONPATH
 # The patch under test switches the cache off where nobody has compared answers; `--reuse` is what it sets otherwise.
-case $kv in
+engine=(--gdn-prefill triton --kv "$kv")
+if [ -n "$cpu" ]; then
+    engine=(--dtype bfloat16)
+    patches=(--on cpu-hybrid-speculation-states --off hybrid-speculation-prefix-cache)
+    case $kv in
+        auto) ;;
+        *) patches+=(--on cpu-kv-round-trip); export SNDR_KV_ROUND_TRIP=${kv#turboquant_} ;;
+    esac
+    variables=$("$host" packaging/gpu/overlay_variables.py "$out/overlay" --platform cpu "${patches[@]}")
+    eval "$variables"
+else case $kv in
     turboquant_*)
         variables=$("$host" packaging/gpu/overlay_variables.py "$out/overlay" --kv "$kv" --off hybrid-speculation-prefix-cache)
         eval "$variables" ;;
-esac
+esac; fi
 
 ask() {
     local name=$1
     shift
     "$vllm/bin/python" -m engine_host.bench.gpu.prefix_conversations ask resources/models/sndr-demo "$out/$name.json" \
-        --gdn-prefill triton --cache-gib 3 --kv "$kv" "$@" >"$out/$name.log" 2>&1 ||
+        --cache-gib 3 "${engine[@]}" "$@" >"$out/$name.log" 2>&1 ||
         { echo "$name did not run to its end: $out/$name.log" >&2; return 1; }
 }
 

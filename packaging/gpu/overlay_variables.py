@@ -1,7 +1,8 @@
 """Print what makes a vLLM that no host starts load this program's patches, as lines for a shell.
 
 usage: variables=$(python packaging/gpu/overlay_variables.py FOLDER [--kv turboquant_k8v4] [--vllm 0.32.0]
-                             [--sm 9.0] [--speculation mtp] [--on PATCH] [--off PATCH]) && eval "$variables"
+                             [--sm 9.0] [--platform cuda] [--speculation mtp] [--on PATCH]
+                             [--off PATCH]) && eval "$variables"
 
 For measurements that call vLLM themselves (`engine_host.bench.gpu`). The patches are those that a plan for
 the bundled model has by default; what each process says of them is written into FOLDER/ledger.
@@ -30,14 +31,15 @@ def main() -> int:
     parser.add_argument("--kv", default="auto")
     parser.add_argument("--vllm", default="0.32.0")
     parser.add_argument("--sm", default="9.0")
+    parser.add_argument("--platform", default="cuda", choices=("cuda", "cpu"))
     parser.add_argument("--speculation", default="mtp")
     parser.add_argument("--on", action="append", default=[], help="beside those that are by default")
     parser.add_argument("--off", action="append", default=[])
     asked = parser.parse_args()
     start = StartProperties(
         vllm=asked.vllm,
-        platform="cuda",
-        sm=(asked.sm,),
+        platform=asked.platform,
+        sm=(asked.sm,) if asked.platform == "cuda" else (),
         kv_cache_dtype=asked.kv,
         architectures=tuple(json.loads((MODEL / "config.json").read_text(encoding="utf-8"))["architectures"]),
         speculation=asked.speculation,
