@@ -48,6 +48,7 @@ _ENGINE_CODES = {
 _LONGEST_MESSAGE, _LONGEST_CODE, _MOST_FIGURES = 2_000, 100, 20
 # vLLM names what was too long where others have a type of error.
 _TOO_LONG = {"input_tokens", "input_text"}
+_SOURCES = {"sndr", "engine", "provider"}
 _REASONS = {
     "context_length_exceeded": Reason.CONTEXT_TOO_LONG,
     "engine_not_ready": Reason.ENGINE_NOT_READY,
@@ -83,7 +84,8 @@ class EndpointError(Exception):
     """A request that gets an error instead of an answer.
 
     `status` is the HTTP status, `code` what a program looks at, `message` what a person reads, `param` the
-    field of the request at fault, `retry_after` seconds, `source` who says so: `sndr` or `engine`.
+    field of the request at fault, `retry_after` seconds, `source` who says so: `sndr`, `engine` or
+    `provider`.
     """
 
     status: int
@@ -164,7 +166,7 @@ def engine_fault(status: int, body: bytes) -> EndpointError:
 
     Both engines put an integer in `code`; llama.cpp's `exceed_context_size_error` and vLLM's `param` for a
     prompt that is too long become the code that agents look for. Other fields (`n_ctx`, `n_prompt_tokens`)
-    are kept.
+    are kept. One of ours stands in the place of an engine's frame, told already: it stays as it is.
     """
     # Three digits may be any; what no server answers is the engine's own fault.
     status = status if 400 <= status < 600 else 502
@@ -173,8 +175,10 @@ def engine_fault(status: int, body: bytes) -> EndpointError:
     code = error.get("code")
     text = error.get("message")
     param = error.get("param")
+    source = error.get("src")
+    is_ours = source in _SOURCES
     too_long = isinstance(param, str) and param in _TOO_LONG
-    known = "context_length_exceeded" if too_long else _ENGINE_CODES.get(kind)
+    known = None if is_ours else "context_length_exceeded" if too_long else _ENGINE_CODES.get(kind)
     if known is None:
         known = code if isinstance(code, str) and code else kind or f"engine_{status}"
     figures = (
@@ -184,7 +188,7 @@ def engine_fault(status: int, body: bytes) -> EndpointError:
     )
     extra = {cut_text(name, _LONGEST_CODE): value for name, value in itertools.islice(figures, _MOST_FIGURES)}
     message = str(text) if text else f"The engine answered with status {status} and no error object."
-    if kind == _NOT_VALID and isinstance(param, str):
+    if kind == _NOT_VALID and isinstance(param, str) and not is_ours:
         field_name = param.removeprefix("body.")
         message = f"{field_name} is missing, or is nothing that the engine takes there. It says: {message}"
     return EndpointError(
@@ -195,8 +199,7 @@ def engine_fault(status: int, body: bytes) -> EndpointError:
         param if isinstance(param, str) else None,
         kind,
         2 if status == 503 else None,
-        # In the place of a frame of a dead engine is one of ours, which is told in the form of the client.
-        "sndr" if error.get("src") == "sndr" else "engine",
+        str(source) if is_ours else "engine",
         extra=extra,
     )
 

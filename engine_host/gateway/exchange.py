@@ -22,14 +22,15 @@ from engine_host.gateway.call import AskAgainError, Call
 from engine_host.gateway.directory import Target
 from engine_host.gateway.kept_connections import KeptConnections
 from engine_host.gateway.meter import Figures, Meter, ends, figures_of_answer
-from engine_host.gateway.refusals import check_schema, explain_crash, refusal
+from engine_host.gateway.refusals import check_schema, refusal
 from engine_host.gateway.request_log import Entry
 from engine_host.gateway.routing import failures
-from engine_host.gateway.routing.delta_filter import DeltaFilter, delta_filter
+from engine_host.gateway.routing.delta_filter import delta_filter
 from engine_host.gateway.routing.renaming import Renaming
 from engine_host.gateway.sending import send_fault, send_json
 from engine_host.gateway.streaming.beginning import answerer, headers
 from engine_host.gateway.streaming.direct import WritePiece
+from engine_host.gateway.streaming.incoming import Incoming
 from engine_host.gateway.streaming.pace import Pace
 from engine_host.gateway.upstream import AnswerTooLargeError, Upstream, UpstreamLostError
 from engine_host.protocol.errors import Reason
@@ -113,9 +114,8 @@ class Exchange:
         self._failure: Exception | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._renaming = Renaming(target.name) if target.route and not self._lines else None
-        self._secrets = delta_filter(target.key)
         self._meter = Meter()
-        self._crash: faults.EndpointError | None = None
+        self._incoming: Incoming | None = None
         entry.stop = lambda: self.stop(Stop.CANCELLED)
 
     def stop(self, cause: Stop) -> None:
@@ -162,7 +162,7 @@ class Exchange:
             while not await self._answered():
                 pass
         except faults.EndpointError as fault:
-            await self._refuse(fault)
+            await self._refuse(failures.whose(self._target, fault))
         except AnswerTooLargeError as error:
             await self._refuse(faults.answer_too_large(error.limit))
         except UpstreamLostError as error:
@@ -265,13 +265,14 @@ class Exchange:
         """Pass on one whole answer."""
         await (upstream := await self._open()).head()
         body = await upstream.rest(self._answer_limit)
-        if self._secrets is not None:
-            body = self._secrets.whole(body)
+        if (secrets := delta_filter(self._target.key)) is not None:
+            body = secrets.whole(body)
         if self._entry.capture is not None:
             self._entry.capture.from_engine(body, upstream.status)
         self._check_status(upstream.status)
         if upstream.status >= 400:
             raise await self._refused(upstream.status, body)
+        failures.check_answer(self._target, body)
         if self._call.gather is not None:
             body = self._call.gather(body)
         if (infill := self._call.infill) is not None:
@@ -321,22 +322,20 @@ class Exchange:
     async def _relay(self, upstream: Upstream) -> None:
         """The loop that every piece passes which `_pass_on` leaves to it; nothing in it may be slow."""
         infill, passage, renaming = self._call.infill, self._call.passage, self._renaming
-        capture = self._entry.capture
         feed: Callable[[bytes], bool] = self._meter.feed
-        read = upstream.read if self._secrets is None else partial(_read, upstream, self._secrets)
+        # What is translated comes in frames.
+        form = faults.Form.OPENAI if self._lines else self._form
+        incoming = Incoming(upstream, self._target, form, self._entry.id, self._entry.capture)
+        self._incoming = incoming
         pace = Pace(upstream, asyncio.get_running_loop().time)
         if self._write_piece is not None and infill is None and not self._target.key:
-            upstream.on_piece = partial(self._pass_on, self._write_piece, upstream, pace)
-        while (piece := await read()) is not None and self._failure is None:
+            upstream.on_piece = partial(self._pass_on, self._write_piece, upstream, incoming, pace)
+        while (piece := await incoming.read()) is not None and self._failure is None:
             if not piece:
                 if self._idle and self._at_frame_end:
                     await self._comment(_PING)
                 self._idle = False
                 continue
-            if capture is not None:
-                capture.from_engine(piece)
-            if self._target.key and b'"error"' in piece:
-                piece = failures.hidden(self._target, piece)
             if infill is not None:
                 piece, first = infill.feed(piece)
             else:
@@ -344,8 +343,6 @@ class Exchange:
                 if self._meter.progress is not None:
                     self._entry.reading(*self._meter.progress)
                     self._meter.progress = None
-                if b'"error"' in piece:
-                    piece = await self._explain_crash(piece)
                 if passage is not None:
                     piece = passage.feed(piece)
             if first:
@@ -371,9 +368,12 @@ class Exchange:
             await self._send_piece(rest)
         await self._close()
 
-    def _pass_on(self, write: WritePiece, upstream: Upstream, pace: Pace, piece: bytes) -> bool:
+    def _pass_on(
+        self, write: WritePiece, upstream: Upstream, incoming: Incoming, pace: Pace, piece: bytes
+    ) -> bool:
         """Pass on a piece of text while the loop waits, as all before it is sent; False leaves it to that."""
-        if not self._meter.content_seen or self._idle or b'"error"' in piece or ends(piece) or not write(b""):
+        is_text = self._meter.content_seen and incoming.is_plain(piece) and not ends(piece)
+        if not is_text or self._idle or not write(b""):
             return False
         self._meter.feed(piece)
         try:
@@ -393,24 +393,14 @@ class Exchange:
         pace.passed(piece)
         return True
 
-    async def _explain_crash(self, piece: bytes) -> bytes:
-        """Replace the engine's frame about its crash, which refers to its own log, with our error."""
-        explained = await explain_crash(self._target, piece)
-        if explained is None:
-            return piece
-        frame, self._crash = explained
-        # What is translated comes in frames.
-        form = faults.Form.OPENAI if self._lines else self._form
-        own_frame = self._crash.frame(form, self._entry.id)
-        return piece.replace(frame, own_frame.removesuffix(FRAME_END), 1)
-
     def _finish(self, figures: Figures) -> None:
         """Close the entry and free the slot before the client reads the end; only the first call counts."""
         if self._entry.ended:
             return
         if figures.error is not None:
             reason = Reason.ENGINE_CRASHED if self._target.provider is None else Reason.PROVIDER_FAILED
-            fault = self._crash or faults.EndpointError(500, "engine_error", figures.error, reason)
+            told = None if self._incoming is None else self._incoming.fault
+            fault = told or faults.EndpointError(500, "engine_error", figures.error, reason)
             self._entry.failed(fault.problem(), figures)
         else:
             self._entry.done(figures)
@@ -492,9 +482,3 @@ class Exchange:
         name, value = answerer(self._target)
         told = ((name.decode(), value.decode()),)
         await send_json(self._send, status, body, self._entry.id, told)
-
-
-async def _read(upstream: Upstream, secrets: DeltaFilter) -> bytes | None:
-    """Return what may pass of the next bytes of a stream; b"" where that is nothing yet, None at the end."""
-    piece = await upstream.read()
-    return secrets.feed(piece) if piece is not None else secrets.end() or None

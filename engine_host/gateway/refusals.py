@@ -2,10 +2,8 @@
 
 import asyncio
 import json
-import re
 from typing import Any
 
-from engine_host.core import sse
 from engine_host.core.outside import json_text
 from engine_host.engines.llamacpp.command import MAX_EMBEDDING_BATCH
 from engine_host.gateway import error_answers as faults
@@ -20,7 +18,6 @@ _UNREAD = {400, 500}
 _MOST_COUNTED = 3
 """Texts of a request that are counted, the longest ones."""
 _TEXTS = {"text", "content", "system", "thinking"}
-_ERROR_FRAME = re.compile(rb'(?:event: ?error\n)?data: ?(\{(?:"type": ?"error", ?)?"error": ?.*)', re.DOTALL)
 
 
 async def refusal(
@@ -72,21 +69,6 @@ async def is_dead(target: Target) -> bool:
     """
     status, _ = await _ask(target, "GET", "/health")
     return status in {0, 503}
-
-
-async def explain_crash(target: Target, piece: bytes) -> tuple[bytes, faults.EndpointError] | None:
-    """Find the error frame of a dead engine in a stream's piece, and the error to send in its place.
-
-    None where there is no frame of an error, or the engine lives.
-    """
-    for frame in sse.split(piece):
-        found = _ERROR_FRAME.fullmatch(frame)
-        if found is None:
-            continue
-        fault = faults.engine_fault(500, found[1])
-        if target.provider is None and await is_dead(target):
-            return frame, faults.engine_ended(target.engine_name, stopped=False, message=fault.message)
-    return None
 
 
 async def _too_long_to_embed(

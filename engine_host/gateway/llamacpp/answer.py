@@ -43,7 +43,7 @@ class NativeCompletion(Passage):
         if payload == sse.DONE.encode():
             return self._last()
         value = _object(payload)
-        if "error" in value:
+        if value.get("error"):
             self._over = True
             return faults.engine_fault(500, payload).frame()
         text = self._note(value)

@@ -64,7 +64,7 @@ class MessageEvents(Passage):
             event = json_text.parse_object(data)
         except ValueError as error:
             raise faults.odd_answer() from error
-        if "error" in event:
+        if event.get("error"):
             self._over = True
             return error_event(frame, event, self._request_id)
         return self._repaired(frame, event)

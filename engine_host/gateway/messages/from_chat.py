@@ -79,7 +79,7 @@ class ChatAsMessage(Passage):
             return self._end()
         try:
             chunk = json_text.parse_object(data)
-            if "error" in chunk:
+            if chunk.get("error"):
                 self._over = True
                 return error_event(frame, chunk, self._request_id)
             choices = chunk.get("choices") or [{}]

@@ -66,7 +66,7 @@ class OllamaLines(Passage):
         if payload == sse.DONE.encode():
             return self._last()
         frame = _object(payload)
-        if "error" in frame:
+        if frame.get("error"):
             return self.failure(faults.engine_fault(500, payload), "")
         choice = _choice(frame)
         self._note(frame, choice)

@@ -30,7 +30,7 @@ def gathered(stream: bytes, *, one_prompt: bool) -> bytes:
             continue
         try:
             told = json_text.parse_object(data)
-            if "error" in told:
+            if told.get("error"):
                 raise faults.engine_fault(500, data)
             parts = told.pop("choices")
             answer |= told

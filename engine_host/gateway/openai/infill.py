@@ -143,7 +143,7 @@ class InfillAnswer:
         if payload == sse.DONE.encode():
             return b"", False
         value = _object(payload)
-        if "error" in value:
+        if value.get("error"):
             fault = faults.engine_fault(500, payload)
             self._error = fault.message
             return fault.frame(), False

@@ -54,7 +54,7 @@ class SeveralAnswers(Passage):
         except ValueError:
             return whole
         usage = value.get("usage")
-        if not isinstance(usage, dict) or "error" in value:
+        if not isinstance(usage, dict) or value.get("error"):
             return whole
         self._add(usage)
         rest = {name: part for name, part in value.items() if name not in _OF_ONE}

@@ -61,6 +61,8 @@ class Frame:
         cut_off = answer.get("status") == "incomplete" or (usage is not None and self._is_cut_off(usage))
         if cut_off:
             whole |= {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
+        if whole["error"]:
+            whole["status"] = "failed"
         return whole
 
     def item(self, item: Any) -> Any:

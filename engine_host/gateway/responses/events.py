@@ -74,7 +74,7 @@ class ResponseEvents(Passage):
             return frame + sse.FRAME_END
         event = _object(data)
         kind = event.get("type")
-        if kind == "error" or ("error" in event and kind not in _LAST):
+        if kind == "error" or (event.get("error") and kind not in _LAST):
             return self.failure(faults.engine_fault(500, data), "")
         if not isinstance(kind, str):
             raise faults.odd_answer()

@@ -77,7 +77,7 @@ class ChatAsResponse:
             return self._end()
         try:
             chunk = json_text.parse_object(data)
-            if "error" in chunk:
+            if chunk.get("error"):
                 self._over = True
                 return frame + sse.FRAME_END
             choices = chunk.get("choices") or [{}]

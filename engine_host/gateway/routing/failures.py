@@ -2,9 +2,11 @@
 
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 
 from engine_host.core.bounds.cut_text import cut_text
 from engine_host.core.errors import HostError
+from engine_host.core.outside import json_text
 from engine_host.gateway.directory import Target
 from engine_host.gateway.error_answers import (
     EndpointError,
@@ -31,6 +33,8 @@ _OF_PROVIDERS = {
     "/api/chat", "/api/generate", "/api/embed", "/api/embeddings",
 }  # fmt: skip
 """Paths whose requests a provider answers, as they are or as a chat."""
+_ANSWERS = ("choices", "data", "content", "output", "object")
+"""What an answer has, in any of the forms; one of Responses may have failed and is one still."""
 
 
 def may_leave(headers: Mapping[str, str]) -> bool | None:
@@ -136,6 +140,43 @@ def provider_refusal(target: Target, status: int, body: bytes) -> EndpointError:
     if status == 429:
         fault.reason, fault.retry_after = Reason.QUEUE_FULL, 5
     return fault
+
+
+def provider_broke_off(target: Target, data: bytes) -> EndpointError:
+    """A provider's error in the middle of a stream, in the caller's form; `data` is what its frame holds."""
+    fault = engine_fault(500, hidden(target, data))
+    if target.machine is None:
+        # Another program of this name may be the provider, and speak of itself as this one does.
+        fault.source = "provider"
+    fault.message = f"{target.provider} broke off its answer for {target.name}: " + cut_text(
+        fault.message, _LONGEST
+    )
+    fault.reason = Reason.PROVIDER_FAILED
+    return fault
+
+
+def check_answer(target: Target, body: bytes) -> None:
+    """Refuse an error that a provider sends with the status of an answer; raises EndpointError."""
+    if target.provider is None or b'"error"' not in body:
+        return
+    try:
+        answer = json_text.parse_object(body)
+    except ValueError:
+        return
+    error = answer.get("error")
+    if not error or any(answer.get(name) for name in _ANSWERS):
+        return
+    status = error.get("code") if isinstance(error, dict) else None
+    if isinstance(status, int) and 400 <= status < 600:
+        raise provider_refusal(target, status, body)
+    raise replace(provider_broke_off(target, body), status=502)
+
+
+def whose(target: Target, fault: EndpointError) -> EndpointError:
+    """Return a fault of the answer's form as one of who gave it: translations know no providers."""
+    if target.provider is None or target.machine is not None or fault.source != "engine":
+        return fault
+    return unreadable(target) if fault.code == odd_answer().code else replace(fault, source="provider")
 
 
 def provider_redirected(target: Target, status: int) -> EndpointError:
