@@ -3,6 +3,7 @@
 import shlex
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 import click
 
@@ -102,6 +103,8 @@ def follow_lines(
     told = _asked(client, name, manager, service, ServiceLogQuery(lines=count))
     if told.note:
         out.note(f"{service}: {told.note}")
+    # To wait for the next line is what was asked for.
+    client.waiting = lambda _asked: nullcontext()
     while True:
         _print(out, told.lines)
         began = time.monotonic()
