@@ -1,16 +1,16 @@
 """The verdict over two things that were measured: faster, slower, or can't tell yet.
 
 In turns, each round measures both, so that a machine that drifts does so for both. What is judged are the
-logarithms of the rounds' ratios: their Hodges-Lehmann estimate (the median of all means of two) with
-Wilcoxon's exact signed-rank interval, which asks for no shape of the noise but symmetry, and lets one bad
-round in ten decide nothing. One after the other, no round belongs to another: then it is the median of all
-ratios of one of B and one of A, with the exact rank-sum interval, and a drift is taken for a difference.
-Source: Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3rd edition, 3.2, 3.3, 4.2 and 4.3.
+logarithms of the rounds' ratios, by what `lasting_noise` knows of their middle: an engine may stay slow for a
+while, and one bad round in ten decides nothing.
 
-Both intervals are exact for rounds that are independent, and the second for sides of one shape. Real rounds
-are neither: an engine stays slow for a while, and one side is noisier. So an interval is widened by what
-neighbouring rounds have in common, as that makes n rounds worth n (1 - r) / (1 + r) of them (Bartlett, 1935),
-and that of sides apart by what Brunner's and Munzel's variance (2000) exceeds the one of equal shapes.
+One after the other, no round belongs to another: then it is the median of all ratios of one of B and one of
+A, with the exact rank-sum interval, and a drift is taken for a difference. That interval is exact for sides
+whose rounds are independent and of one shape. Real ones are neither: an engine stays slow for a while, and
+one side is noisier. So it is widened by what neighbouring rounds have in common, as that makes n rounds worth
+n (1 - r) / (1 + r) of them (Bartlett, 1935), and by what Brunner's and Munzel's variance (2000) exceeds the
+one of equal shapes. Source: Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3rd edition, 4.2
+and 4.3.
 """
 
 import bisect
@@ -21,13 +21,14 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from engine_host.bench.lasting_noise import middle_of
 from engine_host.protocol.bench.comparison import Verdict
 
 LEVEL = 0.98
 """The share of identical pairs that are not called different, where rounds know nothing of each other.
 
-Where half of a side's noise lasts until its next round (a correlation of 0.5) it is 0.95 or more; with 0.8
-not even that is held (docs/bench.md has the figures). It is that of the interval too. With 0.95, half of all
+In turns, 0.95 or more of them are not where 0.8 of a side's noise lasts until its next round; apart, that is
+held to 0.5 of it (docs/bench.md has the figures). It is that of the interval too. With 0.95, half of all
 series of 200 comparisons of identical things would call more than ten different; with this, one in five
 hundred does.
 """
@@ -35,6 +36,8 @@ NORMAL = 2.326348
 """The normal quantile of that share, on both sides."""
 MATTERS = 0.02
 """The share from which on a difference is worth more runs."""
+LEAST_PAIRS = 7
+"""The fewest rounds in turns of which anything is told: fewer say nothing of what is usual."""
 _MOST_ROUNDS = 1000
 _EXACT_UP_TO = 60
 _MOST_IN_COMMON = 0.9
@@ -84,11 +87,11 @@ def compare(before: Sequence[float], after: Sequence[float]) -> Comparison:
     _refuse_what_is_no_speed(before, after)
     ratios = [math.log(b / a) for a, b in zip(before, after, strict=True)]
     rounds = len(ratios)
-    outside = critical(rounds)
-    if outside is None:
-        return Comparison(Verdict.CANNOT_TELL, rounds, more_rounds=least_rounds() - rounds)
-    means = sorted((ratios[i] + ratios[j]) / 2 for i in range(rounds) for j in range(i, rounds))
-    return _judged(rounds, means, outside, _widened(_in_common([ratios])))
+    if rounds < LEAST_PAIRS:
+        return Comparison(Verdict.CANNOT_TELL, rounds, more_rounds=LEAST_PAIRS - rounds)
+    middle = middle_of(ratios)
+    outside = (1 - LEVEL) / 2
+    return _judged(rounds, *(middle.quantile(share) for share in (0.5, outside, 1 - outside)))
 
 
 def compare_apart(before: Sequence[float], after: Sequence[float]) -> Comparison:
@@ -106,35 +109,17 @@ def compare_apart(before: Sequence[float], after: Sequence[float]) -> Comparison
         return Comparison(Verdict.CANNOT_TELL, rounds, more_rounds=more)
     one, other = ([math.log(speed) for speed in side] for side in (before, after))
     ratios = sorted(b - a for a in one for b in other)
-    wider = _widened(_in_common([one, other])) * _of_other_shapes(one, other, _middle(ratios))
-    return _judged(rounds, ratios, outside, wider)
-
-
-@functools.cache
-def critical(rounds: int) -> int | None:
-    """Return how many of the lowest, and of the highest, means lie outside; None with too few rounds.
-
-    It is the largest number with P(T < it) ≤ (1 - level) / 2, where T is Wilcoxon's signed-rank statistic.
-    """
-    if rounds > _EXACT_UP_TO:
-        # The exact distribution is normal by then to four digits.
-        middle = rounds * (rounds + 1) / 4
-        spread = math.sqrt(rounds * (rounds + 1) * (2 * rounds + 1) / 24)
-        return math.floor(middle - NORMAL * spread)
-    ways = [1]
-    for rank in range(1, rounds + 1):
-        ways = [
-            (ways[total] if total < len(ways) else 0) + (ways[total - rank] if total >= rank else 0)
-            for total in range(len(ways) + rank)
-        ]
-    return _outside(ways)
+    middle = _middle(ratios)
+    wider = _widened(_in_common([one, other])) * _of_other_shapes(one, other, middle)
+    low = middle - (middle - ratios[outside]) * wider
+    return _judged(rounds, middle, low, middle + (ratios[-1 - outside] - middle) * wider)
 
 
 @functools.cache
 def critical_apart(rounds: int, others: int) -> int | None:
     """Return how many of the lowest, and of the highest, ratios lie outside; None with too few rounds.
 
-    As `critical`, with U of Mann and Whitney for sides of so many rounds.
+    It is the largest number with P(U < it) ≤ (1 - level) / 2, where U is Mann's and Whitney's.
     """
     if min(rounds, others) == 0:
         return None
@@ -219,14 +204,8 @@ def _middle(ordered: Sequence[float]) -> float:
     return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
 
 
-def _judged(rounds: int, estimates: Sequence[float], outside: int, wider: float) -> Comparison:
-    """Return the verdict over sorted estimates of the change (logarithms), so many outside at each end.
-
-    The interval is as many times as wide around their middle as `wider` says.
-    """
-    middle = _middle(estimates)
-    low = middle - (middle - estimates[outside]) * wider
-    high = middle + (estimates[-1 - outside] - middle) * wider
+def _judged(rounds: int, middle: float, low: float, high: float) -> Comparison:
+    """Return the verdict over the change and its interval (logarithms)."""
     verdict = Verdict.FASTER if low > 0 else Verdict.SLOWER if high < 0 else Verdict.CANNOT_TELL
     more = _more_rounds(rounds, middle, (high - low) / 2) if verdict is Verdict.CANNOT_TELL else None
     return Comparison(verdict, rounds, math.expm1(middle), math.expm1(low), math.expm1(high), more)
@@ -241,11 +220,6 @@ def _outside(ways: Sequence[int]) -> int | None:
         number += 1
     # The k lowest estimates lie outside with P(T < k); without one outside there is no bound at this level.
     return number - 1 if number else None
-
-
-def least_rounds() -> int:
-    """Return the fewest rounds with which anything can be told."""
-    return next(rounds for rounds in range(1, 60) if critical(rounds) is not None)
 
 
 def _more_rounds(rounds: int, middle: float, half: float) -> int | None:

@@ -10,7 +10,7 @@ from engine_host.protocol.base import Command, Seconds, Share, Wire
 from engine_host.protocol.bench.checks import Check
 from engine_host.protocol.language.spoken import Sentence, Spoken
 
-PAIRED_ROUNDS = 14
+PAIRED_ROUNDS = 24
 """The rounds of two engines in turns where none are named; below seven nothing can be told."""
 
 

@@ -91,6 +91,7 @@ OF_MACHINES: dict[str, Times] = {
 }
 # Noise of each side alone, which turns do not take away: (of A, of B).
 OF_SIDES: dict[str, tuple[Times, Times]] = {
+    "two speeds of one": (each(lambda source: even(source) / 5), each(of_two_speeds)),
     "a noisy side": (each(lambda source: even(source) / 5), each(lambda source: 2 * even(source))),
     "outliers of one": (each(even), each(with_outliers)),
 }
@@ -146,36 +147,26 @@ def test_identical_things_in_turns_are_called_different_in_two_of_a_hundred_at_m
     assert share_in_turns(name, rounds, 0.0, DIFFERENT) <= allowed(RATE)
 
 
-@pytest.mark.parametrize("rounds", [PAIRED_ROUNDS, 30])
-def test_where_each_side_stays_slow_for_a_while_it_is_five_of_a_hundred_at_most(rounds: int) -> None:
-    source, wrong = random.Random(rounds), 0
-    for _ in range(COMPARISONS):
-        a, b = (lasting(0.3)(source, rounds) for _ in range(2))
-        wrong += compare(speeds(a), speeds(b)).verdict in DIFFERENT
-    assert wrong / COMPARISONS <= 0.05
-
-
-@pytest.mark.parametrize("rounds", [7, PAIRED_ROUNDS, 30])
-@pytest.mark.parametrize("judged", [compare, compare_apart])
-def test_where_half_of_the_noise_of_each_side_lasts_it_is_five_of_a_hundred_too(
-    judged: Callable[[Sequence[float], Sequence[float]], Comparison], rounds: int
+@pytest.mark.parametrize(
+    ("judged", "share", "rounds"),
+    [
+        *((compare, 0.8, rounds) for rounds in (7, PAIRED_ROUNDS)),
+        *((compare_apart, 0.5, rounds) for rounds in (7, PAIRED_ROUNDS)),
+    ],
+)
+def test_where_each_side_stays_slow_for_a_while_it_is_five_of_a_hundred_at_most(
+    judged: Callable[[Sequence[float], Sequence[float]], Comparison], share: float, rounds: int
 ) -> None:
-    source, wrong, comparisons = random.Random(f"{judged.__name__} {rounds}"), 0, 2000
+    source, wrong, comparisons = random.Random(f"{judged.__name__} {rounds}"), 0, 1000
     for _ in range(comparisons):
-        a, b = (lasting(0.5)(source, rounds) for _ in range(2))
+        a, b = (lasting(share)(source, rounds) for _ in range(2))
         wrong += judged(speeds(a), speeds(b)).verdict in DIFFERENT
     assert wrong / comparisons <= allowed(0.05, comparisons)
 
 
-@pytest.mark.parametrize("name", ["even", "two speeds", "heavy tails", "one-sided", "drift", "random walk"])
+@pytest.mark.parametrize("name", [*OF_MACHINES, "outliers of one"])
 def test_a_slow_down_by_a_twentieth_is_found_in_nine_of_ten_with_the_usual_rounds(name: str) -> None:
     assert share_in_turns(name, PAIRED_ROUNDS, SLOWER, {Verdict.SLOWER}) >= 0.9
-    assert share_in_turns(name, PAIRED_ROUNDS, SLOWER, {Verdict.FASTER}) == 0
-
-
-@pytest.mark.parametrize("name", [*OF_MACHINES, *OF_SIDES])
-def test_with_twice_the_rounds_it_is_found_on_every_machine(name: str) -> None:
-    assert share_in_turns(name, 28, SLOWER, {Verdict.SLOWER}) >= 0.9
 
 
 @pytest.mark.parametrize("name", ["even", "outliers", "two speeds", "heavy tails", "one-sided"])

@@ -93,12 +93,12 @@ async def test_two_engines_are_measured_in_turns(stage: Stage) -> None:
     await stage.until(lambda: page.against.count() == 2)
     page.against.setCurrentIndex(1)
     page.against.activated.emit(1)
-    assert "in turns, each 14 times" in page.about.text()
-    assert page.command.label.text().endswith("--repeat 14 --workload quick")
+    assert "in turns, each 24 times" in page.about.text()
+    assert page.command.label.text().endswith("--repeat 24 --workload quick")
     click(page.start)
     await stage.until(lambda: stage.host.benched)
     assert stage.host.benched[0].against is not None
-    assert stage.host.benched[0].rounds == 14
+    assert stage.host.benched[0].rounds == 24
 
 
 async def test_runs_are_shown_found_compared_and_copied(stage: Stage) -> None:

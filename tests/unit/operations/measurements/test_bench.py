@@ -106,7 +106,7 @@ def test_kept_runs_are_listed_compared_and_removed(desk: Desk) -> None:
     [
         ({"engine": "a b"}, "sndr bench run quick --engine 'a b'"),
         ({"seed": 7, "rounds": 3}, "sndr bench run quick --rounds 3 --seed 7"),
-        ({"engine": "a", "against": "b"}, "sndr bench compare a b --repeat 14 --workload quick"),
+        ({"engine": "a", "against": "b"}, "sndr bench compare a b --repeat 24 --workload quick"),
     ],
 )
 def test_a_run_says_the_command_that_does_the_same(asked: dict[str, Any], command: str) -> None:
