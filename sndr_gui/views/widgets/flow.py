@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QSize
+from PySide6.QtCore import QEvent, QRect, QSize
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -68,13 +68,22 @@ class Flow(QWidget):
         return [widget for widget in self._widgets if not widget.isHidden()]
 
     def _arrange(self) -> None:
-        left = top = line = 0
+        left = top = 0
+        lines: list[list[tuple[QWidget, QRect]]] = [[]]
         for widget in self._shown():
             size = widget.sizeHint().boundedTo(widget.maximumSize()).expandedTo(widget.minimumSize())
             if left and left + size.width() > self.width():
-                left, top, line = 0, top + line + self._lines, 0
-            widget.setGeometry(left, top, min(size.width(), max(1, self.width())), size.height())
+                left = 0
+                lines.append([])
+            width = min(size.width(), max(1, self.width()))
+            lines[-1].append((widget, QRect(left, 0, width, size.height())))
             left += size.width() + self._spacing
-            line = max(line, size.height())
-        if self.height() != top + line or self.minimumHeight() != top + line:
-            self.setFixedHeight(top + line)
+        for number, line in enumerate(lines):
+            top += self._lines if number else 0
+            height = max((place.height() for _widget, place in line), default=0)
+            for widget, place in line:
+                # A lower one stands in the middle of its line, so that the words of all are on one height.
+                widget.setGeometry(place.translated(0, top + (height - place.height()) // 2))
+            top += height
+        if self.height() != top or self.minimumHeight() != top:
+            self.setFixedHeight(top)
