@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from pydantic import ValidationError
@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from engine_host.protocol.endpoint.on_demand import LoadSetting
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.language import tr
+from sndr_gui.kit.numbers import decimal, whole
 from sndr_gui.kit.setting_words import word_of
 
 
@@ -100,18 +101,20 @@ def read_value(setting: LoadSetting, typed: Any) -> Any:
         return shlex.split(typed)
     if setting.kind not in ("whole", "decimal"):
         return typed.strip()
-    plain = typed.strip().replace(",", "").replace("_", "")
+    value: float | None
+    why = ""
     try:
-        value = float(plain)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value) or (setting.kind == "whole" and not value.is_integer()):
+        value = whole(typed, setting.unit == "tokens") if setting.kind == "whole" else decimal(typed)
+    except ValueError as error:
+        value, why = None, str(error)
+    if value is None:
         kind = tr("a whole number") if setting.kind == "whole" else tr("a number")
-        raise ValueError(tr("{caption} is {kind}.", caption=word_of(setting.caption), kind=kind))
+        said = tr("{caption} is {kind}.", caption=word_of(setting.caption), kind=kind)
+        raise ValueError(f"{said} {why}".strip())
     least, most = setting.minimum, setting.maximum
     if (least is not None and value < least) or (most is not None and value > most):
         raise ValueError(f"{word_of(setting.caption)}: {hint_of(setting)}.")
-    return int(value) if setting.kind == "whole" else value
+    return value
 
 
 def _said(setting: LoadSetting, typed: Any) -> str:
@@ -119,7 +122,8 @@ def _said(setting: LoadSetting, typed: Any) -> str:
     if isinstance(typed, bool):
         return str(typed).lower()
     if setting.kind in ("whole", "decimal"):
-        return str(typed).strip().replace(",", "").replace("_", "")
+        with suppress(ValueError):
+            return str(read_value(setting, typed))
     return str(typed).strip()
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from engine_host.protocol.language import tr
 from engine_host.protocol.presets import CatalogPage, PresetForm, PresetItem
+from sndr_gui.kit.numbers import decimal, whole
 from sndr_gui.kit.setting_words import word_of
 
 Path = tuple[str, ...]
@@ -53,7 +54,7 @@ class FormField:
 
     `kind` is whole, decimal, choice, flag, words (a list on one line), lines (a list of sentences) or text.
     `choices` are offered, and nothing else is possible where `closed`. `engines` are those that a setting
-    means something to; other values have none.
+    means something to; other values have none. `tokens`: it counts tokens.
     """
 
     path: Path
@@ -67,6 +68,7 @@ class FormField:
     high: float = _LARGEST
     required: bool = False
     engines: tuple[str, ...] = ()
+    tokens: bool = False
 
     @property
     def key(self) -> str:
@@ -161,9 +163,11 @@ def typed(field: FormField, content: str) -> Any:
     if field.kind == "lines":
         return [line.strip() for line in content.splitlines() if line.strip()]
     if field.kind == "whole":
-        return int(content)
+        return whole(content, field.tokens)
     if field.kind == "decimal":
-        number = float(content.replace(",", "."))
+        number = decimal(content)
+        if number is None:
+            raise ValueError(content)
         return int(number) if number.is_integer() else number
     if field.kind == "flag":
         return content == "yes"
@@ -195,6 +199,7 @@ def _walk(schema: Mapping[str, Any], definitions: Mapping[str, Any], path: Path)
                 made,
                 caption=word_of(str(described["title"])) if engines else made.caption,
                 engines=engines,
+                tokens=described.get("unit") == "tokens",
                 help=_HELPS.get(place, word_of(help_text)),
                 required=name in required and not optional and not path,
             )

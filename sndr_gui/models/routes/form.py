@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from engine_host.protocol.endpoint.model_ids import fault_of_id, suggested_id
 from engine_host.protocol.endpoint.routes import NextProvider, Provider, RouteTargets, origin_of
 from engine_host.protocol.language import tr
+from sndr_gui.kit.numbers import whole
 
 
 @dataclass
@@ -78,7 +79,7 @@ class ProviderForm:
             model=self.model.strip(),
             key_variable=self.key_variable.strip() or None,
             key_file=self.key_file.strip() or None,
-            context=_number(self.context, tr("The context is a whole number.")),
+            context=_number(self.context, tr("The context is a whole number."), tokens=True),
             slots=_number(self.slots, tr("The number of requests at a time is a whole number.")),
             tools=self.tools,
             images=self.images,
@@ -173,11 +174,11 @@ def host_of(url: str) -> str:
         return url
 
 
-def _number(text: str, sentence: str) -> int:
-    plain = text.strip().replace(",", "").replace("_", "")
-    if not (plain.isascii() and plain.isdigit() and len(plain) < 12):
-        raise ValueError(sentence)
-    return int(plain)
+def _number(text: str, sentence: str, tokens: bool = False) -> int:
+    try:
+        return whole(text, tokens)
+    except ValueError as error:
+        raise ValueError(f"{sentence} {error}".strip()) from error
 
 
 _NAMES = {

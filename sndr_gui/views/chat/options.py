@@ -31,7 +31,10 @@ class OptionsCard(Card):
         self.system.setTabChangesFocus(True)
         self.system.setFixedHeight(66)
         self.fields = {
-            one.name: NumberField(one.caption, one.low, one.high, self._on_edited) for one in SAMPLING
+            one.name: NumberField(
+                one.caption, one.low, one.high, self._on_edited, tokens=one.name == "max_tokens"
+            )
+            for one in SAMPLING
         }
         grid = QGridLayout()
         grid.setHorizontalSpacing(12)

@@ -54,6 +54,7 @@ _KINDS: dict[str, type[ModelSource | HardwareSource | EngineKind]] = {
     "engine": EngineKind,
 }
 _YES_NO = ((tr("Default"), None), (tr("Yes"), True), (tr("No"), False))
+_OF_TOKENS = ("context", "batched_tokens", "draft_tokens")
 _COUNTS = tuple((f"{count}", count) for count in range(1, 9))
 _FILES = tr("Models (*.gguf config.json *.json);;All files (*)")
 
@@ -116,7 +117,9 @@ class FitInputs(QWidget):
         return made
 
     def _number(self, name: str, accessible_name: str, low: float, high: float) -> NumberField:
-        made = NumberField(accessible_name, low, high, partial(self._on_number, name))
+        made = NumberField(
+            accessible_name, low, high, partial(self._on_number, name), tokens=name in _OF_TOKENS
+        )
         self.numbers[name] = made
         return made
 

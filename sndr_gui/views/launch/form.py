@@ -121,7 +121,9 @@ class FormCard(Card):
     def _input(self, entry: EngineSetting) -> QWidget:
         edited = partial(self._on_edited, entry)
         if entry.kind in ("whole", "decimal"):
-            return NumberField(spoken_of(entry), max(entry.low, 0), entry.high, edited)
+            return NumberField(
+                spoken_of(entry), max(entry.low, 0), entry.high, edited, tokens=entry.unit == "tokens"
+            )
         if entry.kind == "choice":
             return self._choice(spoken_of(entry), edited)
         edit = QLineEdit()

@@ -81,6 +81,7 @@ class MemoryCard(Card):
             int(entry.low),
             int(entry.high),
             partial(self._on_typed, name),
+            tokens=entry.unit == "tokens",
         )
         made.chosen.connect(partial(self._on_slid, name))
         return made

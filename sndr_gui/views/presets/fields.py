@@ -81,7 +81,7 @@ class FieldCell(QWidget):
             low, high = (
                 (int(field.low), int(field.high)) if field.kind == "whole" else (field.low, field.high)
             )
-            number = NumberField(field.caption, low, high, self._throttle.trigger)
+            number = NumberField(field.caption, low, high, self._throttle.trigger, tokens=field.tokens)
             number.edit.editingFinished.connect(self._commit)
             return number
         if field.kind == "lines":

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
+from contextlib import suppress
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QLineEdit, QVBoxLayout, QWidget
 
 from engine_host.protocol.language import tr
+from sndr_gui.kit.numbers import decimal, whole
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.start import SERVER_NAMES
 from sndr_gui.models.settings.entries import Entry
@@ -113,7 +114,8 @@ class SettingRow(QWidget):
         self.control.setModified(False)
         value: object = content or None
         if content and self._entry.kind == "number":
-            value = _number(content)
+            setting = self._model.setting(self._entry.name)
+            value = _number(content, setting.value if setting else None)
         elif self._entry.kind in ("words", "folders"):
             value = [part.strip() for part in content.split(",") if part.strip()]
         self._model.put(self._entry.name, value)
@@ -189,12 +191,16 @@ class SettingRow(QWidget):
             self._probe.setVisible(bool(sentence))
 
 
-def _number(content: str) -> object:
-    """Return the number that was typed; what is none goes to the host, which says what it takes."""
-    if content.isdecimal():
-        return int(content)
-    try:
-        value = float(content.replace(",", "."))
-    except ValueError:
+def _number(content: str, now: object) -> object:
+    """Return the number that was typed, whole where it is so far; what is none goes to the host as it is.
+
+    The host says what it takes instead.
+    """
+    if isinstance(now, int) and not isinstance(now, bool):
+        with suppress(ValueError):
+            return whole(content)
         return content
-    return value if math.isfinite(value) else content
+    value = decimal(content)
+    if value is None:
+        return content
+    return int(value) if content.isdecimal() else value

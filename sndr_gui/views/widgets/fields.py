@@ -51,13 +51,17 @@ class ChoiceBox(QComboBox):
 class NumberField(QWidget):
     """A line for a number; what cannot be taken stays as typed, is marked and explained."""
 
-    def __init__(self, name: str, low: float, high: float, edited: Callable[[], object]) -> None:
+    def __init__(
+        self, name: str, low: float, high: float, edited: Callable[[], object], *, tokens: bool = False
+    ) -> None:
+        """`tokens`: it counts tokens."""
         super().__init__()
-        self._low, self._high = low, high
+        self._low, self._high, self._tokens = low, high, tokens
         self.edit = QLineEdit()
         self.edit.setAccessibleName(name)
         self.edit.textChanged.connect(self._on_changed)
         self.edit.textEdited.connect(edited)
+        self.edit.editingFinished.connect(self._on_finished)
         self.wrong = text("", "bad", wrap=True)
         self.wrong.hide()
         self.setFocusProxy(self.edit)
@@ -69,7 +73,7 @@ class NumberField(QWidget):
 
     def _read(self) -> tuple[float | None, str]:
         if isinstance(self._low, int) and isinstance(self._high, int):
-            return parse_int(self.edit.text(), self._low, self._high)
+            return parse_int(self.edit.text(), self._low, self._high, self._tokens)
         return parse_float(self.edit.text(), self._low, self._high)
 
     @property
@@ -87,6 +91,16 @@ class NumberField(QWidget):
     def error(self) -> str:
         """The allowed values, when something else was typed."""
         return self._read()[1]
+
+    def _on_finished(self) -> None:
+        """Show a whole number as it was understood: 128k becomes 131072."""
+        if (
+            (count := self.count) is not None
+            and isinstance(self._low, int)
+            and isinstance(self._high, int)
+            and self.edit.text() != str(count)
+        ):
+            self.edit.setText(str(count))
 
     def _on_changed(self) -> None:
         error = self.error

@@ -145,14 +145,21 @@ class ValueSlider(QWidget):
     chosen = Signal(int)
 
     def __init__(
-        self, caption: str, accessible_name: str, low: int, high: int, edited: Callable[[], object]
+        self,
+        caption: str,
+        accessible_name: str,
+        low: int,
+        high: int,
+        edited: Callable[[], object],
+        *,
+        tokens: bool = False,
     ) -> None:
         super().__init__()
         self._accessible_name = accessible_name
         self._filling = False
         self._values: tuple[int, ...] = (low,)
         self.caption = text(caption, "muted")
-        self.field = NumberField(accessible_name, low, high, edited)
+        self.field = NumberField(accessible_name, low, high, edited, tokens=tokens)
         self.field.edit.setFixedWidth(_FIELD)
         self.field.edit.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.caption.setBuddy(self.field)
