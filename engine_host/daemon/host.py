@@ -22,6 +22,7 @@ from engine_host.daemon.sources.first_readings import FirstReadings
 from engine_host.daemon.sources.machine import MachineSource
 from engine_host.daemon.sources.measured_now import measured_now
 from engine_host.daemon.sources.models import ModelFolders, demo_model, read_models_of
+from engine_host.engines.last_ran import LastRan
 from engine_host.engines.llamacpp.choice import LlamaCppServers
 from engine_host.engines.llamacpp.status import LlamaCppAdapter
 from engine_host.engines.manager import EngineManager
@@ -146,6 +147,7 @@ class Host:
             self._reaper.remove_with_host(path)
         self._jobs = JobRunner(publish, self._store)
         self._jobs.restore()
+        self._last_ran = LastRan(self._store, self._jobs.all)
         folders = ModelFolders(self._settings, self._folders.data, lambda: self._closed)
         self.model_index = ModelIndex(folders.scan)
         self.models = ModelOperations(
@@ -264,7 +266,8 @@ class Host:
             self._folders, self._jobs, self._events, self._log_buffer, self.installations, self.engines.alive
         )
         bisections = BisectOperations(self._jobs, self.engines, plans, self._endpoint_address)
-        started = EngineOperations(self.engines, plans, bisections.refuse_others, self._events, consents)
+        others_wait, last = bisections.refuse_others, self._last_ran
+        started = EngineOperations(self.engines, plans, others_wait, self._events, consents, last)
         on_demand = OnDemandOperations(
             Entries(self._store),
             self.on_demand,
@@ -354,11 +357,11 @@ class Host:
                 *(machine.words, self._gpus, self._history),
                 self.gateway.prefixes,
                 self._folders,
-                *(bisections.refuse_others, lambda: played.shown),
+                *(others_wait, lambda: played.shown),
             ),
             AutopsyOperations(shelf, self._events),
             self._alerts,
-            EnginePatchOperations(self._patch_tracker, self.engines, plans, bisections.refuse_others),
+            EnginePatchOperations(self._patch_tracker, self.engines, plans, others_wait),
             self.fit,
             catalogue,
             OwnPresetOperations(catalogue, consents),
@@ -455,6 +458,7 @@ class Host:
         """Publish what changed; the first readings of a start are compared with its prediction."""
         self._alerts.publish(event)
         self._recorder.take(event)
+        self._last_ran.take(event)
         if not isinstance(event, EngineReadingsEvent):
             return
         self._sampler.add_reading(event.engine, event.readings)

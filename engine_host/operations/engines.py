@@ -6,6 +6,7 @@ from collections.abc import Callable
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.engines.beginnings import is_unplanned, names_nothing, unplanned
+from engine_host.engines.last_ran import LastRan
 from engine_host.engines.manager import EngineManager
 from engine_host.engines.unstartable import refuse_unstartable
 from engine_host.launch.equivalent_command import equivalent_command
@@ -30,8 +31,10 @@ class EngineOperations:
         refuse_others: Callable[[], None],
         events: EventLog,
         consents: PresetConsents,
+        last_ran: LastRan,
     ) -> None:
         """`refuse_others` raises while no other start may come in."""
+        self._last_ran = last_ran
         self._consents = consents
         self._engines = engines
         self._plans = plans
@@ -40,8 +43,10 @@ class EngineOperations:
 
     @performs(ops.ENGINES)
     def page(self) -> EnginePage:
-        """Return every engine."""
-        return EnginePage(seq=self._events.seq, engines=tuple(self._engines.all()))
+        """Return every engine, and the one that ran last."""
+        return EnginePage(
+            seq=self._events.seq, engines=tuple(self._engines.all()), last=self._last_ran.engine
+        )
 
     @performs(ops.START)
     async def start(self, asked: StartRequest) -> Engine:

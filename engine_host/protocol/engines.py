@@ -174,6 +174,9 @@ class EnginePage(Page):
 
     seq: int
     engines: tuple[Engine, ...]
+    last: Engine | None = Field(
+        None, description="the newest that was ready once, of this run of the host or one before"
+    )
 
 
 class RequestState(StrEnum):

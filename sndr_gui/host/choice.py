@@ -36,8 +36,12 @@ class EngineChoice:
         self.id, self._name, self._meant = engine.id, engine.name, True
         self._ran = engine.state in LIVE_STATES
 
-    def settle(self, engines: Mapping[str, Engine]) -> None:
-        """Keep the choice among these engines, or make one where the chosen one is gone."""
+    def settle(self, engines: Mapping[str, Engine], stopped_at: float = 0.0) -> None:
+        """Keep the choice among these engines, or make one where the chosen one is gone.
+
+        What failed before another one was stopped, at `stopped_at`, is an old story: it is there to be
+        chosen, and not what somebody sees who just stopped something.
+        """
         held = engines.get(self.id)
         if held is not None and held.state in LIVE_STATES:
             self._ran = True
@@ -53,7 +57,8 @@ class EngineChoice:
             return
         if held is not None and (self._meant or not live):
             return
-        found = newest(live) or newest(engines.values())
+        fresh = (engine for engine in engines.values() if (engine.ended_at or 0.0) >= stopped_at)
+        found = newest(live) or newest(fresh)
         self.id, self._meant = (found.id if found is not None else ""), False
         if found is not None:
             self._name, self._ran = found.name, found.state in LIVE_STATES

@@ -62,6 +62,7 @@ RECENT_REQUESTS = 200
 RECENT_JOBS = 200
 RECENT_ENGINES = 20
 MOST_SERIES = 500
+_TRIALS = (JobKind.PATCH_BISECT, JobKind.BENCH_SWEEP)
 _TOGETHER = 15.0
 """Seconds between the end of an engine and of its host that make one of the two."""
 OPEN_REQUESTS = frozenset(
@@ -134,6 +135,7 @@ class HostState(QObject):
         self._stopped: dict[str, tuple[str, float]] = {}
         self.host: HostInfo | None = None
         self.engines: dict[str, Engine] = {}
+        self.last_ran: Engine | None = None
         self._choice = EngineChoice()
         self.jobs: dict[str, Job] = {}
         self.models: ModelPage | None = None
@@ -189,7 +191,7 @@ class HostState(QObject):
         """Be about this engine from now on."""
         before = self._choice.id
         self._choice.choose(engine)
-        self._choice.settle(self.engines)
+        self._settle()
         if self._choice.id != before:
             self.engines_changed.emit()
 
@@ -242,10 +244,12 @@ class HostState(QObject):
         self.run_id, self.seq, self.closing = snapshot.run_id, snapshot.seq, False
         self._at_close, self._stopped = {}, {}
         self.host = snapshot.host
-        self.engines = {engine.id: engine for engine in snapshot.engines.engines}
+        page = snapshot.engines
+        self.engines = {one.id: one for one in page.engines if one.state is not EngineState.UNLOADED}
+        self.last_ran = page.last
         self.jobs = {job.id: job for job in snapshot.jobs.jobs}
         self.models, self.servers, self.settings = snapshot.models, snapshot.servers, snapshot.settings
-        self._choice.settle(self.engines)
+        self._settle()
         oldest_first = sorted(snapshot.requests, key=lambda request: request.created_at)
         self.requests = {request.id: request for request in oldest_first[-RECENT_REQUESTS:]}
         self.on_demand = {model.name: model for model in snapshot.on_demand}
@@ -349,8 +353,15 @@ class HostState(QObject):
             ended = [one for one in self.engines.values() if one.state not in LIVE_STATES]
             for old in sorted(ended, key=lambda one: one.created_at)[:-RECENT_ENGINES]:
                 del self.engines[old.id]
-        self._choice.settle(self.engines)
+        if engine.state not in LIVE_STATES and engine.ready_at is not None and not self.live_job(*_TRIALS):
+            self.last_ran = engine
+        self._settle()
         self.engines_changed.emit()
+
+    def _settle(self) -> None:
+        last = self.last_ran
+        stopped = last is not None and last.state is EngineState.UNLOADED
+        self._choice.settle(self.engines, (last.ended_at or 0.0) if stopped and last else 0.0)
 
     def _on_demand(self, event: OnDemandEvent) -> None:
         if event.change is OnDemandChange.REMOVED:

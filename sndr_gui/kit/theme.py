@@ -264,6 +264,11 @@ class ButtonIcon(QObject):
         self._name, self._token = name, token or self._token
         self.paint()
 
+    def show_colour(self, token: str) -> None:
+        """Show the same icon in another colour."""
+        self._token = token
+        self.paint()
+
     def paint(self) -> None:
         """Draw the icon in the colours of now."""
         self._button.setIcon(icon(self._name, self._token, self._pixels))

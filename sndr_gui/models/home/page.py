@@ -13,6 +13,7 @@ from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import ServerChoice
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
+from sndr_gui.models.engine.last_ran import LastRan
 from sndr_gui.models.engine.metrics import EngineMetrics, Metric
 from sndr_gui.models.engine.start import (
     SERVER_NAMES,
@@ -63,6 +64,7 @@ class HomeModel(LiveModel):
             actions.changed,
         ):
             signal.connect(self.changed)
+        self.last = LastRan(session, actions)
         self.on_demand = OnDemandRows(session)
         self.alerts = Alerts(session)
         self.metrics = EngineMetrics(session)

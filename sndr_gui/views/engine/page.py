@@ -14,6 +14,7 @@ from sndr_gui.models.engine.metrics import Metric
 from sndr_gui.models.engine.page import EngineModel
 from sndr_gui.models.engine.trends import TREND_SECONDS
 from sndr_gui.models.window.throttle import Throttle
+from sndr_gui.views.engine.again import StartAgain
 from sndr_gui.views.engine.cards import (
     FactsCard,
     LatencyCard,
@@ -28,7 +29,7 @@ from sndr_gui.views.widgets.buttons import button, tip
 from sndr_gui.views.widgets.cards import EmptyState, ValueCard
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.labels import set_text
-from sndr_gui.views.widgets.layout import GAP
+from sndr_gui.views.widgets.layout import GAP, row
 from sndr_gui.views.widgets.page import Page
 from sndr_gui.views.widgets.problems import ProblemBox
 from sndr_gui.views.widgets.stop_button import StopButton
@@ -42,6 +43,7 @@ _EMPTY_HINT = tr(
     "Start a model to see the stages of its start, then its requests, KV cache, "
     "speed, latencies and draft tokens."
 )
+_DEMO = "sndr run --demo"
 _NARROW = 900
 _GRAPH_HEIGHT = 216
 
@@ -67,9 +69,10 @@ class EngineView(Page):
         self.launch = button(
             tr("Choose a model"), open_launch, kind="primary", icon="rocket", hint=tr("Open Launch")
         )
-        self._try = CopyField("sndr run --demo", tr("the command that starts the demo model"))
+        self._try = CopyField(_DEMO, tr("equivalent command"))
         self._try.setFixedWidth(300)
-        self.empty = EmptyState("gauge", "", "", self.launch, self._try)
+        self.again = StartAgain(model.home.last)
+        self.empty = EmptyState("gauge", "", "", row(self.again, self.launch), self._try)
         self.failure = ProblemBox(apply_fix=model.actions.apply_fix)
         self.failure.log.show()
         self.failure.log_wanted.connect(self._on_log)
@@ -200,7 +203,10 @@ class EngineView(Page):
             part.setVisible(running)
         if not there:
             set_text(self.empty.heading, _EMPTY[mode])
-            self.empty.sentence.setText(_EMPTY_HINT if mode == "empty" else model.session.connection.sentence)
+            again = self.again.refresh(mode == "empty")
+            hint = model.home.last.sentence() if again else _EMPTY_HINT
+            self.empty.sentence.setText(hint if mode == "empty" else model.session.connection.sentence)
+            self._try.set_content(model.home.last.command if again else _DEMO)
             for part in (self.launch, self._try):
                 part.setVisible(mode == "empty")
             return

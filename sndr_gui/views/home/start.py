@@ -7,8 +7,9 @@ from sndr_gui.host.connection import Phase
 from sndr_gui.kit import formats
 from sndr_gui.models.engine.choice import command_of
 from sndr_gui.models.home.page import HomeModel
+from sndr_gui.views.engine.again import StartAgain
 from sndr_gui.views.engine.stages import StageList
-from sndr_gui.views.widgets.buttons import button, tip
+from sndr_gui.views.widgets.buttons import button, set_primary, tip
 from sndr_gui.views.widgets.cards import Card, EmptyState
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.labels import set_text, text
@@ -28,6 +29,7 @@ class Hero(Card):
     def __init__(self, model: HomeModel, open_launch: Callable[[], None]) -> None:
         super().__init__()
         self._model = model
+        self.again = StartAgain(model.last)
         self.start = button(tr("Start the demo model"), model.start_demo, kind="primary", icon="play")
         self.choose = button(
             tr("Choose a model"), open_launch, icon="rocket", hint=tr("Open Launch"), shortcut=""
@@ -37,7 +39,7 @@ class Hero(Card):
         self.equivalent_command.setFixedWidth(420)
         self.problem = ProblemBox()
         self._state = EmptyState(
-            "plug", "", "", row(self.start, self.choose, self.retry), self.equivalent_command
+            "plug", "", "", row(self.again, self.start, self.choose, self.retry), self.equivalent_command
         )
         self._state.setMinimumHeight(270)
         self.body.addWidget(self._state)
@@ -49,7 +51,11 @@ class Hero(Card):
         demo = model.actions.demo_model()
         connection = model.session.connection
         set_text(self._state.heading, EMPTY_STATES[mode])
-        if mode == "empty" and demo is not None:
+        again = self.again.refresh(mode == "empty")
+        set_primary(self.start, not again)
+        if again:
+            sentence = model.last.sentence()
+        elif mode == "empty" and demo is not None:
             sentence = tr(
                 "Start {name}, the small bundled model ({size}), to see everything work. It "
                 "runs on any machine.",
@@ -66,12 +72,11 @@ class Hero(Card):
         self.start.setVisible(mode == "empty" and demo is not None)
         pending = model.actions.pending("start")
         self.start.setText(tr("Starting…") if pending else tr("Start the demo model"))
-        self.start.setEnabled(not pending and connection.connected)
+        self.start.setEnabled(not model.actions.starting and connection.connected)
         self.choose.setVisible(mode == "empty")
         self.retry.setVisible(mode == "lost")
-        self.equivalent_command.set_content(
-            f"sndr run {demo.id}" if mode == "empty" and demo else "sndr run MODEL"
-        )
+        of_demo = f"sndr run {demo.id}" if mode == "empty" and demo else "sndr run MODEL"
+        self.equivalent_command.set_content(model.last.command if again else of_demo)
         self.equivalent_command.setVisible(mode == "empty")
         failed = connection.phase in (Phase.FAILED, Phase.MISMATCH)
         self.problem.setVisible(failed)

@@ -77,6 +77,8 @@ class Tray(QObject):
         menu.addSeparator()
         menu.addAction(tr("Show the window"), self._show)
         connected = home.session.connection.connected
+        if connected and home.last.engine is not None:
+            menu.addAction(_literal(home.last.label), home.last.start)
         if connected and not home.session.state.live and home.actions.demo_model() is not None:
             menu.addAction(tr("Start the demo model"), home.start_demo)
         for engine in home.session.state.live if connected else ():

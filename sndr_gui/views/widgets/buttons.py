@@ -10,6 +10,7 @@ from engine_host.protocol.language import tr
 from sndr_gui.kit import theme
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.kit.typed_commands import typed_for
+from sndr_gui.views.widgets.labels import restyle
 
 
 def tip(sentence: str, shortcut: str = "", command: str = "") -> str:
@@ -89,6 +90,18 @@ def button(
     if clicked is not None:
         made.clicked.connect(clicked)
     return made
+
+
+def set_primary(made: Button, primary: bool) -> None:
+    """Make a button the one thing to do on its page, or one of the others."""
+    said = "true" if primary else "false"
+    if made.property("primary") == said:
+        return
+    made.setProperty("primary", said)
+    icon = made.findChild(theme.ButtonIcon)
+    if isinstance(icon, theme.ButtonIcon):
+        icon.show_colour("on_accent" if primary else "text")
+    restyle(made)
 
 
 def keep_to_paths(chooser: Button, host: str) -> None:

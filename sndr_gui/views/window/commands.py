@@ -119,6 +119,10 @@ def _engines(context: PageContext) -> list[Entry]:
                 "engine lines output",
             )
         )
+    last = context.home.last
+    if state.engine is None and last.engine is not None:
+        words = "restart relaunch engine last same"
+        found.append(Entry(last.label, keys("relaunch"), last.start, words, ACTION, "relaunch"))
     if (chosen := state.engine) is not None:
         relaunch = context.home.relaunch
         found.append(

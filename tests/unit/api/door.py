@@ -18,6 +18,7 @@ from engine_host.core.keys.file import KeyFile
 from engine_host.core.keys.ring import KeyRing
 from engine_host.core.package_data import presets, resources
 from engine_host.core.settings import SettingsFile
+from engine_host.engines.last_ran import LastRan
 from engine_host.engines.llamacpp.servers import ServerCapabilities
 from engine_host.engines.vllm.installations import VllmInstallations
 from engine_host.gateway.app import Gateway
@@ -240,7 +241,8 @@ async def door() -> AsyncIterator[Door]:
         bisections = BisectOperations(
             built.jobs, built.manager, plans, lambda: EndpointAddress("http://endpoint/v1")
         )
-        started = EngineOperations(built.manager, plans, bisections.refuse_others, events, consents)
+        last_ran = LastRan(built.store, built.jobs.all)
+        started = EngineOperations(built.manager, plans, bisections.refuse_others, events, consents, last_ran)
         on_demand = OnDemandModels(
             built.manager, built.jobs, events.publish, plans.plan, started.start_planned, lambda _: 0
         )

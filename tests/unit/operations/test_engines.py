@@ -10,6 +10,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.core.store import Store
 from engine_host.engines.beginnings import unplanned
+from engine_host.engines.last_ran import LastRan
 from engine_host.engines.manager import EngineManager
 from engine_host.operations.engines import EngineOperations
 from engine_host.operations.plans import PlanOperations
@@ -57,6 +58,7 @@ def operations(consents: PresetConsents, started: list[LaunchPlan]) -> EngineOpe
         lambda: None,
         events,
         consents,
+        cast(LastRan, None),
     )
 
 
@@ -107,6 +109,7 @@ def test_an_engine_that_is_not_started_again_is_told_with_no_made_up_cause(
         lambda: None,
         EventLog(),
         consents,
+        cast(LastRan, None),
     )
     with pytest.raises(HostError, match=r"never started.*m\.gguf is cut off\.") as caught:
         run(service.plan_again("refused"))

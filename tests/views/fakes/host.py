@@ -138,6 +138,7 @@ class FakeHost(FakeBench, FakeEndpoint, FakeLibrary, FakeRemoteHosts, FakeRemote
         self.queries: list[dict[str, str]] = []
         self.chat: list[str | float] = samples.chat()
         self.chat_broken = False
+        self.last: Engine | None = None
         self.real: ASGIApp | None = None
         self.real_paths: tuple[str, ...] = ()
         self._ring: list[EventBase] = []
@@ -324,7 +325,7 @@ class FakeHost(FakeBench, FakeEndpoint, FakeLibrary, FakeRemoteHosts, FakeRemote
 
     @performs(ops.ENGINES)
     def _engines(self) -> EnginePage:
-        return EnginePage(seq=self.seq, engines=tuple(self.engines.values()))
+        return EnginePage(seq=self.seq, engines=tuple(self.engines.values()), last=self.last)
 
     @performs(ops.START)
     def _start(self, _asked: StartRequest) -> Engine:

@@ -1,5 +1,7 @@
 """Which engine the window is about: chosen, kept while others start, and replaced when it is gone."""
 
+from dataclasses import replace
+
 from engine_host.protocol.engines import Engine, EnginePage, EngineState
 from engine_host.protocol.jobs import JobPage
 from engine_host.protocol.models import ModelPage
@@ -97,3 +99,27 @@ def test_a_change_of_the_choice_is_told_and_no_change_is_not() -> None:
     state.choose(state.engines["a-1"])
     state.choose(state.engines["a-1"])
     assert told == ["a-1"]
+
+
+def test_who_stopped_one_is_not_shown_what_failed_before_it() -> None:
+    old = engine("old", 1, EngineState.FAILED, ended_at=2.0)
+    state = loaded(old, engine("mine", 5, ready_at=6.0))
+    assert chosen(state) == "mine-5"
+    state.set_engine(engine("mine", 5, EngineState.UNLOADED, ready_at=6.0, ended_at=9.0))
+    assert state.engine is None
+    assert state.last_ran is not None
+    assert state.last_ran.name == "mine"
+    state.choose(old)
+    assert chosen(state) == "old-1", "it is there to be looked at"
+    state.set_engine(engine("next", 10, EngineState.FAILED, ended_at=11.0))
+    state.set_engine(engine("old", 1, EngineState.UNLOADED))
+    assert chosen(state) == "next-10", "what failed since is news"
+
+
+def test_an_engine_that_was_stopped_before_the_window_came_has_not_failed() -> None:
+    stopped = engine("a", 1, EngineState.UNLOADED, ready_at=2.0, ended_at=3.0)
+    state = HostState()
+    found = snapshot(stopped, engine("b", 0, EngineState.FAILED, ended_at=1.0))
+    state.load(replace(found, engines=found.engines.model_copy(update={"last": stopped})))
+    assert state.engine is None
+    assert state.last_ran == stopped
