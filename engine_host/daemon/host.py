@@ -323,11 +323,7 @@ class Host:
             RecordOperations(self._jobs, self._log_buffer, self._history, self._store, self._events),
             *library.services,
             ServerOperations(
-                self._folders,
-                self._jobs,
-                self._store,
-                self._events,
-                self._log_buffer,
+                *(self._folders, self._jobs, self._store, self._events, self._log_buffer),
                 self.servers,
                 demo_model,
                 lambda: self._settings.current.engine.server,

@@ -81,7 +81,7 @@ class MachineStrip(QWidget):
         self._shown: tuple[MachinePart, ...] = ()
         self._narrow = False
         self.setAccessibleName(tr("This machine"))
-        self._flow = Flow(spacing=8, lines=6)
+        self._flow = Flow(spacing=8, lines=6, middle=False)
         self.details = button(
             tr("Details"), self._on_details, kind="flat", hint=tr("GPU processes and installed engines")
         )

@@ -13,10 +13,15 @@ class Flow(QWidget):
     It places its children itself: a layout of one's own in Python outlives its items in Qt.
     """
 
-    def __init__(self, *widgets: QWidget, spacing: int = 8, lines: int | None = None) -> None:
-        """`lines`: the room between two lines, where it is another than between two widgets."""
+    def __init__(
+        self, *widgets: QWidget, spacing: int = 8, lines: int | None = None, middle: bool = True
+    ) -> None:
+        """`lines`: the room between two lines, where it is another than between two widgets.
+
+        Without `middle` a lower widget stands at the top of its line: where the words of a higher one do too.
+        """
         super().__init__()
-        self._spacing = spacing
+        self._spacing, self._middle = spacing, middle
         self._lines = spacing if lines is None else lines
         self._widgets: list[QWidget] = []
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -82,8 +87,9 @@ class Flow(QWidget):
             top += self._lines if number else 0
             height = max((place.height() for _widget, place in line), default=0)
             for widget, place in line:
-                # A lower one stands in the middle of its line, so that the words of all are on one height.
-                widget.setGeometry(place.translated(0, top + (height - place.height()) // 2))
+                # In the middle of its line the words of a lower one are on the height of the others'.
+                down = (height - place.height()) // 2 if self._middle else 0
+                widget.setGeometry(place.translated(0, top + down))
             top += height
         if self.height() != top or self.minimumHeight() != top:
             self.setFixedHeight(top)
