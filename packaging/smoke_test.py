@@ -2,7 +2,9 @@
 
 Under a display of its own: the command line, the window with an answer of the bundled model, the same by
 commands, an engine whose host is killed, and at the end nothing that still runs. Each line that is printed
-was seen. With `--root ROOT --user NAME` FOLDER lies in another root, and all of it runs there as that user.
+was seen. It waits for states and not for seconds: a machine that is busy takes as long as it needs, and what
+does not come within ten minutes is named, with what runs then. With `--root ROOT --user NAME` FOLDER lies in
+another root, and all of it runs there as that user.
 """
 
 import argparse
@@ -13,13 +15,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
-from tests.e2e.desktop import Desktop, desktop, wait_until, window
+from tests.e2e.desktop import Desktop, desktop, window
 
+# What takes a moment is given ten minutes; the window's own waits, of 20 s and more, as much.
+LIMIT = 600.0
+PATIENCE = 30.0
 QUESTION = "What does the json module do?"
 # Not of the person's own settings, engines and models, and not of the environment that this script runs in.
 LEFT_OUT = ("SNDR_", "XDG_", "PYTHON", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "QT_")
@@ -48,9 +53,15 @@ class Program:
 
     def ask(self, *words: str, code: int = 0) -> str:
         """Run the command line to its end; what it printed. Raises AssertionError for another exit code."""
-        done = subprocess.run(
-            self.command("sndr", *words), cwd="/", capture_output=True, text=True, timeout=180, check=False
-        )
+        command = self.command("sndr", *words)
+        try:
+            done = subprocess.run(
+                command, cwd="/", capture_output=True, text=True, timeout=LIMIT, check=False
+            )
+        except subprocess.TimeoutExpired as late:
+            what = f"waited {LIMIT:.0f} s for the end of `sndr {' '.join(words)}`"
+            said = f"it printed {late.stdout or b''!r} {late.stderr or b''!r}"
+            raise AssertionError(f"{what}; {said}, {self.seen()}") from None
         assert done.returncode == code, (words, done.returncode, done.stdout[-2000:], done.stderr[-2000:])
         return done.stdout
 
@@ -69,6 +80,20 @@ class Program:
                 continue
         return found
 
+    def wait_for(self, what: str, check: Callable[[], bool]) -> None:
+        """Wait for a state; one that does not come is named, with the processes that run then."""
+        began = time.monotonic()
+        while not check():
+            waited = time.monotonic() - began
+            assert waited < LIMIT, f"waited {waited:.0f} s for {what}; {self.seen()}"
+            time.sleep(0.1)
+
+    def seen(self) -> str:
+        """Return the processes of this program in words, and how busy the machine is."""
+        rows = [f"{number} {words}" for number, words in sorted(self.running().items())]
+        load = os.getloadavg()[0]
+        return f"load {load:.0f}, of this program run: {'; '.join(rows) or 'none'}"
+
 
 def told(line: str) -> None:
     """Say what was seen."""
@@ -82,22 +107,22 @@ def by_window(program: Program, screen: Desktop) -> None:
     picture = Path("build/smoke-test.png").absolute()
     with window(screen, program.home, picture, words) as gui:
         told(f"the window is painted after {time.monotonic() - began:.1f} s")
-        gui.click("Start the demo model", 60)
-        gui.wait_for("Stop", 90)
+        gui.click("Start the demo model")
+        gui.wait_for("Stop")
         told("the bundled model runs")
         gui.open("Chat")
         gui.click("Message")
         gui.type(QUESTION)
         gui.press("Return")
-        assert wait_until(lambda: bool(gui.answers() and gui.answers()[-1]), 60), "no answer came"
-        gui.wait_until_shown("Send", 60)
+        program.wait_for("an answer in the window", lambda: bool(gui.answers() and gui.answers()[-1]))
+        gui.wait_until_shown("Send")
         told(f"it answered in the window: {gui.answers()[-1][:60]!r}")
         answer = program.ask("chat", "--max-tokens", "16", QUESTION)
         assert answer.strip()
         told(f"and the command line on the same host: {answer.strip()[:60]!r}")
         gui.open("Home")
         gui.click("Stop")
-        gui.wait_for("Start the demo model", 30)
+        gui.wait_for("Start the demo model")
         assert gui.close() == 0
     nothing_left(program)
     told("the window closed with exit code 0, and nothing of it runs")
@@ -120,7 +145,7 @@ def by_force(program: Program) -> None:
     """Kill the host of an engine: the reaper ends the engine."""
     program.ask("run", "--demo", "--detach", "--json")
     hosts = [number for number, words in program.running().items() if " serve " in f"{words} "]
-    assert len(hosts) == 1, program.running()
+    assert len(hosts) == 1, f"one host is looked for; {program.seen()}"
     os.kill(hosts[0], signal.SIGKILL)
     nothing_left(program)
     told("its host was killed; the reaper left nothing")
@@ -128,7 +153,7 @@ def by_force(program: Program) -> None:
 
 def nothing_left(program: Program) -> None:
     """Wait until no process of the program is there."""
-    assert wait_until(lambda: not program.running(), 20), program.running()
+    program.wait_for("the end of every process of the program", lambda: not program.running())
 
 
 @contextmanager
@@ -155,7 +180,7 @@ def main() -> int:
     with somewhere(asked) as program:
         told(program.ask("--version").strip())
         try:
-            with desktop() as screen:
+            with desktop(PATIENCE) as screen:
                 by_window(program, screen)
             by_commands(program)
             by_force(program)

@@ -27,7 +27,7 @@ from engine_host.protocol.base import Severity
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import EventBase, LogLineEvent
-from engine_host.protocol.host import Endpoint, GpuAbsence, HostInfo, Reach
+from engine_host.protocol.host import Endpoint, GpuAbsence, HostInfo, Reach, updated
 from engine_host.protocol.language import tr
 from engine_host.protocol.logs import LogLine, LogPage, LogQuery
 from engine_host.protocol.operations import endpoint as endpoint_ops
@@ -71,6 +71,8 @@ def status(out: Output, everything: bool) -> Exit | None:
             }
         )
         return None
+    if host.replaced:
+        out.note(updated())
     rows = [
         ("host", f"{host.program}, pid {host.pid}, up {duration(time.time() - host.started_at)}"),
         (

@@ -17,6 +17,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.core.log_buffer import LogBuffer
 from engine_host.core.paths import Folders
+from engine_host.core.processes import program_watch
 from engine_host.core.processes.crash_marks import marked
 from engine_host.core.processes.dumps import refuse_core_dumps
 from engine_host.core.settings import SettingsFile
@@ -123,6 +124,7 @@ async def _run(
                 _owner_watch(options.owner_stdin, host, done.set),
                 _memory_kept(),
                 run_folder_watch.watched(instance.files(), done.set),
+                program_watch.watched(events),
             ):
                 _announce(options, host, settings.problem)
                 await done.wait()

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from engine_host import __version__
 from engine_host.core.event_log import EventLog
 from engine_host.core.paths import Folders
+from engine_host.core.processes import own_files
 from engine_host.operations.performs import performs
 from engine_host.protocol.base import PROTOCOL_MAJOR, PROTOCOL_MINOR, Seconds, Version
 from engine_host.protocol.events import HostStateEvent
@@ -102,6 +103,7 @@ class HostOperations:
             ends_with_window=lifetime.ends_with_window,
             owner=lifetime.owner if lifetime.ends_with_window else "",
             playback=self._playback(),
+            replaced=own_files.replaced(),
         )
 
     @performs(ops.QUIT_HOST)

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from engine_host.protocol.base import Command, Seconds, Wire
 from engine_host.protocol.errors import Problem
+from engine_host.protocol.language import tr
 
 
 class GpuHolder(Wire):
@@ -142,7 +143,8 @@ class Endpoint(Wire):
 class HostInfo(Wire):
     """The machine, the program and its folders; memory in bytes.
 
-    `owner` says with whom the host ends; empty when it stays, and `ends_with_window` is False.
+    `owner` says with whom the host ends; empty when it stays, and `ends_with_window` is False. `replaced`
+    says that the program was updated since, and this host is of the version before.
     """
 
     seq: int
@@ -170,6 +172,15 @@ class HostInfo(Wire):
     ends_with_window: bool
     owner: str = ""
     playback: Playback | None = None
+    replaced: bool = False
+
+
+def updated() -> str:
+    """Return what a person is told of a host whose program was updated while it runs."""
+    return tr(
+        "The program was updated or removed while this host runs. The host and its engines go on as they "
+        "are. For the new version end it when they may stop, and start it again: sndr quit"
+    )
 
 
 class HostStay(Command):

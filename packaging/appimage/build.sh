@@ -10,21 +10,13 @@ readonly frozen=build/frozen/sndr-control-center root=build/frozen/AppDir
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 
 rm -rf "$root"
-mkdir -p "$root/usr/lib" "$root/usr/share/metainfo" "$out"
+mkdir -p "$root/usr/lib" "$root/usr/share/applications" "$root/usr/share/metainfo" "$out"
 cp -a "$frozen" "$root/usr/lib/"
-# One file has one entry: `sndr` as first word, or a link to the file with that name, is the command line.
-cat >"$root/AppRun" <<'END'
-#!/bin/sh
-here=$(dirname "$(readlink -f "$0")")/usr/lib/sndr-control-center
-case $(basename "${ARGV0:-sndr-gui}"):${1:-} in
-sndr:* | sndr-gui:*) exec "$here/$(basename "$ARGV0")" "$@" ;;
-*:sndr) shift; exec "$here/sndr" "$@" ;;
-*) exec "$here/sndr-gui" "$@" ;;
-esac
-END
-chmod 755 "$root/AppRun"
-sed 's/@PROGRAM@/sndr-gui/' packaging/linux/sndr.desktop >"$root/sndr.desktop"
+install -m 755 packaging/appimage/AppRun "$root/AppRun"
+sed 's/@PROGRAM@/sndr-gui/' packaging/linux/sndr.desktop >"$root/usr/share/applications/sndr.desktop"
+ln -s usr/share/applications/sndr.desktop "$root/sndr.desktop"
 cp resources/icons/sndr.svg "$root/sndr.svg"
+ln -s sndr.svg "$root/.DirIcon"
 sed -e "s/@VERSION@/$version/" -e "s/@DATE@/$(git log -1 --format=%cs)/" \
     packaging/linux/sndr.metainfo.xml >"$root/usr/share/metainfo/sndr.metainfo.xml"
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) ARCH=$(uname -m) \

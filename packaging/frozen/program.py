@@ -20,9 +20,21 @@ def _restore_environment() -> None:
         del os.environ[name]
 
 
+def _hold_own_file() -> None:
+    """Read modules out of this very file to the end, also when an update has put another in its place."""
+    if sys.platform != "linux":
+        return
+    import pyimod02_importers  # PyInstaller's own, of frozen programs alone.
+
+    archive = pyimod02_importers.pyz_archive
+    file = os.open(archive._filename, os.O_RDONLY | os.O_CLOEXEC)
+    archive._filename = f"/proc/self/fd/{file}"
+
+
 def main() -> int:
     """Run what is asked for; the exit code."""
     _restore_environment()
+    _hold_own_file()
     from engine_host.core.processes.own_programs import run_asked
 
     if run_asked(sys.argv[1:]):

@@ -137,9 +137,10 @@ def main() -> int:
     asked = parser.parse_args()
     root = tree()
     _write(root / "DEBIAN/control", control(root, _version()))
+    shutil.copyfile(LINUX / "postinst", root / "DEBIAN/postinst")
     for path in [root, *root.rglob("*")]:
         if not path.is_symlink() and HOME not in str(path):
-            path.chmod(0o755 if path.is_dir() else 0o644)
+            path.chmod(0o755 if path.is_dir() or path.name == "postinst" else 0o644)
     architecture = _said("dpkg", "--print-architecture").strip()
     path = asked.folder / f"{NAME}_{_version()}_{architecture}.deb"
     run(

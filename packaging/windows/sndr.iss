@@ -33,6 +33,11 @@ Name: "{group}\SNDR Control Center"; Filename: "{app}\sndr-gui.exe"
 Name: "{autodesktop}\SNDR Control Center"; Filename: "{app}\sndr-gui.exe"; Tasks: desktopicon
 
 [Registry]
+; sndr:// links open the window, which asks before any effect.
+Root: HKA; Subkey: "Software\Classes\sndr"; ValueType: string; ValueName: ""; ValueData: "URL:SNDR Control Center"; Flags: uninsdeletekey
+Root: HKA; Subkey: "Software\Classes\sndr"; ValueType: string; ValueName: "URL Protocol"; ValueData: ""
+Root: HKA; Subkey: "Software\Classes\sndr\shell\open\command"; ValueType: string; ValueName: ""; \
+    ValueData: """{app}\sndr-gui.exe"" ""%1"""
 Root: HKA; Subkey: "{code:EnvironmentKey}"; ValueType: expandsz; ValueName: "Path"; \
     ValueData: "{olddata};{app}"; Tasks: path; Check: NotOnPath
 

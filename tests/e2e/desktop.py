@@ -25,8 +25,10 @@ RUNNING = {EngineState.READY, EngineState.BUSY}
 class Desktop:
     """A display, its window manager, and what acts on it."""
 
-    def __init__(self, display: str) -> None:
+    def __init__(self, display: str, patience: float = 1.0) -> None:
+        """`patience`: by how much longer than in a test each state may take to come."""
         self._display = display
+        self.patience = patience
 
     @property
     def environment(self) -> dict[str, str]:
@@ -39,7 +41,12 @@ class Desktop:
     def do(self, *command: str) -> str:
         """Run a program on this display; what it printed."""
         done = subprocess.run(
-            command, env=self.environment, capture_output=True, text=True, timeout=20, check=False
+            command,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=20 * self.patience,
+            check=False,
         )
         assert done.returncode == 0, (command, done.stderr)
         return done.stdout
@@ -51,8 +58,8 @@ class Desktop:
 
 
 @contextmanager
-def desktop() -> Iterator[Desktop]:
-    """A display that nobody else uses."""
+def desktop(patience: float = 1.0) -> Iterator[Desktop]:
+    """A display that nobody else uses; `patience` is that of the Desktop."""
     read, write = os.pipe()
     server = subprocess.Popen(
         ["Xvfb", "-displayfd", str(write), "-screen", "0", "1400x900x24", "-nolisten", "tcp", "-noreset"],
@@ -66,7 +73,7 @@ def desktop() -> Iterator[Desktop]:
     try:
         with os.fdopen(read) as answer:
             display = f":{answer.readline().strip()}"
-        made = Desktop(display)
+        made = Desktop(display, patience)
         manager = subprocess.Popen(
             ["openbox", "--sm-disable"],
             env=made.environment,
@@ -94,7 +101,7 @@ class Gui:
         """Every widget that is shown now."""
         self._seen.unlink(missing_ok=True)
         self.process.send_signal(signal.SIGUSR1)
-        assert wait_until(self._seen.exists, 20), "the window does not answer"
+        self._wait(self._seen.exists, 20, lambda: "the window does not answer")
         found = json.loads(self._seen.read_text(encoding="utf-8"))
         assert isinstance(found, list)
         return found
@@ -120,18 +127,18 @@ class Gui:
                 seen.append(widget)
             return bool(seen)
 
-        assert wait_until(there, seconds), f"{name!r} is not there; {self._summary()}"
+        self._wait(there, seconds, lambda: f"{name!r} is not there, or cannot be used; {self._summary()}")
         return seen[0]
 
     def wait_until_shown(self, name: str, seconds: float = 20.0) -> None:
         """Wait for a widget that is shown and may be out of use, such as Send without a message."""
-        assert wait_until(lambda: self.find(name) is not None, seconds), (
-            f"{name!r} is not shown; {self._summary()}"
+        self._wait(
+            lambda: self.find(name) is not None, seconds, lambda: f"{name!r} is not shown; {self._summary()}"
         )
 
     def wait_for_words(self, words: str, seconds: float = 20.0) -> None:
         """Wait until these words stand in the window."""
-        assert wait_until(lambda: self.says(words), seconds), f"{words!r} is not said; {self._summary()}"
+        self._wait(lambda: self.says(words), seconds, lambda: f"{words!r} is not said; {self._summary()}")
 
     def click(self, name: str, seconds: float = 20.0) -> float:
         """Click the middle of a widget; when it was clicked."""
@@ -169,7 +176,25 @@ class Gui:
     def close(self) -> int:
         """Close the window as its close button does; the program's exit code."""
         self.desktop.do("wmctrl", "-c", TITLE)
-        return self.process.wait(20)
+        limit = 20 * self.desktop.patience
+        assert wait_until(lambda: self.process.poll() is not None, limit), (
+            f"the window has not ended {limit:.0f} s after it was closed"
+        )
+        return self.process.wait()
+
+    def _wait(self, check: Callable[[], bool], seconds: float, missing: Callable[[], str]) -> None:
+        """Wait for a state of the window, and say what is missing when it does not come."""
+        limit = seconds * self.desktop.patience
+        gone = False
+
+        def over() -> bool:
+            nonlocal gone
+            gone = self.process.poll() is not None
+            return gone or check()
+
+        came = wait_until(over, limit)
+        assert not gone, f"the window ended with exit code {self.process.returncode} while it was waited for"
+        assert came, f"after {limit:.0f} s {missing()}"
 
     def _summary(self) -> str:
         texts = [widget["name"] or widget["text"] for widget in self.look()]
@@ -204,8 +229,11 @@ def window(
     gui = Gui(process, desktop, seen)
     try:
         # It answers signals from its first painting on.
-        assert wait_until(lambda: b"painted" in output.read_bytes() or process.poll() is not None, 60)
-        assert process.poll() is None, output.read_text(encoding="utf-8", errors="replace")
+        limit = 60 * desktop.patience
+        came = wait_until(lambda: b"painted" in output.read_bytes() or process.poll() is not None, limit)
+        told = output.read_text(encoding="utf-8", errors="replace")
+        assert process.poll() is None, f"the window ended before it was painted: {told}"
+        assert came, f"the window is not painted after {limit:.0f} s: {told}"
         yield gui
         said = output.read_text(encoding="utf-8", errors="replace")
         assert "Traceback" not in said, said

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine_host.client.at_login.words import environment_of, exec_value, window_words
+from engine_host.client.at_login.words import environment_of, exec_value
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
 from engine_host.core.outside import files
+from engine_host.core.processes.own_programs import OwnProgram, command_of
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.language import tr
 
@@ -58,7 +59,7 @@ def write_entry(preset: str = "", given: Mapping[str, str] | None = None) -> Win
         )
     now = _ours(given)
     environment = [f"{name}={value}" for name, value in environment_of(given).items()]
-    words = [*(["env", *environment] if environment else []), *window_words(given), AT_LOGIN]
+    words = [*(["env", *environment] if environment else []), *command_of(OwnProgram.WINDOW), AT_LOGIN]
     words += [START_PRESET + preset] if preset else []
     lines = (
         "[Desktop Entry]",

@@ -3,8 +3,6 @@
 import os
 from collections.abc import Mapping, Sequence
 
-from engine_host.core.processes.own_programs import OwnProgram, command_of
-
 _MOVED = ("SNDR_HOME", "SNDR_CACHE")
 
 
@@ -12,12 +10,6 @@ def environment_of(given: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the variables that move this program's folders, where there are any."""
     env = os.environ if given is None else given
     return {name: os.path.abspath(env[name]) for name in _MOVED if env.get(name)}
-
-
-def window_words(given: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Return the words that start the window, of an AppImage its file: what is inside moves at each start."""
-    env = os.environ if given is None else given
-    return (env["APPIMAGE"],) if env.get("APPIMAGE") else command_of(OwnProgram.WINDOW)
 
 
 def exec_value(words: Sequence[str]) -> str:

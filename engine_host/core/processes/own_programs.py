@@ -3,6 +3,7 @@
 A frozen program has no Python to give a module to: it starts itself, with the module as its first word.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
@@ -44,14 +45,31 @@ def is_frozen() -> bool:
     return bool(getattr(sys, "frozen", False))
 
 
+def own_file() -> Path:
+    """Return the file that every update of this program replaces."""
+    return Path(sys.executable) if is_frozen() else _PACKAGES / "engine_host" / "__init__.py"
+
+
 def command_of(program: OwnProgram) -> tuple[str, ...]:
-    """Return the words that start one of our programs; its arguments come after them."""
+    """Return the words that start one of our programs; its arguments come after them.
+
+    Those that may outlive who starts them are started from an AppImage by its file: what is inside it
+    lies elsewhere at each start, and goes with the program that was started first.
+    """
     if is_frozen():
-        return sys.executable, f"{_FIRST_WORD}{program}"
+        started_by = _appimage() if program in {OwnProgram.SNDR, OwnProgram.WINDOW} else None
+        return started_by or sys.executable, f"{_FIRST_WORD}{program}"
     if program in ALONE:
         return sys.executable, "-I", "-S", str(_PACKAGES / f"{program.replace('.', '/')}.py")
     # Without -P, a file of the folder that a person stands in would take the place of a module.
     return sys.executable, "-P", "-m", str(program)
+
+
+def _appimage() -> str | None:
+    """Return the AppImage that this program runs in; None in the terminal of another program's."""
+    file, inside = os.environ.get("APPIMAGE"), os.environ.get("APPDIR")
+    ours = bool(file and inside) and Path(sys.executable).is_relative_to(inside or "")
+    return file if ours else None
 
 
 def run_asked(words: Sequence[str]) -> bool:

@@ -7,6 +7,7 @@ from PySide6.QtCore import QObject
 
 from engine_host.protocol.engines import EngineState
 from engine_host.protocol.events import NoticeEvent
+from engine_host.protocol.host import updated
 from engine_host.protocol.jobs import Job, JobKind, JobState
 from engine_host.protocol.language import ntr, tr
 from engine_host.protocol.launch.plans import Finding
@@ -42,6 +43,7 @@ class HostNotices(QObject):
         state.job_ended.connect(self._on_job)
         state.engines_changed.connect(self._on_engines)
         session.connection.replaced.connect(self._on_replaced)
+        state.host_changed.connect(self._on_host)
 
     def _on_replaced(self, ended: tuple[str, ...]) -> None:
         """Say that the host is another one now, and which engines ended with the one before."""
@@ -64,6 +66,12 @@ class HostNotices(QObject):
             action_text=tr("Launch"),
             action=partial(self._go, "launch"),
         )
+
+    def _on_host(self) -> None:
+        """Say that the host is of the version before an update, where that came before this window."""
+        host = self._state.host
+        if host is not None and host.replaced:
+            self._notices.warning("program updated", updated())
 
     def _on_engines(self) -> None:
         """Say that an engine failed which no page shows; the chosen one says so where somebody looks."""

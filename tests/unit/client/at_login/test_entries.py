@@ -33,8 +33,6 @@ def test_the_window_is_written_changed_and_taken_away(given: dict[str, str], tmp
     assert (made.on, made.preset, made.foreign) == (True, "demo-llamacpp", False)
     assert exec_line(given).startswith('"env" "SNDR_HOME=/h m" ')
     assert shlex.split(exec_line(given))[-2:] == ["--at-login", "--start-preset=demo-llamacpp"]
-    write_entry("", {**given, "APPIMAGE": "/x/sndr.AppImage"})
-    assert exec_line(given) == '"/x/sndr.AppImage" "--at-login"'
     path = entry_path(given)
     path.write_text(path.read_text(encoding="utf-8") + "Hidden=true\n", encoding="utf-8")
     assert not read_entry(given).on, "a desktop's own settings switch it off so"

@@ -77,6 +77,19 @@ def test_a_frozen_program_starts_itself() -> None:
 
 
 @pytest.mark.usefixtures("frozen")
+def test_from_an_appimage_what_may_stay_is_started_by_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    stays = (OwnProgram.SNDR, OwnProgram.WINDOW)
+    monkeypatch.setenv("APPIMAGE", "/home/me/sndr.AppImage")
+    monkeypatch.setenv("APPDIR", "/opt/it is here")
+    assert {command_of(program)[0] for program in stays} == {"/home/me/sndr.AppImage"}
+    rest = {command_of(program)[0] for program in OwnProgram if program not in stays}
+    assert rest == {"/opt/it is here/sndr"}
+    # The terminal of another program's AppImage hands that one's variables on.
+    monkeypatch.setenv("APPDIR", "/tmp/.mount_editor")
+    assert {command_of(program)[0] for program in OwnProgram} == {"/opt/it is here/sndr"}
+
+
+@pytest.mark.usefixtures("frozen")
 def test_the_first_word_of_a_frozen_program_says_which_of_them_runs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
