@@ -14,7 +14,7 @@ function Invoke-Step {
 $version = (Select-String -Path pyproject.toml -Pattern '^version = "(.*)"').Matches[0].Groups[1].Value
 $python = "build\windows\Scripts\python.exe"
 Invoke-Step py "-3.12" "-m" venv build\windows
-Invoke-Step $python "-m" pip install "--quiet" "--require-hashes" "-r" packaging\locks\run.lock
+Invoke-Step $python "-m" pip install "--quiet" "--require-hashes" -r packaging/locks/run.lock
 Invoke-Step $python packaging\demo_model\gguf_to_safetensors.py resources\models\sndr-demo\sndr-demo-q8_0.gguf resources\models\sndr-demo
 Invoke-Step $python "-m" hatchling build "-t" wheel "-d" dist
 Invoke-Step $python packaging\frozen\icons.py "--ico" packaging\windows\sndr.ico

@@ -79,9 +79,9 @@ def test_a_frozen_program_starts_itself() -> None:
 @pytest.mark.usefixtures("frozen")
 def test_from_an_appimage_what_may_stay_is_started_by_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
     stays = (OwnProgram.SNDR, OwnProgram.WINDOW)
-    monkeypatch.setenv("APPIMAGE", "/home/me/sndr.AppImage")
+    monkeypatch.setenv("APPIMAGE", "/opt/sndr.AppImage")
     monkeypatch.setenv("APPDIR", "/opt/it is here")
-    assert {command_of(program)[0] for program in stays} == {"/home/me/sndr.AppImage"}
+    assert {command_of(program)[0] for program in stays} == {"/opt/sndr.AppImage"}
     rest = {command_of(program)[0] for program in OwnProgram if program not in stays}
     assert rest == {"/opt/it is here/sndr"}
     # The terminal of another program's AppImage hands that one's variables on.
