@@ -23,6 +23,7 @@ from dataclasses import dataclass
 
 from engine_host.bench.lasting_noise import middle_of
 from engine_host.protocol.bench.comparison import Verdict
+from engine_host.protocol.language import tr
 
 LEVEL = 0.98
 """The share of identical pairs that are not called different, where rounds know nothing of each other.
@@ -64,17 +65,22 @@ class Comparison:
     def sentence(self) -> str:
         """The verdict in words."""
         if self.low is None or self.high is None:
-            return f"can't tell: {self.more_rounds} more rounds are needed for any verdict"
+            return tr("can't tell: {rounds} more rounds are needed for any verdict", rounds=self.more_rounds)
         if self.verdict is Verdict.FASTER:
-            return f"faster by {_percent(self.low)} to {_percent(self.high)} %"
+            return tr("faster by {low:.1f} to {high:.1f} %", low=_percent(self.low), high=_percent(self.high))
         if self.verdict is Verdict.SLOWER:
-            return f"slower by {_percent(-self.high)} to {_percent(-self.low)} %"
-        between = (
-            f"can't tell: between {_percent(abs(self.low))} % slower and {_percent(abs(self.high))} % faster"
-        )
+            return tr(
+                "slower by {low:.1f} to {high:.1f} %", low=_percent(-self.high), high=_percent(-self.low)
+            )
+        between = {"slower": _percent(abs(self.low)), "faster": _percent(abs(self.high))}
         if self.more_rounds is None:
-            return between
-        return f"{between}; {self.more_rounds} more rounds are likely to tell"
+            return tr("can't tell: between {slower:.1f} % slower and {faster:.1f} % faster", **between)
+        return tr(
+            "can't tell: between {slower:.1f} % slower and {faster:.1f} % faster; "
+            "{rounds} more rounds are likely to tell",
+            **between,
+            rounds=self.more_rounds,
+        )
 
 
 def compare(before: Sequence[float], after: Sequence[float]) -> Comparison:
@@ -229,5 +235,6 @@ def _more_rounds(rounds: int, middle: float, half: float) -> int | None:
     return needed - rounds if rounds < needed <= _MOST_ROUNDS else None
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f}"
+def _percent(share: float) -> float:
+    # Never -0.0.
+    return round(100 * share, 1) + 0.0

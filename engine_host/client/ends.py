@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from engine_host.core.sizes import duration
 from engine_host.protocol.bench.autopsy import AutopsyEntry
 from engine_host.protocol.engines import Engine, EngineState
+from engine_host.protocol.language import measured, tr
 
 _GONE = (EngineState.UNLOADED, EngineState.FAILED)
 
@@ -28,7 +29,7 @@ class End:
 
 def age_words(at: float, now: float) -> str:
     """Return how long ago a time was; a clock that was set back makes nothing of the future."""
-    return f"{duration(max(0.0, now - at))} ago"
+    return tr("{ago} ago", ago=measured(duration(max(0.0, now - at))))
 
 
 def ended(engine: Engine) -> float:
@@ -39,8 +40,8 @@ def ended(engine: Engine) -> float:
 def what_it_did(engine: Engine) -> str:
     """Return how far an engine came that failed, as the end of a sentence about it."""
     if engine.ready_at is not None:
-        return "died while it served"
-    return "failed to start" if engine.stages else "was refused its start"
+        return tr("died while it served")
+    return tr("failed to start") if engine.stages else tr("was refused its start")
 
 
 def failed(engines: Iterable[Engine]) -> list[Engine]:
@@ -59,7 +60,7 @@ def ends_of(engines: Sequence[Engine], records: Iterable[AutopsyEntry]) -> list[
     found = []
     for engine in failed(engines):
         again = started_again(engine, engines)
-        message = engine.problem.message if engine.problem is not None else "It ended."
+        message = engine.problem.message if engine.problem is not None else tr("It ended.")
         lives = again is not None and again.state not in _GONE
         found.append(End(ended(engine), engine.name, engine.id, message, lives_again=lives))
     known = {engine.id for engine in engines}

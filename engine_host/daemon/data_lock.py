@@ -84,9 +84,7 @@ class DataLock:
         pid = owner.pid if owner else None
         run = str(owner.folders.run) if owner else None
         cause = tr("One host serves all of a user's data.")
-        where = ""
         if owner is not None and not owner.here:
-            where = f" on {owner.machine}"
             fix = Fix(
                 text=tr(
                     "End it on {machine}, with `sndr quit`, or set SNDR_HOME to a folder of this one.",
@@ -94,16 +92,21 @@ class DataLock:
                 )
             )
         elif answers:
-            cause += " That one was started with another XDG_RUNTIME_DIR than this one."
+            cause = tr(
+                "One host serves all of a user's data. "
+                "That one was started with another XDG_RUNTIME_DIR than this one."
+            )
             fix = Fix(text="Use that one, which every command finds, or end it first.", command="sndr quit")
         else:
-            cause += " That one does not answer: it starts, ends or hangs."
+            cause = tr(
+                "One host serves all of a user's data. That one does not answer: it starts, ends or hangs."
+            )
             fix = Fix(text="Wait until it has ended, or end it.", command=f"kill {pid}" if pid else None)
         return HostError(
             Reason.SECOND_INSTANCE,
             tr(
-                "An engine host{where} (pid {pid}, run folder {run}) serves {data} already.",
-                where=where,
+                "An engine host[ on {machine}] (pid {pid}, run folder {run}) serves {data} already.",
+                machine=owner.machine if owner is not None and not owner.here else None,
                 pid=pid or tr("unknown"),
                 run=run or tr("unknown"),
                 data=self._folders.data,

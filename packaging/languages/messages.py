@@ -32,6 +32,7 @@ WORDS = {
         "Workload",
         "Layer",
         "VerifyLevel",
+        "Outcome",
     ),
     "sndr_gui/kit/look": ("Accent",),
 }
@@ -51,6 +52,9 @@ ALSO = (
     "server",
     "GPUs: none is listed",
     "Too little was measured to judge it: let it answer for ten seconds, and look again.",
+    "series of the engine: it ended before its first readings",
+    "the kernel's out-of-memory killer: this system does not count it",
+    "what the start needed: its model could not be looked at",
     "the KV cache",
     "prefix hits",
     "requests",

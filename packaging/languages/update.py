@@ -10,6 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from messages import ROOT, messages
 from po import PLURALS, Entry, compiled, faults, parse, written
+from style import strays
 
 LOCALES = ROOT / "resources" / "locales"
 
@@ -26,7 +27,7 @@ def main(arguments: list[str]) -> int:
         source = LOCALES / language / "LC_MESSAGES" / "sndr.po"
         there = parse(source.read_text(encoding="utf-8")) if source.is_file() else []
         if check:
-            found = faults(language, there, wanted)
+            found = faults(language, there, wanted) + strays(language, there)
             machine = source.with_suffix(".mo")
             if not machine.is_file() or machine.read_bytes() != compiled(language, there):
                 found.append("sndr.mo is not made from sndr.po: make languages")

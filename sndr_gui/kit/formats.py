@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from engine_host.protocol.language import language, ntr, tr, written
+from engine_host.protocol.language import language, ntr, tr, unit, written
 
 UNMEASURED = "—"
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
@@ -22,7 +22,16 @@ def size(count: float | None) -> str:
     while value >= 1024 and step < len(_UNITS) - 1:
         value /= 1024
         step += 1
-    return f"{_short(value)} {_UNITS[step]}" if step else f"{int(value)} B"
+    return f"{_short(value)} {unit(_UNITS[step])}" if step else f"{int(value)} {unit('B')}"
+
+
+def measure(amount: str, of: str) -> str:
+    """Return a number that is formatted already with its unit: `21.4 GiB`, Russian `21,4 ГиБ`."""
+    return f"{amount} {unit(of)}" if of else amount
+
+
+def _two(more: float, of: str, less: float, part: str) -> str:
+    return f"{measure(str(int(more)), of)} {measure(str(int(less)), part)}"
 
 
 def share_of(part: float, whole: float) -> float:
@@ -39,12 +48,12 @@ def used_of(used: float | None, total: float | None) -> str:
     while total / scale >= 1024 and step < len(_UNITS) - 1:
         scale *= 1024
         step += 1
-    return f"{_short(used / scale)} / {_short(total / scale)} {_UNITS[step]}"
+    return f"{_short(used / scale)} / {_short(total / scale)} {unit(_UNITS[step])}"
 
 
 def rate(tokens: float | None) -> str:
     """Return tokens a second: `142.6 tok/s`."""
-    return UNMEASURED if tokens is None else f"{_short(tokens)} tok/s"
+    return UNMEASURED if tokens is None else measure(_short(tokens), "tok/s")
 
 
 def percent(part: float | None, whole: float | None = 1.0) -> str:
@@ -58,9 +67,9 @@ def count(number: float | None) -> str:
     """Return a number of tokens or parameters: `512`, `8,192`, `32.8k`, `1.2M`, `35B`."""
     if number is None:
         return UNMEASURED
-    for scale, unit in ((1e9, "B"), (1e6, "M"), (1e4, "k")):
+    for scale, sign in ((1e9, "B"), (1e6, "M"), (1e4, "k")):
         if abs(number) >= scale:
-            return f"{_short(number / (1e3 if unit == 'k' else scale))}{unit}"
+            return f"{_short(number / (1e3 if sign == 'k' else scale))}{sign}"
     return written(f"{number:,.0f}")
 
 
@@ -69,14 +78,14 @@ def duration(seconds: float | None) -> str:
     if seconds is None:
         return UNMEASURED
     if seconds < 1:
-        return f"{max(0, seconds) * 1000:.0f} ms"
+        return measure(f"{max(0, seconds) * 1000:.0f}", "ms")
     if seconds < 60:
-        return written(f"{seconds:.1f}") + " s"
+        return measure(written(f"{seconds:.1f}"), "s")
     if seconds < 3600:
-        return f"{int(seconds // 60)} min {int(seconds % 60)} s"
+        return _two(seconds // 60, "min", seconds % 60, "s")
     if seconds < 86400:
-        return f"{int(seconds // 3600)} h {int(seconds % 3600 // 60)} min"
-    return f"{int(seconds // 86400)} d {int(seconds % 86400 // 3600)} h"
+        return _two(seconds // 3600, "h", seconds % 3600 // 60, "min")
+    return _two(seconds // 86400, "d", seconds % 86400 // 3600, "h")
 
 
 def age(seconds: float) -> str:

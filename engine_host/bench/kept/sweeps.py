@@ -128,7 +128,11 @@ def _change(
                 return None
             if why:
                 return SweepChange(
-                    value=value, part=part, quantity=quantity, verdict=None, words=f"not judged: {why}"
+                    value=value,
+                    part=part,
+                    quantity=quantity,
+                    verdict=None,
+                    words=tr("not judged: {why}", why=why),
                 )
             rounds += speeds(quantity, result, run.samples).values()
         sides.append(rounds)

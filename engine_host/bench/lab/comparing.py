@@ -88,8 +88,9 @@ def _figure(one: _Side, other: _Side, *, in_turns: bool) -> ComparedFigure:
     bare = ComparedFigure(part=part.name, quantity=quantity, a=first, b=second, verdict=None, words="")
     for name, figure in (("A", first), ("B", second)):
         if figure.standing is not Standing.PUBLISHED:
-            state = "struck" if figure.standing is Standing.STRUCK else "n/a"
-            return bare.model_copy(update={"words": f"not judged: {state} in {name}: {figure.why}"})
+            state = tr("struck") if figure.standing is Standing.STRUCK else tr("n/a")
+            said = tr("not judged: {state} in {name}: {why}", state=state, name=name, why=figure.why)
+            return bare.model_copy(update={"words": said})
     before = _first_rounds(speeds(quantity, part, a.samples))
     after = _first_rounds(speeds(quantity, other_part, b.samples))
     if in_turns:

@@ -14,6 +14,7 @@ from engine_host.protocol.bench.autopsy import (
     OpenedAutopsy,
     RecordedRequest,
 )
+from engine_host.protocol.language import tr, translated
 
 _REQUESTS, _LINES = 8, 12
 
@@ -66,7 +67,7 @@ def record_lines(opened: OpenedAutopsy) -> list[str]:
     lines += ["", "What would have saved it", *_knob_lines(reading.knobs)]
     if engine.last_lines:
         lines += ["", "The end of its log", *(f"  {line}" for line in engine.last_lines[-_LINES:])]
-    lines += [f"Not measured: {what}." for what in reading.not_measured]
+    lines += [tr("Not measured: {what}.", what=translated(what)) for what in reading.not_measured]
     return [
         *lines,
         f"$ sndr autopsy {record.id} --json  # every value of the last {duration(record.seconds)}",

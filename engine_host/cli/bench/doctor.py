@@ -15,6 +15,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.sizes import duration
 from engine_host.protocol.bench.diagnosis import TOO_LITTLE, Diagnosis, DiagnosisQuery, SlowCause
 from engine_host.protocol.engines import COLD_START, Engine, EngineState
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import table as ops
 
 _MOST_ENDS = 5
@@ -87,7 +88,7 @@ def _slow_lines(found: Diagnosis) -> list[str]:
         ]
     if not found.causes:
         lines.append(_verdict(found))
-    lines += [f"Not measured: {what}." for what in found.not_measured]
+    lines += [tr("Not measured: {what}.", what=what) for what in found.not_measured]
     return lines
 
 

@@ -3,15 +3,15 @@
 from engine_host.cli.output import table
 from engine_host.client.bench_reports import comparison as words
 from engine_host.client.bench_reports.figures import (
-    DRIFT_HEADINGS,
-    HEADINGS,
-    RUNG_HEADINGS,
     about,
     decode_text,
+    drift_headings,
     drift_rows,
+    figure_headings,
     figure_row,
     heading,
     knee_text,
+    rung_headings,
     rung_rows,
     server_text,
     state_text,
@@ -25,11 +25,15 @@ def report_lines(run: LabRun) -> list[str]:
     """Return a run for a terminal."""
     lines = [title(run), *about(run)]
     for part in run.parts:
-        lines += ["", heading(part), *table(HEADINGS, [figure_row(figure) for figure in part.figures])]
+        lines += [
+            "",
+            heading(part),
+            *table(figure_headings(), [figure_row(figure) for figure in part.figures]),
+        ]
     if run.drifts:
-        lines += ["", "From its first half to its second:", *table(DRIFT_HEADINGS, drift_rows(run))]
+        lines += ["", "From its first half to its second:", *table(drift_headings(), drift_rows(run))]
     if run.rungs:
-        lines += ["", "How much of its context it takes:", *table(RUNG_HEADINGS, rung_rows(run))]
+        lines += ["", "How much of its context it takes:", *table(rung_headings(), rung_rows(run))]
     return [*lines, *(["", knee_text(run)] if run.knee else [])]
 
 
@@ -37,12 +41,12 @@ def comparison_lines(found: LabComparison) -> list[str]:
     """Return a comparison for a terminal."""
     lines = [words.headline(found), *words.sides(found), *words.doubts(found), ""]
     if found.differing:
-        lines += [f"{words.DIFFERING}:", *table(("differs", "A", "B"), words.differing_rows(found))]
+        lines += [f"{words.differing()}:", *table(("differs", "A", "B"), words.differing_rows(found))]
     else:
-        lines.append(words.NOTHING_DIFFERS)
+        lines.append(words.nothing_differs())
     for part, rows in words.figure_rows(found).items():
-        lines += ["", part, *table(words.HEADINGS, rows)]
-    return [*lines, "", words.OF_CHANCE]
+        lines += ["", part, *table(words.headings(), rows)]
+    return [*lines, "", words.of_chance()]
 
 
 def list_lines(page: LabPage) -> list[str]:

@@ -6,7 +6,7 @@ from engine_host.cli.output import Exit, Output, command, table
 from engine_host.cli.start.follow import signals
 from engine_host.cli.start.host import connected
 from engine_host.cli.text.job_progress import follow
-from engine_host.client.bench_reports.checks import HEADINGS, check_rows
+from engine_host.client.bench_reports.checks import check_rows, headings
 from engine_host.core.errors import HostError
 from engine_host.protocol.bench.checks import VerifyEngine, VerifyLevel, VerifyReport
 from engine_host.protocol.errors import Reason
@@ -56,5 +56,5 @@ def _lines(report: VerifyReport) -> list[str]:
     rows = check_rows(report.checks)
     return [
         f"{report.name}, {report.level.value}: {report.summary}, in {report.seconds:.1f} s",
-        *(table(HEADINGS, rows) if rows else []),
+        *(table(headings(), rows) if rows else []),
     ]

@@ -1,31 +1,47 @@
 """A comparison of two runs in words: the parts that its text, its Markdown and the window share."""
 
-from engine_host.client.bench_reports.figures import NAMES, Strike, marked, median_text, server_text
+from engine_host.client.bench_reports.figures import Strike, marked, median_text, name_of, server_text
 from engine_host.protocol.bench.comparison import LabComparison
+from engine_host.protocol.language import tr
 
-HEADINGS = ("", "A", "B", "B is", "rounds")
-"""Those of the columns of `figure_rows`."""
-DIFFERING = "What differs"
-NOTHING_DIFFERS = "Nothing that is known of the two: settings, versions, patches and machine are the same."
-OF_CHANCE = (
-    "Each line stands for itself at 98 %: of fifty lines about things that are the same, one is called "
-    "different by chance. A time counts by its speed: half of it is 100 % faster."
-)
 _SHORT = 80
+
+
+def headings() -> tuple[str, ...]:
+    """Return those of the columns of `figure_rows`."""
+    return "", "A", "B", tr("B is"), tr("rounds")
+
+
+def differing() -> str:
+    """Return the heading of what is not the same."""
+    return tr("What differs")
+
+
+def nothing_differs() -> str:
+    """Return what stands there instead of what differs."""
+    return tr("Nothing that is known of the two: settings, versions, patches and machine are the same.")
+
+
+def of_chance() -> str:
+    """Return how sure the verdicts are."""
+    return tr(
+        "Each line stands for itself at 98 %: of fifty lines about things that are the same, one is called "
+        "different by chance. A time counts by its speed: half of it is 100 % faster."
+    )
 
 
 def headline(found: LabComparison) -> str:
     """Return both sides in a line."""
     one, other = found.a.engine, found.b.engine
-    return f"{found.a.workload}: B {other.model} beside A {one.model}"
+    return tr("{workload}: B {b} beside A {a}", workload=found.a.workload.value, b=other.model, a=one.model)
 
 
 def sides(found: LabComparison) -> list[str]:
     """Return which run is which, and how they were measured."""
     how = (
-        "measured in turns, so that a machine that drifts does so for both"
+        tr("measured in turns, so that a machine that drifts does so for both")
         if found.in_turns
-        else "measured one after the other"
+        else tr("measured one after the other")
     )
     return [
         *(
@@ -38,7 +54,7 @@ def sides(found: LabComparison) -> list[str]:
 
 def doubts(found: LabComparison) -> list[str]:
     """Return what speaks against comparing the two, a line each."""
-    return [f"Mind: {doubt.text}" for doubt in found.doubts]
+    return [tr("Mind: {doubt}", doubt=doubt.text) for doubt in found.doubts]
 
 
 def differing_rows(found: LabComparison) -> list[list[str]]:
@@ -51,7 +67,7 @@ def figure_rows(found: LabComparison, strike: Strike = marked) -> dict[str, list
     parts: dict[str, list[list[str]]] = {}
     for one in found.figures:
         row = [
-            NAMES[one.quantity],
+            name_of(one.quantity),
             median_text(one.a, strike),
             median_text(one.b, strike),
             one.words,
@@ -63,6 +79,6 @@ def figure_rows(found: LabComparison, strike: Strike = marked) -> dict[str, list
 
 def _short(text: str) -> str:
     if not text:
-        return "(none)"
+        return tr("(none)")
     # Of a path or a long value the end is what differs.
     return text if len(text) <= _SHORT else f"…{text[1 - _SHORT :]}"

@@ -5,51 +5,68 @@ from collections.abc import Callable
 
 from engine_host.core.sizes import duration
 from engine_host.protocol.bench.lab import DriftKind, Figure, LabRun, PartResult, Quantity, Standing
+from engine_host.protocol.language import measured, ntr, tr, unit, written
 
 _RATES = {Quantity.DECODE, Quantity.AGGREGATE, Quantity.PREFILL}
-NAMES = {
-    Quantity.DECODE: "decode, one stream",
-    Quantity.AGGREGATE: "wall clock, all streams",
-    Quantity.PREFILL: "prefill",
-    Quantity.TTFT: "TTFT",
-    Quantity.ITL: "ITL",
-    Quantity.TPOT: "TPOT",
-    Quantity.TOTAL: "end to end",
-}
-"""What a person calls each quantity."""
-DRIFTS = {
-    DriftKind.TTFT: "TTFT, of its usual",
-    DriftKind.TPOT: "TPOT, of its usual",
-    DriftKind.MEMORY: "main memory",
-    DriftKind.GPU_MEMORY: "GPU memory",
-}
-DRIFT_HEADINGS = ("", "first half", "second half", "grew by (98 %)", "")
-"""Those of the columns of `drift_rows`."""
-RUNG_HEADINGS = ("tokens", "read", "boundary", "recall", "")
-"""Those of the columns of `rung_rows`."""
-HEADINGS = ("", "median", "95 % interval", "quartiles", "p95", "p99", "n", "")
-"""Those of the columns of `figure_row`."""
 _LISTED_PARTS = 2
 _FEWEST = 5
 
 Strike = Callable[[str], str]
 
 
+def name_of(quantity: Quantity) -> str:
+    """Return what a person calls a quantity."""
+    return {
+        Quantity.DECODE: tr("decode, one stream"),
+        Quantity.AGGREGATE: tr("wall clock, all streams"),
+        Quantity.PREFILL: tr("prefill"),
+        Quantity.TTFT: "TTFT",
+        Quantity.ITL: "ITL",
+        Quantity.TPOT: "TPOT",
+        Quantity.TOTAL: tr("end to end"),
+    }[quantity]
+
+
+def drift_of(kind: DriftKind) -> str:
+    """Return what a person calls something that may change over a soak."""
+    return {
+        DriftKind.TTFT: tr("TTFT, of its usual"),
+        DriftKind.TPOT: tr("TPOT, of its usual"),
+        DriftKind.MEMORY: tr("main memory"),
+        DriftKind.GPU_MEMORY: tr("GPU memory"),
+    }[kind]
+
+
+def drift_headings() -> tuple[str, ...]:
+    """Return those of the columns of `drift_rows`."""
+    return "", tr("first half"), tr("second half"), tr("grew by (98 %)"), ""
+
+
+def rung_headings() -> tuple[str, ...]:
+    """Return those of the columns of `rung_rows`."""
+    return tr("tokens"), tr("read"), tr("boundary"), tr("recall"), ""
+
+
+def figure_headings() -> tuple[str, ...]:
+    """Return those of the columns of `figure_row`."""
+    return "", tr("median"), tr("95 % interval"), tr("quartiles"), "p95", "p99", "n", ""
+
+
 def marked(text: str) -> str:
     """Strike a figure where a line through it cannot be drawn."""
-    return f"[struck {text}]"
+    return tr("[[struck {text}]]", text=text)
 
 
 def figure_row(figure: Figure, strike: Strike = marked) -> list[str]:
     """Return a figure as the cells of a row."""
-    name = NAMES[figure.quantity]
+    name = name_of(figure.quantity)
     if figure.value is None:
-        return [name, "n/a", "", "", "", "", "", figure.why]
+        return [name, tr("n/a"), "", "", "", "", "", figure.why]
     struck = figure.standing is Standing.STRUCK
 
     def shown(*values: float | None) -> str:
         known = [value for value in values if value is not None]
-        text = " to ".join(_amount(figure, value) for value in known)
+        text = between(*(_amount(figure, value) for value in known))
         return strike(text) if struck and text else text
 
     bounds = shown(figure.low, figure.high)
@@ -64,15 +81,15 @@ def figure_row(figure: Figure, strike: Strike = marked) -> list[str]:
         shown(figure.p95),
         shown(figure.p99),
         str(figure.samples),
-        f"struck: {figure.why}" if struck else figure.why,
+        tr("struck: {why}", why=figure.why) if struck else figure.why,
     ]
 
 
 def median_text(figure: Figure, strike: Strike = marked) -> str:
     """Return the median with its unit."""
     if figure.value is None:
-        return "n/a"
-    text = f"{_amount(figure, figure.value)} {'tok/s' if figure.quantity in _RATES else 'ms'}"
+        return tr("n/a")
+    text = f"{_amount(figure, figure.value)} {unit('tok/s' if figure.quantity in _RATES else 'ms')}"
     return strike(text) if figure.standing is Standing.STRUCK else text
 
 
@@ -89,11 +106,11 @@ def decode_text(run: LabRun) -> str:
 def state_text(run: LabRun) -> str:
     """Return the worth of a run in a word or two."""
     if not run.complete:
-        return f"partial ({run.ended_by})" if run.ended_by else "partial"
-    state = "drifted" if run.drifted else "struck" if run.struck else "complete"
+        return tr("partial ({why})", why=run.ended_by) if run.ended_by else tr("partial")
+    state = tr("drifted") if run.drifted else tr("struck") if run.struck else tr("complete")
     if run.baseline:
-        state += ", baseline"
-    return f"{state}, stale: {run.stale}" if run.stale else state
+        state = tr("{state}, baseline", state=state)
+    return tr("{state}, stale: {why}", state=state, why=run.stale) if run.stale else state
 
 
 def title(run: LabRun) -> str:
@@ -113,58 +130,61 @@ def about(run: LabRun) -> list[str]:
     """Return the conditions of a run, a line each."""
     machine = run.machine
     at = time.strftime("%Y-%m-%d %H:%M", time.localtime(run.started_at))
-    lines = [f"{run.id}, {at}, {duration(run.seconds)}, seed {run.seed}, sndr {machine.program}"]
+    lines = [f"{run.id}, {at}, {measured(duration(run.seconds))}, seed {run.seed}, sndr {machine.program}"]
     if machine.processor:
-        driver = f", driver {machine.driver}" if machine.driver else ""
-        lines.append(", ".join([*machine.gpus, machine.processor]) + driver)
+        driver = [tr("driver {version}", version=machine.driver)] if machine.driver else []
+        lines.append(", ".join([*machine.gpus, machine.processor, *driver]))
     if run.engine.command:
-        lines.append(f"started by: {run.engine.command}")
+        lines.append(tr("started by: {command}", command=run.engine.command))
     for check in run.checks:
-        why = f" ({check.why})" if check.why else ""
-        lines.append(f"output check: {check.title}: {check.outcome.value}{why}")
+        said = tr("output check: {title}: {outcome}", title=check.title, outcome=tr(check.outcome.value))
+        lines.append(f"{said} ({check.why})" if check.why else said)
     if run.turns_with:
-        lines.append(f"measured in turns with {run.turns_with}")
+        lines.append(tr("measured in turns with {run}", run=run.turns_with))
     for resumed in run.resumed_at:
         at = time.strftime("%Y-%m-%d %H:%M", time.localtime(resumed))
-        lines.append(f"it was cut short, and gone on with at {at}")
+        lines.append(tr("it was cut short, and gone on with at {at}", at=at))
     if run.replaced:
-        lines.append(f"the file of runs is full: to keep this one, {', '.join(run.replaced)} went")
+        went = list(run.replaced)
+        lines.append(tr("the file of runs is full: to keep this one, {runs} went", runs=went))
     if not run.complete:
-        lines.append(f"PARTIAL: {run.ended_by or 'it did not come to its end'}")
+        lines.append(tr("PARTIAL: {why}", why=run.ended_by or tr("it did not come to its end")))
     return lines
 
 
 def heading(part: PartResult) -> str:
     """Return what a part asked."""
     each = f"{part.streams} at once"
-    streams = f"{each}, " if part.streams > 1 and part.name != each else ""
-    energy = "" if part.energy is None else f", {part.energy:.0f} J for 1,000 tokens"
-    warm = f"{part.warm} warm-up{'' if part.warm == 1 else 's'}"
-    return (
-        f"{part.name}: {streams}{part.done} of {part.measured} measured after {warm}, "
-        f"at most {part.max_tokens} tokens each{energy}"
-    )
+    parts = [tr("{n} at once", n=part.streams)] if part.streams > 1 and part.name != each else []
+    parts += [
+        tr("{done} of {measured} measured", done=part.done, measured=part.measured),
+        ntr("after {n} warm-up", "after {n} warm-ups", part.warm),
+        tr("at most {tokens} tokens each", tokens=part.max_tokens),
+    ]
+    if part.energy is not None:
+        parts.append(tr("{energy:.0f} J for 1,000 tokens", energy=part.energy))
+    return f"{part.name}: {', '.join(parts)}"
 
 
 def knee_text(run: LabRun) -> str:
     """Return where more streams stop to pay; empty for a run that is no sweep."""
     if run.knee is None:
         return ""
-    where = (
-        "none"
-        if run.knee.streams is None
-        else f"at {run.knee.streams} {'stream' if run.knee.streams == 1 else 'streams'}"
+    if run.knee.streams is None:
+        return tr("Knee: none; {why}", why=run.knee.why)
+    return ntr(
+        "Knee: at {n} stream; {why}", "Knee: at {n} streams; {why}", run.knee.streams, why=run.knee.why
     )
-    return f"Knee: {where}; {run.knee.why}"
 
 
 def rung_rows(run: LabRun) -> list[list[str]]:
     """Return the rungs of a context ladder: what was taken, and what was found in it, apart."""
     rows = []
     for rung in run.rungs:
-        read = "n/a" if rung.tokens is None else f"{rung.tokens:,}"
-        found = "n/a" if rung.found is None else "found" if rung.found else "NOT found"
-        rows.append([f"{rung.aimed:,}", read, "taken" if rung.taken else "NOT taken", found, rung.why])
+        read = tr("n/a") if rung.tokens is None else written(f"{rung.tokens:,}")
+        found = tr("n/a") if rung.found is None else tr("found") if rung.found else tr("NOT found")
+        taken = tr("taken") if rung.taken else tr("NOT taken")
+        rows.append([written(f"{rung.aimed:,}"), read, taken, found, rung.why])
     return rows
 
 
@@ -174,20 +194,25 @@ def drift_rows(run: LabRun) -> list[list[str]]:
     for drift in run.drifts:
         memory = drift.kind in {DriftKind.MEMORY, DriftKind.GPU_MEMORY}
         ends = [
-            f"{value / (1 << 20):,.0f} MiB" if memory else f"{value:.2f}"
+            measured(f"{value / (1 << 20):,.0f} MiB") if memory else written(f"{value:.2f}")
             for value in (drift.first, drift.second)
         ]
         if drift.low is None or drift.high is None:
-            said = f"cannot be told from {drift.sessions} sessions"
+            said = tr("cannot be told from {sessions} sessions", sessions=drift.sessions)
         else:
-            between = f"{100 * drift.low:+.1f} to {100 * drift.high:+.1f} %"
-            said = between if drift.told else f"cannot be told from noise: {between}"
-        rows.append([DRIFTS[drift.kind], *ends, said, "FAILED" if drift.failed else ""])
+            grew = f"{between(*(written(f'{100 * end:+.1f}') for end in (drift.low, drift.high)))} %"
+            said = grew if drift.told else tr("cannot be told from noise: {grew}", grew=grew)
+        rows.append([drift_of(drift.kind), *ends, said, tr("FAILED") if drift.failed else ""])
     return rows
+
+
+def between(*ends: str) -> str:
+    """Return two ends that are written already, `5 to 7`; or the one that there is."""
+    return tr("{low} to {high}", low=ends[0], high=ends[1]) if len(ends) == 2 else "".join(ends)
 
 
 def _amount(figure: Figure, value: float) -> str:
     if figure.quantity in _RATES:
-        return f"{value:.1f}"
+        return written(f"{value:.1f}")
     milliseconds = value * 1000
-    return f"{milliseconds:.2f}" if milliseconds < 100 else f"{milliseconds:.0f}"
+    return written(f"{milliseconds:.2f}" if milliseconds < 100 else f"{milliseconds:.0f}")

@@ -6,14 +6,14 @@ from html import escape
 from engine_host.client.bench_reports import comparison as words
 from engine_host.client.bench_reports import sweep as swept
 from engine_host.client.bench_reports.figures import (
-    DRIFT_HEADINGS,
-    HEADINGS,
-    RUNG_HEADINGS,
     about,
+    drift_headings,
     drift_rows,
+    figure_headings,
     figure_row,
     heading,
     knee_text,
+    rung_headings,
     rung_rows,
     title,
 )
@@ -27,6 +27,7 @@ from engine_host.client.bench_reports.svg import STYLE, svg
 from engine_host.protocol.bench.comparison import LabComparison
 from engine_host.protocol.bench.lab import LabRun
 from engine_host.protocol.bench.sweeps import SweepReport
+from engine_host.protocol.language import english
 
 # Begins no text of a server: these are taken out of what is shown.
 _STRUCK = "\ue000"
@@ -43,6 +44,7 @@ th,td{text-align:left;vertical-align:top;padding:.25em .9em .25em 0;border-botto
 </style>""".replace("STYLE_OF_PLOTS", STYLE)
 
 
+@english()
 def run_html(run: LabRun) -> list[str]:
     """Return a run with its conditions and all figures, to be shared."""
     run = run_for_others(run)
@@ -50,32 +52,34 @@ def run_html(run: LabRun) -> list[str]:
     lines += [line for plot in run_plots(run) for line in svg(plot)]
     for part in run.parts:
         lines.append(f"<h2>{_text(heading(part))}</h2>")
-        lines += _table(HEADINGS, [figure_row(figure, _struck) for figure in part.figures])
+        lines += _table(figure_headings(), [figure_row(figure, _struck) for figure in part.figures])
     if run.drifts:
-        lines += ["<h2>From its first half to its second</h2>", *_table(DRIFT_HEADINGS, drift_rows(run))]
+        lines += ["<h2>From its first half to its second</h2>", *_table(drift_headings(), drift_rows(run))]
     if run.rungs:
-        lines += ["<h2>How much of its context it takes</h2>", *_table(RUNG_HEADINGS, rung_rows(run))]
+        lines += ["<h2>How much of its context it takes</h2>", *_table(rung_headings(), rung_rows(run))]
     if run.knee is not None:
         lines.append(f"<p>{_text(knee_text(run))}</p>")
     return _page(title(run), lines)
 
 
+@english()
 def comparison_html(found: LabComparison) -> list[str]:
     """Return a comparison with its doubts, what differs, and a table for each part, to be shared."""
     found = comparison_for_others(found)
     lines = [f"<ul>{''.join(f'<li>{_text(line)}</li>' for line in words.sides(found))}</ul>"]
     lines += [f"<p><strong>{_text(line)}</strong></p>" for line in words.doubts(found)]
     lines += [line for plot in comparison_plots(found) for line in svg(plot)]
-    lines.append(f"<h2>{_text(words.DIFFERING)}</h2>")
+    lines.append(f"<h2>{_text(words.differing())}</h2>")
     if found.differing:
         lines += _table(("", "A", "B"), words.differing_rows(found))
     else:
-        lines.append(f"<p>{_text(words.NOTHING_DIFFERS)}</p>")
+        lines.append(f"<p>{_text(words.nothing_differs())}</p>")
     for part, rows in words.figure_rows(found, _struck).items():
-        lines += [f"<h2>{_text(part)}</h2>", *_table(words.HEADINGS, rows)]
-    return _page(words.headline(found), [*lines, f"<p>{_text(words.OF_CHANCE)}</p>"])
+        lines += [f"<h2>{_text(part)}</h2>", *_table(words.headings(), rows)]
+    return _page(words.headline(found), [*lines, f"<p>{_text(words.of_chance())}</p>"])
 
 
+@english()
 def sweep_html(report: SweepReport) -> list[str]:
     """Return a sweep with its plots, a row for each start, and each value against the first."""
     report = sweep_for_others(report)

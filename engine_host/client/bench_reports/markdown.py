@@ -4,49 +4,52 @@ from collections.abc import Sequence
 
 from engine_host.client.bench_reports import comparison as words
 from engine_host.client.bench_reports.figures import (
-    DRIFT_HEADINGS,
-    HEADINGS,
-    RUNG_HEADINGS,
     about,
+    drift_headings,
     drift_rows,
+    figure_headings,
     figure_row,
     heading,
     knee_text,
+    rung_headings,
     rung_rows,
     title,
 )
 from engine_host.client.bench_reports.for_others import comparison_for_others, run_for_others
 from engine_host.protocol.bench.comparison import LabComparison
 from engine_host.protocol.bench.lab import LabRun
+from engine_host.protocol.language import english
 
 
+@english()
 def run_markdown(run: LabRun) -> list[str]:
     """Return a run with its conditions and all figures, to be shared."""
     run = run_for_others(run)
     lines = [f"## {_plain(title(run))}", "", *(f"* {_plain(line)}" for line in about(run))]
     for part in run.parts:
         lines += ["", f"### {_plain(heading(part))}", ""]
-        lines += _table(HEADINGS, [figure_row(figure, _struck) for figure in part.figures])
+        lines += _table(figure_headings(), [figure_row(figure, _struck) for figure in part.figures])
     if run.drifts:
-        lines += ["", "### From its first half to its second", "", *_table(DRIFT_HEADINGS, drift_rows(run))]
+        lines += ["", "### From its first half to its second", "", *_table(drift_headings(), drift_rows(run))]
     if run.rungs:
-        lines += ["", "### How much of its context it takes", "", *_table(RUNG_HEADINGS, rung_rows(run))]
+        lines += ["", "### How much of its context it takes", "", *_table(rung_headings(), rung_rows(run))]
     return [*lines, *(["", _plain(knee_text(run))] if run.knee else [])]
 
 
+@english()
 def comparison_markdown(found: LabComparison) -> list[str]:
     """Return a comparison with its doubts, what differs, and a table for each part, to be shared."""
     found = comparison_for_others(found)
     lines = [f"## {_plain(words.headline(found))}", "", *(f"* {_plain(line)}" for line in words.sides(found))]
     lines += [f"* **{_plain(line)}**" for line in words.doubts(found)]
-    lines += ["", f"### {words.DIFFERING}", ""]
+    lines += ["", f"### {words.differing()}", ""]
     if found.differing:
         lines += _table(("", "A", "B"), words.differing_rows(found))
     else:
-        lines.append(words.NOTHING_DIFFERS)
+        lines.append(words.nothing_differs())
     for part, rows in words.figure_rows(found, _struck).items():
-        lines += ["", f"### {_plain(part)}", "", *_table(words.HEADINGS, rows)]
-    return [*lines, "", words.OF_CHANCE]
+        lines += ["", f"### {_plain(part)}", "", *_table(words.headings(), rows)]
+    return [*lines, "", words.of_chance()]
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine_host.client.bench_reports.figures import NAMES
+from engine_host.client.bench_reports.figures import between, name_of
 from engine_host.protocol.bench.comparison import LabComparison
 from engine_host.protocol.bench.lab import (
     Figure,
@@ -19,13 +19,17 @@ from engine_host.protocol.bench.lab import (
     WorkloadName,
 )
 from engine_host.protocol.bench.sweeps import SweepReport
+from engine_host.protocol.language import ntr, tr, unit, written
 
 _RATES = {Quantity.DECODE, Quantity.AGGREGATE, Quantity.PREFILL}
 _SPREAD = (Quantity.TTFT, Quantity.DECODE, Quantity.TPOT)
 _MOST_DOTS = 400
 _LABEL = 24
-INTERVAL = "lines: 95 % interval of the median (94 % of five values)"
-QUARTILES = "boxes: quartiles"
+
+
+def interval_note() -> str:
+    """Return what the lines of a plot are."""
+    return tr("lines: 95 % interval of the median (94 % of five values)")
 
 
 @dataclass(frozen=True)
@@ -67,10 +71,11 @@ class Plot:
         """Return the plot for somebody who does not see it."""
         values = [point.y for one in self.series if not one.dots for point in one.points]
         if not values:
-            return f"{self.title}: nothing to draw"
+            return tr("{title}: nothing to draw", title=self.title)
         marks = "".join(f"; {label}" for _, label in self.marks if label)
-        ends = f"{min(values):.4g} to {max(values):.4g} {self.y_title}"
-        return f"{self.title}: {len(values)} values, {ends}{marks}"
+        ends = between(*(written(f"{end:.4g}") for end in (min(values), max(values))))
+        said = ntr("{title}: {n} value", "{title}: {n} values", len(values), title=self.title)
+        return f"{said}, {ends} {self.y_title}{marks}"
 
     def shown(self) -> tuple[float, float]:
         """Return the range of values that is drawn: from 0, and what goes beyond is cut off at its end."""
@@ -95,25 +100,25 @@ def run_plots(run: LabRun) -> list[Plot]:
     if run.workload is WorkloadName.CONCURRENCY:
         ticks = tuple((float(place), str(part.streams)) for place, part in enumerate(run.parts))
         knee = [
-            (float(place), f"knee at {part.streams}")
+            (float(place), tr("knee at {streams}", streams=part.streams))
             for place, part in enumerate(run.parts)
             if run.knee is not None and part.streams == run.knee.streams
         ]
         made = [
-            _curve(run, Quantity.AGGREGATE, "requests at once", ticks, tuple(knee)),
-            _curve(run, Quantity.TTFT, "requests at once", ticks, tuple(knee)),
+            _curve(run, Quantity.AGGREGATE, tr("requests at once"), ticks, tuple(knee)),
+            _curve(run, Quantity.TTFT, tr("requests at once"), ticks, tuple(knee)),
         ]
     elif run.workload in {WorkloadName.SOAK, WorkloadName.SOAK_CONTINUOUS}:
         made = _over_time(run)
     elif run.workload is WorkloadName.AGENTIC:
         ticks = tuple((float(place), part.name.removeprefix("turn ")) for place, part in enumerate(run.parts))
-        made = [_curve(run, Quantity.TTFT, "turn", ticks)]
+        made = [_curve(run, Quantity.TTFT, tr("turn"), ticks)]
     elif run.workload is WorkloadName.CONTEXT:
         ticks = tuple(
             (float(place), part.name.removesuffix(" tokens")) for place, part in enumerate(run.parts)
         )
         made = [
-            _curve(run, quantity, "tokens of the prompt", ticks)
+            _curve(run, quantity, tr("tokens of the prompt"), ticks)
             for quantity in (Quantity.TTFT, Quantity.PREFILL)
         ]
     else:
@@ -134,17 +139,17 @@ def comparison_plots(found: LabComparison) -> list[Plot]:
             if one.change is not None
         )
         if points:
-            ticks = tuple((row, NAMES[one.quantity]) for row, one in rows)
+            ticks = tuple((row, name_of(one.quantity)) for row, one in rows)
             made.append(
                 Plot(
-                    f"{_short(name)}: B against A",
+                    tr("{part}: B against A", part=_short(name)),
                     "",
-                    "% faster",
+                    tr("% faster"),
                     (Series("B", points),),
                     ticks,
                     ((0.0, ""),),
                     across=True,
-                    note=INTERVAL,
+                    note=interval_note(),
                 )
             )
     return made
@@ -164,22 +169,22 @@ def sweep_plots(report: SweepReport) -> list[Plot]:
             for point in _points(run.parts[0], quantity, places[arm.value])
         ]
         if points:
-            title = f"{NAMES[quantity]} by {report.sweep.kind}"
+            title = f"{name_of(quantity)} by {report.sweep.kind}"
             joined = len({point.x for point in points}) == len(points)
-            series = Series(NAMES[quantity], tuple(points), joined=joined)
+            series = Series(name_of(quantity), tuple(points), joined=joined)
             unit = _unit(quantity)
-            made.append(Plot(title, str(report.sweep.kind), unit, (series,), ticks, note=INTERVAL))
+            made.append(Plot(title, str(report.sweep.kind), unit, (series,), ticks, note=interval_note()))
     return made
 
 
 def _over_time(run: LabRun) -> list[Plot]:
     """Return the memory of an engine, and the time to the first token of its requests, over a soak."""
-    minutes = "minutes"
+    minutes = tr("minutes")
     held = [
         Series(name, tuple(Point(one.at / 60, value / (1 << 20)) for one, value in known), joined=True)
         for name, known in (
-            ("main memory", [(one, one.resident) for one in run.memory]),
-            ("GPU memory", [(one, one.gpu) for one in run.memory if one.gpu is not None]),
+            (tr("main memory"), [(one, one.resident) for one in run.memory]),
+            (tr("GPU memory"), [(one, one.gpu) for one in run.memory if one.gpu is not None]),
         )
         if known
     ]
@@ -188,10 +193,17 @@ def _over_time(run: LabRun) -> list[Plot]:
         for one in run.samples
         if one.first is not None and not one.error
     ]
-    made = [Plot(f"{series.name} over the soak", minutes, "MiB", (series,)) for series in held]
+    made = [
+        Plot(tr("{name} over the soak", name=series.name), minutes, unit("MiB"), (series,)) for series in held
+    ]
     if waits:
         made.append(
-            Plot("TTFT over the soak", minutes, "ms", (Series("TTFT", tuple(waits[:_MOST_DOTS]), dots=True),))
+            Plot(
+                tr("{name} over the soak", name="TTFT"),
+                minutes,
+                unit("ms"),
+                (Series("TTFT", tuple(waits[:_MOST_DOTS]), dots=True),),
+            )
         )
     return made
 
@@ -206,8 +218,8 @@ def _curve(
     points = [
         point for place, part in enumerate(run.parts) for point in _points(part, quantity, float(place))
     ]
-    series = Series(NAMES[quantity], tuple(points), joined=True)
-    return Plot(NAMES[quantity], x_title, _unit(quantity), (series,), ticks, marks, note=INTERVAL)
+    series = Series(name_of(quantity), tuple(points), joined=True)
+    return Plot(name_of(quantity), x_title, _unit(quantity), (series,), ticks, marks, note=interval_note())
 
 
 def _spread(run: LabRun, quantity: Quantity) -> Plot:
@@ -220,11 +232,12 @@ def _spread(run: LabRun, quantity: Quantity) -> Plot:
             dots += _dots(part, quantity, float(place), run.samples)
     ticks = tuple((float(place), _short(part.name)) for place, part in enumerate(run.parts))
     series = (
-        *([Series("requests", tuple(dots), dots=True)] if dots else []),
-        Series("median", tuple(points)),
+        *([Series(tr("requests"), tuple(dots), dots=True)] if dots else []),
+        Series(tr("median"), tuple(points)),
     )
-    note = f"{QUARTILES}, {INTERVAL}{', dots: each request' if dots else ''}"
-    return Plot(NAMES[quantity], "", _unit(quantity), series, ticks, note=note)
+    notes = [tr("boxes: quartiles"), interval_note(), *([tr("dots: each request")] if dots else [])]
+    note = ", ".join(notes)
+    return Plot(name_of(quantity), "", _unit(quantity), series, ticks, note=note)
 
 
 def _points(part: PartResult, quantity: Quantity, place: float) -> list[Point]:
@@ -271,7 +284,7 @@ def _shown(quantity: Quantity, value: float) -> float:
 
 
 def _unit(quantity: Quantity) -> str:
-    return "tok/s" if quantity in _RATES else "ms"
+    return unit("tok/s" if quantity in _RATES else "ms")
 
 
 def _short(name: str) -> str:

@@ -4,7 +4,7 @@ import shlex
 
 from pydantic import Field
 
-from engine_host.client.bench_reports.figures import NAMES
+from engine_host.client.bench_reports.figures import name_of
 from engine_host.protocol.base import Wire
 from engine_host.protocol.bench.comparison import Caution, ComparedFigure, LabComparison, Verdict
 from engine_host.protocol.bench.lab import LabPage, LabRun, RunBench, Standing
@@ -71,7 +71,7 @@ def regression_lines(found: Regression) -> list[str]:
     if not found.judged:
         return [*lines, "NOT JUDGED: no figure stands in both with enough rounds.", _more_rounds(found)]
     for one in found.slower:
-        lines.append(f"SLOWER: {one.part}, {NAMES[one.quantity]}: {one.words}")
+        lines.append(f"SLOWER: {one.part}, {name_of(one.quantity)}: {one.words}")
     by = f" by more than {found.allowed:g} %" if found.allowed else ""
     untold = found.judged - found.held - len(found.slower)
     if untold == found.judged:

@@ -2,7 +2,7 @@
 
 import statistics
 
-from engine_host.client.bench_reports.figures import NAMES, median_text
+from engine_host.client.bench_reports.figures import median_text, name_of
 from engine_host.core.sizes import duration
 from engine_host.protocol.bench.lab import LabRun, Quantity
 from engine_host.protocol.bench.sweeps import LabSweep, SweepArm, SweepReport
@@ -41,7 +41,7 @@ def arm_rows(report: SweepReport) -> list[list[str]]:
 
 def change_rows(report: SweepReport) -> list[list[str]]:
     """Return each verdict against the first value."""
-    return [[one.value, one.part, NAMES[one.quantity], one.words] for one in report.changes]
+    return [[one.value, one.part, name_of(one.quantity), one.words] for one in report.changes]
 
 
 def list_rows(sweeps: tuple[LabSweep, ...]) -> list[list[str]]:

@@ -167,7 +167,7 @@ async def bring_up(
     on its way. Raises HostError: what refuses the start, its own problem, and of the connection.
     """
     before = control.left
-    control.left = f"{before} {loading}".strip()
+    control.left = tr("[{before} ]{loading}", before=before, loading=loading)
     begun = asyncio.ensure_future(place.start(request))
     try:
         try:

@@ -268,10 +268,15 @@ def _leads(routes: tuple[str, ...]) -> str:
 
 def _left(done: Promotion, later: tuple[TargetEngine, ...]) -> str:
     """Return where everything is while the engines that were led to before are ended."""
-    parts = [f"{done.id} leads to {done.target}"]
-    for said, engines in (("has ended", done.ended), ("is being ended", done.ending), ("goes on", later)):
-        parts += [f"{one.target} {said}" for one in engines]
-    return "; ".join(parts) + "."
+    return tr(
+        "{route} leads to {target}[; ended: {ended}][; being ended: {ending}][; going on: {later}].",
+        route=done.id,
+        target=done.target,
+        **{
+            name: [one.target for one in engines] or None
+            for name, engines in (("ended", done.ended), ("ending", done.ending), ("later", later))
+        },
+    )
 
 
 def _changes(

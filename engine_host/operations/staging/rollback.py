@@ -149,7 +149,9 @@ class RollbackOperations:
             )
 
         request = StartRequest(plan=plan.id, replace=False)
-        engine = await bring_up(place, request, control, f"{one.target} may still be loading.", tell)
+        engine = await bring_up(
+            place, request, control, tr("{target} may still be loading.", target=one.target), tell
+        )
         control.left = tr(
             "[{before} ]{target} was started and goes on.", before=control.left, target=one.target
         )

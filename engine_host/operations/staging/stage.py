@@ -75,7 +75,9 @@ class StageOperations:
         control.step(2, 3, tr("Start it there"), planned.target)
         request = StartRequest(plan=planned.plan.id, replace=False, consent=asked.consent)
         control.undone = ""
-        loading = f"{planned.target} may still be loading: sndr --host {far.name} status"
+        loading = tr(
+            "{target} may still be loading: sndr --host {host} status", target=planned.target, host=far.name
+        )
         try:
             engine = await bring_up(place, request, control, loading, lambda one: _tell(control, one))
         except asyncio.CancelledError:

@@ -49,7 +49,7 @@ class Differing(Wire):
     b: str
 
 
-class ComparedFigure(Wire):
+class ComparedFigure(Spoken):
     """One quantity of one part in both runs.
 
     `change` is the share by which B is faster (or, below 0, slower), from `low` to `high` (98 %); a time
@@ -62,7 +62,7 @@ class ComparedFigure(Wire):
     a: Figure
     b: Figure
     verdict: Verdict | None
-    words: str
+    words: Sentence
     change: float | None = None
     low: float | None = None
     high: float | None = None

@@ -9,6 +9,7 @@ from engine_host.protocol.base import Command, Seconds, Wire
 from engine_host.protocol.bench.comparison import Verdict
 from engine_host.protocol.bench.lab import LabRun, Quantity, WorkloadName
 from engine_host.protocol.errors import Problem
+from engine_host.protocol.language.spoken import Sentence, Spoken
 
 MOST_ARMS = 16
 
@@ -77,7 +78,7 @@ class SweepArm(Wire):
     acceptance_length: float | None = Field(None, description="tokens a step, as the engine told them")
 
 
-class SweepChange(Wire):
+class SweepChange(Spoken):
     """A quantity at one value against the first one; `words` tell the verdict, or why there is none."""
 
     value: str
@@ -87,7 +88,7 @@ class SweepChange(Wire):
     change: float | None = None
     low: float | None = None
     high: float | None = None
-    words: str
+    words: Sentence
 
 
 class LabSweep(Wire):

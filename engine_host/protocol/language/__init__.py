@@ -1,6 +1,16 @@
 """Words in a person's language: one catalogue for host, window and terminal; English is the message id."""
 
-from engine_host.protocol.language.catalogue import install, language, ntr, tr, translated, written
+from engine_host.protocol.language.catalogue import (
+    english,
+    install,
+    language,
+    measured,
+    ntr,
+    tr,
+    translated,
+    unit,
+    written,
+)
 from engine_host.protocol.language.choice import LANGUAGES, PSEUDO, SYSTEM, chosen_language
 
 __all__ = [
@@ -8,10 +18,13 @@ __all__ = [
     "PSEUDO",
     "SYSTEM",
     "chosen_language",
+    "english",
     "install",
     "language",
+    "measured",
     "ntr",
     "tr",
     "translated",
+    "unit",
     "written",
 ]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gettext
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,8 @@ class Said(str):
     @classmethod
     def of(cls, one: str, values: Mapping[str, Any], many: str = "", number: float = 1) -> Said:
         """Return a message with its values, in the installed language."""
-        said = cls(_worded(_Installed.messages, one, many, number, values))
+        shown = values if _Installed.sends else {name: _told(value) for name, value in values.items()}
+        said = cls(_worded(_Installed.messages, one, many, number, shown))
         said.one, said.many, said.number, said.values = one, many, number, values
         return said
 
@@ -108,6 +110,14 @@ def _kept(value: object) -> Any:
     return str(value)
 
 
+def _told(value: Any) -> Any:
+    """Return a value that came with a message, as the installed language writes it."""
+    if isinstance(value, list):
+        return [_told(one) for one in value]
+    plain = isinstance(value, str) and not isinstance(value, Said)
+    return numbers.measured(value, _Installed.language) if plain else value
+
+
 def _worded(
     messages: gettext.NullTranslations, one: str, many: str, number: float, values: Mapping[str, Any]
 ) -> str:
@@ -127,6 +137,27 @@ def _worded(
 def written(number: str) -> str:
     """Return a number that was formatted as in English, `8,192.5`, as the installed language writes it."""
     return numbers.written(number, _Installed.language)
+
+
+def measured(text: str) -> str:
+    """Return a measure in English, `3 min 5.5 s`, as the installed language writes it; or what else it is."""
+    return numbers.measured(text, _Installed.language)
+
+
+def unit(name: str) -> str:
+    """Return a unit, `GiB`, as the installed language writes it."""
+    return numbers.unit(name, _Installed.language)
+
+
+@contextmanager
+def english() -> Iterator[None]:
+    """Speak English for a while: what is made is for others, who may not know the language of this person."""
+    before = _Installed.language, _Installed.messages
+    _Installed.language, _Installed.messages = "en", _ENGLISH
+    try:
+        yield
+    finally:
+        _Installed.language, _Installed.messages = before
 
 
 def _file_of(language: str) -> Path:

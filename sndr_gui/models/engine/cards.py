@@ -268,7 +268,11 @@ def speculation(engine: Engine, readings: Readings | None) -> Speculation | None
 
 def _time(seconds: float | None) -> str:
     """Return a latency; what is too short for its unit is not nothing."""
-    return "< 1 ms" if seconds is not None and 0 < seconds < 0.0005 else formats.duration(seconds)
+    return (
+        f"< {formats.measure('1', 'ms')}"
+        if seconds is not None and 0 < seconds < 0.0005
+        else formats.duration(seconds)
+    )
 
 
 def quantile_words(value: float | None, below: float | None) -> str:

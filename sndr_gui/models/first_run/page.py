@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal
 
-from engine_host.client.bench_reports.figures import NAMES, median_text
+from engine_host.client.bench_reports.figures import median_text, name_of
 from engine_host.client.first_run.overview import (
     IN_PLACE,
     NO_OTHERS,
@@ -223,7 +223,7 @@ class FirstRunModel(QObject):
         run = self.bench.measured
         figures = run.parts[0].figures if run is not None and run.parts else ()
         return tuple(
-            (NAMES[one.quantity], median_text(one), one.why) for one in figures if one.quantity in _TOLD
+            (name_of(one.quantity), median_text(one), one.why) for one in figures if one.quantity in _TOLD
         )
 
 

@@ -184,7 +184,7 @@ class FitModel(QObject):
     def card_choices(self) -> list[Choice]:
         """Return the GPUs of the catalogue."""
         return [
-            (f"{one.title}  ·  {one.vram_mib.value / 1024:.0f} GiB", one.id)
+            (f"{one.title}  ·  {formats.measure(f'{one.vram_mib.value / 1024:.0f}', 'GiB')}", one.id)
             for one in (self.catalog.hardware if self.catalog else ())
         ]
 
@@ -449,7 +449,7 @@ class FitModel(QObject):
                     whose = tr("measured by the project") if one.by == "us" else tr("reported by others")
                     what = f"{one.metric}; {one.machine}, {one.pin}"
                     value = formats.number(one.value, ",g")
-                    found.append((f"{value} {one.unit}", what, f"{whose}, {item.preset.id}"))
+                    found.append((formats.measure(value, one.unit), what, f"{whose}, {item.preset.id}"))
         return tuple(found[:6])
 
     def _wanted_model(self) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from engine_host.protocol.endpoint.on_demand import LoadSetting
 from engine_host.protocol.engine_settings.table import Overrides
-from engine_host.protocol.language import tr
+from engine_host.protocol.language import tr, unit
 from sndr_gui.kit.numbers import decimal, whole
 from sndr_gui.kit.setting_words import word_of
 
@@ -78,7 +78,7 @@ def hint_of(setting: LoadSetting) -> str:
     elif not bounds and most is not None:
         bounds = tr("at most {number}", number=_number(most))
     whole = "" if setting.kind == "whole" else tr("in steps of {number}", number=_number(setting.step))
-    told = " ".join(part for part in (bounds, setting.unit, whole) if part)
+    told = " ".join(part for part in (bounds, unit(setting.unit), whole) if part)
     return f"{word_of(setting.help)} ({told})" if told else word_of(setting.help)
 
 
@@ -90,7 +90,7 @@ def shown_value(setting: LoadSetting) -> str:
     if isinstance(value, bool):
         return tr("yes") if value else tr("no")
     shown = shlex.join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-    return f"{shown} {setting.unit}".strip()
+    return f"{shown} {unit(setting.unit)}".strip()
 
 
 def read_value(setting: LoadSetting, typed: Any) -> Any:

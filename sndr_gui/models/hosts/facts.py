@@ -53,7 +53,7 @@ def fact_parts(facts: RemoteFacts | None, now: float) -> tuple[FactPart, ...]:
 
 
 def _measured(value: float | None, unit: str) -> str:
-    return formats.UNMEASURED if value is None else f"{value:.0f} {unit}"
+    return formats.UNMEASURED if value is None else formats.measure(f"{value:.0f}", unit)
 
 
 def _system(facts: RemoteFacts) -> Rows:

@@ -30,14 +30,14 @@ class GraphRow:
 
 
 def _in(unit: str, digits: int = 0) -> Callable[[float], str]:
-    return lambda value: f"{formats.number(value, f',.{digits}f')} {unit}"
+    return lambda value: formats.measure(formats.number(value, f",.{digits}f"), unit)
 
 
 def _a_second(value: float) -> str:
     return f"{formats.size(value)}/s"
 
 
-ENGINE, LATENCY, GPUS, MACHINE = tr("Engine"), tr("Latency"), "GPUs", tr("Machine")
+ENGINE, LATENCY, GPUS, MACHINE = tr("Engine"), tr("Latency"), tr("GPUs"), tr("Machine")
 SETS = (ENGINE, LATENCY, GPUS, MACHINE)
 KV = GraphRow(tr("KV cache, %"), r"kv\.(share|cached)", formats.percent, 100.0, 100.0, of_engine=True)
 RATES = GraphRow(tr("Tokens per second"), r"(decode|prefill)_rate", formats.rate, of_engine=True)

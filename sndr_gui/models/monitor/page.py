@@ -36,8 +36,9 @@ from sndr_gui.models.window.throttle import Throttle
 from sndr_gui.models.window.time_travel import TimeTravel
 
 RANGES = (
-    *(("5 min", 300), ("30 min", 1800), ("1 h", 3600), ("6 h", 21600), ("24 h", 86400)),
-    ("30 d", 2_592_000),
+    *((formats.measure(str(number), "min"), 60 * number) for number in (5, 30)),
+    *((formats.measure(str(number), "h"), 3600 * number) for number in (1, 6, 24)),
+    (formats.measure("30", "d"), 2_592_000),
 )
 _POINTS = 600
 _ENGINE_MEMORY = GraphRow(tr("Memory"), "memory", formats.size, of_engine=True)

@@ -101,7 +101,9 @@ def columns() -> list[Column[PatchRow]]:
         ),
         Column(
             tr("Apply time"),
-            lambda row: formats.UNMEASURED if row.ms is None else formats.number(row.ms, ".1f") + " ms",
+            lambda row: (
+                formats.UNMEASURED if row.ms is None else formats.measure(formats.number(row.ms, ".1f"), "ms")
+            ),
             sort=lambda row: -1.0 if row.ms is None else row.ms,
             tone=muted,
             right=True,

@@ -61,6 +61,6 @@ def library_columns() -> tuple[Column[LibraryRow], ...]:
             tr("Status"),
             lambda row: word_of(row.status),
             tone=lambda row: _TONES.get(row.status, "muted"),
-            tip=lambda row: row.why or row.status,
+            tip=lambda row: row.why or word_of(row.status),
         ),
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import PresetStatus, Workload
-from engine_host.protocol.language import ntr, tr
+from engine_host.protocol.language import ntr, tr, unit
 from engine_host.protocol.launch.fit import Verdict
 from engine_host.protocol.presets import EntryOrigin, PresetItem, PresetVerdict
 from sndr_gui.kit import formats
@@ -250,7 +250,7 @@ def preset_columns() -> list[Column[PresetRow]]:
             tip=lambda row: row.why,
         ),
         Column(
-            "≤ tok/s",
+            f"≤ {unit('tok/s')}",
             speed,
             lambda row: -(_sure(row) or 0.0),
             lambda row: "muted",

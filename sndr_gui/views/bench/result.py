@@ -9,14 +9,14 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
 
 from engine_host.client.bench_reports import comparison as compared
 from engine_host.client.bench_reports.figures import (
-    DRIFT_HEADINGS,
-    HEADINGS,
-    RUNG_HEADINGS,
     about,
+    drift_headings,
     drift_rows,
+    figure_headings,
     figure_row,
     heading,
     knee_text,
+    rung_headings,
     rung_rows,
 )
 from engine_host.client.bench_reports.plots import Plot, comparison_plots, run_plots
@@ -56,16 +56,16 @@ class Result(QWidget):
         if run.drifts:
             self._lines.addWidget(rule())
             self._lines.addWidget(text(tr("From its first half to its second")))
-            self._lines.addWidget(cells(DRIFT_HEADINGS, drift_rows(run)))
+            self._lines.addWidget(cells(drift_headings(), drift_rows(run)))
         if run.rungs:
             self._lines.addWidget(rule())
             self._lines.addWidget(text(tr("How much of its context it takes")))
-            self._lines.addWidget(cells(RUNG_HEADINGS, rung_rows(run)))
+            self._lines.addWidget(cells(rung_headings(), rung_rows(run)))
         for part in run.parts:
             self._lines.addWidget(rule())
             self._lines.addWidget(text(heading(part), wrap=True))
             rows = [figure_row(figure, _mark) for figure in part.figures]
-            self._lines.addWidget(cells(HEADINGS, rows))
+            self._lines.addWidget(cells(figure_headings(), rows))
         if run.knee is not None:
             self._lines.addWidget(text(knee_text(run), wrap=True))
 
@@ -80,15 +80,15 @@ class Result(QWidget):
         self._draw(comparison_plots(found))
         self._lines.addWidget(rule())
         if found.differing:
-            self._lines.addWidget(text(compared.DIFFERING))
+            self._lines.addWidget(text(compared.differing()))
             self._lines.addWidget(cells(("", "A", "B"), compared.differing_rows(found)))
         else:
-            self._lines.addWidget(text(compared.NOTHING_DIFFERS, wrap=True))
+            self._lines.addWidget(text(compared.nothing_differs(), wrap=True))
         for part, rows in compared.figure_rows(found, _mark).items():
             self._lines.addWidget(rule())
             self._lines.addWidget(text(part))
-            self._lines.addWidget(cells(compared.HEADINGS, rows))
-        self._lines.addWidget(text(compared.OF_CHANCE, "muted", wrap=True))
+            self._lines.addWidget(cells(compared.headings(), rows, wide=-2))
+        self._lines.addWidget(text(compared.of_chance(), "muted", wrap=True))
 
     def _draw(self, plots: Sequence[Plot]) -> None:
         """Draw what there is to draw; the library for it is loaded only then."""
@@ -118,16 +118,14 @@ def _mark(figure: str) -> str:
     return _STRUCK + figure
 
 
-def cells(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> QWidget:
-    """Return a small table whose rows are read out whole."""
+def cells(headings: Sequence[str], rows: Sequence[Sequence[str]], wide: int = -1) -> QWidget:
+    """Return a small table whose rows are read out whole; its `wide` column takes the room that is left."""
     made = QWidget()
     grid = QGridLayout(made)
     grid.setContentsMargins(0, 0, 0, 0)
     grid.setHorizontalSpacing(14)
     grid.setVerticalSpacing(5)
-    last = len(headings) - 1
-    # Sentences stand in the last columns, and take the room that is left.
-    wide = last if not headings[last] else last - 1 if headings[-1] == "rounds" else last
+    wide %= len(headings)
     grid.setColumnStretch(wide, 1)
     for place, title in enumerate(headings):
         grid.addWidget(text(title, "muted"), 0, place)

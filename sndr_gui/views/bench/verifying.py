@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QVBoxLayout
 
-from engine_host.client.bench_reports.checks import HEADINGS, check_rows
+from engine_host.client.bench_reports.checks import check_rows, headings
 from engine_host.protocol.bench.checks import VerifyLevel
 from engine_host.protocol.language import tr
 from sndr_gui.kit.setting_words import word_of
@@ -77,4 +77,4 @@ class VerifyCard(Card):
             self._shown = report
             clear(self._table)
             if report is not None and report.checks:
-                self._table.addWidget(cells(HEADINGS, check_rows(report.checks)))
+                self._table.addWidget(cells(headings(), check_rows(report.checks)))

@@ -194,7 +194,7 @@ def _item(entry: Entry, now: float) -> QListWidgetItem:
     item = QListWidgetItem(entry.title or tr("Untitled"))
     at = time.localtime(entry.changed)
     today = at[:3] == time.localtime(now)[:3]
-    when = time.strftime("%H:%M" if today else "%d %b %Y", at)
+    when = time.strftime("%H:%M" if today else "%Y-%m-%d", at)
     about = "  ·  ".join([when, *entry.engines[:2]])
     item.setData(_ID, entry.id)
     item.setData(_ABOUT, about)

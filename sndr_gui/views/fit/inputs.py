@@ -247,7 +247,7 @@ class FitInputs(QWidget):
                 self._beside(
                     self._cell(tr("Share of the VRAM"), share), self._cell(tr("Tokens a step"), chunk)
                 ),
-                self._beside(self._cell("GPUs", gpus), self._cell(tr("Bits per weight"), bits)),
+                self._beside(self._cell(tr("GPUs"), gpus), self._cell(tr("Bits per weight"), bits)),
                 self._beside(self._cell(tr("Speculation"), drafting), self._cell(tr("Draft tokens"), draft)),
                 self._cell(tr("Eager"), eager),
                 spacing=8,

@@ -51,12 +51,12 @@ class _ValueAxis(pg.AxisItem):  # type: ignore[misc]
 
 def _ago(seconds: float) -> str:
     if seconds < 60:
-        return f"{seconds:.0f} s"
+        return formats.measure(f"{seconds:.0f}", "s")
     if seconds < 3600:
         minutes = seconds / 60
-        return f"{minutes:.0f} min" if minutes == int(minutes) else formats.number(minutes, ".1f") + " min"
+        return formats.measure(formats.number(minutes, ".0f" if minutes == int(minutes) else ".1f"), "min")
     hours = seconds / 3600
-    return f"{hours:.0f} h" if hours < 48 else f"{hours / 24:.0f} d"
+    return formats.measure(f"{hours:.0f}", "h") if hours < 48 else formats.measure(f"{hours / 24:.0f}", "d")
 
 
 def thinned(xs: FloatArray, ys: FloatArray, wide: float, dash: float = 0.0) -> tuple[FloatArray, FloatArray]:

@@ -20,7 +20,7 @@ from sndr_gui.views.widgets.problems import ProblemBox
 _LEAST = 420
 _GAP = 14
 # Beside each other: what is short stands in two columns, what is long in a line of its own.
-_GPUS, _SPEED, _MODELS, _FACTS, _LAST = "GPUs", tr("Speed"), tr("Models"), tr("Facts"), tr("Last event")
+_GPUS, _SPEED, _MODELS, _FACTS, _LAST = tr("GPUs"), tr("Speed"), tr("Models"), tr("Facts"), tr("Last event")
 _PLACES = {_GPUS: (0, 0), _SPEED: (0, 2), _MODELS: (1, 0), _FACTS: (1, 2), _LAST: (2, 0)}
 
 

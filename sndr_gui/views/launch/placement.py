@@ -59,7 +59,7 @@ class PlacementCard(Card):
         self._gpu_note = text("", "muted")
         self._gpu_part = QWidget()
         self._gpu_part.setLayout(
-            column(row(text("GPUs", "muted"), self._gpu_note, None), self._gpu_flow, spacing=4)
+            column(row(text(tr("GPUs"), "muted"), self._gpu_note, None), self._gpu_flow, spacing=4)
         )
         self.body.addWidget(self._gpu_part)
         self.body.addWidget(self.sentence)

@@ -186,7 +186,9 @@ class PresetFacts(Card):
             self._lines.addWidget(text(tr("Not measured yet."), "muted"))
         for entry in entries:
             value = (
-                f"{formats.number(entry.value, ',g')} {entry.unit}".strip() if entry.value is not None else ""
+                formats.measure(formats.number(entry.value, ",g"), entry.unit)
+                if entry.value is not None
+                else ""
             )
             what = text(f"{value}  ·  {entry.metric}" if value else entry.metric, wrap=True)
             who = tr("measured by us") if entry.by == "us" else tr("measured by others")

@@ -229,7 +229,7 @@ class PatchPane(QWidget):
 
 
 def _number(value: float | None, unit: str) -> str:
-    return _UNKNOWN if value is None else f"{formats.number(value, ',.12g')} {unit}".strip()
+    return _UNKNOWN if value is None else formats.measure(formats.number(value, ",.12g"), unit)
 
 
 def _story(result: PatchResult) -> str:

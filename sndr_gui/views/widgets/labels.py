@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 from sndr_gui.kit import theme
 from sndr_gui.kit.tooltip import plain_tooltip
 
-_UNIT = re.compile(r"(\d) ([KMGT]?i?B|tok/s|tokens?|free|GPUs?|streams?)\b")
+_UNIT = re.compile(r"(\d) ([KMGT]?i?B|[КМГТ]иБ|ток/с|tok/s|tokens?|free|GPUs?|streams?)\b")
 
 SEVERITY_ICONS = {
     "error": ("circle-alert", "bad"),

@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from engine_host.bench.lab.comparing import compared
+from engine_host.client.bench_reports.figures import name_of
 from engine_host.client.bench_reports.for_others import comparison_for_others, run_for_others
 from engine_host.client.bench_reports.html import comparison_html, run_html
 from engine_host.client.bench_reports.markdown import comparison_markdown, run_markdown
 from engine_host.client.bench_reports.regression import judged
-from engine_host.protocol.bench.lab import LabEngine, LabRun
+from engine_host.protocol.bench.lab import LabEngine, LabRun, Quantity
+from engine_host.protocol.language import install
 from tests.unit.client.test_bench_regression import measured
 
 HOME = "/home" + "/ottilie"
@@ -49,6 +51,15 @@ def test_reports_have_no_keys_names_and_addresses(run: LabRun) -> None:
     for text in shown:
         assert not [secret for secret in (KEY, "ottilie", "192.168.7.9", "plan-1.sock") if secret in text]
         assert run.id in text
+
+
+def test_reports_are_english_whoever_makes_them(run: LabRun) -> None:
+    english = run_markdown(run)
+    try:
+        install("ru")
+        assert (run_markdown(run), name_of(Quantity.TOTAL)) == (english, "от начала до конца")
+    finally:
+        install("en")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from PySide6.QtCore import QLocale
 
 from engine_host.protocol.language import LANGUAGES
 from engine_host.protocol.language.filled import filled
-from engine_host.protocol.language.numbers import written
+from engine_host.protocol.language.numbers import measured, written
 
 LOCALES = Path(__file__).resolve().parents[3] / "resources" / "locales"
 Script = Callable[[str], ModuleType]
@@ -18,7 +18,7 @@ OTHERS = sorted(set(LANGUAGES) - {"en"})
 
 
 def test_every_language_has_every_message(script: Script) -> None:
-    po, messages = script("po"), script("messages")
+    po, messages, style = script("po"), script("messages"), script("style")
     wanted = messages.messages()
     assert len(wanted) > 2500
     assert sorted(po.PLURALS) == OTHERS == sorted(path.name for path in LOCALES.iterdir() if path.is_dir())
@@ -26,7 +26,7 @@ def test_every_language_has_every_message(script: Script) -> None:
     for language in OTHERS:
         source = LOCALES / language / "LC_MESSAGES" / "sndr.po"
         there = po.parse(source.read_text(encoding="utf-8"))
-        wrong[language] = po.faults(language, there, wanted)
+        wrong[language] = po.faults(language, there, wanted) + style.strays(language, there)
         if source.with_suffix(".mo").read_bytes() != po.compiled(language, there):
             wrong[language].append("sndr.mo is not made from sndr.po: make languages")
     assert not any(wrong.values()), wrong
@@ -49,6 +49,28 @@ def test_what_is_wrong_with_a_translation_is_told(script: Script, said: str, fau
     entry = po.Entry("{n} runs on {name}", said=[said])
     found = po.faults("de", [entry], [entry])
     assert [fault in one for one in found] == ([True] if fault else [])
+
+
+@pytest.mark.parametrize(
+    ("language", "english", "said", "fault"),
+    [
+        ("de", "Look at your job.", "Deinen Auftrag ansehen.", "'Deinen' in place of Sie, Ihr"),
+        ("de", "the “{name}”", "das “{name}”", "other quotes than „“"),
+        ("ru", "{free} GiB are free.", "Свободно {free} GiB.", "'GiB' in place of единицы"),
+        ("ru", "Download it.", "Загрузите его.", "'Загруз' in place of скачать"),
+        ("ru", "Load it.", "Загрузите её.", ""),
+        ("zh", "VRAM is full.", "内存已满。", "in place of 显存"),
+        ("zh", "It ended, and fails.", "已结束,失败。", "in place of 全角标点"),
+        ("zh", "All files (*);;Models", "所有文件 (*);;模型", ""),
+        ("ja", "the server", "サーバ", "in place of 末尾の長音"),
+        ("ja", "It ended.", "終了しました", "no final point"),
+    ],
+)
+def test_stray_words_and_signs_are_told(
+    script: Script, language: str, english: str, said: str, fault: str
+) -> None:
+    found = script("style").strays(language, [script("po").Entry(english, said=[said])])
+    assert [fault.replace("'", "") in one.replace("'", "") for one in found] == ([True] if fault else [])
 
 
 def test_what_is_gone_missing_or_fuzzy_is_told(script: Script) -> None:
@@ -141,3 +163,20 @@ def test_numbers_in_sentences_of_the_host_have_them_too() -> None:
     assert filled("version {version} at {at:.1f}", {"version": "1.2.3", "at": 2.25}, "en") == (
         "version 1.2.3 at 2.2"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "de", "ru", "ja"),
+    [
+        ("1,021.4 GiB", "1.021,4 GiB", "1\u00a0021,4 ГиБ", "1,021.4 GiB"),
+        ("3 min 05 s", "3 min 05 s", "3 мин 05 с", "3 分 05 秒"),
+        ("8,192", "8.192", "8\u00a0192", "8,192"),
+        ("0.32.0", "0.32.0", "0.32.0", "0.32.0"),
+        ("0.5", "0.5", "0.5", "0.5"),
+        ("at 2.5 s", "at 2.5 s", "at 2.5 s", "at 2.5 s"),
+    ],
+)
+def test_measures_that_travel_have_the_signs_and_units_of_the_reader(
+    text: str, de: str, ru: str, ja: str
+) -> None:
+    assert [measured(text, language) for language in ("en", "de", "ru", "ja")] == [text, de, ru, ja]

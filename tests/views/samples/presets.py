@@ -122,7 +122,7 @@ def missing() -> Finding:
         severity=Severity.ERROR,
         message="The weights of Big 27B are not on this machine.",
         reason=Reason.MODEL_FILE_MISSING,
-        fix=Fix(text="Download them.", command="hf download example/big-int4"),
+        fix=Fix(text="Download them.", command="sndr models download example/big-int4 --choice safetensors"),
     )
 
 

@@ -59,7 +59,7 @@ class SetPowerAction(PlannedAction):
 
 def watts(value: float | None) -> str:
     """Return watts as they are shown."""
-    return formats.UNMEASURED if value is None else f"{value:.0f} W"
+    return formats.UNMEASURED if value is None else formats.measure(f"{value:.0f}", "W")
 
 
 def _asked(values: Values) -> SetPower:

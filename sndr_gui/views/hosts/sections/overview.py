@@ -29,7 +29,7 @@ class OverviewSection(QWidget):
         self.nothing = text("", "muted", wrap=True)
         self.wrong.body.addWidget(self.findings)
         self.wrong.body.addWidget(self.nothing)
-        self.gpus, self.engines = FactCard("GPUs"), FactCard(tr("Engines"))
+        self.gpus, self.engines = FactCard(tr("GPUs")), FactCard(tr("Engines"))
         self.profile = ProfileCard(model)
         lines = QVBoxLayout(self)
         lines.setContentsMargins(0, 0, 0, 0)

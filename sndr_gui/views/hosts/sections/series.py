@@ -9,7 +9,7 @@ from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QGridLayout
 
 from engine_host.client.request_words import readable
-from engine_host.protocol.language import tr
+from engine_host.protocol.language import tr, unit
 from engine_host.protocol.telemetry import Series
 from sndr_gui.models.hosts.detail import SERIES_SECONDS, HostDetailModel
 from sndr_gui.views.graphs.trend import Trend
@@ -59,7 +59,7 @@ class SeriesCard(Card):
             clear(self._grid)
             self.lines = {}
             for place, one in enumerate(told):
-                title = f"{readable(one.title)}, {_scale(one)[1]}"
+                title = f"{readable(one.title)}, {unit(_scale(one)[1])}"
                 most = 100.0 if one.unit == "share" else None
                 self.lines[one.name] = Trend(title, SERIES_SECONDS, self._model.series_step, most)
                 made = column(ElidedLabel(title, "muted"), self.lines[one.name], spacing=2)

@@ -120,7 +120,7 @@ def test_an_end_that_is_broken_off_can_be_rolled_back() -> None:
             await until(lambda: made.here.stopped == [old.id])
             made.jobs.cancel(job.id)
             cut = await made.jobs.ended(job.id)
-            assert cut.left == "pub leads to new; old is being ended."
+            assert cut.left == "pub leads to new; being ended: old."
             kept = made.promoted.of(made.routes.get("pub"))
             assert kept is not None
             assert [one.id for one in kept.ending] == [old.id]
