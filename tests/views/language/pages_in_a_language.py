@@ -99,7 +99,8 @@ def _cells(view: QAbstractItemView) -> Iterator[str]:
 def scrolled_across(page: QWidget) -> Iterator[str]:
     """Yield what of a page has to be scrolled sideways; texts of programs have lines of any length."""
     for bar in page.findChildren(QScrollBar):
-        area = bar.parentWidget().parentWidget() if bar.parentWidget() is not None else None
+        around = bar.parentWidget()
+        area = around.parentWidget() if around is not None else None
         shown = bar.orientation() is Qt.Orientation.Horizontal and bar.isVisible() and bar.maximum() > 0
         if shown and not isinstance(area, QPlainTextEdit):
             yield f"{type(area).__name__} {area.accessibleName() if area is not None else ''!r}"
