@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from engine_host.core.processes.loading import loading
 
         with loading():
-            from engine_host.cli.output import Exit
+            from engine_host.cli.output import Exit, echo
             from engine_host.cli.root import carry_out
     except KeyboardInterrupt:
         return 130
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         if error.errno in {errno.ENOSPC, errno.EDQUOT}:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            print(f"Error: The output is not complete: {os.strerror(error.errno)}.", file=sys.stderr)
+            echo(f"Error: The output is not complete: {os.strerror(error.errno)}.", err=True)
             return Exit.SYSTEM
         if error.errno != errno.EPIPE:
             raise
