@@ -19,7 +19,7 @@ def size(count: float | None) -> str:
         return UNMEASURED
     step = 0
     value = float(count)
-    while value >= 1024 and step < len(_UNITS) - 1:
+    while round(value) >= 1024 and step < len(_UNITS) - 1:
         value /= 1024
         step += 1
     return f"{_short(value)} {unit(_UNITS[step])}" if step else f"{int(value)} {unit('B')}"
@@ -68,7 +68,8 @@ def count(number: float | None) -> str:
     if number is None:
         return UNMEASURED
     for scale, sign in ((1e9, "B"), (1e6, "M"), (1e4, "k")):
-        if abs(number) >= scale:
+        # As it is shown: 999,960 is no longer below a million.
+        if abs(number) >= 0.99995 * scale:
             return f"{_short(number / (1e3 if sign == 'k' else scale))}{sign}"
     return written(f"{number:,.0f}")
 
@@ -77,10 +78,11 @@ def duration(seconds: float | None) -> str:
     """Return a length of time: `840 ms`, `4.2 s`, `3 min 5 s`, `3 h 12 min`."""
     if seconds is None:
         return UNMEASURED
-    if seconds < 1:
+    if round(seconds, 3) < 1:
         return measure(f"{max(0, seconds) * 1000:.0f}", "ms")
-    if seconds < 60:
+    if round(seconds, 1) < 60:
         return measure(written(f"{seconds:.1f}"), "s")
+    seconds = int(seconds + 0.05)
     if seconds < 3600:
         return _two(seconds // 60, "min", seconds % 60, "s")
     if seconds < 86400:

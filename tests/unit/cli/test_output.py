@@ -82,14 +82,26 @@ def test_every_column_has_a_heading() -> None:
 
 @pytest.mark.parametrize(
     ("count", "text"),
-    [(None, "not measured"), (0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (5 << 40, "5.0 TiB")],
+    [
+        (None, "not measured"),
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1024, "1.0 KiB"),
+        (2**30 - 1, "1.0 GiB"),
+        (5 << 40, "5.0 TiB"),
+    ],
 )
 def test_size(count: int | None, text: str) -> None:
     assert size(count) == text
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(0.042, "42 ms"), (1.25, "1.2 s"), (61, "1 min 01 s"), (3720, "1 h 02 min")]
+    ("seconds", "text"),
+    [
+        *((0.042, "42 ms"), (1.25, "1.2 s"), (61, "1 min 01 s"), (3720, "1 h 02 min")),
+        # As they are shown: there are no 1000 ms and no 60.0 s.
+        *((0.99951, "1.0 s"), (59.96, "1 min 00 s"), (3599.97, "1 h 00 min")),
+    ],
 )
 def test_duration(seconds: float, text: str) -> None:
     assert duration(seconds) == text
