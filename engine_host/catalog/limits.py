@@ -83,9 +83,9 @@ def _beyond(value: Any, limit: Limit) -> str:
     """Return the reason why a value is beyond a limit; empty if it is within."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         if limit.at_most is not None and value > limit.at_most:
-            return f"at most {limit.at_most:g} is possible"
+            return f"at most {limit.at_most:.12g} is possible"
         if limit.at_least is not None and value < limit.at_least:
-            return f"at least {limit.at_least:g} is needed"
+            return f"at least {limit.at_least:.12g} is needed"
     word = _shown(value)
     if limit.one_of is not None and word not in limit.one_of:
         return f"only {', '.join(limit.one_of)} is possible"

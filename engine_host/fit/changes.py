@@ -68,7 +68,7 @@ def options_of(asks: Mapping[str, bool | int | float | str]) -> str:
         if isinstance(value, bool):
             words.append(f"--{name}" if value else f"--no-{name}")
         else:
-            words += [f"--{name}", f"{value:g}" if isinstance(value, float) else str(value)]
+            words += [f"--{name}", f"{value:.12g}" if isinstance(value, float) else str(value)]
     return " ".join(words)
 
 

@@ -88,7 +88,7 @@ def _curve_line(curve: CurveEnd) -> str:
 def _amount(value: float, unit: str) -> str:
     if unit == "bytes":
         return size_text(value)
-    return f"{value:.0%}" if unit == "share" else f"{value:g} {unit}"
+    return f"{value:.0%}" if unit == "share" else f"{value:.12g} {unit}"
 
 
 def _request_lines(record: Autopsy) -> Iterator[str]:

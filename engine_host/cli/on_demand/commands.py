@@ -149,7 +149,7 @@ def _settings(detail: OnDemandDetail) -> list[str]:
             one.name,
             one.kind,
             "-" if one.value is None else str(one.value),
-            "" if one.minimum is None else f"{one.minimum:g} to {one.maximum:g}",
+            "" if one.minimum is None else f"{one.minimum:.12g} to {one.maximum:.12g}",
             one.unit or "-",
             "set" if one.given else "",
         )

@@ -366,7 +366,7 @@ def _card_lines(detail: PresetDetail) -> list[str]:
 
 
 def _measured(one: Evidence) -> str:
-    value = "" if one.value is None else f": {one.value:g} {one.unit}".rstrip()
+    value = "" if one.value is None else f": {one.value:.12g} {one.unit}".rstrip()
     conditions = f"; {one.conditions}" if one.conditions else ""
     source = "measured by the project" if one.by == "us" else "reported by others"
     return f"{source}: {one.metric}{value} ({one.machine}, {one.pin}{conditions}; {one.source})"

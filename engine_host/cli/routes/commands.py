@@ -129,7 +129,7 @@ def _lines(page: RoutePage) -> list[str]:
     if not page.routes:
         return ["No route: models are asked by their own names. Make one with: sndr routes set ID ENGINE"]
     rows = [
-        (status.route.id if not number else "", target.name, _WORDS[target.state], _note(target))
+        (status.route.id if not number else "", target.name, _WORDS[target.state], note(target))
         for status in page.routes
         for number, target in enumerate(status.targets)
     ]
@@ -142,20 +142,23 @@ def _told(status: RouteStatus) -> list[str]:
     lines = [f"{route.id} leads to {' and '.join(target.name for target in status.targets)}."]
     for target in status.targets:
         where = f" ({target.detail})" if target.detail else ""
-        note = _note(target, where=False)
-        lines.append(f"  {target.name}{where}: {_WORDS[target.state]}. {note}".rstrip())
+        words = note(target, where=False)
+        lines.append(f"  {target.name}{where}: {_WORDS[target.state]}. {words}".rstrip())
     lines += [f"{one.severity}: {one.message}" for one in status.findings]
     if route.before is not None:
         lines.append(f"Where it led before: sndr routes back {route.id}")
     return lines
 
 
-def _note(target: TargetStatus, *, where: bool = True) -> str:
-    parts = [target.detail if where else "", f"$ {target.command}" if target.command else ""]
+def note(target: TargetStatus, *, where: bool = True) -> str:
+    """Return what there is to know of a target, in sentences; where it is alone is a few words."""
+    parts = [f"$ {target.command}"] if target.command else []
     if target.answered_at is not None:
         parts.append(f"Answered last at {clock(target.answered_at)}.")
     if target.failed_at is not None:
         parts.append(f"Failed last at {clock(target.failed_at)}: {target.failure}")
     elif target.failure:
         parts.append(target.failure)
-    return " ".join(part for part in parts if part)
+    if where and target.detail:
+        parts.insert(0, f"{target.detail}." if parts else target.detail)
+    return " ".join(parts)

@@ -151,7 +151,7 @@ class FitForm:
             if (value := getattr(self, name)) is not None:
                 words += [
                     f"--{name.replace('_', '-')}",
-                    f"{value:g}" if isinstance(value, float) else str(value),
+                    f"{value:.12g}" if isinstance(value, float) else str(value),
                 ]
         if self.tensor_parallel is not None:
             words += ["--tp", str(self.tensor_parallel)]
@@ -185,7 +185,7 @@ class FitForm:
         figures = [self.total or 0, self.taken or 0, self.bandwidth or 0]
         while len(figures) > 1 and not figures[-1]:
             figures.pop()
-        return ":".join(f"{figure:g}" for figure in figures)
+        return ":".join(f"{figure:.12g}" for figure in figures)
 
 
 def change_of(change: Change, form: FitForm) -> dict[str, Any] | None:

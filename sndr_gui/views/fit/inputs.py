@@ -340,7 +340,7 @@ class FitInputs(QWidget):
         for name, field in self.numbers.items():
             if name not in self._waiting and not (field.edit.hasFocus() and field.edit.isModified()):
                 value = getattr(form, name)
-                content = "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+                content = "" if value is None else f"{value:.12g}" if isinstance(value, float) else str(value)
                 if field.edit.text() != content and (not field.error or value is not None):
                     field.edit.setText(content)
         for name, edit in (("path", self.path), ("repository", self.repository)):

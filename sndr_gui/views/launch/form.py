@@ -240,7 +240,7 @@ class FormCard(Card):
         elif isinstance(made, NumberField):
             # A wrong number stays in sight while its model does.
             if made.value != value or (made.error and not self._model.form_error):
-                made.edit.setText("" if value is None else f"{value:g}" if value < 1e6 else str(value))
+                made.edit.setText("" if value is None else f"{value:.12g}")
         elif isinstance(made, QLineEdit) and not made.hasFocus():
             made.setText(shlex.join(value) if isinstance(value, tuple) else str(value or ""))
 

@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from engine_host.cli.output import clock
 from engine_host.cli.root import root
+from engine_host.cli.routes.commands import note
 from engine_host.cli.routes.options import targets_of
 from engine_host.core.errors import HostError
-from engine_host.protocol.endpoint.routes import Provider, RouteTargets
+from engine_host.protocol.endpoint.routes import Provider, RouteTargets, TargetState, TargetStatus
 from engine_host.protocol.errors import Reason
 
 NOTHING: dict[str, Any] = {
@@ -23,6 +25,14 @@ BOTH = RouteTargets(engines=("a",), provider=THERE, allow_remote=True, fallback=
 
 def given(**changes: Any) -> dict[str, Any]:
     return NOTHING | changes
+
+
+def test_a_note_is_made_of_sentences() -> None:
+    alone = TargetStatus(name="x", state=TargetState.ANSWERED, detail="on this machine")
+    assert note(alone) == "on this machine"
+    seen = alone.model_copy(update={"answered_at": 1.0})
+    assert note(seen) == f"on this machine. Answered last at {clock(1.0)}."
+    assert note(seen, where=False) == f"Answered last at {clock(1.0)}."
 
 
 def test_what_is_not_said_stays() -> None:
