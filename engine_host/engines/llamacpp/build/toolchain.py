@@ -20,6 +20,7 @@ from engine_host.engines.process.tool import ask_tool
 from engine_host.protocol.engines import Backend
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.language import tr
+from engine_host.telemetry.memory_limit import memory
 
 PACKAGE = "llama-cpp-python"
 PACKAGE_VERSION = "0.3.36"
@@ -174,8 +175,7 @@ def _jobs(job_bytes: int) -> int:
     cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):
         cores = min(cores, len(os.sched_getaffinity(0)))
-    by_memory = psutil.virtual_memory().available // job_bytes
-    return max(1, min(cores, int(by_memory)))
+    return max(1, min(cores, memory().available // job_bytes))
 
 
 def _first_line(program: str, argument: str) -> str | None:
