@@ -33,7 +33,8 @@ class Desktop:
     @property
     def environment(self) -> dict[str, str]:
         """The environment of this moment's test, with this display."""
-        found = {**os.environ, "DISPLAY": self._display}
+        # Where D-Bus starts a bus for each display that has none, it would outlive the test.
+        found = {**os.environ, "DISPLAY": self._display, "DBUS_SESSION_BUS_ADDRESS": "disabled:"}
         for name in ("QT_QPA_PLATFORM", "WAYLAND_DISPLAY"):
             found.pop(name, None)
         return found
