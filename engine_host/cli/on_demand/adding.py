@@ -90,6 +90,11 @@ def lasts(model: OnDemandModel) -> str:
     return "not at all" if model.keep_alive == 0 else duration(model.keep_alive)
 
 
+def rest(model: OnDemandModel) -> str:
+    """Say in words of a sentence what becomes of a model that nobody asks."""
+    return "it is pinned and stays" if model.pinned else f"without a request it stays {lasts(model)}"
+
+
 def add(
     out: Output,
     request_of: Callable[[ControlClient], LaunchRequest],
@@ -123,7 +128,7 @@ def add(
         lasting = not hold.started_here
     also = ", and when the host starts" if added.at_start else ""
     text = f"{added.name} is loaded when a request asks for it{also}"
-    out.result(added, f"{text}; without one it stays {lasts(added)}.")
+    out.result(added, f"{text}; {rest(added)}.")
     if not lasting:
         out.note("No host runs that could load it now: start one with sndr serve.")
 

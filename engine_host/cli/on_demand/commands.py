@@ -5,7 +5,7 @@ import time
 
 import click
 
-from engine_host.cli.on_demand.adding import Stay, add, keep_options, lasts, seconds_of, stays
+from engine_host.cli.on_demand.adding import Stay, add, keep_options, rest, seconds_of, stays
 from engine_host.cli.output import Exit, Output, command, table
 from engine_host.cli.start.consent import accept_option
 from engine_host.cli.start.host import connected, find_or_start
@@ -106,7 +106,7 @@ def load(out: Output, name: str, settings: tuple[str, ...], keep_alive: float | 
     )
     with connected() as client:
         model = client.call(endpoint_ops.LOAD_ON_DEMAND, asked, id=name)
-    out.result(model, f"{model.name} is {model.state.value}; without a request it stays {lasts(model)}.")
+    out.result(model, f"{model.name} is {model.state.value}; {rest(model)}.")
     return None
 
 
