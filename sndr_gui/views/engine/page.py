@@ -25,7 +25,7 @@ from sndr_gui.views.engine.cards import (
 )
 from sndr_gui.views.engine.choice import EngineChoice
 from sndr_gui.views.graphs.card import GraphCard, load_graphs
-from sndr_gui.views.widgets.buttons import button, tip
+from sndr_gui.views.widgets.buttons import button, set_primary, tip
 from sndr_gui.views.widgets.cards import EmptyState, ValueCard
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.labels import set_text
@@ -204,6 +204,7 @@ class EngineView(Page):
         if not there:
             set_text(self.empty.heading, _EMPTY[mode])
             again = self.again.refresh(mode == "empty")
+            set_primary(self.launch, not again)
             hint = model.home.last.sentence() if again else _EMPTY_HINT
             self.empty.sentence.setText(hint if mode == "empty" else model.session.connection.sentence)
             self._try.set_content(model.home.last.command if again else _DEMO)

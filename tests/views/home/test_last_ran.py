@@ -79,6 +79,7 @@ async def test_the_keys_the_palette_and_the_tray_do_the_same(stage: Stage) -> No
     engine = stage.window.page
     assert isinstance(engine, EngineView)
     await stage.until(lambda: engine.again.isVisible() and engine.again.text() == "Start qwen again")
+    assert (engine.again.property("primary"), engine.launch.property("primary")) == ("true", "false")
 
 
 async def test_a_crash_before_the_host_was_started_anew_is_told_with_its_reason(stage: Stage) -> None:
