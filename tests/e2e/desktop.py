@@ -137,6 +137,12 @@ class Gui:
             lambda: self.find(name) is not None, seconds, lambda: f"{name!r} is not shown; {self._summary()}"
         )
 
+    def wait_until_gone(self, name: str, seconds: float = 20.0) -> None:
+        """Wait until no widget with this name is shown."""
+        self._wait(
+            lambda: self.find(name) is None, seconds, lambda: f"{name!r} is still shown; {self._summary()}"
+        )
+
     def wait_for_words(self, words: str, seconds: float = 20.0) -> None:
         """Wait until these words stand in the window."""
         self._wait(lambda: self.says(words), seconds, lambda: f"{words!r} is not said; {self._summary()}")

@@ -47,7 +47,7 @@ def test_a_second_engine_runs_beside_the_first(gui: Gui) -> None:
     gui.open("Home")
     gui.click("Stop sndr-demo", 30)
     assert wait_until(lambda: set(answering()) == {"sndr-demo-2"}, 60)
-    # The one that is left is what the window is about; nothing is left to choose.
+    # The one that is left is what the window is about; nothing is left to choose once the other has ended.
     gui.wait_for("Stop", 30)
-    assert gui.find("Engine of all pages") is None
+    gui.wait_until_gone("Engine of all pages", 30)
     assert gui.close() == 0

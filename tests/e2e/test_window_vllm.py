@@ -46,7 +46,7 @@ def test_patches_and_readings_of_a_running_vllm(gui: Gui, home: Path) -> None:
     gui.open("Engine")
     gui.click("Stop")
     # While it stops, Relaunch stands beside it; both are gone with the engine, and Home offers a start then.
-    assert wait_until(lambda: gui.find("Stop") is None, 60)
+    gui.wait_until_gone("Stop", 60)
     gui.open("Home")
     gui.wait_for("Start the demo model", 60)
     assert wait_until(lambda: len(processes_of(home)) <= 3, 30), "vLLM left processes behind"

@@ -7,6 +7,7 @@ and all processes are real; the engine is FAKE.
 import asyncio
 import contextlib
 import sys
+import time
 
 from engine_host.protocol.engines import EngineState
 from tests.unit.asynchronous import until
@@ -48,6 +49,9 @@ async def main(stage: str) -> None:
     async with rig() as built:
         pid = await bring(built, stage)
         print(f"at {stage} {pid}", flush=True)
+        if stage == "queued":
+            # The manager starts the engine as soon as it has its turn: it gets none.
+            time.sleep(120)
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.sleep(120)
 

@@ -15,17 +15,16 @@ from tests.unit.engines.rig import rig
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_host_that_is_killed_takes_its_engine_along(stage: str, home: Path) -> None:
-    host = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-m", "tests.integration.faults.managed", stage], stdout=subprocess.PIPE, text=True
-    )
-    assert host.stdout is not None
-    said = host.stdout.readline()
+    ) as host:
+        assert host.stdout is not None
+        said = host.stdout.readline()
+        logs = list((home / "data" / "logs" / "engines").glob("*.log"))
+        host.kill()
     assert said.startswith(f"at {stage} "), said
     engine = int(said.split()[2])
-    logs = list((home / "data" / "logs" / "engines").glob("*.log"))
     assert bool(engine) == bool(logs) == (stage != "queued")
-    host.kill()
-    host.communicate(timeout=10)
 
     async def next_host() -> None:
         # The engine, its child that ignores SIGTERM, the reaper and the log's writer.
