@@ -6,8 +6,8 @@ and all processes are real; the engine is FAKE.
 
 import asyncio
 import contextlib
+import signal
 import sys
-import time
 
 from engine_host.protocol.engines import EngineState
 from tests.unit.asynchronous import until
@@ -51,7 +51,7 @@ async def main(stage: str) -> None:
         print(f"at {stage} {pid}", flush=True)
         if stage == "queued":
             # The manager starts the engine as soon as it has its turn: it gets none.
-            time.sleep(120)
+            signal.pause()
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.sleep(120)
 
