@@ -16,6 +16,7 @@ from engine_host.core.paths import Folders
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.operations import table as ops
 from sndr_gui.views.window.pages import PAGES
+from tests.waiting import pause
 
 ROOT = Path(__file__).resolve().parents[2]
 TITLE = "SNDR Control Center"
@@ -256,11 +257,11 @@ def window(
 
 def wait_until(check: Callable[[], bool], seconds: float) -> bool:
     """Whether something becomes true in time."""
-    end = time.monotonic() + seconds
+    began = time.monotonic()
     while not check():
-        if time.monotonic() > end:
+        if time.monotonic() > began + seconds:
             return False
-        time.sleep(0.02)
+        pause(began)
     return True
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from engine_host.client.sync import ControlClient, wait_for_host
 from engine_host.core.paths import Folders
+from tests.waiting import pause
 
 ROOT = Path(__file__).resolve().parents[2]
 SNDR = (sys.executable, "-m", "engine_host")
@@ -103,11 +104,11 @@ def serving(*arguments: str, **changes: str) -> Iterator[ControlClient]:
 
 def until(check: Callable[[], bool], seconds: float = 10.0) -> bool:
     """Whether something becomes true in time."""
-    end = time.monotonic() + seconds
+    began = time.monotonic()
     while not check():
-        if time.monotonic() > end:
+        if time.monotonic() > began + seconds:
             return False
-        time.sleep(0.02)
+        pause(began)
     return True
 
 

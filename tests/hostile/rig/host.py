@@ -24,6 +24,7 @@ from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.launch.plans import LaunchRequest, ServerChoice, StartRequest
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.settings import SettingsChange
+from tests.waiting import pause
 
 ROOT = Path(__file__).resolve().parents[3]
 FAKE_SERVER = Path(__file__).with_name("fake_llama_server.py")
@@ -91,11 +92,11 @@ class WatchedHost:
 
     def wait_for(self, engine_id: str, *states: EngineState) -> Engine:
         """Wait until an engine is in one of these states."""
-        end = time.monotonic() + _PATIENCE
+        began = time.monotonic()
         while (engine := self.client.call(ops.ENGINE, id=engine_id)).state not in states:
             assert engine.state is not EngineState.FAILED, engine.problem
-            assert time.monotonic() < end, f"{engine.state} instead of one of {states}"
-            time.sleep(0.05)
+            assert time.monotonic() < began + _PATIENCE, f"{engine.state} instead of one of {states}"
+            pause(began)
         return engine
 
     def look(self) -> Look:

@@ -25,6 +25,7 @@ from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.launch.plans import LaunchRequest, StartRequest
 from engine_host.protocol.operations import table as ops
 from tests.conftest import processes_of
+from tests.waiting import pause
 
 T = TypeVar("T")
 PATIENCE = 60.0
@@ -41,13 +42,13 @@ def free_port() -> int:
 
 def wait_for(what: Callable[[], T | None], why: str, seconds: float = PATIENCE) -> T:
     """The first answer that is neither None nor False."""
-    end = time.monotonic() + seconds
+    began = time.monotonic()
     while True:
         found = what()
         if found is not None and found is not False:
             return found
-        assert time.monotonic() < end, f"waited {seconds:.0f} s in vain: {why}"
-        time.sleep(0.02)
+        assert time.monotonic() < began + seconds, f"waited {seconds:.0f} s in vain: {why}"
+        pause(began)
 
 
 class RunningHost:
