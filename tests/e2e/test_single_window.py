@@ -28,7 +28,7 @@ def end_of(process: "subprocess.Popen[str]") -> tuple[int, str]:
 def test_a_second_start_raises_the_window_and_follows_its_link(gui: Gui, screen: Desktop, home: Path) -> None:
     gui.wait_for("Home")
     screen.do("xdotool", "search", "--onlyvisible", "--name", "SNDR Control Center", "windowminimize")
-    assert not windows(screen)
+    assert wait_until(lambda: not windows(screen), 20)
     code, said = end_of(start(screen, home, "sndr://page/logs"))
     assert code == 0, said
     assert "window" in said

@@ -1,9 +1,11 @@
 """What people get wrong and machines refuse: one clear message each, and nothing lost."""
 
+import contextlib
 import json
 import os
 import socket
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -178,9 +180,8 @@ def test_disk_that_fills_up_under_a_running_host(small_disk: Path, home: Path) -
         (home / name).symlink_to(small_disk / name)
     with serving() as client:
         before = client.call(ops.SETTINGS)
-        with (small_disk / "filler").open("wb", buffering=0) as filler:
-            until(lambda: _is_full(filler.fileno()))
-        ended = sndr("settings", "set", "models.folders", json.dumps(["/x" * 3000]), "--json")
+        with _kept_full(small_disk / "filler"):
+            ended = sndr("settings", "set", "models.folders", json.dumps(["/x" * 3000]), "--json")
         assert_clear(ended, 7, "disk_full", "unchanged")
         assert client.call(ops.SETTINGS).settings == before.settings
         (small_disk / "filler").unlink()
@@ -189,12 +190,27 @@ def test_disk_that_fills_up_under_a_running_host(small_disk: Path, home: Path) -
         assert {one.name: one.value for one in after.settings}["engine.streams"] == 3
 
 
-def _is_full(descriptor: int) -> bool:
+@contextlib.contextmanager
+def _kept_full(filler: Path) -> Iterator[None]:
+    """Take what is free, and also what the host frees meanwhile."""
+    full, over = threading.Event(), threading.Event()
+
+    def fill() -> None:
+        with filler.open("wb", buffering=0) as file:
+            while not over.wait(0.005 if full.is_set() else 0):
+                try:
+                    file.write(bytes(4096))
+                except OSError:
+                    full.set()
+
+    thread = threading.Thread(target=fill)
+    thread.start()
+    assert full.wait(60)
     try:
-        os.write(descriptor, bytes(4096))
-    except OSError:
-        return True
-    return False
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def test_disk_full_before_a_build_downloads_anything(small_disk: Path) -> None:
