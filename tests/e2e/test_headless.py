@@ -80,7 +80,7 @@ def test_other_signals_end_it_in_order_too(number: signal.Signals, tmp_path: Pat
         assert until(lambda: serves(process, out), 60)
         process.send_signal(number)
         assert process.wait(30) == 0
-    assert not processes_of(home)
+    assert until(lambda: not processes_of(home), 20)
 
 
 @pytest.mark.parametrize("victim", ["command", "host", "engine"])

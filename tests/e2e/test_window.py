@@ -60,7 +60,7 @@ def test_main_job_with_the_bundled_model(gui: Gui) -> None:
         print(f"ready {time.monotonic() - began:.1f} s after the click")
     ask(gui, QUESTION)
     assert wait_until(lambda: bool(gui.answers() and gui.answers()[-1]), 30)
-    assert gui.says(QUESTION)
+    gui.wait_for_words(QUESTION)
     # Chats are in the window's memory, and must not reach the disk in a core dump.
     assert psutil.Process(gui.process.pid).rlimit(psutil.RLIMIT_CORE)[0] <= 1
     # With an answer under way, Stop asks once more.

@@ -41,7 +41,7 @@ def _from_nothing_to_a_chat(gui: Gui, machines: Machines) -> None:
     gui.click("Connect gpu")
     # The jump host is known, the machine is not: its key is shown, and Enter would refuse it.
     gui.wait_for("Accept", 40)
-    assert gui.says(machines.fingerprint(machines.target))
+    gui.wait_for_words(machines.fingerprint(machines.target))
     gui.click("Accept")
     gui.wait_for("gpu: connected", 60)
     _look_at_everything_of_it(gui)
@@ -81,7 +81,7 @@ def _lost_and_found_again(gui: Gui, machines: Machines) -> None:
     gui.wait_for("gpu: connected", 20)
     machines.target.stop()
     gui.wait_for("gpu: reconnecting", 60)
-    assert gui.find("This machine: connected") is not None
+    gui.wait_until_shown("This machine: connected")
     gui.open("Chat")
     assert wait_until(lambda: bool(gui.answers() and gui.answers()[-1]), 20), "what was answered stays"
     machines.target.start()

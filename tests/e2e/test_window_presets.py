@@ -40,7 +40,7 @@ def test_fit_of_a_catalogue_model_on_two_cards(gui: Gui) -> None:
     choose(gui, "Number of GPUs", "2")
     gui.wait_for_words("on 2 × GeForce RTX 3090", 20)
     assert wait_until(lambda: any(gui.says(word) for word in ("fits", "tight", "does not fit")), 10)
-    assert gui.says("--hardware '2x rtx-3090'")
+    gui.wait_for_words("--hardware '2x rtx-3090'")
     assert gui.close() == 0
 
 
@@ -57,7 +57,7 @@ def test_a_variation_is_made_saved_listed_and_undone(gui: Gui, home: Path) -> No
     # The Save button waits for the check of the text.
     gui.click("Save…")
     gui.wait_for("Changes to save")
-    assert gui.says("+  context: 4096")
+    gui.wait_for_words("+  context: 4096")
     gui.press("Return")
     saved = home / "config" / "presets" / "my-demo-llamacpp.yaml"
     assert wait_until(saved.is_file, 10)

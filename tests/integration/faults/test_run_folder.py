@@ -24,7 +24,7 @@ def test_a_host_that_nobody_can_reach_ends_with_its_engines(
     assert "was removed: nobody can reach this host any more" in log
     if not keep:
         assert not alive(engine.pid)
-        assert processes_of(host.folders.data.parent) == []
+        wait_for(lambda: processes_of(host.folders.data.parent) == [], "the end of the log's writer", 20)
     # The next host starts; a kept engine whose socket is gone is ended: nobody could stop it any more.
     again = new_host().connect()
     wait_for(lambda: not alive(engine.pid or 0) or None, "the end of an engine that nobody can reach", 60)
