@@ -125,8 +125,15 @@ async def all_in_reach(stage: Stage, size: tuple[int, int]) -> None:
     assert not lost, f"out of reach at {size}: {lost}"
 
 
-async def test_pages(stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    furnish(stage, tmp_path)
+@pytest.fixture
+def furnished(stage: Stage, tmp_path: Path) -> Iterator[Stage]:
+    """A window over a host that has something on every page before it is asked."""
+    catalog = furnish(stage, tmp_path)
+    yield stage
+    catalog.store.close()
+
+
+async def test_pages(stage: Stage, furnished: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[str] = []
     draw = QPainter.drawText
 
