@@ -29,10 +29,14 @@ os.environ["QT_API"] = "pyside6"
 hypothesis.settings.register_profile("here", deadline=None)
 hypothesis.settings.load_profile("here")
 
+# Nor do the five seconds that httpx waits unless it is told otherwise: each test has a limit of its own.
+for _wait in ("connect", "read", "write", "pool"):
+    setattr(httpx._config.DEFAULT_TIMEOUT_CONFIG, _wait, 60.0)
+
 TESTS = Path(__file__).resolve().parent
 # Built engines take minutes: integration tests share the user's, everything else has its own cache.
 SHARED_CACHE = os.environ.get("SNDR_CACHE") or str(platformdirs.user_cache_path("sndr", appauthor=False))
-SETTLE = 5.0
+SETTLE = 15.0
 
 
 # The folders in the order in which they run: what is quick and fails most often is told first.
@@ -42,9 +46,15 @@ FOLDERS = ("unit", "views", "hostile", "integration", "e2e")
 LONGEST = (
     "tests/integration/host/vllm/test_overlay.py",
     "tests/integration/host/vllm/test_bisect.py",
+    "tests/integration/host/vllm/test_served.py",
     "tests/integration/test_turboquant_speculation.py",
     "tests/integration/remote/install/test_installing.py",
-    "tests/integration/host/vllm/test_served.py",
+    "tests/integration/remote/services/test_units.py",
+    "tests/e2e/test_window.py",
+    "tests/hostile/soak/test_soak.py",
+    "tests/integration/remote/test_from_nothing.py",
+    "tests/e2e/test_window_whole_way.py",
+    "tests/integration/operations/patches/test_bisect.py",
     "tests/integration/test_overlay_cost.py",
     "engine_host/overlay/patches/hybrid-speculation-prefix-cache/test_hybrid_speculation_prefix_cache.py",
     "engine_host/overlay/patches/oom-keeps-engine/test_oom_keeps_engine.py",
