@@ -1,7 +1,8 @@
 """A whole vLLM on the TurboQuant kernels: with MTP on it answers as with MTP off, token by token.
 
 vLLM 0.32 for the CPU with its scheduler, runner, drafter and rejection sampler; the kernels run in Triton's
-interpreter and FlashAttention is a stand-in. In fp32, so that no rounding of bf16 decides between tokens.
+interpreter and FlashAttention is a stand-in. All of it in one process, as processes of its own change no number
+and each costs an import of vLLM. In fp32, so that no rounding of bf16 decides between tokens.
 """
 
 import json
@@ -26,7 +27,7 @@ def main():
     llm = LLM(
         model=folder, kv_cache_dtype="turboquant_k8v4", dtype="float32", max_model_len=512, max_num_seqs=4,
         max_num_batched_tokens=256, enable_prefix_caching=False, enforce_eager=True,
-        disable_log_stats=False, skip_tokenizer_init=True, **extra,
+        disable_log_stats=False, skip_tokenizer_init=True, distributed_executor_backend="uni", **extra,
     )
     asked = [{"prompt_token_ids": prompt} for prompt in prompts]
     chosen = SamplingParams(temperature=0, max_tokens=8, ignore_eos=True, detokenize=False)
@@ -48,7 +49,7 @@ def answers(folder: Path, drafts: int, *also: str) -> Any:
         SCRIPT,
         ["turboquant-grouped-attention", "interpreted-engine", *also],
         folders=(PATCHES, KERNELS),
-        environment={"KERNELS": kernels, "TRITON_INTERPRET": "1"},
+        environment={"KERNELS": kernels, "TRITON_INTERPRET": "1", "VLLM_ENABLE_V1_MULTIPROCESSING": "0"},
         arguments=[str(drafts), str(folder), json.dumps(prompts)],
         timeout=400,
     )
