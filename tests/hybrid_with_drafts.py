@@ -14,6 +14,7 @@ from vllm import LLM, SamplingParams
 if __name__ == "__main__":
     llm = LLM(
         model={str(MODEL)!r}, max_model_len=1024, max_num_seqs=2, enforce_eager=True,
+        distributed_executor_backend="uni",
         speculative_config={{"method": "mtp", "num_speculative_tokens": 2}},
     )
     caching = llm.llm_engine.vllm_config.cache_config.enable_prefix_caching

@@ -88,7 +88,6 @@ def run_in_engine(
         root = Path(scratch)
         ledger = root / "ledger"
         ledger.mkdir()
-        share_model_infos(root)
         variables = {
             name: value
             for name, value in os.environ.items()
@@ -105,6 +104,7 @@ def run_in_engine(
         if patches:
             bundle = write_bundle(load_patches(patches, folders), vllm_version(), root)
             variables |= bundle.environment(ledger, in_own_venv=False)
+        share_model_infos(root)
         variables |= environment or {}
         if isinstance(script, str):
             path = root / "script.py"

@@ -50,11 +50,15 @@ def vllm_version() -> str:
 def share_model_infos(cache: Path) -> None:
     """Let a cache of a test's own have what vLLM found out of its model classes in other tests.
 
-    Else each start imports vLLM once more for each architecture; what is compiled stays the test's own.
+    Else each start imports vLLM once more for each architecture; what is compiled stays the test's own. A bundle
+    that is in the cache already has a folder for what its patches make of the classes: it is shared too.
     """
-    name = f"modelinfos-{Version(vllm_version()).base_version}"
-    shared = _INSTALLED.parents[1] / "vllm" / name
-    shared.mkdir(parents=True, exist_ok=True)
-    (cache / "vllm").mkdir(parents=True)
-    for own in (name, "modelinfos"):
-        (cache / "vllm" / own).symlink_to(shared)
+    usual = f"modelinfos-{Version(vllm_version()).base_version}"
+    caches = cache / "vllm"
+    caches.mkdir(parents=True, exist_ok=True)
+    for own in {usual, "modelinfos", *(folder.name for folder in caches.glob("modelinfos-*"))}:
+        shared = _INSTALLED.parents[1] / "vllm" / (usual if own == "modelinfos" else own)
+        shared.mkdir(parents=True, exist_ok=True)
+        if (caches / own).is_dir():
+            (caches / own).rmdir()
+        (caches / own).symlink_to(shared)
