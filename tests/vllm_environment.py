@@ -50,8 +50,8 @@ def vllm_version() -> str:
 def share_model_infos(cache: Path) -> None:
     """Let a cache of a test's own have what vLLM found out of its model classes in other tests.
 
-    Else each start imports vLLM once more for each architecture; what is compiled stays the test's own. A bundle
-    that is in the cache already has a folder for what its patches make of the classes: it is shared too.
+    Else each start imports vLLM once more for each architecture; what is compiled stays the test's own. The
+    classes as the patches of a bundle make them, which is in the cache by then, are shared too.
     """
     usual = f"modelinfos-{Version(vllm_version()).base_version}"
     caches = cache / "vllm"

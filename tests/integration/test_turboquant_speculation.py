@@ -1,8 +1,8 @@
 """A whole vLLM on the TurboQuant kernels: with MTP on it answers as with MTP off, token by token.
 
 vLLM 0.32 for the CPU with its scheduler, runner, drafter and rejection sampler; the kernels run in Triton's
-interpreter and FlashAttention is a stand-in. All of it in one process, as processes of its own change no number
-and each costs an import of vLLM. In fp32, so that no rounding of bf16 decides between tokens.
+interpreter and FlashAttention is a stand-in. All of it in one process: others change no number, and each
+would import vLLM anew. In fp32, so that no rounding of bf16 decides between tokens.
 """
 
 import json
