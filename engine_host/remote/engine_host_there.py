@@ -41,6 +41,8 @@ _LOOKS_OF_RATE = 2
 """Looks of which one asks for the tokens a second too."""
 _PAUSES = (1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds between two looks for one that is not there; a probe looks at once."""
+_SOONEST = 0.5
+"""Seconds from one look for it to the next, however often it is asked for."""
 _STARTABLE = 60.0
 """Seconds after which it is asked again what could be started there."""
 _PATIENCE = 15.0
@@ -104,6 +106,7 @@ class EngineHostLink:
         """Find it and stay with it, until this is cancelled."""
         failed = 0
         while True:
+            soonest = asyncio.get_running_loop().time() + _SOONEST
             try:
                 await self._once()
             except HostError as error:
@@ -116,14 +119,20 @@ class EngineHostLink:
             with contextlib.suppress(OSError):
                 self._connection.folder.token.unlink()
             self._tell(EngineHostThere(problem=problem))
-            await self._pause(_PAUSES[min(failed, len(_PAUSES) - 1)])
-            failed += 1
+            # Each request for what is not there asks for a look.
+            await asyncio.sleep(max(0.0, soonest - asyncio.get_running_loop().time()))
+            asked = await self._pause(_PAUSES[min(failed, len(_PAUSES) - 1)])
+            # Something is expected there now: it may come up a moment after this look.
+            failed = 0 if asked else failed + 1
 
-    async def _pause(self, seconds: float) -> None:
-        self._now.clear()
+    async def _pause(self, seconds: float) -> bool:
+        """Wait for the next look; return True if somebody asked for it, also while the last one went on."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._now.wait()
+        asked = self._now.is_set()
+        self._now.clear()
+        return asked
 
     async def _once(self) -> NoReturn:
         """Stay with the one that runs until it does not answer. Always raises HostError: that is its end."""

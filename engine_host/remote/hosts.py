@@ -310,14 +310,18 @@ class RemoteHosts:
         return facts
 
     def look(self, name: str) -> None:
-        """Look for the engine host there at once: it was installed or started."""
+        """Look for the engine host there at once: it was installed or started, or somebody needs it."""
         if name in self._links:
             self._links[name].look()
+        elif name in self._connections:
+            self._connections[name].hurry()
 
     async def look_now(self, name: str) -> None:
         """Ask what runs there now, and wait a moment for the answer; nothing without a connection."""
         if name in self._links:
             await self._links[name].look_now(_LOOK_NOW)
+        elif name in self._connections:
+            self._connections[name].hurry()
 
     async def close(self) -> None:
         """End all connections."""

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import math
 import os
 import shlex
 import time
@@ -29,6 +30,8 @@ _LOOK = 0.05
 _LONGEST_TRY = 90.0
 """Seconds for one try, without those in which a person is asked."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
+_BETWEEN_HURRIES = 5.0
+"""Seconds between two tries that requests bring forward."""
 _STEADY = 60.0
 """Seconds that a connection has to stand before the next pause is short again."""
 _MOST_WORDS = 16 << 10
@@ -73,6 +76,7 @@ class Connection:
         self._told_reaper: set[Path] = set()
         self._log = _LastWords()
         self._stood_at: str | None = None
+        self._hurried_at = -math.inf
 
     @property
     def connected(self) -> bool:
@@ -101,6 +105,13 @@ class Connection:
             self._remove_with_host(file)
         self._tell(RemoteHostState.CONNECTING, self._trying)
         self._task = asyncio.create_task(self._keep(), name=f"ssh to {self.host.name}")
+
+    def hurry(self) -> None:
+        """Try again now, where the next try is waited for and the last hurry was some seconds ago."""
+        now = time.monotonic()
+        if self.wanted and self.status.next_try_at is not None and now >= self._hurried_at + _BETWEEN_HURRIES:
+            self._hurried_at = now
+            self._now.set()
 
     def connect_later(self) -> None:
         """Say that it is being connected: it is, as soon as what is being ended has ended."""

@@ -10,12 +10,13 @@ import pytest
 from engine_host.protocol.endpoint.connect import EndedWithHost
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.remote.hosts import RemoteMode
+from engine_host.remote import engine_host_there
 from engine_host.remote.book import KeptHost
 from engine_host.remote.engine_host_there import EngineHostLink, EngineHostThere, start_again
 from engine_host.remote.run import RemoteOutcome, RemoteScript
 from engine_host.remote.ssh.connection import Connection
 from engine_host.remote.ssh.folder import HostFolder
-from tests.unit.asynchronous import run
+from tests.unit.asynchronous import run, until
 
 TOKEN = "t" * 43
 
@@ -121,6 +122,31 @@ def test_a_defect_of_ours_is_told_and_ends_no_later_look(tmp_path: Path) -> None
     told = run(work())
     assert [there.problem and there.problem.reason for there in told] == [Reason.INTERNAL] * 2
     assert len(looks) == 2
+
+
+def test_a_look_that_is_asked_for_during_another_one_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_host_there, "_PAUSES", (3600.0,))
+    monkeypatch.setattr(engine_host_there, "_SOONEST", 0.0)
+
+    async def found(_script: RemoteScript) -> RemoteOutcome:
+        if heard.empty():
+            # As an update over there that ends between this look and its answer.
+            link.look()
+        return RemoteOutcome(0, b'{"state": "installed"}', "")
+
+    async def work() -> None:
+        keeping = asyncio.create_task(link.keep())
+        try:
+            await until(lambda: heard.qsize() == 2)
+        finally:
+            keeping.cancel()
+            await asyncio.gather(keeping, return_exceptions=True)
+
+    heard: asyncio.Queue[EngineHostThere] = asyncio.Queue()
+    link = EngineHostLink(cast(Connection, FakeConnection(tmp_path)), found, heard.put_nowait)
+    run(work())
 
 
 def test_what_its_shell_prints_before_is_no_part_of_the_answer(tmp_path: Path) -> None:

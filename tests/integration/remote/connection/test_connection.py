@@ -15,7 +15,9 @@ import pytest
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.remote.hosts import ChangeRemoteHost, RemoteHostState, RemoteMode, SshQuestionKind
+from engine_host.remote.engines import RemoteEngines
 from engine_host.remote.run import Interpreter, RemoteScript
+from engine_host.remote.ssh import connection as ssh_connection
 from tests.integration.remote.conftest import Fleet
 from tests.integration.remote.machines import Machines, make_key
 from tests.unit.asynchronous import run, until
@@ -387,6 +389,26 @@ def test_a_killed_sshd_is_noticed_and_connected_again(
             machines.target.start()
             await found.reach("gpu")
             assert found.hosts.shown("gpu").problem is None
+
+    run(work())
+
+
+def test_who_needs_a_lost_machine_brings_the_next_try_forward(
+    fleet: Open, machines: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ssh_connection, "_FIRST_PAUSE", 3600.0)
+
+    async def work() -> None:
+        async with fleet() as found:
+            found.add("gpu", "direct")
+            found.hosts.connect("gpu")
+            await found.reach("gpu")
+            machines.target.stop()
+            shown = await found.reach("gpu", RemoteHostState.RECONNECTING)
+            assert shown.next_try_at is not None
+            machines.target.start()
+            assert RemoteEngines(found.hosts).why_not("gpu/demo") == "gpu is not connected."
+            await found.reach("gpu")
 
     run(work())
 
