@@ -154,7 +154,7 @@ class Host:
             self.model_index, self._settings, self._events, folders.downloads, self._store
         )
         self.servers = LlamaCppServers(self._folders.data, lambda: self._settings.current.engine.own_server)
-        self._patch_tracker = EnginePatchTracker(self._events, self._folders.run)
+        book = self._patch_tracker = EnginePatchTracker(self._events, self._folders.run)
         self.engines = EngineManager(
             self._folders,
             self._engine_changed,
@@ -194,7 +194,7 @@ class Host:
             load_wait=lambda: self._settings.current.endpoint.load_wait,
             others=others,
             installed=lambda name: self.model_index.has(name),
-            measured=lambda: measured_now(self._sampler, self._gpus, played, self._readings()),
+            measured=lambda: measured_now(sampler, self._gpus, played, self._readings(), book, self.remote),
         )
         self._machine, self._gpus, played = MachineMonitor(), Gpus(), TracePlayer(self._settings)
         machine = MachineSource(
@@ -205,7 +205,7 @@ class Host:
         self._history = History(open_samples(self._folders.samples))
         alerts = self._alerts = AlertOperations(self._events, self._store, self._settings, self._folders)
         measured = (self._machine, self._gpus, self._history, alerts.publish, self._readings)
-        self._sampler = Sampler(*measured, player=played)
+        sampler = self._sampler = Sampler(*measured, player=played)
         catalogue = PresetOperations(
             presets,
             self._folders.config / "presets",

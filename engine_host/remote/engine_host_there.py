@@ -17,6 +17,7 @@ from engine_host.core.errors import HostError, defect
 from engine_host.core.findings.table import finding
 from engine_host.core.outside import json_text
 from engine_host.gateway.directory import Target
+from engine_host.gateway.metrics.remote import RemoteEngineFigures
 from engine_host.gateway.upstream import UpstreamLostError, fetch
 from engine_host.protocol.base import PROTOCOL_MAJOR, Version
 from engine_host.protocol.endpoint.connect import EndedWithHost, EndpointModel, EndpointModelPage
@@ -28,7 +29,7 @@ from engine_host.protocol.models import ModelPage
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.presets import PresetPage
-from engine_host.remote.figures import rate_of_engines
+from engine_host.remote.figures import rate_of_engines, serving_engines
 from engine_host.remote.run import SCRIPTS, RemoteOutcome, RemoteScript
 from engine_host.remote.ssh.connection import Connection
 from engine_host.remote.ssh.failures import forward_refused
@@ -56,8 +57,8 @@ class EngineHostThere:
     """The engine host of a connected machine; `reachable` while its forwarded socket answers.
 
     `models` are those that its endpoint answers for, `startable` the names of those that could be started as
-    last asked. `rate` are the tokens a second of its engines, None where none was measured; `token` opens its
-    control API.
+    last asked. `rate` are the tokens a second of its engines, None where none was measured; `engines` are the
+    figures of each as told `engines_at`, which are no news for anybody; `token` opens its control API.
     """
 
     reachable: bool = False
@@ -69,6 +70,8 @@ class EngineHostThere:
     startable: frozenset[str] = frozenset()
     ended: tuple[EndedWithHost, ...] = ()
     rate: float | None = None
+    engines: tuple[RemoteEngineFigures, ...] = field(default=(), compare=False, repr=False)
+    engines_at: float | None = field(default=None, compare=False)
     token: str = field(default="", repr=False)
 
 
@@ -155,17 +158,16 @@ class EngineHostLink:
         )
         startable = await self._startable(token)
         again = asyncio.get_running_loop().time() + _STARTABLE
-        rate: float | None = None
         looks = 0
         while True:
             # One that was started anew takes this token no more.
             page = await self._get(token, endpoint_ops.ENDPOINT_MODELS.path, EndpointModelPage)
             self._stood = True
             if looks % _LOOKS_OF_RATE == 0:
-                rate = await self._rate(token)
+                there = await self._with_figures(there, token)
             looks += 1
             models, ended = page.models[:_MOST_MODELS], page.ended[:_MOST_ENDED]
-            self._tell(replace(there, models=models, startable=startable, ended=ended, rate=rate))
+            self._tell(replace(there, models=models, startable=startable, ended=ended))
             await self._pause(_LOOK)
             if asyncio.get_running_loop().time() >= again:
                 startable = await self._startable(token)
@@ -242,15 +244,17 @@ class EngineHostLink:
             self._endpoint = there
         return True
 
-    async def _rate(self, token: str) -> float | None:
-        """Return the tokens a second of its engines; None where they are not measured."""
+    async def _with_figures(self, there: EngineHostThere, token: str) -> EngineHostThere:
+        """Return it with what its engines measured now; without any where it does not tell."""
         try:
             async with asyncio.timeout(_PATIENCE):
                 status, body = await fetch(control_target(self._connection, token), "GET", ops.ENGINES.path)
         except (UpstreamLostError, TimeoutError):
-            return None
-        rate = rate_of_engines(body) if status == 200 else None
-        return None if rate is None else round(rate, 1)
+            status, body = 0, b""
+        engines = serving_engines(body) if status == 200 else ()
+        rate = rate_of_engines(engines)
+        rate = None if rate is None else round(rate, 1)
+        return replace(there, rate=rate, engines=engines, engines_at=time.time())
 
     async def _get(self, token: str, path: str, kind: type[_Answer]) -> _Answer:
         """Ask its control API. Raises HostError(host_gone) for no answer, and for one that is none."""

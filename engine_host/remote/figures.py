@@ -7,7 +7,9 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from engine_host.core.outside import json_text
+from engine_host.gateway.metrics.remote import READ, RemoteEngineFigures
 from engine_host.protocol.remote.hosts import RemoteHostState
+from engine_host.protocol.text import first_break
 
 _TOKENS = re.compile(
     r"^(?:vllm:generation_tokens_total|llamacpp:tokens_predicted_total|sglang:generation_tokens_total)"
@@ -17,6 +19,7 @@ _TOKENS = re.compile(
 _SERVING = {"ready", "busy"}
 _LARGEST = 1e15
 _LONGEST = 200
+_MOST_ENGINES = 64
 _STALE = 60.0
 """Seconds after which two counts are too far apart for a rate of now."""
 
@@ -46,19 +49,36 @@ def tokens_in(metrics: str) -> float | None:
     return sum(found) if found and sum(found) < _LARGEST else None
 
 
-def rate_of_engines(body: bytes) -> float | None:
-    """Return the tokens a second in the list of engines of an engine host; None where none was measured."""
+def serving_engines(body: bytes) -> tuple[RemoteEngineFigures, ...]:
+    """Return what the engines that serve have told, from the list of engines of an engine host."""
     try:
         engines = json_text.parse_object(body).get("engines")
     except ValueError:
-        return None
-    rates = []
+        return ()
+    found: dict[str, RemoteEngineFigures] = {}
     for one in engines if isinstance(engines, list) else ():
-        readings = one.get("readings") if isinstance(one, dict) and one.get("state") in _SERVING else None
-        rate = readings.get("decode_rate") if isinstance(readings, dict) else None
-        if isinstance(rate, int | float) and not isinstance(rate, bool) and 0 <= rate < _LARGEST:
-            rates.append(float(rate))
+        if not isinstance(one, dict) or one.get("state") not in _SERVING:
+            continue
+        names, readings = [one.get("id"), one.get("name")], one.get("readings")
+        if not all(map(_is_name, names)) or not isinstance(readings, dict) or len(found) >= _MOST_ENGINES:
+            continue
+        values = {name: float(readings[name]) for name in READ if _is_figure(readings.get(name))}
+        found.setdefault(str(names[0]), RemoteEngineFigures(str(names[0]), str(names[1]), values))
+    return tuple(found.values())
+
+
+def rate_of_engines(engines: Collection[RemoteEngineFigures]) -> float | None:
+    """Return the tokens a second of all engines of a host; None where none was measured."""
+    rates = [one.values["decode_rate"] for one in engines if "decode_rate" in one.values]
     return sum(rates) if rates else None
+
+
+def _is_figure(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _LARGEST
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= _LONGEST and first_break(value) is None
 
 
 @dataclass

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
 from engine_host.engines.process.reaper import Reaper
+from engine_host.gateway.metrics.remote import RemoteFigures
 from engine_host.protocol.endpoint.connect import EndpointModel
 from engine_host.protocol.events import EventBase, RemoteHostEvent, SshQuestionEvent
 from engine_host.protocol.remote.hosts import (
@@ -91,6 +92,15 @@ class RemoteHosts:
     def all(self) -> list[RemoteHost]:
         """Return all hosts as they are now, by name."""
         return [self.shown(name) for name in sorted(self.book.all)]
+
+    def figures(self) -> list[RemoteFigures]:
+        """Return what connected hosts have told of their engines; nobody is asked for it."""
+        found = []
+        for name, connection in self._connections.items():
+            if connection.connected:
+                told, there = self._figures.get(name, Figures()), self._there.get(name, EngineHostThere())
+                found.append(RemoteFigures(name, told.rate_at, told.rate, there.engines, there.engines_at))
+        return found
 
     def shown(self, name: str) -> RemoteHost:
         """Return a host as it is now. Raises HostError(not_found)."""
@@ -355,9 +365,9 @@ class RemoteHosts:
             return
 
         def changed(there: EngineHostThere) -> None:
-            old = self._there.get(name, EngineHostThere())
-            if old != there or name not in self._there:
-                self._there[name] = there
+            old, is_new = self._there.get(name, EngineHostThere()), name not in self._there
+            self._there[name] = there
+            if old != there or is_new:
                 self._figures_of(name).measured(there.rate)
                 self._figures_of(name).answers(
                     [one.id for one in old.models], [one.id for one in there.models], told=there.reachable

@@ -10,8 +10,13 @@ from dataclasses import dataclass, field
 
 from engine_host.gateway.directory import Target
 from engine_host.gateway.metrics.exposition import Family
+from engine_host.gateway.metrics.patches import NAME as PATCH_LIVE
+from engine_host.gateway.metrics.patches import TEXT as PATCH_TEXT
+from engine_host.gateway.metrics.patches import live_patches
+from engine_host.gateway.metrics.remote import RemoteFigures, remote_values
 from engine_host.protocol.engines import Readings
 from engine_host.protocol.host import Gpu, GpuAbsence
+from engine_host.protocol.patches import EnginePatches
 from engine_host.protocol.telemetry import RECORDED_PREFIX, Sample
 from engine_host.telemetry.series import KINDS, SeriesKind
 
@@ -96,6 +101,8 @@ class Measured:
     absence: GpuAbsence | None = None
     recorded: Sequence[Gpu] = ()
     readings: Mapping[str, Readings] = field(default_factory=dict)
+    patches: Sequence[EnginePatches] = ()
+    remote: Sequence[RemoteFigures] = ()
 
 
 def measured_families(
@@ -117,6 +124,12 @@ def measured_families(
         for name, metric, text in _COUNTED:
             if (count := getattr(readings, name)) is not None:
                 add(metric, text, count, **_of_engine(engine, models))
+    for patches in measured.patches:
+        for told, live in live_patches(patches):
+            add(PATCH_LIVE, PATCH_TEXT, live, **_of_engine(patches.engine, models), **told)
+    for figures in measured.remote:
+        for metric, text, value, its in remote_values(figures, clock()):
+            add(metric, text, value, remote=figures.name, **its)
     sample = measured.sample
     if sample is None or clock() - sample.at > FRESH:
         return [*found.values()]

@@ -124,6 +124,10 @@ class EnginePatchTracker:
             return self._last[engine.id].model_copy(update={"seq": self._events.seq})
         return EnginePatches(seq=self._events.seq, engine=engine.id, planned=engine.plan.patches)
 
+    def of_running(self) -> list[EnginePatches]:
+        """The apply summary of each engine that runs, as of the last look at its ledger."""
+        return [self._summary(followed) for followed in self._followed.values()]
+
     async def probe(self, engine: Engine) -> EnginePatches:
         """Ask every process of an engine what is live, then as `get`."""
         if followed := self._followed.get(engine.id):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from engine_host.protocol.remote.hosts import RemoteHostState
-from engine_host.remote.figures import Counter, Figures, rate_of_engines, tokens_in
+from engine_host.remote.figures import Counter, Figures, rate_of_engines, serving_engines, tokens_in
 
 
 def test_a_counter_has_a_rate_from_its_second_reading_on() -> None:
@@ -39,19 +39,26 @@ def test_what_counts_nothing_is_not_measured(text: str) -> None:
     assert tokens_in(text) is None
 
 
-def test_the_engines_of_a_host_together() -> None:
-    def engine(state: str, rate: object) -> dict[str, object]:
-        return {"state": state, "readings": {"decode_rate": rate}}
+def test_the_engines_of_a_host_one_by_one_and_together() -> None:
+    def engine(state: str, rate: object, name: str = "m", **others: object) -> dict[str, object]:
+        readings = {"decode_rate": rate, **others}
+        return {"id": f"e-{name}", "name": name, "state": state, "readings": readings}
 
     def told(*engines: object) -> float | None:
-        return rate_of_engines(json.dumps({"engines": engines}).encode())
+        return rate_of_engines(serving_engines(json.dumps({"engines": engines}).encode()))
 
-    assert told(engine("busy", 10.5), engine("ready", 0), engine("ended", 99)) == 10.5
+    assert told(engine("busy", 10.5), engine("ready", 0, "n"), engine("ended", 99, "o")) == 10.5
     assert told(engine("ready", None), {"state": "ready"}, None, 7) is None
     assert told(engine("ready", "x"), engine("ready", True), engine("ready", -1)) is None
-    assert rate_of_engines(b"[]") is None
-    assert rate_of_engines(b'{"engines": 7}') is None
-    assert rate_of_engines(b'{"engines": [{"state": "ready", "readings": {"decode_rate": 1e999}}]}') is None
+    for body in (b"[]", b'{"engines": 7}', b"{", json.dumps({"engines": [engine("ready", 1, "")]}).encode()):
+        assert serving_engines(body) == ()
+    huge = b'{"engines": [{"id": "a", "name": "a", "state": "ready", "readings": {"decode_rate": 1e999}}]}'
+    assert rate_of_engines(serving_engines(huge)) is None
+    odd = [engine("busy", 2, memory=7, kv_usage="x", latencies=[1]), engine("busy", 2, "a\nb")]
+    (one,) = serving_engines(json.dumps({"engines": [*odd, engine("busy", 9)]}).encode())
+    assert (one.id, one.model, one.values) == ("e-m", "m", {"decode_rate": 2.0, "memory": 7.0})
+    many = [engine("ready", 1, f"m{number}") for number in range(500)]
+    assert len(serving_engines(json.dumps({"engines": many}).encode())) == 64
 
 
 def last(figures: Figures) -> tuple[str | None, float | None]:

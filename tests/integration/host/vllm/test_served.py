@@ -156,6 +156,11 @@ def test_clients_of_ollama_and_llamacpp(served: Served) -> None:
         figures = client.get("/metrics").text
         assert "vllm:generation_tokens_total{" in figures
         assert f'engine="{served.engine.id}"' in figures
+    assert served.plan.patches is not None
+    assert served.plan.patches.chosen
+    for patch in served.plan.patches.chosen:
+        live = rf'sndr_engine_patch_live\{{[^}}]*patch="{patch}",[^}}]*state="applied"[^}}]*\}} 1'
+        assert re.search(live, figures), patch
 
 
 def test_the_forms_of_agents(served: Served) -> None:

@@ -16,8 +16,19 @@ from engine_host.gateway.metrics.measured import (
     Measured,
     measured_families,
 )
+from engine_host.gateway.metrics.remote import FRESH as REMOTE_FRESH
+from engine_host.gateway.metrics.remote import READ, RemoteEngineFigures, RemoteFigures
 from engine_host.protocol.engines import Readings
 from engine_host.protocol.host import Gpu, GpuAbsence
+from engine_host.protocol.patches import (
+    EnginePatches,
+    PatchOutcome,
+    PatchProbe,
+    PatchResult,
+    PlannedPatches,
+    ProcessPatches,
+    ProcessRole,
+)
 from engine_host.protocol.telemetry import Sample
 from engine_host.telemetry import Gpus, History, MachineMonitor, Sampler
 from engine_host.telemetry.playback import TracePlayer
@@ -137,3 +148,55 @@ def test_a_played_trace_stands_by_names_of_its_own(tmp_path: Path) -> None:
     assert "recorded, not this machine" in text
     assert "sndr_gpu_" not in text
     assert "sndr_host_memory_used_bytes" in text
+
+
+def process(pid: int, role: ProcessRole, **outcomes: PatchOutcome | PatchResult) -> ProcessPatches:
+    results = tuple(
+        one if isinstance(one, PatchResult) else PatchResult(patch=name, outcome=one)
+        for name, one in outcomes.items()
+    )
+    return ProcessPatches(pid=pid, role=role, since=1.0, results=results)
+
+
+def test_patches_that_are_live_are_told_by_kind_of_process() -> None:
+    applied, failed, pending = PatchOutcome.APPLIED, PatchOutcome.FAILED, PatchOutcome.PENDING
+    missed = PatchResult(patch="c", outcome=applied, probe=PatchProbe(at=4.0, live=False, why="replaced"))
+    patches = EnginePatches(
+        seq=1,
+        engine="e1",
+        planned=PlannedPatches(digest="d", chosen=("a", "b", "c")),
+        processes=(
+            process(1, ProcessRole.API_SERVER, a=pending, b=applied),
+            process(2, ProcessRole.WORKER, a=applied, b=applied, c=missed, nobodys=applied),
+            process(3, ProcessRole.WORKER, a=applied, b=failed, c=applied),
+        ),
+    )
+    text = told(Measured("box", patches=(patches, EnginePatches(seq=1, engine="e2", planned=None))))
+    ours = {"host": "box", "engine": "e1", "model": "m"}
+    shown = {
+        (labels["patch"], labels["process"], labels["state"]): number
+        for (name, pairs), number in samples(text).items()
+        if name == "sndr_engine_patch_live" and (labels := dict(pairs)).items() >= ours.items()
+    }
+    assert shown == {
+        ("a", "APIServer", "pending"): 0,
+        ("b", "APIServer", "applied"): 1,
+        ("a", "Worker", "applied"): 1,
+        ("b", "Worker", "failed"): 0,
+        ("c", "Worker", "applied"): 0,
+    }, "one that a probe missed is not live, and what nobody chose has no series"
+    assert len(samples(text)) == len(shown)
+
+
+def test_engines_of_other_machines_stand_by_names_of_their_own_while_they_are_told() -> None:
+    assert set(READ) <= Readings.model_fields.keys()
+    there = RemoteEngineFigures("e9", "q", {"decode_rate": 3.0, "preemptions_total": 2.0})
+    remote = RemoteFigures("gpu", 5.0, 3.0, (there,), 5.0)
+    text = told(Measured("box", remote=(remote,)))
+    assert value(text, "sndr_remote_decode_tokens_per_second", host="box", remote="gpu") == 3
+    theirs = {"host": "box", "remote": "gpu", "engine": "e9", "model": "q"}
+    assert value(text, "sndr_remote_engine_decode_tokens_per_second", **theirs) == 3
+    assert "# TYPE sndr_remote_engine_preemptions_total counter" in text
+    assert "kv" not in text, "what it did not measure is absent"
+    assert told(Measured("box", remote=(remote,)), 5.0 + REMOTE_FRESH + 1) == ""
+    assert told(Measured("box", remote=(RemoteFigures("gpu"),))) == ""
