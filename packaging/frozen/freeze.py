@@ -21,6 +21,9 @@ from pathlib import Path
 
 from uv import find_uv_bin
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "linux"))
+import shell_files
+
 ROOT = Path(__file__).resolve().parents[2]
 LOCKS = (ROOT / "packaging/locks/run.lock", ROOT / "packaging/locks/frozen.lock")
 WORK = ROOT / "build" / "frozen"
@@ -204,7 +207,9 @@ def archive(folder: Path, version: str) -> Path:
             tar.add(
                 one, f"{name}/{one.relative_to(FOLDER)}".removesuffix("/."), recursive=False, filter=plain
             )
-        for inside, one in BESIDE.items():
+        shell_files.write(WORK / "share", date)
+        shells = {f"share/{place}": WORK / "share" / place for place in shell_files.PLACES}
+        for inside, one in (BESIDE | shells).items():
             tar.add(one, f"{name}/{inside}", filter=plain)
     return path
 

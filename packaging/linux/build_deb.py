@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "frozen"))
+import shell_files
 from freeze import FOLDER, NAME, ROOT, WORK, elf_files, run, source_date
 
 LINUX = ROOT / "packaging/linux"
@@ -43,6 +44,10 @@ def tree() -> Path:
     _write(share / "applications/sndr.desktop", entry)
     _write(share / "metainfo/sndr.metainfo.xml", metainfo())
     _write(share / f"doc/{NAME}/copyright", (LINUX / "copyright").read_text(encoding="utf-8"))
+    shell_files.write(share, source_date())
+    manual = share / shell_files.MANUAL
+    manual.with_name(f"{manual.name}.gz").write_bytes(gzip.compress(manual.read_bytes(), 9, mtime=0))
+    manual.unlink()
     changes = share / f"doc/{NAME}/changelog.gz"
     changes.write_bytes(gzip.compress((ROOT / "CHANGELOG.md").read_bytes(), 9, mtime=0))
     icons = [sys.executable, str(ROOT / "packaging/frozen/icons.py"), str(share / "icons/hicolor")]

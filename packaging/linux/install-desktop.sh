@@ -5,7 +5,7 @@ set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")"
 if [ -x sndr-gui ]; then
-    bin=$PWD template=share/sndr.desktop picture=share/sndr.svg
+    bin=$PWD template=share/sndr.desktop picture=share/sndr.svg shells=share
 else
     cd ../..
     bin=$PWD/.venv/bin template=packaging/linux/sndr.desktop picture=resources/icons/sndr.svg
@@ -15,6 +15,8 @@ entry=$share/applications/sndr.desktop
 icon=$share/icons/hicolor/scalable/apps/sndr.svg
 
 programs=$HOME/.local/bin
+# Where bash, fish and man look for a user's own; zsh looks nowhere by itself.
+known=(bash-completion/completions/sndr fish/vendor_completions.d/sndr.fish man/man1/sndr.1)
 
 # Which program opens sndr:// links is looked up in what this makes.
 update_entries() {
@@ -24,7 +26,7 @@ update_entries() {
 }
 
 if [ "${1:-}" = --remove ]; then
-    rm -f "$entry" "$icon"
+    rm -f "$entry" "$icon" "${known[@]/#/$share/}"
     update_entries
     echo "Removed from the application menu."
     for name in sndr sndr-gui; do
@@ -47,6 +49,16 @@ awk '$0 == "Exec=@PROGRAM@ %u" { print "Exec=" ENVIRON["PROGRAM"] " %u"; next } 
 cp "$picture" "$icon"
 update_entries
 echo "SNDR Control Center is in the application menu, and opens sndr:// links ($entry)."
+
+if [ -z "${shells:-}" ]; then
+    shells=$(mktemp -d)
+    trap 'rm -r "$shells"' EXIT
+    "$bin/python" packaging/linux/shell_files.py "$shells"
+fi
+for file in "${known[@]}"; do
+    install -D -m 644 "$shells/$file" "$share/$file"
+done
+echo "bash and fish complete sndr, and man sndr tells of it."
 
 mkdir -p "$programs"
 for name in sndr sndr-gui; do

@@ -36,6 +36,8 @@ def test_it_is_put_there_twice_and_taken_out(tmp_path: Path) -> None:
     lines = entry.read_text().splitlines()
     assert f'Exec="{ROOT}/.venv/bin/sndr-gui" %u' in lines
     assert "MimeType=x-scheme-handler/sndr;" in lines
+    manual = tmp_path / ".local/share/man/man1/sndr.1"
+    assert ".SH COMMANDS" in manual.read_text(encoding="utf-8")
     install(tmp_path, "--remove")
     assert not [path for path in tmp_path.rglob("*sndr*") if not path.is_dir()]
 
@@ -60,6 +62,9 @@ def test_an_unpacked_program_takes_the_place_of_another_and_is_taken_out(tmp_pat
     shutil.copy(ROOT / "packaging/linux/install-desktop.sh", folder)
     shutil.copy(ROOT / "packaging/linux/sndr.desktop", folder / "share")
     shutil.copy(ROOT / "resources/icons/sndr.svg", folder / "share")
+    shells = [sys.executable, ROOT / "packaging/linux/shell_files.py", folder / "share"]
+    subprocess.run(shells, check=True, timeout=60)
+    assert "_SNDR_COMPLETE" in (folder / "share/zsh/vendor-completions/_sndr").read_text(encoding="utf-8")
     install(home, folder=folder)
     programs = home / ".local/bin"
     assert {(programs / name).readlink() for name in ("sndr", "sndr-gui")} == {

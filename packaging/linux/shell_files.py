@@ -1,0 +1,144 @@
+"""What shells and `man` know of `sndr`: its manual page, and completion for bash, zsh and fish.
+
+`shell_files.py FOLDER` writes them below FOLDER as they lie below /usr/share. All comes from the commands
+themselves, by which the program reads its arguments.
+"""
+
+import re
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+from click.shell_completion import get_completion_class
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from engine_host import __version__
+from engine_host.cli.output import MEANINGS
+from engine_host.cli.root import root
+
+# Below /usr/share, as each shell of Debian looks for it.
+COMPLETIONS = {
+    "bash": "bash-completion/completions/sndr",
+    "zsh": "zsh/vendor-completions/_sndr",
+    "fish": "fish/vendor_completions.d/sndr.fish",
+}
+MANUAL = "man/man1/sndr.1"
+PLACES = (MANUAL, *COMPLETIONS.values())
+_VARIABLES = {
+    "SNDR_HOME": "One folder for settings, data, cache and sockets, in the place of the XDG folders.",
+    "SNDR_CACHE": "The folder of built engines and environments.",
+    "SNDR_LANGUAGE": "The language of sentences: en, de, ru, zh or ja.",
+    "NO_COLOR": "Print without colours.",
+}
+_FILES = {
+    "~/.config/sndr/settings.toml": "The settings of this user; sndr settings shows and changes them.",
+    "~/.local/share/sndr": "Data: presets, chats, measurements, logs.",
+    "~/.cache/sndr": "Engines that were built or installed.",
+}
+_BOLD = {1: r"\fB", 2: r"\fR"}
+_OPTION = re.compile(r"(?<![\w-])(--?[a-z][\w-]*)")
+
+
+def completion(shell: str) -> str:
+    """Return the script that completes `sndr` in a shell."""
+    made = get_completion_class(shell)
+    assert made is not None
+    return made(root, {}, "sndr", "_SNDR_COMPLETE").source()
+
+
+def manual(day: str) -> str:
+    """Return the manual page, in man(7), as of a day."""
+    parts = [
+        f'.TH SNDR 1 "{day}" "sndr {_plain(__version__)}" "User Commands"',
+        # Command lines are neither stretched nor hyphenated.
+        ".ad l",
+        ".nh",
+        ".SH NAME",
+        r"sndr \- run language models on your own GPUs, and watch them",
+        ".SH SYNOPSIS",
+        r".B sndr",
+        r"[\fB\-\-host\fR \fINAME\fR] \fICOMMAND\fR [\fIARGUMENT\fR ...]",
+        ".SH DESCRIPTION",
+        *_text(root.help or ""),
+        ".SH OPTIONS",
+        *_options(root, click.Context(root, info_name="sndr")),
+        ".SH COMMANDS",
+    ]
+    for path, command in _commands(root, ("sndr",)):
+        parts += _about(path, command)
+    parts.append(".SH EXIT STATUS")
+    for code, meaning in MEANINGS.items():
+        parts += [".TP", rf"\fB{code.value}\fR", _escaped(meaning)]
+    for title, rows in (("ENVIRONMENT", _VARIABLES), ("FILES", _FILES)):
+        parts.append(f".SH {title}")
+        for name, meaning in rows.items():
+            parts += [".TP", rf"\fB{_plain(name)}\fR", _escaped(meaning)]
+    return "\n".join(parts) + "\n"
+
+
+def _commands(group: click.Group, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if command is None or command.hidden:
+            continue
+        yield (*path, name), command
+        if isinstance(command, click.Group):
+            yield from _commands(command, (*path, name))
+
+
+def _about(path: tuple[str, ...], command: click.Command) -> list[str]:
+    context = click.Context(command, info_name=" ".join(path))
+    pieces = command.collect_usage_pieces(context)
+    named = rf".SS \fB{_plain(' '.join(path))}\fR {_plain(' '.join(pieces))}".rstrip()
+    return [named, *_text(command.help or ""), *_options(command, context)]
+
+
+def _options(command: click.Command, context: click.Context) -> list[str]:
+    parts = []
+    for one in command.get_params(context):
+        if "--help" in one.opts or (record := one.get_help_record(context)) is None:
+            continue
+        names, meaning = record
+        if isinstance(one, click.Option):
+            parts += [".TP", _plain(_OPTION.sub("\x01\\1\x02", names)).translate(_BOLD), _escaped(meaning)]
+    return parts
+
+
+def _text(words: str) -> list[str]:
+    """Return paragraphs; one that click keeps as it is, behind a \\b, keeps its lines here too."""
+    parts: list[str] = []
+    for paragraph in re.split(r"\n\s*\n", words.strip()):
+        lines = [line.strip() for line in paragraph.split("\n")]
+        if lines[0] == "\b":
+            parts += [".PP", ".nf", *(_escaped(line) for line in lines[1:]), ".fi"]
+        elif any(lines):
+            parts += [".PP", _escaped(" ".join(lines))]
+    return parts
+
+
+def _plain(words: str) -> str:
+    r"""Return words as roff prints them: a hyphen is one of the command line, and \ is no command."""
+    return words.replace("\\", r"\e").replace("-", r"\-")
+
+
+def _escaped(words: str) -> str:
+    """Return a line that is no request of roff."""
+    line = _plain(" ".join(words.split()))
+    return rf"\&{line}" if line.startswith((".", "'")) else line
+
+
+def write(share: Path, date: float) -> None:
+    """Write all of it below a folder, the manual as of a date in seconds."""
+    day = datetime.fromtimestamp(date, UTC).date().isoformat()
+    files = {MANUAL: manual(day)} | {place: completion(shell) for shell, place in COMPLETIONS.items()}
+    for place, text in files.items():
+        path = share / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]), datetime.now(UTC).timestamp())
