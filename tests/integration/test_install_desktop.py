@@ -62,7 +62,7 @@ def test_an_unpacked_program_takes_the_place_of_another_and_is_taken_out(tmp_pat
     shutil.copy(ROOT / "packaging/linux/install-desktop.sh", folder)
     shutil.copy(ROOT / "packaging/linux/sndr.desktop", folder / "share")
     shutil.copy(ROOT / "resources/icons/sndr.svg", folder / "share")
-    shells = [sys.executable, ROOT / "packaging/linux/shell_files.py", folder / "share"]
+    shells = [sys.executable, str(ROOT / "packaging/linux/shell_files.py"), str(folder / "share")]
     subprocess.run(shells, check=True, timeout=60)
     assert "_SNDR_COMPLETE" in (folder / "share/zsh/vendor-completions/_sndr").read_text(encoding="utf-8")
     install(home, folder=folder)
