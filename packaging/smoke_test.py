@@ -122,7 +122,7 @@ def by_window(program: Program, screen: Desktop) -> None:
         told(f"and the command line on the same host: {answer.strip()[:60]!r}")
         gui.open("Home")
         gui.click("Stop")
-        gui.wait_for("Start the demo model")
+        gui.wait_for("Start sndr-demo again")
         assert gui.close() == 0
     nothing_left(program)
     told("the window closed with exit code 0, and nothing of it runs")

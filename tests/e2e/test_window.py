@@ -67,7 +67,7 @@ def test_main_job_with_the_bundled_model(gui: Gui) -> None:
     gui.wait_until_shown("Send", 60)
     gui.open("Home")
     gui.click("Stop")
-    gui.wait_for("Start the demo model", 20)
+    gui.wait_for("Start sndr-demo again", 20)
     assert gui.close() == 0
 
 

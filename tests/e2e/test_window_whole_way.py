@@ -81,7 +81,7 @@ def test_from_the_first_run_to_stop(
         gui.wait_for_words("in the catalogue", 30)
         show(gui, "Home")
         use(gui, "Stop")
-        gui.wait_for("Start the demo model", 60)
+        gui.wait_for("Start sndr-demo again", 60)
         gui.desktop.do("wmctrl", "-c", "SNDR Control Center") if use is by_mouse else gui.press("ctrl+q")
         assert gui.process.wait(20) == 0
 
@@ -133,7 +133,7 @@ def test_a_host_that_was_killed_is_started_again_and_the_graphs_are_kept(gui: Gu
         assert wait_until(lambda: len(client.call(ops.TELEMETRY, asked).series[0].at) > 30, 120)
     killed = time.time()
     os.kill(host, signal.SIGKILL)
-    gui.wait_for("Start the demo model", 60)
+    gui.wait_for("Start sndr-demo again", 60)
     with host_client() as client:
         assert client.call(ops.HOST).pid != host
         kept = client.call(ops.TELEMETRY, asked).series[0]

@@ -10,7 +10,8 @@ from engine_host.protocol.errors import Problem
 from engine_host.protocol.host import Endpoint, Reach
 from engine_host.protocol.jobs import Job, JobKind, JobState
 from engine_host.protocol.language import tr
-from engine_host.protocol.launch.plans import ServerChoice
+from engine_host.protocol.launch.plans import EngineKind, ServerChoice
+from engine_host.protocol.models import ModelFile
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.models.engine.last_ran import LastRan
@@ -319,6 +320,15 @@ class HomeModel(LiveModel):
         """Start the same again; asks once more while requests are answered."""
         if (engine := self.engine) is not None:
             self.stopping.relaunch(engine)
+
+    @property
+    def demo_to_start(self) -> ModelFile | None:
+        """The bundled model, while its start is offered: what ran last is offered as such, and only once."""
+        demo, last = self.actions.demo_model(), self.last.engine
+        if demo is None or self.session.state.live:
+            return None
+        ran = last is not None and last.plan.engine == EngineKind.LLAMA_CPP and last.plan.model == demo.id
+        return None if ran else demo
 
     def start_demo(self) -> None:
         """Start the bundled model."""

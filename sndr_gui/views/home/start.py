@@ -48,7 +48,7 @@ class Hero(Card):
     def refresh(self, mode: str) -> None:
         """Show the face for this mode."""
         model = self._model
-        demo = model.actions.demo_model()
+        demo = model.demo_to_start
         connection = model.session.connection
         set_text(self._state.heading, EMPTY_STATES[mode])
         again = self.again.refresh(mode == "empty")

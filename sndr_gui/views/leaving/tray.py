@@ -79,7 +79,7 @@ class Tray(QObject):
         connected = home.session.connection.connected
         if connected and home.last.engine is not None:
             menu.addAction(_literal(home.last.label), home.last.start)
-        if connected and not home.session.state.live and home.actions.demo_model() is not None:
+        if connected and home.demo_to_start is not None:
             menu.addAction(tr("Start the demo model"), home.start_demo)
         for engine in home.session.state.live if connected else ():
             label = _literal(tr("Stop {name}", name=formats.shortened(engine.name)))

@@ -47,7 +47,7 @@ def _action(title: str, run: Callable[[], object], words: str, hint: str = tr("a
 
 def _demo(context: PageContext) -> list[Entry]:
     """Return the start that Home offers while no engine runs."""
-    if context.session.state.live or context.home.actions.demo_model() is None:
+    if context.home.demo_to_start is None:
         return []
     return [_action(tr("Start the demo model"), context.home.start_demo, "run bundled model first try")]
 

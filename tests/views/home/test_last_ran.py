@@ -19,7 +19,7 @@ from tests.views.samples import host as samples
 
 def ran(state: EngineState = EngineState.UNLOADED, **changes: object) -> Engine:
     needs = (DeviceNeed(device="GPU-1", bytes=5 * samples.GIB), DeviceNeed(device="memory", bytes=None))
-    plan = samples.plan(name="qwen", needs=needs, command="sndr run qwen.gguf")
+    plan = samples.plan(name="qwen", model="qwen.gguf", needs=needs, command="sndr run qwen.gguf")
     now = time.time()
     known = {"name": "qwen", "plan": plan, "ready_at": now - 400, "ended_at": now - 300}
     return samples.engine(state, **(known | changes))
@@ -80,6 +80,23 @@ async def test_the_keys_the_palette_and_the_tray_do_the_same(stage: Stage) -> No
     assert isinstance(engine, EngineView)
     await stage.until(lambda: engine.again.isVisible() and engine.again.text() == "Start qwen again")
     assert (engine.again.property("primary"), engine.launch.property("primary")) == ("true", "false")
+
+
+async def test_what_ran_last_is_not_offered_a_second_time_as_the_demo(stage: Stage) -> None:
+    page = home(stage)
+    await stage.until(page.hero.start.isVisible)
+    stage.host.set_engine(ran(name="sndr-demo", plan=samples.plan()))
+    await stage.until(page.hero.again.isVisible)
+    assert page.hero.again.text() == "Start sndr-demo again"
+    assert not page.hero.start.isVisible()
+    tray = Tray(stage.window, stage.pages.home, stage.window.show, lambda: False)
+    titles = {entry.title for entry in commands(stage.pages)}
+    for offered in (labels(tray), titles):
+        assert "Start sndr-demo again" in offered
+        assert "Start the demo model" not in offered
+    stage.host.set_engine(ran())
+    await stage.until(page.hero.start.isVisible)
+    assert "Start the demo model" in labels(tray), "another model ran since"
 
 
 async def test_a_crash_before_the_host_was_started_anew_is_told_with_its_reason(stage: Stage) -> None:
