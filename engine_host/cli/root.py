@@ -5,7 +5,6 @@ import shlex
 from collections.abc import Sequence
 
 import click
-from click.shell_completion import shell_complete
 
 from engine_host import __version__
 from engine_host.cli.output import MEANINGS, Exit, Output, command
@@ -163,7 +162,9 @@ root.add_command(version)
 def carry_out(words: Sequence[str]) -> int:
     """Run one command; its exit code. Raises KeyboardInterrupt, and BrokenPipeError when nobody reads on."""
     if (completing := os.environ.get(_COMPLETE)) is not None:
-        return shell_complete(root, {}, "sndr", _COMPLETE, completing)
+        from engine_host.cli.text.completion import complete
+
+        return complete(root, _COMPLETE, completing)
     try:
         # Not root.main(): that ends the program with 1 when the reader of its output goes away.
         with root.make_context("sndr", list(words)) as context:
