@@ -13,6 +13,7 @@ from click.shell_completion import (
     get_completion_class,
 )
 
+from engine_host.cli.output import echo
 from engine_host.client.sync import ControlClient, connected
 from engine_host.core.errors import HostError
 from engine_host.protocol.operations import bench as bench_ops
@@ -125,5 +126,5 @@ def complete(root: click.Command, variable: str, instruction: str) -> int:
     completion = type("Completion", (_Named, made), {})(root, {}, "sndr", variable)
     if action not in ("source", "complete"):
         return 1
-    click.echo(completion.source() if action == "source" else completion.complete())
+    echo(completion.source() if action == "source" else completion.complete())
     return 0
