@@ -12,11 +12,10 @@ note() { printf '\n== %s (%d s)\n' "$1" "$((SECONDS - started))"; }
 # Else each run compiles the tests and their assertions anew, in each worker: a third of what collecting them takes.
 unset PYTHONDONTWRITEBYTECODE
 
-# Tests wait nearly as long as they compute, so they have three workers for two processors; where engines run, at most
-# four: one takes some GB.
-workers=$(((3 * $(nproc) + 1) / 2))
-tests=(.venv/bin/python -m pytest -n "$workers" --maxprocesses 4)
-quick=(.venv/bin/python -m pytest -n "$workers" --maxprocesses 6 tests/unit tests/views)
+# Tests wait nearly as long as they compute, so the quick ones have four workers for two processors; where engines run
+# three, and at most four: one takes some GB.
+tests=(.venv/bin/python -m pytest -n $(((3 * $(nproc) + 1) / 2)) --maxprocesses 4)
+quick=(.venv/bin/python -m pytest -n $((2 * $(nproc))) --maxprocesses 8 tests/unit tests/views)
 
 # They write thousands of small files and databases, and wait for a disk as long as they compute: they have theirs in
 # memory, where that is large enough. What starts hosts and engines stays on the disk, as people have it.
