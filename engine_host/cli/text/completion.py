@@ -3,6 +3,8 @@
 import re
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
 
 import click
 from click.shell_completion import (
@@ -14,6 +16,7 @@ from click.shell_completion import (
 )
 
 from engine_host.cli.output import echo
+from engine_host.client.address import RemoteAddress
 from engine_host.client.sync import ControlClient, connected
 from engine_host.core.errors import HostError
 from engine_host.protocol.operations import bench as bench_ops
@@ -84,17 +87,22 @@ def names_for(context: click.Context, parameter: click.Parameter) -> Names | Non
     return _NAMES.get(parameter.name or "")
 
 
-def _asked(names: Names) -> list[str]:
-    """Return the names that the host tells within a second; none where none runs, or where it fails."""
+def _asked(names: Names, machine: str) -> list[str]:
+    """Return the names that a host tells within a second; none where none runs, or where it fails."""
     found: list[str] = []
 
     def ask() -> None:
         # Whatever goes wrong, a line that somebody types is no place to say so.
-        try:
-            with connected() as client:
-                found.extend(names(client))
-        except HostError:
-            return
+        with suppress(HostError), connected() as here:
+            if not machine:
+                found.extend(names(here))
+                return
+            # One that is not connected is left so.
+            there = here.call(host_ops.REMOTE_HOST, name=machine)
+            if there.control_socket and there.control_token:
+                address = RemoteAddress(machine, Path(there.control_socket), Path(there.control_token))
+                with ControlClient(address) as client:
+                    found.extend(names(client))
 
     thread = threading.Thread(target=ask, daemon=True)
     thread.start()
@@ -113,7 +121,10 @@ class _Named(ShellComplete):
         names = names_for(context, wanted) if isinstance(wanted, click.Parameter) else None
         if names is None:
             return known
-        found = (name for name in _asked(names) if name.startswith(begun) and _PLAIN.fullmatch(name))
+        # Which other hosts there are says the one of this machine.
+        machine = "" if names is _hosts else str(context.find_root().params.get("host") or "")
+        told = _asked(names, machine)
+        found = (name for name in told if name.startswith(begun) and _PLAIN.fullmatch(name))
         return [*map(CompletionItem, found), *known]
 
 

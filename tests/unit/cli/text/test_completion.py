@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from engine_host.cli.text import completion
 from tests.unit.cli.fake_host import FakeHost
 from tests.unit.cli.test_commands import ENGINE, engines
 
@@ -13,6 +14,7 @@ Ran = tuple[int, str, str]
 @pytest.fixture
 def completed(monkeypatch: pytest.MonkeyPatch, sndr: Callable[..., Ran]) -> Callable[..., list[str]]:
     """Return what may stand at the end of a line."""
+    monkeypatch.setattr(completion, "_SECONDS", 60.0)
 
     def complete(line: str, shell: str = "bash") -> list[str]:
         monkeypatch.setenv("_SNDR_COMPLETE", f"{shell}_complete")
@@ -56,6 +58,24 @@ def test_nothing_is_said_where_the_host_answers_wrong_or_none_runs(
     assert completed("sndr stop ") == []
     host.answers["GET /v1/engines"] = (500, {"error": {"reason": "internal", "message": "No."}})
     assert completed("sndr stop ") == []
+
+
+def test_names_of_another_machine_are_never_this_ones(
+    host: FakeHost, completed: Callable[..., list[str]]
+) -> None:
+    host.answers["GET /v1/engines"] = named("coder")
+    gpu: dict[str, object] = {
+        "name": "gpu",
+        "destination": "me@gpu",
+        "mode": "engine_host",
+        "state": "disconnected",
+    }
+    gpu |= {"sentence": "Not connected.", "added_at": 1.0}
+    host.answers["GET /v1/hosts/gpu"] = (200, gpu)
+    host.answers["GET /v1/hosts"] = (200, {"seq": 0, "hosts": [gpu]})
+    assert completed("sndr --host gpu stop ") == []
+    assert completed("sndr --host ") == ["gpu"]
+    assert completed("sndr host connect g") == ["gpu"]
 
 
 def test_without_a_host_there_are_no_names(completed: Callable[..., list[str]], home: object) -> None:
