@@ -143,8 +143,11 @@ class EngineManager:
         self._engines[engine.id] = engine
         return self._change(engine.id, state=EngineState.FAILED, problem=problem, ended_at=time.time())
 
-    def stop(self, engine_id: str, *, now: bool = False) -> Engine:
-        """Drain and stop an engine (`now`: at once); answers at once. Raises HostError(not_found)."""
+    def stop(self, engine_id: str, *, now: bool = False, drain: float = _DRAIN) -> Engine:
+        """Drain and stop an engine (`now`: at once); answers at once. Raises HostError(not_found).
+
+        `drain`: seconds that requests at work have to end.
+        """
         engine = self.get(engine_id)
         if engine.state in _GONE:
             return engine
@@ -158,7 +161,7 @@ class EngineManager:
             tr("Stop {engine}", engine=engine.name),
             f"stop {engine.id}{' now' if now else ''}",
             f"sndr stop {engine.name}{' --now' if now else ''}",
-            lambda control: self._stop(engine.id, control, now),
+            lambda control: self._stop(engine.id, control, 0.0 if now else drain),
         )
         return self._change(engine.id, job=job.id)
 
@@ -316,16 +319,16 @@ class EngineManager:
         if engine_id in self._running and self._engines[engine_id].state is EngineState.STARTING:
             self._running[engine_id].begin_stage(name, detail)
 
-    async def _stop(self, engine_id: str, control: JobControl, now: bool) -> dict[str, Any]:
+    async def _stop(self, engine_id: str, control: JobControl, drain: float) -> dict[str, Any]:
         if engine_id not in self._running:
             return {"engine": engine_id}
-        if now:
+        if not drain:
             control.step(1, 1, tr("End the process"))
             await self._end(engine_id, 0.0)
         else:
-            control.step(1, 2, tr("Let running requests finish"), tr("at most {drain:.0f} s", drain=_DRAIN))
+            control.step(1, 2, tr("Let running requests finish"), tr("at most {drain:.0f} s", drain=drain))
             control.undone = tr("Nothing was ended; the engine keeps running.")
-            await self._drained(engine_id, _DRAIN)
+            await self._drained(engine_id, drain)
             control.undone = ""
             control.step(2, 2, tr("End the process"))
             await self._end(engine_id, 5.0)

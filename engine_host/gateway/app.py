@@ -387,7 +387,7 @@ class Gateway:
         begun: bool,
         send: Send,
     ) -> None:
-        """Answer a request; a provider that fails before its answer has begun gives way to the next."""
+        """Answer a request; who fails before its answer has begun gives way to the next."""
         if entry.capture is not None:
             send = entry.capture.sending(send)
         while True:

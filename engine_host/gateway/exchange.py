@@ -53,7 +53,7 @@ class Stop(Enum):
 
 
 class GaveWayError(Exception):
-    """A provider failed before its answer had begun, and another one is to be asked."""
+    """A provider or a replica failed before its answer had begun, and another one is to be asked."""
 
     def __init__(self, fault: faults.EndpointError) -> None:
         super().__init__(fault.message)
@@ -84,7 +84,7 @@ class Exchange:
     ) -> None:
         """`begun`: the headers of a stream are sent already.
 
-        `gives_way`: there is another provider to ask where this one fails before its answer has begun.
+        `gives_way`: there is another one to ask where this one fails before its answer has begun.
         `write_piece` is a shorter way than `send` for a piece of a stream.
         """
         self._gives_way, self._gave_way = gives_way, False
@@ -135,7 +135,7 @@ class Exchange:
     async def run(self) -> None:
         """Wait, ask, answer; the slot is free and the entry closed when this returns or raises.
 
-        Raises GaveWayError where another provider is to be asked; the entry is then open, and nothing sent.
+        Raises GaveWayError where another one is to be asked; the entry is then open, and nothing sent.
         """
         watcher = asyncio.create_task(self._watch_client())
         try:
@@ -441,7 +441,7 @@ class Exchange:
         await self._close()
 
     def _give_way(self, fault: faults.EndpointError) -> None:
-        """Raise GaveWayError where another provider can be asked, and the client has nothing yet."""
+        """Raise GaveWayError where another one can be asked, and the client has nothing yet."""
         untouched = not (self._begun or self._responded or self._entry.ended) and self._stopped is None
         if self._gives_way and untouched and failures.gives_way(fault):
             self._gave_way = True

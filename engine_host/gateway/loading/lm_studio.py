@@ -3,6 +3,7 @@
 Source: lmstudio.ai/docs/developer/rest. What has no meaning here of what a load may be given is passed over.
 """
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -74,6 +75,17 @@ def not_on_demand(name: str) -> faults.EndpointError:
         f"{name[:200]!r} may not be loaded by a request. Allow it with: sndr run MODEL --on-demand",
         Reason.NOT_FOUND,
         "model",
+    )
+
+
+def started_by_hand(name: str) -> faults.EndpointError:
+    """A model runs that no request loaded: somebody started it, and it stays."""
+    return faults.EndpointError(
+        409,
+        "started_by_hand",
+        f"{name} was started by hand, so no request ends it. End it with: sndr stop {shlex.quote(name)}",
+        Reason.CONFLICT,
+        "instance_id",
     )
 
 

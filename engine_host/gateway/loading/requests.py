@@ -13,7 +13,7 @@ from engine_host.core.errors import HostError
 from engine_host.gateway import error_answers as faults
 from engine_host.gateway.access.admission import Admission, loading_queue
 from engine_host.gateway.directory import Directory, Target
-from engine_host.gateway.loading.lm_studio import LoadWish, loaded_otherwise, not_on_demand
+from engine_host.gateway.loading.lm_studio import LoadWish, loaded_otherwise, not_on_demand, started_by_hand
 from engine_host.gateway.loading.lm_studio import loaded as loaded_by_client
 from engine_host.gateway.loading.loader import Load, Loader
 from engine_host.gateway.loading.wait import LOADING, LoadWait, load_failed, wait_limit
@@ -185,7 +185,7 @@ class OnDemandRequests:
     def unload(self, name: str) -> dict[str, Any]:
         """End a model as a client of LM Studio asks; raises EndpointError 404, 409."""
         if not self._loader.is_known(name):
-            raise not_on_demand(name)
+            raise started_by_hand(name) if self._running(name) is not None else not_on_demand(name)
         try:
             self._loader.unload(name)
         except HostError as error:

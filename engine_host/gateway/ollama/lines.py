@@ -52,7 +52,7 @@ class OllamaLines(Passage):
         message = choice.get("message")
         delta = message if isinstance(message, dict) else {"content": choice.get("text")}
         self._add_calls(delta.get("tool_calls"))
-        said = self._said(delta) or self._words("", "")
+        said = {**(self._said(delta) or self._words("", "")), **_logprobs(choice)}
         return json.dumps({**said, **self._figures(self._taken_calls(said))}, ensure_ascii=False).encode()
 
     def failure(self, fault: faults.EndpointError, request_id: str) -> bytes:
@@ -74,7 +74,7 @@ class OllamaLines(Passage):
         said = self._said(delta if isinstance(delta, dict) else {"content": choice.get("text")})
         if isinstance(delta, dict):
             self._add_calls(delta.get("tool_calls"))
-        line = _line({**said, "done": False}) if said else b""
+        line = _line({**said, **_logprobs(choice), "done": False}) if said else b""
         if self._finish is not None and self._calls:
             line += _line({**self._taken_calls(self._words("", "")), "done": False})
         return line
@@ -195,6 +195,13 @@ def _choice(answer: dict[str, Any]) -> dict[str, Any]:
     if isinstance(choices, list) and choices and isinstance(choices[0], dict):
         return choices[0]
     return {}
+
+
+def _logprobs(choice: dict[str, Any]) -> dict[str, Any]:
+    """Return the likelihoods of a choice's tokens as Ollama has them; empty where none were asked for."""
+    told = choice.get("logprobs")
+    content = told.get("content") if isinstance(told, dict) else None
+    return {"logprobs": content} if isinstance(content, list) and content else {}
 
 
 def _arguments(text: str) -> dict[str, Any] | None:

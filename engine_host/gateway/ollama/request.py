@@ -39,6 +39,7 @@ def wants_stream(body: Mapping[str, Any]) -> bool:
 def chat(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
     """Return the chat for one of Ollama's; raises EndpointError 400 for what cannot be carried."""
     made = _common(body, target)
+    made |= _logprobs(body)
     made["messages"] = _messages(body["messages"], target)
     if body.get("tools"):
         made["tools"] = body["tools"]
@@ -50,6 +51,7 @@ def chat_of_prompt(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
     messages = [{"role": "system", "content": body["system"]}] if body.get("system") else []
     messages.append({"role": "user", "content": body["prompt"], "images": body.get("images")})
     made = _common(body, target)
+    made |= _logprobs(body)
     made["messages"] = _messages(messages, target)
     return made
 
@@ -116,6 +118,16 @@ def _sampling(options: Mapping[str, Any], target: Target) -> dict[str, Any]:
             raise invalid("options.stop must be a list of texts.", param="options.stop", code="invalid_type")
         made["stop"] = texts
     return made
+
+
+def _logprobs(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is asked of the likelihood of each token, which a chat has in the same words."""
+    if not body.get("logprobs"):
+        return {}
+    most = body.get("top_logprobs") or 0
+    if not is_number(most):
+        raise invalid("top_logprobs must be a number.", param="top_logprobs", code="invalid_type")
+    return {"logprobs": True, "top_logprobs": int(most)}
 
 
 def _thinking(think: object) -> dict[str, Any]:

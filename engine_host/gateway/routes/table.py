@@ -42,6 +42,8 @@ SHORT = {
     if path.startswith("/v1/") and (short := path.removeprefix("/v1")) not in POSTS
 }
 """Paths as clients ask for them whose base URL has no `/v1`."""
+_LM_STUDIO = {f"/api/v0/{name}": f"/v1/{name}" for name in ("chat/completions", "completions", "embeddings")}
+"""LM Studio's own paths for OpenAI's forms."""
 ASKS = {
     "/tokenize": Ask(fields.check_tokenize, translate.tokenize),
     "/detokenize": Ask(fields.check_detokenize, translate.detokenize),
@@ -112,7 +114,7 @@ def as_meant(path: str) -> str:
     """Return the path that a client means whose base URL has no `/v1`, or has one that it adds itself."""
     if path.startswith("/v1/v1/"):
         path = path.removeprefix("/v1")
-    return SHORT.get(path, path)
+    return SHORT.get(path) or _LM_STUDIO.get(path, path)
 
 
 def permission(path: str) -> Permission:

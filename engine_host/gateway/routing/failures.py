@@ -35,6 +35,8 @@ _OF_PROVIDERS = {
 """Paths whose requests a provider answers, as they are or as a chat."""
 _ANSWERS = ("choices", "data", "content", "output", "object")
 """What an answer has, in any of the forms; one of Responses may have failed and is one still."""
+_NOT_TAKEN = frozenset({"engine_unreachable", "draining", "host_not_connected", "host_restarted"})
+"""Failures of a replica that took nothing; one that ended at a request might have ended because of it."""
 
 
 def may_leave(headers: Mapping[str, str]) -> bool | None:
@@ -49,8 +51,10 @@ def may_leave(headers: Mapping[str, str]) -> bool | None:
 
 
 def gives_way(fault: EndpointError) -> bool:
-    """Return True for a provider's failure after which another one may be asked for the same."""
-    return fault.source == "provider" and (fault.status >= 500 or fault.status == 429)
+    """Return True for a failure after which another provider, or replica, may be asked for the same."""
+    if fault.source == "provider":
+        return fault.status >= 500 or fault.status == 429
+    return fault.code in _NOT_TAKEN
 
 
 def not_running(route: Route, others: OtherMachines = NO_OTHERS) -> EndpointError:

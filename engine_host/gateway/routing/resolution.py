@@ -66,7 +66,7 @@ class Resolution:
         form: faults.Form = faults.Form.OPENAI,
         may_leave: bool | None = None,
     ) -> list[Target]:
-        """Return who answers now, and of providers who is asked after it.
+        """Return who answers now, and who is asked after it where it takes nothing.
 
         `may_leave` is what a request says of itself: that it may leave this machine, or may not; None where
         it says nothing. Raises EndpointError where nobody answers, and says what would help.
@@ -115,7 +115,9 @@ class Resolution:
             if not running:
                 raise failures.not_allowed(route, by_request=True)
         if running:
-            return [as_route(self._least_busy(route, running, conversation), route)]
+            first = self._least_busy(route, running, conversation)
+            others = sorted((one for one in running if one is not first), key=self._load)
+            return [as_route(one, route) for one in (first, *others)]
         targets = route.targets
         starting = tuple(name for name in targets.engines if name in self._directory.starting())
         if starting:

@@ -53,16 +53,15 @@ class ProvidersSeen:
 
     def note(self, target: Target, entry: Entry) -> None:
         """Keep how a request to a provider ended; one that was cancelled says nothing."""
-        if target.provider is None or target.machine is not None:
-            return
         if entry.state is RequestState.DONE:
-            self._keep(target, lambda seen: replace(seen, answered_at=time.time()))
+            if _is_provider(target):
+                self._keep(target, lambda seen: replace(seen, answered_at=time.time()))
         elif entry.state is RequestState.FAILED and entry.problem is not None:
             self.failed(target, entry.problem)
 
     def failed(self, target: Target, problem: Problem) -> None:
         """Keep a provider's failure, unless the request itself was at fault."""
-        if problem.evidence.get("provider_status") in _OF_THE_REQUEST:
+        if not _is_provider(target) or problem.evidence.get("provider_status") in _OF_THE_REQUEST:
             return
         told = cut_text(" ".join(problem.message.split()), _LONGEST)
         self._keep(target, lambda seen: replace(seen, failed_at=time.time(), failure=told))
@@ -75,3 +74,8 @@ class ProvidersSeen:
             self._seen.popitem(last=False)
         if now.works is not before.works:
             self._changed()
+
+
+def _is_provider(target: Target) -> bool:
+    """Return True for what is no engine, neither here nor on a machine that was added."""
+    return target.provider is not None and target.machine is None

@@ -27,6 +27,8 @@ _GONE = {EngineState.UNLOADED, EngineState.FAILED}
 _EVERY = 1.0
 _PAUSE = 10.0
 """Seconds after a failed load in which a request gets its failure, and none begins another."""
+_DRAIN = 600.0
+"""Seconds that answers at work get to end where a model is unloaded."""
 
 
 @dataclass(eq=False)
@@ -405,7 +407,7 @@ class OnDemandModels:
 
     def _end(self, model: _Model, engine: Engine, change: OnDemandChange) -> None:
         try:
-            self._engines.stop(engine.id)
+            self._engines.stop(engine.id, drain=_DRAIN)
         except HostError as error:
             _log.warning("%s could not be stopped: %s", engine.name, error.problem.sentence())
             return

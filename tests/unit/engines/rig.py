@@ -90,6 +90,7 @@ class Rig:
         self.reaper = Reaper("test")
         self.adapter = FakeAdapter()
         self.drained: list[str] = []
+        self.drain_limits: list[float] = []
         self.may_drain = asyncio.Event()
         self.may_drain.set()
         self.no_room: HostError | None = None
@@ -105,8 +106,9 @@ class Rig:
             room=self._room,
         )
 
-    async def _drain(self, engine: str, _seconds: float) -> bool:
+    async def _drain(self, engine: str, seconds: float) -> bool:
         self.drained.append(engine)
+        self.drain_limits.append(seconds)
         await self.may_drain.wait()
         return True
 

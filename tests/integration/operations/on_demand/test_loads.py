@@ -173,6 +173,7 @@ def test_an_idle_one_ends_and_one_that_works_or_is_pinned_does_not(home: Path) -
         assert refused.value.reason is Reason.CONFLICT
         made.models.end("pinned")
         await until(lambda: made.state("pinned") is OnDemandState.LOADABLE)
+        assert min(made.rig.drain_limits) >= 600, "answers at work are written to their end"
 
     over(work)
 

@@ -250,6 +250,10 @@ def test_lm_studio_loads_and_ends(world: Any) -> None:
         assert (ended.json(), loader.unloaded) == ({"instance_id": "m"}, ["m"])
         loader.by_hand = True
         assert (await client.post("/api/v1/models/unload", json={"instance_id": "m"})).status_code == 409
+        served.running = [replace(served.later[0], name="mine")]
+        mine = await client.post("/api/v1/models/unload", json={"instance_id": "mine"})
+        assert code_of(mine) == (409, "started_by_hand")
+        assert "sndr stop mine" in mine.text
         for path in ("/api/v1/models/load", "/api/v1/models/unload"):
             assert code_of(await client.post(path, json={"model": "other"}))[0] == 404
             assert code_of(await client.get(path)) == (405, "method_not_allowed")

@@ -57,6 +57,17 @@ def test_each_word_is_a_line_as_it_comes(world: Any) -> None:
     asyncio.run(go())
 
 
+def test_likelihoods_come_with_their_words() -> None:
+    told = {"content": [{"token": "a", "logprob": -0.5, "top_logprobs": []}]}
+    choice = {"index": 0, "finish_reason": None, "logprobs": told}
+    first, last = lines(frame({"choices": [{**choice, "delta": {"content": "a"}}]}), delta("stop"))
+    assert first["logprobs"] == told["content"]
+    assert "logprobs" not in last
+    whole = {"choices": [{**choice, "message": {"content": "a"}}]}
+    answer = json.loads(OllamaLines("m", is_chat=True).convert(json.dumps(whole).encode()))
+    assert answer["logprobs"] == told["content"]
+
+
 @pytest.mark.parametrize("path", ["/api/chat", "/api/generate"])
 def test_a_whole_answer(world: Any, path: str) -> None:
     body = {**CHAT, "prompt": "hi", "stream": False, "keep_alive": "5m"}

@@ -27,6 +27,14 @@ def test_it_streams_unless_it_is_told_not_to() -> None:
     assert "stream_options" not in chat(stream=False)
 
 
+def test_likelihoods_are_asked_for() -> None:
+    assert "logprobs" not in chat(logprobs=False, top_logprobs=2)
+    made = chat(logprobs=True, top_logprobs=2)
+    assert (made["logprobs"], made["top_logprobs"]) == (True, 2)
+    with pytest.raises(EndpointError, match="top_logprobs"):
+        chat(logprobs=True, top_logprobs="two")
+
+
 def test_options_become_sampling() -> None:
     options = {
         "temperature": 0, "top_k": 20, "top_p": 0.9, "min_p": 0.1, "seed": 7, "num_predict": 12,

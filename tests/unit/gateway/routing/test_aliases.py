@@ -41,6 +41,20 @@ def test_each_form(world: Any, path: str, stream: bool, of_vllm: bool) -> None:
     assert {event.request.engine for event in seen[0].events} == {"e1"}
 
 
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("path", [CHAT, "/api/v0/chat/completions", "/v1/messages", "/api/chat"])
+def test_a_replica_that_takes_no_connection_gives_way(world: Any, path: str, stream: bool) -> None:
+    def prepare(served: Any) -> None:
+        (target,) = served.running
+        dead = replace(target, engine="e0", name="dead", socket="/nowhere/at/all.sock")
+        served.running = [dead, target]
+        served.routes.put("coder", RouteTargets(engines=("dead", "m")))
+
+    answer = ask(world, "POST", path, prepare, json={**HELLO, "stream": stream})
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["x-sndr-engine"] == "m"
+
+
 def test_the_engines_own_name_is_passed_on_byte_for_byte(world: Any) -> None:
     answer = ask(world, "POST", CHAT, alias(), json={**HELLO, "model": "m", "stream": True})
     assert '"model": "m"' in answer.text, "as the engine wrote it, spaces and all"
