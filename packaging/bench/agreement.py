@@ -1,10 +1,13 @@
 """Our figures beside those of `vllm bench serve`: the same server, the same load, in turns, in one run.
 
-`python packaging/bench/agreement.py [--paced | --url URL --model ID --tokenizer FOLDER] [--turns N]`.
-Without an address the real llama.cpp server answers, with the bundled model; with --paced one whose
-times are known, for a machine that is too busy for a real one. Turns go ours, theirs, theirs,
-ours …, so that a machine that drifts does so for both. Exit code 1 where a median is more than 3 % apart
-and their interval leaves out 0; a load on which the turns of one tool alone differ by more than that says so.
+`python packaging/bench/agreement.py [--on-vllm | --paced | --url URL --model ID --tokenizer FOLDER]
+[--turns N]`. Without an address the real llama.cpp server answers, with the bundled model; with --on-vllm
+the vLLM that the other tool belongs to; with --paced a server whose times are known, for a machine that is
+too busy for a real one. Turns go ours, theirs, theirs, ours …, so that a machine that drifts does so for
+both. Exit code 1 where a median is more than 3 % apart and their interval leaves out 0; a load on which the
+turns of one tool alone differ by more than that says so. A vLLM measures the same
+requests too: each tool's means are divided by its, turn by turn, and what these shares differ by is a
+difference of measuring, where the medians also differ by how the requests went.
 """
 
 import argparse
@@ -22,7 +25,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,6 +58,13 @@ _QUANTITIES = (
 )
 
 
+_OWN = (
+    ("ttft", "vllm:time_to_first_token_seconds", "TTFT"),
+    ("itl", "vllm:inter_token_latency_seconds", "ITL"),
+    ("e2el", "vllm:e2e_request_latency_seconds", "end to end"),
+)
+"""What vLLM measures of requests, as sums and counts, by the names of the other tool."""
+
 PACED_FIRST, PACED_GAP = 0.25, 0.02
 """Seconds to the first token of a paced answer, and between two."""
 
@@ -71,12 +81,12 @@ class Load:
 
     @property
     def part(self) -> Part:
-        """The load as a part of a workload of ours, with two unmeasured requests or one round before it."""
+        """The load as a part of a workload of ours; nothing is asked that does not count."""
         return Part(
             self.name,
             "What do these notes have in common?",
             max_tokens=self.answer,
-            warm=2 if self.at_once == 1 else 1,
+            warm=0,
             measured=self.rounds,
             streams=self.at_once,
             variety=None,
@@ -90,13 +100,53 @@ LOADS = (Load("one at a time", 1, 12), Load("4 at once", 4, 1))
 @contextlib.contextmanager
 def llama_server() -> Iterator[str]:
     """The real llama.cpp server with the bundled model; its address."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     words = [*command_of(OwnProgram.LLAMA_SERVER), "--model", str(_MODEL / "sndr-demo-q8_0.gguf")]
     words += ["--alias", "sndr-demo", "--host", "127.0.0.1", "--port", str(port), "--ctx-size", "16384"]
     words += ["--parallel", "4", "--jinja", "--cache-ram", "0", "--threads", "1"]
-    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with answering(words, port) as url:
+        yield url
+
+
+@contextlib.contextmanager
+def vllm_server(program: str) -> Iterator[str]:
+    """The real vLLM with the bundled model and no cache of prompts; its address."""
+    port = free_port()
+    words = [program, "serve", str(_MODEL), "--served-model-name", "sndr-demo", "--max-model-len", "2048"]
+    words += ["--max-num-seqs", "8", "--no-enable-prefix-caching", "--enforce-eager"]
+    words += ["--host", "127.0.0.1", "--port", str(port)]
+    environment = {
+        "HF_HUB_OFFLINE": "1",
+        "VLLM_CPU_KVCACHE_SPACE": "1",
+        "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    }
+    environment |= {"OMP_NUM_THREADS": "1", "VLLM_NO_USAGE_STATS": "1"}
+    with answering(words, port, environment) as url:
+        yield url
+
+
+def free_port() -> int:
+    """Return a port that nobody listens at."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        found: int = free.getsockname()[1]
+    return found
+
+
+@contextlib.contextmanager
+def answering(words: Sequence[str], port: int, environment: Mapping[str, str] | None = None) -> Iterator[str]:
+    """Start a server on half of the processors and wait until it is healthy; its address.
+
+    The tools have the other half from then on: one that needs more of a processor than the other would take
+    it from the engine, and what both measure would be two servers.
+    """
+    processors = sorted(os.sched_getaffinity(0))
+    its = set(processors[: max(1, len(processors) // 2)])
+    os.sched_setaffinity(0, its)
+    process = subprocess.Popen(
+        words, env={**os.environ, **(environment or {})}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    os.sched_setaffinity(0, set(processors) - its or its)
     url = f"http://127.0.0.1:{port}"
     try:
         while process.poll() is None:
@@ -104,6 +154,8 @@ def llama_server() -> Iterator[str]:
                 if httpx.get(f"{url}/health", trust_env=False).is_success:
                     break
             time.sleep(0.1)
+        else:
+            sys.exit(f"{words[0]} ended with {process.returncode} before it was ready")
         yield url
     finally:
         process.terminate()
@@ -207,10 +259,10 @@ def theirs(
     words += ["--endpoint", "/v1/chat/completions", "--model", model, "--tokenizer", tokenizer]
     words += ["--dataset-name", "sharegpt", "--dataset-path", str(data), "--sharegpt-output-len"]
     words += [str(load.answer), "--num-prompts", str(len(texts)), "--max-concurrency", str(load.at_once)]
-    words += ["--num-warmups", "2", "--ignore-eos", "--temperature", "0"]
+    # Nothing is asked that does not count, so that the engine's own measures are of the same requests.
+    words += ["--num-warmups", "0", "--ready-check-timeout-sec", "0", "--ignore-eos", "--temperature", "0"]
     # A connection of its own each, as ours: llama.cpp's server closes a kept one as the next request comes.
     words += ["--header", "Connection=close"]
-    # Its warm-ups ask the first measured prompt: out of a cache, one prefill in four would cost nothing.
     words += ["--extra-body", json.dumps({"cache_prompt": False})]
     words += ["--disable-tqdm", "--save-result", "--result-dir", str(folder)]
     words += ["--percentile-metrics", "ttft,tpot,itl,e2el", "--result-filename", "result.json"]
@@ -225,6 +277,59 @@ def theirs(
         f"vllm bench serve: {found['completed']:.0f} of {len(texts)} requests were answered", file=sys.stderr
     )
     return None
+
+
+def own_totals(url: str) -> dict[str, float]:
+    """Return the sums and counts of what a vLLM measured so far; nothing of another server."""
+    known = {name for _, name, _ in _OWN}
+    found: dict[str, float] = {}
+    for line in httpx.get(f"{url}/metrics", trust_env=False, timeout=30).text.splitlines():
+        name = line.partition("{")[0]
+        if name.removesuffix("_sum").removesuffix("_count") in known:
+            found[name] = found.get(name, 0.0) + float(line.rpartition(" ")[2])
+    return found
+
+
+def shares_of_own(
+    means: Mapping[str, float], before: Mapping[str, float], after: Mapping[str, float]
+) -> dict[str, float]:
+    """Return a tool's means (seconds) by those that the vLLM measured between two readings."""
+    found = {}
+    for key, name, _ in _OWN:
+        count = after.get(f"{name}_count", 0.0) - before.get(f"{name}_count", 0.0)
+        if count:
+            found[key] = means[key] * count / (after[f"{name}_sum"] - before.get(f"{name}_sum", 0.0))
+    return found
+
+
+def our_means(run: LabRun) -> dict[str, float]:
+    """Return the means of our samples, in seconds; of ITL that of all tokens, also of those without text.
+
+    A token that is half a letter arrives with no text, and is no arrival of a sample.
+    """
+    told = [one for one in run.samples if one.first is not None and one.last is not None and one.tokens]
+    return {
+        "ttft": statistics.fmean([one.first or 0.0 for one in told]),
+        "itl": sum((one.last or 0.0) - (one.first or 0.0) for one in told)
+        / sum((one.tokens or 0) - 1 for one in told),
+        "e2el": statistics.fmean([one.total for one in run.samples]),
+    }
+
+
+def print_shares(shares: Mapping[str, Sequence[Mapping[str, float]]]) -> bool:
+    """Print each tool's means by the engine's; True where these are further apart than they may be."""
+    apart = False
+    for key, _, title in _OWN:
+        columns = [[one[key] for one in shares[side] if key in one] for side in ("ours", "theirs")]
+        if all(columns):
+            first, second = (statistics.median(column) for column in columns)
+            spread = ", ".join(f"{min(column):.3f} to {max(column):.3f}" for column in columns)
+            beyond = abs(first / second - 1) > _BOUND
+            apart |= beyond
+            note = "APART" if beyond else ""
+            share = 100 * (first / second - 1)
+            print(f"{title + ' / engine':18}{first:10.3f}{second:10.3f}{share:+8.1f}%   {spread}  {note}")
+    return apart
 
 
 def value_of(run: LabRun, load: Load, quantity: Quantity) -> float | None:
@@ -246,6 +351,7 @@ def main() -> int:
     parser.add_argument("--url")
     parser.add_argument("--model", default="sndr-demo")
     parser.add_argument("--tokenizer", default=str(_MODEL))
+    parser.add_argument("--on-vllm", action="store_true", help="the other tool's own vLLM answers")
     parser.add_argument("--paced", action="store_true", help="a server whose tokens come by a schedule")
     parser.add_argument("--turns", type=int, default=4, help="of each tool and load")
     asked = parser.parse_args()
@@ -253,7 +359,7 @@ def main() -> int:
         print("no vllm program was found, so there is nothing to agree with", file=sys.stderr)
         return 0
     with contextlib.ExitStack() as stack:
-        url = asked.url or stack.enter_context(paced_server() if asked.paced else llama_server())
+        url = asked.url or stack.enter_context(server_of(asked))
         if asked.paced:
             print(f"paced: TTFT {1000 * PACED_FIRST:.0f} ms, ITL {1000 * PACED_GAP:.0f} ms")
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sndr-agree-")))
@@ -263,16 +369,30 @@ def main() -> int:
     return 1 if apart else 0
 
 
+def server_of(asked: argparse.Namespace) -> contextlib.AbstractContextManager[str]:
+    """Return the server that was chosen."""
+    if asked.on_vllm:
+        return vllm_server(asked.vllm)
+    return paced_server() if asked.paced else llama_server()
+
+
 def compared(asked: argparse.Namespace, url: str, load: Load, folder: Path) -> bool:
-    """Measure one load in turns and print it; True where the tools are further apart than they may be."""
+    """Measure one load in turns and print it; True where the tools are further apart than they may be.
+
+    A turn that does not count warms the server up.
+    """
+    asyncio.run(ours(url, asked.model, load, folder, secrets.randbits(32)))
     found: dict[str, list[dict[Quantity, float | None]]] = {"ours": [], "theirs": []}
+    shares: dict[str, list[dict[str, float]]] = {"ours": [], "theirs": []}
     for turn in range(asked.turns):
         for side in ("ours", "theirs") if turn % 2 == 0 else ("theirs", "ours"):
             seed = secrets.randbits(32)
             print(f"{load.name}: {side}, turn {turn + 1} of {asked.turns}", file=sys.stderr)
+            before = own_totals(url)
             if side == "ours":
                 run = asyncio.run(ours(url, asked.model, load, folder, seed))
                 values = {one: value_of(run, load, one) for one, *_ in _QUANTITIES}
+                means = our_means(run)
             else:
                 said = None
                 while said is None:
@@ -280,6 +400,8 @@ def compared(asked: argparse.Namespace, url: str, load: Load, folder: Path) -> b
                     said = theirs(asked.vllm, url, asked.model, asked.tokenizer, load, texts, folder)
                     seed += 1
                 values = {one: said[name] / scale for one, name, scale, _ in _QUANTITIES}
+                means = {key: said[f"mean_{key}_ms"] / 1000 for key, *_ in _OWN}
+            shares[side].append(shares_of_own(means, before, own_totals(url)))
             found[side].append(values)
     print(f"\n{load.name}: {load.tokens} tokens in, {load.answer} out, medians of {asked.turns} turns")
     print(f"{'':18}{'ours':>10}{'vllm':>10}{'apart':>9}   turns of ours, turns of vllm")
@@ -303,7 +425,8 @@ def compared(asked: argparse.Namespace, url: str, load: Load, folder: Path) -> b
         if noisy > 10 * _BOUND:
             note = (note + " (a busy machine)").strip()
         print(f"{name:18}{first:10.2f}{second:10.2f}{100 * share:+8.1f}%   {spread}  {note}")
-    return apart
+    measured = print_shares(shares)
+    return measured if shares["ours"][0] else apart
 
 
 if __name__ == "__main__":

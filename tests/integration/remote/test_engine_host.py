@@ -52,6 +52,7 @@ def test_it_is_found_asked_and_found_again(fleet: Open, machines: Machines) -> N
                 assert shown.endpoint_socket is not None
                 first = await asyncio.to_thread(ask, shown)
                 assert shown.version == first.program
+                await until(lambda: [one.engines_at is not None for one in found.hosts.figures()] == [True])
 
                 await asyncio.to_thread(machines.end_engine_host, signal.SIGKILL)
                 await until(lambda: found.hosts.shown("gpu").control_socket is None)
@@ -63,6 +64,7 @@ def test_it_is_found_asked_and_found_again(fleet: Open, machines: Machines) -> N
                 assert second.run_id != first.run_id
                 await found.hosts.disconnect("gpu")
                 assert found.hosts.shown("gpu").control_socket is None
+                assert found.hosts.figures() == []
                 assert not exists(shown.control_token)
 
     run(work())

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -102,6 +103,10 @@ def test_the_local_endpoint_answers_with_the_engine_there(here: Here) -> None:
             ),
             20,
         ), there.call(endpoint_ops.REQUESTS, RequestQuery())
+    # What the connection was told of it stands at /metrics here, by names of its own.
+    told = r'^sndr_remote_engine_generated_tokens_total\{[^}]*model="story",remote="gpu"\} [1-9]'
+    metrics = httpx.URL(here.url).copy_with(path="/metrics")
+    assert until(lambda: bool(re.search(told, httpx.get(metrics, timeout=60).text, re.MULTILINE)), 30)
     # An engine that dies there is an error in the stream, and the route says what would help.
     with here.there() as there:
         engine = there.call(ops.ENGINES).engines[0]
