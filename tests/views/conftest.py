@@ -61,10 +61,12 @@ class Stage:
             await self.until(lambda: self.connection.connected)
 
     async def until(self, condition: Callable[[], object], seconds: float = 30.0) -> None:
-        """Wait until something is true."""
+        """Wait until something is true, and what follows from it at once is done: a page shows it."""
         async with asyncio.timeout(seconds):
             while not condition():  # noqa: ASYNC110 - what is waited for has no event to offer
                 await asyncio.sleep(0.01)
+        for _ in range(3):
+            await asyncio.sleep(0)
 
     async def close(self) -> None:
         """Close everything, and fail on an error that no one handled."""
