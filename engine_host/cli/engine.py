@@ -18,7 +18,7 @@ from engine_host.protocol.engines import (
     ServerBuild,
     SpeedComparison,
 )
-from engine_host.protocol.errors import Reason
+from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.jobs import Job, JobState
 from engine_host.protocol.language import tr
 from engine_host.protocol.operations import table as ops
@@ -149,6 +149,7 @@ def _installation(client: ControlClient, version: str | None, build_: str | None
         Reason.NOT_FOUND,
         tr("There is no vLLM {version} for {build}.", version=version, build=build_),
         cause=tr("There are {names}.", names=", ".join(one.id for one in page.installations)),
+        fix=Fix(text="See which there are.", command="sndr engine list"),
         evidence={"version": version, "build": build_},
     )
 
@@ -161,7 +162,12 @@ def compare(out: Output) -> Exit | None:
         job = follow(hold.client, hold.client.call(ops.COMPARE_SERVERS), out)
         page = hold.client.call(ops.SERVERS)
     if page.comparison is None:
-        raise HostError(Reason.INTERNAL, "The comparison ended without a result.", evidence={"job": job.id})
+        raise HostError(
+            Reason.INTERNAL,
+            "The comparison ended without a result.",
+            fix=Fix(text="See what the host says.", command="sndr logs host"),
+            evidence={"job": job.id},
+        )
     out.result(page.comparison, _compared(page.comparison))
     return None
 

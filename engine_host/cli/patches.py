@@ -59,6 +59,7 @@ def list_patches(out: Output, family: str | None) -> Exit | None:
             Reason.PATCH_UNKNOWN,
             tr("There is no family {family}.", family=family),
             cause=tr("There are: {families}.", families=", ".join(families)),
+            fix=Fix(text="See which there are.", command="sndr patches list"),
             evidence={"family": family},
         )
     shown = [

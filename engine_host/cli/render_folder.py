@@ -48,6 +48,7 @@ def write_files(folder: Path, rendering: Rendering, *, overwrite: bool) -> None:
             raise HostError(
                 Reason.INTERNAL,
                 tr("{name} is no name of a file in a folder.", name=name),
+                fix="Update this program.",
                 evidence={"name": name},
             )
     if not overwrite:

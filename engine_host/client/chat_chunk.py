@@ -6,7 +6,7 @@ from typing import Any
 
 from engine_host.core.errors import HostError
 from engine_host.core.outside import json_text
-from engine_host.protocol.errors import Reason
+from engine_host.protocol.errors import Fix, Reason
 
 MOST_TEXT = 8 << 20
 """Letters of one answer; no model writes so many, and each is kept."""
@@ -65,7 +65,11 @@ def parse(data: str) -> dict[str, Any] | None:
 
 def too_long() -> HostError:
     """The error for an answer of more than `MOST_TEXT` letters."""
-    return HostError(Reason.INTERNAL, "The answer is longer than any model writes; it was cut off.")
+    return HostError(
+        Reason.INTERNAL,
+        "The answer is longer than any model writes; it was cut off.",
+        fix=Fix(text="See what the engine says.", command="sndr logs"),
+    )
 
 
 def deltas(chunk: Mapping[str, Any]) -> Iterator[Delta]:

@@ -135,4 +135,8 @@ def _checked(stream: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         empty = False
         yield chunk
     if empty:
-        raise HostError(Reason.INTERNAL, "The endpoint answered nothing.")
+        raise HostError(
+            Reason.INTERNAL,
+            "The endpoint answered nothing.",
+            fix=Fix(text="See what the host says.", command="sndr logs host"),
+        )

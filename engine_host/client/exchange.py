@@ -92,5 +92,6 @@ def answer_of(operation: Operation[Any, Answer], content: bytes) -> Answer:
             Reason.INTERNAL,
             tr("The engine host's answer to {operation} could not be read.", operation=operation.name),
             cause="The host and this program are of different versions.",
+            fix=Fix(text="End it where it was started, then try again.", command="sndr quit"),
             evidence={"operation": operation.name, "body": content[:500].decode(errors="replace")},
         ) from error

@@ -107,6 +107,7 @@ def unreadable(error: ValueError) -> HostError:
         Reason.INTERNAL,
         tr("The engine host's answer could not be read: {error}.", error=error),
         cause="Another program listens there, or the host and this program are of different versions.",
+        fix=Fix(text="End it where it was started, then try again.", command="sndr quit"),
     )
 
 
@@ -122,6 +123,7 @@ def of_answer(content: bytes, status: int) -> HostError:
         return HostError(
             Reason.INTERNAL,
             tr("The engine host answered with HTTP status {status}.", status=status),
+            fix=Fix(text="See what the host says.", command="sndr logs host"),
             evidence={"body": content[:500].decode(errors="replace")},
         )
     return of_openai(said, status)

@@ -81,6 +81,7 @@ async def _until_healthy(
             raise HostError(
                 Reason.ENGINE_START_TIMEOUT,
                 tr("{plan} did not answer within {seconds:.0f} s.", plan=plan.name, seconds=seconds),
+                fix="Try again in a minute.",
                 evidence={"seconds": seconds, "lines": _lines(process.log)[-_SHOWN:]},
             )
         await asyncio.sleep(_LOOK)

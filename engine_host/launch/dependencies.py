@@ -15,7 +15,7 @@ from engine_host.launch.resolution import PresetStart
 from engine_host.library.index import IndexedModel
 from engine_host.protocol.bench.proofs import Proof
 from engine_host.protocol.engines import Engine
-from engine_host.protocol.errors import Reason
+from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import LaunchRequest, ServerChoice
@@ -81,7 +81,11 @@ async def _is_none(_name: str) -> bool:
 
 async def no_presets(request: LaunchRequest) -> PresetStart:
     """Raise HostError(not_found): there is no catalogue."""
-    raise HostError(Reason.NOT_FOUND, tr("There is no preset {preset}.", preset=request.preset))
+    raise HostError(
+        Reason.NOT_FOUND,
+        tr("There is no preset {preset}.", preset=request.preset),
+        fix=Fix(text="See which there are.", command="sndr presets list"),
+    )
 
 
 @dataclass(frozen=True)

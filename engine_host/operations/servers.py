@@ -136,7 +136,11 @@ class ServerOperations:
     async def _compare(self, control: JobControl) -> dict[str, Any]:
         model = self._demo_model()
         if model is None:
-            raise HostError(Reason.NOT_FOUND, "The bundled model is missing; there is nothing to measure.")
+            raise HostError(
+                Reason.NOT_FOUND,
+                "The bundled model is missing; there is nothing to measure.",
+                fix="Get the folder resources/models back, or name a model of your own: `sndr run MODEL`.",
+            )
         rows: list[SpeedRow] = []
         # Both are there before one is measured; the one that may be missing is looked for first.
         built = await self._servers.find(ServerChoice.BUILT)

@@ -199,6 +199,7 @@ class EngineHostLink:
             raise HostError(
                 Reason.SSH_FAILED,
                 tr("{name} did not say whether an engine host runs there.", name=name),
+                fix=Fix(text="See its state.", command="sndr host list"),
                 evidence={"stdout": outcome.stdout[:500].decode("utf-8", "replace")},
             ) from error
         if state == "running" and _is_plain(token) and _is_path(socket):

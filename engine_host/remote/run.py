@@ -88,6 +88,7 @@ class RemoteOutcome:
             tr("{doing} did not work.", doing=doing),
             cause=last
             or ("It took too long." if self.timed_out else tr("Exit code {exit}.", exit=self.exit)),
+            fix="Look at the machine.",
             evidence={"exit": self.exit, "stderr": self.stderr[-2000:]},
         )
 
@@ -180,6 +181,7 @@ async def run_over(
         raise HostError(
             Reason.SSH_FAILED,
             tr("ssh cannot be run: {error}.", error=error.strerror or error),
+            fix="Give another path, or install it again.",
             evidence={"errno": error.errno},
         ) from error
     out, err = _Capped(most), _Capped(_MOST_ERRORS)

@@ -61,6 +61,7 @@ async def upload(
         raise HostError(
             Reason.NOT_FOUND,
             tr("{source} cannot be read: {error}.", source=source, error=error.strerror or error),
+            fix="Make the file readable for you.",
             evidence={"path": str(source)},
         ) from error
     asked = {"path": destination, "size": size, "sha256": digest, "mode": mode}
@@ -122,6 +123,7 @@ def told_by(name: str, destination: str, outcome: RemoteOutcome) -> dict[str, An
         raise HostError(
             Reason.SSH_FAILED,
             tr("{name} did not say what became of the file.", name=name),
+            fix="Do it again.",
             evidence={"stdout": raw[:500].decode("utf-8", "replace")},
         ) from error
     failure = told.get("error")

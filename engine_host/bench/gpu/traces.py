@@ -35,6 +35,7 @@ def summary(path: Path, steps: int) -> TraceSummary:
             Reason.BAD_REQUEST,
             tr("{path} cannot be read as a trace.", path=path.name),
             cause=str(error)[:200],
+            fix="Give another file.",
             evidence={"path": str(path)},
         ) from error
     kernels = [
@@ -47,7 +48,11 @@ def summary(path: Path, steps: int) -> TraceSummary:
         of = "operations of the processor"
         kernels = list(own_times(one for one in events if one.get("cat") == "cpu_op"))
     if not kernels:
-        raise HostError(Reason.BAD_REQUEST, tr("{path} holds no kernel and no operation.", path=path.name))
+        raise HostError(
+            Reason.BAD_REQUEST,
+            tr("{path} holds no kernel and no operation.", path=path.name),
+            fix="Give another file.",
+        )
     found = profile_of(steps, 0.0, kernels)
     total = sum(one.ms_a_step for one in found.kernels) or 1.0
     return TraceSummary(

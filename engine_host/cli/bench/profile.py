@@ -54,6 +54,7 @@ def lab_profile(out: Output, engine: str | None, steps: int, trace: Path | None)
             raise HostError(
                 Reason.NOT_WRITABLE,
                 tr("{trace} cannot be written: {error}.", trace=trace, error=error.strerror or error),
+                fix="Choose a folder that is yours.",
                 evidence={"trace": report.trace},
             ) from error
     out.result(report, profile_lines(report))

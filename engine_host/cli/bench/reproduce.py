@@ -34,7 +34,11 @@ def lab_reproduce(out: Output, file: str, engine: str | None, html: bool) -> Exi
         raise click.UsageError(f"FILE is a name that ends in {FILE}.")
     run = LabRun.model_validate(read(["read", "--", "", file])["run"])
     if not run.parts:
-        raise HostError(Reason.BAD_REQUEST, tr("{file} holds no part that could be asked again.", file=file))
+        raise HostError(
+            Reason.BAD_REQUEST,
+            tr("{file} holds no part that could be asked again.", file=file),
+            fix="Give another file.",
+        )
     asked = request_of(run, engine)
     with signals(), connected() as client:
         names, interrupted = measured_by_host(out, client, asked)

@@ -57,7 +57,9 @@ def connect(client: ControlClient, name: str, out: Output, seconds: float = 120.
     if shown.problem is not None:
         raise HostError.from_problem(shown.problem)
     raise HostError(
-        Reason.SSH_LOST, tr("{name} is not connected: {sentence}", name=name, sentence=shown.sentence)
+        Reason.SSH_LOST,
+        tr("{name} is not connected: {sentence}", name=name, sentence=shown.sentence),
+        fix=Fix(text="See its state.", command="sndr host list"),
     )
 
 

@@ -118,6 +118,7 @@ def curl(out: Output, request: str) -> Exit | None:
             Reason.CONFLICT,
             "This request was not kept whole, so it cannot be sent again.",
             cause=tr("It has {bytes:,} bytes.", bytes=captured.asked.bytes),
+            fix=Fix(text="See it.", command=f"sndr requests show {detail.request.id}"),
         )
     out.result({"curl": captured.curl}, captured.curl)
     return None

@@ -280,7 +280,11 @@ def until_ready(client: ControlClient, engine: Engine, out: Output) -> Engine:
         with client.again() as fresh:
             stop_engine(fresh, engine, now=True)
         raise
-    raise HostError(Reason.HOST_GONE, "The engine host has ended.")
+    raise HostError(
+        Reason.HOST_GONE,
+        "The engine host has ended.",
+        fix="Start a model with `sndr run`, or the host alone with `sndr serve`.",
+    )
 
 
 def _failed(engine: Engine) -> HostError:

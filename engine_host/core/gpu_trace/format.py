@@ -126,6 +126,7 @@ class TraceWriter:
                 Reason.CONFLICT,
                 "The GPUs are others than when the recording began; it ends here.",
                 cause="A GPU went away, or the driver stopped to answer.",
+                fix="Do it again.",
             )
         changed = []
         for place, gpu in enumerate(gpus):

@@ -78,6 +78,7 @@ async def _until_healthy(
             raise HostError(
                 Reason.ENGINE_START_TIMEOUT,
                 tr("The server was not ready within {timeout:g} s.", timeout=timeout),
+                fix="Try again in a minute.",
                 evidence={"seconds": timeout},
             )
         await asyncio.sleep(0.05)

@@ -64,6 +64,7 @@ class LogPipe:
             raise HostError(
                 Reason.ENGINE_START_FAILED,
                 tr("The writer of the engine's log could not be started: {error}.", error=error.strerror),
+                fix="Try again in a minute.",
                 evidence={"errno": error.errno},
             ) from error
         return pipe

@@ -97,6 +97,7 @@ class EngineProcess:
             raise HostError(
                 Reason.ENGINE_START_FAILED,
                 tr("The engine could not be started: {error}.", error=error.strerror),
+                fix="Give another path, or install it again.",
                 evidence={"argv": list(argv), "errno": error.errno},
             ) from error
         return cls(ProcessRecord(child.pid, _born(child.pid) or ""), log, pipe, child)

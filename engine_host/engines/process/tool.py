@@ -95,6 +95,7 @@ async def run_tool(
         raise HostError(
             Reason.BUILD_FAILED,
             tr("{argv} cannot be run: {error}.", argv=argv[0], error=error.strerror or error),
+            fix="Give another path, or install it again.",
             evidence={"argv": list(argv), "errno": error.errno},
         ) from error
     tail: deque[str] = deque(maxlen=TAIL_LINES)

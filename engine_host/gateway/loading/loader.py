@@ -58,7 +58,11 @@ class NothingToLoad:
 
     def join(self, name: str, keep_alive: float | None = None, overrides: Overrides | None = None) -> Load:
         """Raise HostError(not_found)."""
-        raise HostError(Reason.NOT_FOUND, tr("{name} is not loaded on demand.", name=name))
+        raise HostError(
+            Reason.NOT_FOUND,
+            tr("{name} is not loaded on demand.", name=name),
+            fix="`sndr on-demand list` names them.",
+        )
 
     def leave(self, load: Load, *, goes_on: bool = False) -> None:
         """Do nothing."""
@@ -68,4 +72,8 @@ class NothingToLoad:
 
     def unload(self, name: str) -> None:
         """Raise HostError(not_found)."""
-        raise HostError(Reason.NOT_FOUND, tr("{name} is not loaded on demand.", name=name))
+        raise HostError(
+            Reason.NOT_FOUND,
+            tr("{name} is not loaded on demand.", name=name),
+            fix="`sndr on-demand list` names them.",
+        )

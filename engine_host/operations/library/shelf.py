@@ -114,6 +114,7 @@ class ShelfOperations:
             raise HostError(
                 Reason.NOT_WRITABLE,
                 tr("{path} cannot be looked at: {error}.", path=path, error=error.strerror or error),
+                fix="Make the file readable for you.",
                 evidence={"path": str(path), "errno": error.errno},
             ) from error
         others = await self._models.listed(False)
@@ -219,6 +220,7 @@ class ShelfOperations:
             raise HostError(
                 Reason.MODEL_FILE_MISSING,
                 tr("{path} cannot be read: {error}.", path=model.path, error=error.strerror or error),
+                fix="Check the path; `sndr models` lists what was found.",
                 evidence={"path": model.path, "errno": error.errno},
             ) from error
         finally:

@@ -127,6 +127,7 @@ class UnfinishedDownloads:
             raise HostError(
                 Reason.NOT_WRITABLE,
                 tr("{folder} cannot be written: {error}.", folder=cache.folder, error=error.strerror),
+                fix="Delete it by hand, or make its folder writable.",
             ) from error
         self._store.remove(_KIND, name)
 

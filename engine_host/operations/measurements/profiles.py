@@ -92,6 +92,7 @@ class ProfileOperations:
             raise HostError(
                 Reason.ENGINE_NOT_READY,
                 tr("{engine} did not answer: {error}", engine=engine.name, error=answer.error),
+                fix=Fix(text="See what the engine says.", command="sndr logs"),
             )
         trace = await _written(folder, prefix, began)
         control.step(3, 3, tr("Sum up by kernel"), trace.name, None)
@@ -145,13 +146,16 @@ async def _post(client: httpx.AsyncClient, path: str, body: dict[str, Any] | Non
         answer = await answers.fetch(client, path, most=_MOST, seconds=_SECONDS, json=body or {})
     except (httpx.HTTPError, TimeoutError, answers.AnswerError) as error:
         raise HostError(
-            Reason.ENGINE_NOT_READY, tr("{path} was not answered: {error}", path=path, error=error)
+            Reason.ENGINE_NOT_READY,
+            tr("{path} was not answered: {error}", path=path, error=error),
+            fix=Fix(text="See what the engine says.", command="sndr logs"),
         ) from error
     if not answer.is_success:
         raise HostError(
             Reason.ENGINE_NOT_READY,
             tr("{path} was answered with {status}.", path=path, status=answer.status),
             cause=answer.text[:300],
+            fix=Fix(text="See what the engine says.", command="sndr logs"),
         )
 
 

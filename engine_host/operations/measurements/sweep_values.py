@@ -29,6 +29,7 @@ def values_of(asked: RunSweep, plan: LaunchPlan) -> tuple[str, ...]:
             raise HostError(
                 Reason.UNSUPPORTED,
                 tr("{engine} has no patches: they are for vLLM.", engine=plan.engine),
+                fix="Choose a preset for vLLM: `sndr presets list --engine vllm`.",
                 evidence={"engine": plan.engine},
             )
         return asked.values
@@ -90,6 +91,7 @@ def request_of(asked: RunSweep, plan: LaunchPlan, request: LaunchRequest, value:
                 kind=asked.kind,
                 error=error.errors()[0]["msg"],
             ),
+            fix="Give another value.",
             evidence={"value": value},
         ) from error
     return request.model_copy(update={"overrides": overrides})

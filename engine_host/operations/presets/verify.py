@@ -16,7 +16,7 @@ from engine_host.operations.performs import performs
 from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.operations.presets.weights import chosen, fetch, weights_of
 from engine_host.protocol.catalog import WeightFile
-from engine_host.protocol.errors import Reason
+from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.jobs import Job, JobKind
 from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Finding
@@ -60,6 +60,7 @@ class PresetVerifyOperations:
                     quantization=variant.quantization,
                 ),
                 cause="Nobody has looked it up; a size is all that can be compared.",
+                fix=Fix(text="See what it has.", command=f"sndr presets show {preset_id}"),
                 evidence={"preset": preset_id, "model": model.path},
             )
         return self._jobs.start(

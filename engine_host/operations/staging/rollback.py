@@ -220,7 +220,11 @@ class RollbackOperations:
         up = {one.name for one in waits}
         starts = [leaving.get(one.name, one) for one in ended if one.name not in up]
         if not starts and not waits:
-            raise HostError(Reason.NOT_FOUND, "How it was started is not known here.")
+            raise HostError(
+                Reason.NOT_FOUND,
+                "How it was started is not known here.",
+                fix="Start it with its own command.",
+            )
         for one in starts:
             refuse((await self._places.of(one.machine).plan_again(one.id)).findings)
         return starts, waits

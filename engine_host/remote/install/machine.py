@@ -125,6 +125,7 @@ async def do_step(
                 step=step,
             ),
             cause="Something there answers in the place of our program.",
+            fix="Look at the machine.",
             evidence={"fields": [".".join(map(str, one["loc"])) for one in error.errors()[:10]]},
         ) from error
 

@@ -235,6 +235,7 @@ async def communicate(
         raise HostError(
             Reason.SSH_FAILED,
             tr("{argv} cannot be run: {error}.", argv=argv[0], error=error.strerror or error),
+            fix="Give another path, or install it again.",
             evidence={"argv": argv},
         ) from error
     try:

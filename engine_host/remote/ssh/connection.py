@@ -155,6 +155,7 @@ class Connection:
                     remote=repr(remote[:100]),
                 ),
                 cause="It holds signs in whose place ssh would put what only this machine is to know.",
+                fix="Give another value.",
                 evidence={"to": remote[:300]},
             )
         self._remove_with_host(local)
@@ -183,6 +184,7 @@ class Connection:
                 Reason.SSH_FORWARD_REFUSED,
                 tr("{host}: a socket could not be forwarded.", host=self.host.name),
                 cause=err.strip()[-300:],
+                fix="Do it again.",
                 evidence={"asked": what, "exit": code, "stderr": err, "to": remote},
             )
 

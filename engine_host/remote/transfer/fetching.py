@@ -28,7 +28,9 @@ async def files_there(hosts: Runner, name: str, model: str, path: str) -> ModelF
         told = json_text.parse_last_line(raw)
     except ValueError as error:
         raise HostError(
-            Reason.SSH_FAILED, tr("{name} did not say which files a model has there.", name=name)
+            Reason.SSH_FAILED,
+            tr("{name} did not say which files a model has there.", name=name),
+            fix="Do it again.",
         ) from error
     return understood(told, model, name)
 

@@ -147,6 +147,7 @@ class Hashes:
                 Reason.MODEL_FILE_MISSING,
                 tr("{path} cannot be read: {error}.", path=path, error=error.strerror or error),
                 cause="It was moved or removed, or its disk is faulty.",
+                fix="Fetch the model again.",
                 evidence={"path": str(path), "errno": error.errno},
             ) from error
         if len(self._known) >= _MOST_KNOWN:

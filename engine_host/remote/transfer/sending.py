@@ -51,7 +51,10 @@ async def compared_there(
     kept = there.get("files")
     if not isinstance(kept, list) or len(kept) != len(source.files):
         raise HostError(
-            Reason.SSH_FAILED, tr("{name} did not say what is there.", name=name), evidence={"folder": folder}
+            Reason.SSH_FAILED,
+            tr("{name} did not say what is there.", name=name),
+            fix="Do it again.",
+            evidence={"folder": folder},
         )
     found = []
     for one, sizes in zip(source.files, kept, strict=True):

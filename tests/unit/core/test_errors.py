@@ -1,5 +1,10 @@
 """Errors can be shown and sent, whatever value they are about."""
 
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import engine_host
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
 
@@ -10,3 +15,34 @@ def test_a_wrong_value_of_any_length_is_cut() -> None:
     assert len(error.problem.model_dump_json()) < 50_000
     assert str(error) == error.problem.message
     assert "more characters]" in error.problem.message
+
+
+def _sentences() -> Iterator[tuple[str, ast.Call]]:
+    """The place and the call of each HostError whose message is a sentence of ours."""
+    top = Path(engine_host.__file__).parent
+    for path in sorted(top.rglob("*.py")):
+        text = path.read_text("utf-8")
+        if "HostError(" not in text:
+            continue
+        for call in ast.walk(ast.parse(text)):
+            named = (
+                isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "HostError"
+            )
+            if named and isinstance(call, ast.Call) and len(call.args) > 1:
+                said = call.args[1]
+                is_tr = (
+                    isinstance(said, ast.Call) and isinstance(said.func, ast.Name) and said.func.id == "tr"
+                )
+                if is_tr or isinstance(said, ast.Constant | ast.JoinedStr):
+                    yield f"{path.relative_to(top)}:{call.lineno}", call
+
+
+def test_each_sentence_has_a_next_action_but_what_somebody_called_off() -> None:
+    found = list(_sentences())
+    assert len(found) > 300
+    without = [
+        place
+        for place, call in found
+        if all(given.arg != "fix" for given in call.keywords) and "CANCELLED" not in ast.dump(call.args[0])
+    ]
+    assert not without, "name what to do next: fix="

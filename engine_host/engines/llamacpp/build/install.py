@@ -185,5 +185,6 @@ async def _run(argv: list[str], folder: Path, environment: dict[str, str]) -> li
             raise HostError(
                 Reason.ENGINE_UNUSABLE,
                 tr("{argv} did not end within 120 s.", argv=Path(argv[0]).name),
+                fix="Choose or build another llama-server.",
                 evidence={"argv": argv},
             ) from error
