@@ -127,9 +127,12 @@ class RemoteInstallOperations:
             def left(sentence: str) -> None:
                 control.left = sentence
 
-            done = await work(tell, left)
+            try:
+                done = await work(tell, left)
+            finally:
+                # One that failed or was cancelled has changed what runs there too.
+                self._hosts.look(name)
             control.left = ""
-            self._hosts.look(name)
             return done.model_dump(mode="json")
 
         return self._jobs.start(kind, title, f"host {name}", command, carry_out)

@@ -104,11 +104,11 @@ class ServiceOperations:
 
             tell = _teller(control, installing.steps_of(wanted))
             done = await installing.install(machine, wanted, tell, cancelled)
-            if name != THIS_MACHINE:
-                if self._machines.hosts.book.get(name).mode is RemoteMode.ENGINE_HOST and done.route:
-                    told = finding("service.route-agentless", host=name)
-                    done = done.model_copy(update={"route": "", "findings": (*done.findings, told)})
-                self._machines.hosts.look(name)
+            if name == THIS_MACHINE or not done.route:
+                return done
+            if self._machines.hosts.book.get(name).mode is RemoteMode.ENGINE_HOST:
+                told = finding("service.route-agentless", host=name)
+                done = done.model_copy(update={"route": "", "findings": (*done.findings, told)})
             return done
 
         what = asked.launch.preset or asked.launch.model
@@ -124,10 +124,7 @@ class ServiceOperations:
 
         async def work(control: JobControl) -> ServiceDone:
             tell = _teller(control, steps)
-            done = await installing.act(machine, kind, service, asked.action, asked.wait, tell)
-            if name != THIS_MACHINE:
-                self._machines.hosts.look(name)
-            return done
+            return await installing.act(machine, kind, service, asked.action, asked.wait, tell)
 
         title = f"{asked.action.value.capitalize()} {service}"
         command = shlex.join([*group_of(name, kind), asked.action.value, *_named(name), service])
@@ -172,7 +169,12 @@ class ServiceOperations:
         work: Callable[[JobControl], Awaitable[ServiceDone]],
     ) -> Job:
         async def carry_out(control: JobControl) -> dict[str, Any]:
-            return (await work(control)).model_dump(mode="json")
+            try:
+                return (await work(control)).model_dump(mode="json")
+            finally:
+                if name != THIS_MACHINE:
+                    # One that failed or was cancelled has changed what runs there too.
+                    self._machines.hosts.look(name)
 
         return self._jobs.start(kind, title, f"services of {name}", command, carry_out)
 
