@@ -63,7 +63,7 @@ def part_result(
     figures = [
         _none(quantity, Gate.THROTTLED, slowed)
         if slowed and struck is None
-        else _aggregate(part.streams, answered, struck)
+        else _aggregate(part, answered, struck)
         if quantity is Quantity.AGGREGATE
         else _itl(answered, struck)
         if quantity is Quantity.ITL
@@ -217,7 +217,7 @@ def _reading(quantity: Quantity, part: Part | PartResult) -> Callable[[Sample], 
         case Quantity.ITL:
             return lambda sample: (_gap(sample), None, "")
         case Quantity.TOTAL:
-            return lambda sample: (sample.total, None, "")
+            return lambda sample: _total(sample, shared=part.shared)
         case Quantity.AGGREGATE:
             raise ValueError("an aggregate is of a round")
 
@@ -271,14 +271,26 @@ def _tpot(sample: Sample, max_tokens: int) -> Reading:
 def _ttft(sample: Sample, *, shared: bool) -> Reading:
     if sample.first is None:
         return None, Gate.ANSWER_SHORT, "an answer has no text"
-    if (
-        not shared
-        and sample.cached_tokens
-        and sample.cached_tokens > MOST_CACHED * (sample.prompt_tokens or 0)
-    ):
-        why = f"{sample.cached_tokens} of {sample.prompt_tokens or '?'} tokens came out of the prefix cache"
+    if why := _spared(sample, shared=shared):
         return None, Gate.CACHE_HIT, why
     return sample.first, None, ""
+
+
+def _total(sample: Sample, *, shared: bool) -> Reading:
+    # Reading a short prompt is hardly a part of it.
+    why = _spared(sample, shared=shared) if (sample.prompt_tokens or 0) >= LEAST_PROMPT else ""
+    return (None, Gate.CACHE_HIT, why) if why else (sample.total, None, "")
+
+
+def _spared(sample: Sample, *, shared: bool) -> str:
+    """Return what a cache spared of a prompt that was to be read; empty where it spared nothing."""
+    if (
+        shared
+        or not sample.cached_tokens
+        or sample.cached_tokens <= MOST_CACHED * (sample.prompt_tokens or 0)
+    ):
+        return ""
+    return f"{sample.cached_tokens} of {sample.prompt_tokens or '?'} tokens came out of the prefix cache"
 
 
 def _prefill(sample: Sample, *, shared: bool) -> Reading:
@@ -347,11 +359,15 @@ def _gap(sample: Sample) -> float | None:
     return quantile(_gaps(sample), 0.5) if len(sample.arrivals) > 1 else None
 
 
-def _aggregate(streams: int, samples: Sequence[Sample], struck: tuple[Gate, str] | None) -> Figure:
+def _aggregate(part: Part, samples: Sequence[Sample], struck: tuple[Gate, str] | None) -> Figure:
     """Return the tokens a second of all streams of a round: from the first request sent to the last end."""
     if any(sample.tokens is None for sample in samples):
         return _none(Quantity.AGGREGATE, Gate.NO_USAGE, tr("the server does not say how many tokens it made"))
-    rates = list(_rates(streams, samples).values())
+    for sample in samples:
+        value, gate, why = _total(sample, shared=part.shared)
+        if value is None and gate is not None:
+            return _none(Quantity.AGGREGATE, gate, why)
+    rates = list(_rates(part.streams, samples).values())
     if samples and not rates:
         return _none(Quantity.AGGREGATE, Gate.REQUESTS_FAILED, tr("no round was answered whole"))
     return _of(Quantity.AGGREGATE, rates, struck)

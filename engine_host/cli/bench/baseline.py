@@ -74,7 +74,12 @@ def lab_check(out: Output, run: str, against: str | None, slower: float) -> Exit
                     model=asked.engine.model,
                     server=server,
                 ),
-                fix=Fix(text="Choose a run.", command=f"sndr bench baseline {asked.id}"),
+                fix=Fix(text="Choose a run.", command=f"sndr bench baseline {asked.id}")
+                if asked.complete
+                else Fix(
+                    text="Measure it to its end, and choose that run.",
+                    command=RunBench(workload=asked.workload).command,
+                ),
             )
         run, against = asked.id, found.id
     elif against.endswith(FILE) and run == "latest":

@@ -46,7 +46,7 @@ def comparison_lines(found: LabComparison) -> list[str]:
         lines.append(words.nothing_differs())
     for part, rows in words.figure_rows(found).items():
         lines += ["", part, *table(words.headings(), rows)]
-    return [*lines, "", words.of_chance()]
+    return [*lines, "", words.of_chance(found)]
 
 
 def list_lines(page: LabPage) -> list[str]:

@@ -22,8 +22,10 @@ def nothing_differs() -> str:
     return tr("Nothing that is known of the two: settings, versions, patches and machine are the same.")
 
 
-def of_chance() -> str:
-    """Return how sure the verdicts are."""
+def of_chance(found: LabComparison) -> str:
+    """Return how sure the verdicts are, or why there is none."""
+    if not found.figures:
+        return tr("No part stands in both runs, so there is nothing to compare.")
     return tr(
         "Each line stands for itself at 98 %: of fifty lines about things that are the same, one is called "
         "different by chance. A time counts by its speed: half of it is 100 % faster."

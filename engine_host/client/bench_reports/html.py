@@ -76,7 +76,7 @@ def comparison_html(found: LabComparison) -> list[str]:
         lines.append(f"<p>{_text(words.nothing_differs())}</p>")
     for part, rows in words.figure_rows(found, _struck).items():
         lines += [f"<h2>{_text(part)}</h2>", *_table(words.headings(), rows)]
-    return _page(words.headline(found), [*lines, f"<p>{_text(words.of_chance())}</p>"])
+    return _page(words.headline(found), [*lines, f"<p>{_text(words.of_chance(found))}</p>"])
 
 
 @english()

@@ -49,7 +49,7 @@ def comparison_markdown(found: LabComparison) -> list[str]:
         lines.append(words.nothing_differs())
     for part, rows in words.figure_rows(found, _struck).items():
         lines += ["", f"### {_plain(part)}", "", *_table(words.headings(), rows)]
-    return [*lines, "", words.of_chance()]
+    return [*lines, "", words.of_chance(found)]
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -88,7 +88,7 @@ class Result(QWidget):
             self._lines.addWidget(rule())
             self._lines.addWidget(text(part))
             self._lines.addWidget(cells(compared.headings(), rows, wide=-2))
-        self._lines.addWidget(text(compared.of_chance(), "muted", wrap=True))
+        self._lines.addWidget(text(compared.of_chance(found), "muted", wrap=True))
 
     def _draw(self, plots: Sequence[Plot]) -> None:
         """Draw what there is to draw; the library for it is loaded only then."""

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine_host.bench.lab.comparing import compared
+from engine_host.cli.bench.lab_text import comparison_lines
 from engine_host.client.bench_reports.figures import name_of
 from engine_host.client.bench_reports.for_others import comparison_for_others, run_for_others
 from engine_host.client.bench_reports.html import comparison_html, run_html
@@ -101,3 +102,13 @@ def test_what_is_needed_to_repeat_and_compare_it_stays(run: LabRun) -> None:
     assert shown.engine.model_path == "~/models/m.gguf"
     assert shown.engine.settings["context"] == "8192"
     assert LabRun.model_validate(json.loads(shown.model_dump_json())) == shown
+
+
+def test_runs_without_a_part_in_common_are_said_to_have_none(run: LabRun) -> None:
+    other = run.model_copy(update={"id": "20260202-000000-quick-bbbb"})
+    odd = other.model_copy(
+        update={"parts": tuple(one.model_copy(update={"name": "x"}) for one in other.parts)}
+    )
+    for told in (comparison_markdown, comparison_html, comparison_lines):
+        assert "No part stands in both runs" in "\n".join(told(compared(run, odd)))
+        assert "No part" not in "\n".join(told(compared(run, other)))

@@ -105,7 +105,11 @@ def test_a_failed_request_strikes_too_and_none_at_all_is_no_figure() -> None:
         ),
         ({"tokens": 4}, Gate.ANSWER_SHORT, {Quantity.DECODE, Quantity.TPOT}),
         ({"last": 0.55}, Gate.WINDOW_SHORT, {Quantity.DECODE, Quantity.TPOT}),
-        ({"cached_tokens": 900}, Gate.CACHE_HIT, {Quantity.PREFILL, Quantity.TTFT}),
+        (
+            {"cached_tokens": 900},
+            Gate.CACHE_HIT,
+            {Quantity.PREFILL, Quantity.TTFT, Quantity.TOTAL, Quantity.AGGREGATE},
+        ),
         ({"prompt_tokens": 40}, Gate.PROMPT_SHORT, {Quantity.PREFILL}),
         ({"prompt_tokens": None}, Gate.NO_USAGE, {Quantity.PREFILL}),
         ({"tokens": 19, "arrivals": (0.5, 1.0, 1.5)}, Gate.TOKENS_TOGETHER, {Quantity.ITL}),

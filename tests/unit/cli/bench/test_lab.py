@@ -214,3 +214,18 @@ def test_a_run_that_is_the_baseline_itself_is_held_to_nothing(sndr: Sndr, host: 
     assert "is the baseline itself" in err
     assert "sndr bench run quick" in err
     assert "sndr bench baseline" not in err
+
+
+@pytest.mark.parametrize(
+    ("complete", "told"), [(True, "sndr bench baseline"), (False, "sndr bench run quick")]
+)
+def test_without_a_baseline_only_a_whole_run_is_offered_as_one(
+    sndr: Sndr, host: FakeHost, complete: bool, told: str
+) -> None:
+    run = a_run(complete=complete)
+    host.answers["GET /v1/bench/runs/latest"] = (200, run.model_dump(mode="json"))
+    host.answers["GET /v1/bench/runs"] = (200, {"seq": 1, "runs": [run.model_dump(mode="json")]})
+    code, _, err = sndr("bench", "check")
+    assert code == Exit.NOT_FOUND
+    assert err.count("sndr bench") == 1
+    assert told in err
