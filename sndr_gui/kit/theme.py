@@ -21,9 +21,14 @@ _ROOM = {
 
 
 class _Notifier(QObject):
-    """Tells whoever paints by hand that the colours changed, and whoever lays out that the room did."""
+    """Tells whoever paints by hand that the colours changed, and whoever lays out that the room did.
+
+    Signals:
+        restyling: before the style sheet changes; whether everything keeps its size
+    """
 
     changed = Signal()
+    restyling = Signal(bool)
     density_changed = Signal()
 
 
@@ -33,6 +38,7 @@ class _State:
     look = Look()
     flash_time: int | None = None
     effects: tuple[bool, ...] = ()
+    sizes: tuple[Density, bool] | None = None
 
 
 _state = _State()
@@ -146,6 +152,9 @@ def apply() -> None:
         (role.Accent, tokens.accent),
     ):
         palette.setColor(which, QColor(value))
+    sizes = (_state.look.density, tokens.strong)
+    notifier.restyling.emit(_state.sizes == sizes)
+    _state.sizes = sizes
     # Without this Qt measures each widget once for every widget that it stands in: four times as long.
     app.setStyleSheet("")
     app.setPalette(palette)

@@ -12,7 +12,6 @@ from PySide6.QtGui import QCloseEvent, QKeySequence, QMouseEvent, QShortcut, QSh
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QMainWindow,
-    QStackedWidget,
     QVBoxLayout,
     QWidget,
 )
@@ -21,6 +20,7 @@ from engine_host.protocol.language import tr
 from sndr_gui.host.notices import Notices
 from sndr_gui.kit import theme
 from sndr_gui.kit.look import level
+from sndr_gui.kit.look.page_stack import PageStack
 from sndr_gui.kit.settings import SettingsFile
 from sndr_gui.kit.shortcuts import choose, each, keys
 from sndr_gui.kit.single_window import Handover
@@ -92,8 +92,7 @@ class Window(QMainWindow):
         self._opener: LinkOpener | None = None
         self._was_painted = False
         self._tab_start: QWidget | None = None
-        self._stack = QStackedWidget()
-        self._stack.setObjectName("pages")
+        self._stack = PageStack()
         FocusKeeper(self._stack)
         self.sidebar = Sidebar(GROUPS, file.current.sidebar_folded)
         self.sidebar.chosen.connect(self.go)
