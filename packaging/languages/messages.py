@@ -69,7 +69,7 @@ ALSO = (
 )
 
 _PLACE = re.compile(r"\{([a-z_][a-z0-9_]*)(?::[^{}]*)?\}")
-_LETTERS = re.compile(r"[^\W\d_]{2}")
+_LETTERS = re.compile(r"[^\W\d_]{2}|n/a")
 
 
 def messages() -> list[Entry]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from engine_host.protocol import language as of_language
 from engine_host.protocol.language import language, ntr, tr, unit, written
 
 UNMEASURED = "—"
@@ -60,7 +61,7 @@ def percent(part: float | None, whole: float | None = 1.0) -> str:
     """Return a part of a whole in per cent: `12 %`."""
     if part is None or not whole:
         return UNMEASURED
-    return f"{100 * part / whole:.0f} %"
+    return of_language.percent(f"{100 * part / whole:.0f}")
 
 
 def count(number: float | None) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from engine_host.core.sizes import duration
 from engine_host.protocol.bench.lab import DriftKind, Figure, LabRun, PartResult, Quantity, Standing
-from engine_host.protocol.language import measured, ntr, tr, unit, written
+from engine_host.protocol.language import measured, ntr, percent, tr, unit, written
 
 _RATES = {Quantity.DECODE, Quantity.AGGREGATE, Quantity.PREFILL}
 _LISTED_PARTS = 2
@@ -72,7 +72,7 @@ def figure_row(figure: Figure, strike: Strike = marked) -> list[str]:
     bounds = shown(figure.low, figure.high)
     if bounds and figure.samples == _FEWEST:
         # The lowest and the highest of five hold the true median in 15 of 16 cases.
-        bounds += " (94 %)"
+        bounds += f" ({percent('94')})"
     return [
         name,
         median_text(figure, strike),
@@ -200,7 +200,7 @@ def drift_rows(run: LabRun) -> list[list[str]]:
         if drift.low is None or drift.high is None:
             said = tr("cannot be told from {sessions} sessions", sessions=drift.sessions)
         else:
-            grew = f"{between(*(written(f'{100 * end:+.1f}') for end in (drift.low, drift.high)))} %"
+            grew = percent(between(*(written(f"{100 * end:+.1f}") for end in (drift.low, drift.high))))
             said = grew if drift.told else tr("cannot be told from noise: {grew}", grew=grew)
         rows.append([drift_of(drift.kind), *ends, said, tr("FAILED") if drift.failed else ""])
     return rows

@@ -6,6 +6,7 @@ from engine_host.client.bench_reports.figures import median_text, name_of
 from engine_host.core.sizes import duration
 from engine_host.protocol.bench.lab import LabRun, Quantity
 from engine_host.protocol.bench.sweeps import LabSweep, SweepArm, SweepReport
+from engine_host.protocol.language import tr
 
 HEADINGS = ("value", "decode, one stream", "TTFT", "TPOT", "tokens a step", "run", "")
 CHANGE_HEADINGS = ("value", "part", "", "against the first")
@@ -65,14 +66,14 @@ def medians(report: SweepReport, quantity: Quantity) -> dict[str, float]:
 
 def _row(arm: SweepArm, run: LabRun | None) -> list[str]:
     if arm.problem is not None:
-        return [arm.value, "n/a", "n/a", "n/a", "", "", arm.problem.message]
+        return [arm.value, tr("n/a"), tr("n/a"), tr("n/a"), "", "", arm.problem.message]
     if run is None or not run.parts:
-        return [arm.value, "n/a", "n/a", "n/a", "", arm.run, "nothing was kept"]
+        return [arm.value, tr("n/a"), tr("n/a"), tr("n/a"), "", arm.run, "nothing was kept"]
     figures = {figure.quantity: median_text(figure) for figure in run.parts[0].figures}
-    told = "n/a" if arm.acceptance_length is None else f"{arm.acceptance_length:.2f}"
+    told = tr("n/a") if arm.acceptance_length is None else f"{arm.acceptance_length:.2f}"
     return [
         arm.value,
-        *(figures.get(one, "n/a") for one in (Quantity.DECODE, Quantity.TTFT, Quantity.TPOT)),
+        *(figures.get(one, tr("n/a")) for one in (Quantity.DECODE, Quantity.TTFT, Quantity.TPOT)),
         told,
         run.id,
         "" if arm.complete else "PARTIAL",

@@ -139,6 +139,11 @@ def written(number: str) -> str:
     return numbers.written(number, _Installed.language)
 
 
+def percent(number: str) -> str:
+    """Return a number that is written already with its sign of per cent: `99.5 %`, Chinese `99.5%`."""
+    return numbers.percent(number, _Installed.language)
+
+
 def measured(text: str) -> str:
     """Return a measure in English, `3 min 5.5 s`, as the installed language writes it; or what else it is."""
     return numbers.measured(text, _Installed.language)

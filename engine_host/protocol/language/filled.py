@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from engine_host.protocol.language.numbers import written
+from engine_host.protocol.language.numbers import formed, written
 
 PLACE = re.compile(r"\{([a-z_][a-z0-9_]*)(?::([^{}]*))?\}")
 _UNITS = {"gib": 2**30, "mib": 2**20}
@@ -52,5 +52,4 @@ def _formed(value: Any, form: str, language: str) -> str:
         return ", ".join(map(str, value))
     if not form:
         return str(value)
-    said = format(value, form)
-    return written(said, language) if isinstance(value, (int, float)) else said
+    return formed(value, form, language) if isinstance(value, (int, float)) else format(value, form)

@@ -110,7 +110,7 @@ def _gpu(gpu: RemoteGpu, facts: RemoteFacts) -> tuple[str, ...]:
         f"{gpu.index}",
         gpu.name,
         formats.used_of(gpu.memory_used, gpu.memory_total),
-        formats.UNMEASURED if gpu.utilization is None else f"{gpu.utilization:.0f} %",
+        formats.percent(gpu.utilization, 100),
         _measured(gpu.temperature, "°C"),
         power,
         held if holders else tr("nobody"),

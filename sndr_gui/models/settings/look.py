@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine_host.protocol.language import LANGUAGES, SYSTEM, tr
+from engine_host.protocol.language import LANGUAGES, SYSTEM, percent, tr
 from sndr_gui.kit.look.choices import SCALES, Accent, Density, Motion, ThemeChoice
 from sndr_gui.kit.setting_words import word_of
 
@@ -54,7 +54,7 @@ LOOK_ENTRIES = (
         "scale",
         tr("Scale"),
         tr("Of everything, over the system's own."),
-        tuple((f"{scale} %", scale) for scale in SCALES),
+        tuple((percent(str(scale)), scale) for scale in SCALES),
     ),
     LookEntry(
         "language",

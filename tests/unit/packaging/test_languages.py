@@ -64,6 +64,9 @@ def test_what_is_wrong_with_a_translation_is_told(script: Script, said: str, fau
         ("zh", "All files (*);;Models", "所有文件 (*);;模型", ""),
         ("ja", "the server", "サーバ", "in place of 末尾の長音"),
         ("ja", "It ended.", "終了しました", "no final point"),
+        ("de", "{n} % of it", "{n} % davon", "geschütztes Leerzeichen vor %"),
+        ("ru", "{n:.0%} of it", "{n:.0%} от этого", ""),
+        ("zh", "{n} % of it", "其中 {n} %", "前无空格"),
     ],
 )
 def test_stray_words_and_signs_are_told(
@@ -163,6 +166,8 @@ def test_numbers_in_sentences_of_the_host_have_them_too() -> None:
     assert filled("version {version} at {at:.1f}", {"version": "1.2.3", "at": 2.25}, "en") == (
         "version 1.2.3 at 2.2"
     )
+    said = [filled("{share:.1%} full", {"share": 0.995}, language) for language in ("en", "de", "ru", "zh")]
+    assert said == ["99.5% full", "99,5\u00a0% full", "99,5\u00a0% full", "99.5% full"]
 
 
 @pytest.mark.parametrize(
@@ -172,6 +177,7 @@ def test_numbers_in_sentences_of_the_host_have_them_too() -> None:
         ("3 min 05 s", "3 min 05 s", "3 мин 05 с", "3 分 05 秒"),
         ("8,192", "8.192", "8\u00a0192", "8,192"),
         ("0.32.0", "0.32.0", "0.32.0", "0.32.0"),
+        ("99.5 %", "99,5\u00a0%", "99,5\u00a0%", "99.5%"),
         ("0.5", "0.5", "0.5", "0.5"),
         ("at 2.5 s", "at 2.5 s", "at 2.5 s", "at 2.5 s"),
     ],
