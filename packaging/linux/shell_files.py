@@ -4,6 +4,7 @@
 themselves, by which the program reads its arguments.
 """
 
+import argparse
 import re
 import sys
 from collections.abc import Iterator
@@ -120,8 +121,13 @@ def _text(words: str) -> list[str]:
 
 
 def _plain(words: str) -> str:
-    r"""Return words as roff prints them: a hyphen is one of the command line, and \ is no command."""
-    return words.replace("\\", r"\e").replace("-", r"\-")
+    r"""Return words as roff prints them: a hyphen is one of the command line, and \ is no command.
+
+    A line may end behind a bar, stroke or comma, where a word would be longer than a narrow one.
+    """
+    found = words.replace("\\", r"\e").replace("-", r"\-")
+    found = re.sub(r"(?<=[\w\]>])([|/,])(?=[\w\[<])", r"\1\\:", found)
+    return re.sub(r"[^\x00-\x7f]", lambda sign: f"\\[u{ord(sign[0]):04X}]", found)
 
 
 def _escaped(words: str) -> str:
@@ -141,4 +147,6 @@ def write(share: Path, date: float) -> None:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]), datetime.now(UTC).timestamp())
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, help="written below it, as below /usr/share")
+    write(parser.parse_args().folder, datetime.now(UTC).timestamp())

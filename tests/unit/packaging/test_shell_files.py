@@ -23,5 +23,5 @@ def test_the_manual_tells_of_every_command_and_option(script: Script) -> None:
 
 def test_words_that_look_like_requests_are_words(script: Script) -> None:
     shell = script("shell_files")
-    assert shell._escaped(".so /etc/passwd") == r"\&.so /etc/passwd"
+    assert shell._escaped(".so /etc/passwd") == r"\&.so /etc/\:passwd"
     assert shell._escaped("'a\\b - c") == r"\&'a\eb \- c"
