@@ -33,6 +33,14 @@ def ready_engine(engines: Sequence[Engine], wanted: str | None) -> Engine:
             fix=Fix(text="See when it is ready.", command="sndr status"),
             evidence={"engine": alive[0].id},
         )
+    others = [one.name for one in engines if one.state in READY]
+    if wanted is not None and others:
+        raise HostError(
+            Reason.NOT_FOUND,
+            tr("No engine {wanted} runs.", wanted=wanted),
+            cause=tr("These run: {names}.", names=", ".join(others[:8])),
+            fix="Name the one that is meant.",
+        )
     raise HostError(
         Reason.NO_ENGINE_RUNS if wanted is None else Reason.NOT_FOUND,
         "No engine runs, so there is nothing to measure."

@@ -77,6 +77,8 @@ def test_what_cannot_be_measured_is_refused(
         run(desk(*engines).run(RunBench(workload=WorkloadName.QUICK, **asked)))
     assert raised.value.reason is reason
     assert raised.value.problem.fix is not None
+    if reason is Reason.NOT_FOUND:
+        assert raised.value.problem.cause == "These run: a."
 
 
 def test_kept_runs_are_listed_compared_and_removed(desk: Desk) -> None:
