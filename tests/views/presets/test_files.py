@@ -78,6 +78,7 @@ async def test_a_file_that_cannot_be_used_is_listed_and_mended(stage: Stage, cat
     assert "line 6" in view.hint.text()
     view.remove.click()
     await stage.until(lambda: not (catalogue.own / "broken.yaml").exists())
+    await stage.until(lambda: "broken" not in [row.id for row in view.model.rows.shown])
     await stage.until(lambda: "preset removed" in [notice.key for notice in stage.window.toasts.shown])
     notice = next(notice for notice in stage.window.toasts.shown if notice.key == "preset removed")
     assert notice.action is not None
