@@ -1,6 +1,7 @@
 """Keys that the person chose: at once, at the next start, never two actions with the same, and back again."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,8 +34,10 @@ OWN = {
 
 
 @pytest.fixture(autouse=True)
-def usual_keys() -> None:
+def usual_keys() -> Iterator[None]:
     """Each test begins, and leaves the others, with the usual keys."""
+    shortcuts.choose({})
+    yield
     shortcuts.choose({})
 
 
