@@ -68,6 +68,7 @@ gpu-check: ## Check the whole product on GPUs with a vLLM that is there: VLLM=PY
 
 setup: ## Only install what `run` needs
 	@packaging/setup.sh window
+	@echo 'Everything is there: make run starts the demo model, .venv/bin/sndr --help says what else there is.'
 
 languages: ## Find the window's messages, keep what is translated, compile; packaging/languages/update.py --check checks
 	@packaging/setup.sh test

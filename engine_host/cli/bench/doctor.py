@@ -68,7 +68,7 @@ def _tell(out: Output, found: Diagnosis | None, engines: tuple[Engine, ...], rec
     earlier = ends if newest is None else ends[1:]
     lines = [*slow_lines, *_starting_lines(engines), *_failed_lines(newest), *_end_lines(earlier)]
     if not lines:
-        lines = ["No engine died that is on record. `sndr run --demo` starts one."]
+        lines = ["No engine died that is on record."]
     out.result({}, lines[1:] if not lines[0] else lines)
 
 
