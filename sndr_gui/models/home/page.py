@@ -187,7 +187,7 @@ class HomeModel(LiveModel):
             if endpoint.port != endpoint.wanted_port
             else ""
         )
-        return who + key + moved
+        return formats.strip_backticks(who + key + moved)
 
     def snippet(self, language: str) -> str:
         """Return a program that talks to the endpoint, ready to paste."""

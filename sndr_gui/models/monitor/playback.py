@@ -14,6 +14,7 @@ from engine_host.protocol.operations import table as ops
 from engine_host.protocol.settings import SettingsChange
 from engine_host.protocol.telemetry import RECORDED_PREFIX, Sample
 from sndr_gui.host.session import Session
+from sndr_gui.kit import formats
 from sndr_gui.models.monitor.lines import Line
 
 SETTING = "host.gpu_trace"
@@ -55,7 +56,7 @@ class PlaybackModel(QObject):
         name = PurePath(self.file).name
         if self.playing:
             return tr("GPUs of {name}: {recorded}", name=name, recorded=RECORDED)
-        return tr("{name} is not played; `sndr telemetry check` says why", name=name)
+        return formats.strip_backticks(tr("{name} is not played; `sndr telemetry check` says why", name=name))
 
     def stop(self) -> None:
         """Play nothing any more."""

@@ -9,6 +9,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QLineEdit, QVBoxLayout, QWidget
 
 from engine_host.protocol.language import tr
+from sndr_gui.kit.formats import strip_backticks
 from sndr_gui.kit.numbers import decimal, whole
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.start import SERVER_NAMES
@@ -47,7 +48,7 @@ class SettingRow(QWidget):
         self._problem: ProblemBox | None = None
         self._probe = text("", "muted", wrap=True)
         self._probe.hide()
-        help_text = text(entry.help, "muted", wrap=True)
+        help_text = text(strip_backticks(entry.help), "muted", wrap=True)
         self.control, field = self._make(entry)
         self._field = field
         self._set_width()
@@ -170,7 +171,7 @@ class SettingRow(QWidget):
         self._layer.setToolTip(plain_tooltip(setting.why) if setting else "")
         command = self._model.command(name)
         self._label.setToolTip(plain_tooltip(f"{name}\n{command}"))
-        self.control.setToolTip(plain_tooltip(f"{self._entry.help}\n{command}".strip()))
+        self.control.setToolTip(plain_tooltip(f"{strip_backticks(self._entry.help)}\n{command}".strip()))
         default = self._model.is_default(name)
         set_tone(self._layer, "" if default else "accent")
         self._reset.setVisible(not default)

@@ -284,5 +284,5 @@ async def test_home_says_where_the_key_that_the_endpoint_asks_for_is_made(stage:
     assert host is not None
     locked = host.endpoint.model_copy(update={"key_required": True})
     stage.state.host = host.model_copy(update={"endpoint": locked})
-    assert "`sndr keys create NAME`" in page.model.reach()
+    assert ": sndr keys create NAME makes one" in page.model.reach()
     assert "file" not in page.model.reach(), "keys are hashes, and no file is edited"
