@@ -44,6 +44,10 @@ _SDKS = {
     "anthropic": "Anthropic SDK",
     "asyncanthropic": "Anthropic SDK",
 }
+_PROGRAMS = "|".join(
+    map(re.escape, sorted({*_AGENTS.values(), *_SDKS.values(), "AI SDK"}, key=len, reverse=True))
+)
+_KNOWN = re.compile(rf"\A(?:{_PROGRAMS})(?: \d[\d.]{{0,19}})?(?=\Z| )")
 # Vercel's SDK names itself after the program's own name.
 _AI_SDK = re.compile(r"\bai-sdk/[a-z-]+/(\d[\d.]*)")
 
@@ -70,6 +74,15 @@ def client_name(headers: Mapping[str, str]) -> str:
     if (found := _AI_SDK.search(agent)) is not None:
         return f"AI SDK {found[1][:20]}"
     return _plain(agent.split(" ")[0].replace("/", " ", 1))
+
+
+def known_part(name: str) -> str:
+    """Return the part of a client's name that is no word of its own: a known program with its version, or nothing.
+
+    What a header says beside it may be anything, and is not written to the disk.
+    """
+    found = _KNOWN.match(name)
+    return found[0] if found is not None else ""
 
 
 def _version(text: str) -> str:

@@ -14,6 +14,7 @@ from engine_host.core.diagnosis.shelf import AutopsyShelf
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.engines.exit_rules import signal_name
+from engine_host.gateway.inspection.client_name import known_part
 from engine_host.gateway.request_log import RequestLog
 from engine_host.operations.autopsies.oom_kills import oom_kills
 from engine_host.operations.fit import request_of
@@ -224,13 +225,13 @@ class FlightRecorder:
 
 
 def _recorded(request: Request, ended: float) -> RecordedRequest:
-    """Return a request without key and conversation, and of a failure its reason alone."""
+    """Return a request without key, conversation and words of its client; of a failure its reason alone."""
     reason = request.problem.reason if request.problem is not None else None
     late = request.ended_at is not None and request.ended_at >= ended - _CUT_OFF
     return RecordedRequest(
         id=request.id,
         route=request.route,
-        client_name=request.client_name,
+        client_name=known_part(request.client_name),
         stream=request.stream,
         state=request.state,
         cut_off=request.state not in _ENDED or (reason is Reason.ENGINE_CRASHED and late),

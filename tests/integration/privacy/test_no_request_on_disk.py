@@ -91,6 +91,8 @@ def test_llama_cpp_writes_down_no_word_of_a_request(
     ended = host.until(engine.id, EngineState.FAILED)
     assert ended.problem is not None
     assert WORD.lower() not in host.client.call(ops.ENGINES).model_dump_json().lower()
+    saved = home / "data" / "autopsies"
+    wait_for(lambda: list(saved.glob("*.json")) or None, "the record of its end", 60)
     host.end(signal.SIGKILL)
     wait_for(lambda: not alive(engine.pid or 0), "the engine's end", 10)
     assert found_below(WORD, home) == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine_host.gateway.inspection.client_name import client_name
+from engine_host.gateway.inspection.client_name import client_name, known_part
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,20 @@ def test_a_hostile_name_is_short_and_steers_no_terminal(text: str, header: str) 
     assert len(name) <= 60
     assert "\x1b" not in name
     assert "\u202e" not in name
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("Claude Code 2.1", "Claude Code 2.1"),
+        ("Codex in VS Code", "Codex in VS Code"),
+        ("OpenAI SDK 1.99.1 (my secret)", "OpenAI SDK 1.99.1"),
+        ("curl my-secret", "curl"),
+        ("curlmysecret", ""),
+        ("my secret", ""),
+        ("my curl", ""),
+        ("", ""),
+    ],
+)
+def test_what_is_written_to_the_disk_is_no_word_of_a_client(name: str, known: str) -> None:
+    assert known_part(name) == known
