@@ -77,9 +77,9 @@ def client_name(headers: Mapping[str, str]) -> str:
 
 
 def known_part(name: str) -> str:
-    """Return the part of a client's name that is no word of its own: a known program with its version, or nothing.
+    """Return what of a client's name is no word of its own: a known program with its version, or nothing.
 
-    What a header says beside it may be anything, and is not written to the disk.
+    What a header says beside that may be anything, and is not written to the disk.
     """
     found = _KNOWN.match(name)
     return found[0] if found is not None else ""
