@@ -21,8 +21,12 @@ def main(arguments: list[str]) -> int:
     languages = [name for name in arguments if name != "--check"] or list(PLURALS)
     wanted = messages()
     wrong = 0
+    template = LOCALES / "sndr.pot"
     if not check:
-        (LOCALES / "sndr.pot").write_text(written("", wanted), encoding="utf-8")
+        template.write_text(written("", wanted), encoding="utf-8")
+    elif template.read_text(encoding="utf-8") != written("", wanted):
+        print("sndr.pot: a message has another place now: make languages")
+        wrong += 1
     for language in languages:
         source = LOCALES / language / "LC_MESSAGES" / "sndr.po"
         there = parse(source.read_text(encoding="utf-8")) if source.is_file() else []
