@@ -330,8 +330,8 @@ class RemoteHosts:
         """Ask what runs there now, and wait a moment for the answer; nothing without a connection."""
         if name in self._links:
             await self._links[name].look_now(_LOOK_NOW)
-        elif name in self._connections:
-            self._connections[name].hurry()
+        else:
+            self.look(name)
 
     async def close(self) -> None:
         """End all connections."""

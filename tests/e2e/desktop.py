@@ -16,7 +16,7 @@ from engine_host.core.paths import Folders
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.operations import table as ops
 from sndr_gui.views.window.pages import PAGES
-from tests.waiting import pause
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 TITLE = "SNDR Control Center"
@@ -253,16 +253,6 @@ def window(
         if process.poll() is None:
             process.kill()
             process.wait(10)
-
-
-def wait_until(check: Callable[[], bool], seconds: float) -> bool:
-    """Whether something becomes true in time."""
-    began = time.monotonic()
-    while not check():
-        if time.monotonic() > began + seconds:
-            return False
-        pause(began)
-    return True
 
 
 def host_client() -> ControlClient:

@@ -5,7 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.e2e.desktop import Desktop, Gui, wait_until
+from tests.e2e.desktop import Desktop, Gui
+from tests.waiting import wait_until
 
 
 def start(desktop: Desktop, home: Path, *arguments: str) -> "subprocess.Popen[str]":

@@ -12,7 +12,8 @@ from engine_host.client.sync import ControlClient
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.launch.plans import LaunchRequest, StartRequest
 from engine_host.protocol.operations import table as ops
-from tests.e2e.desktop import EngineGauge, Gui, host_client, running_engine, wait_until
+from tests.e2e.desktop import EngineGauge, Gui, host_client, running_engine
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(240)
 QUESTION = "What does the json module do?"

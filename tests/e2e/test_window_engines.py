@@ -6,7 +6,8 @@ from engine_host.protocol.endpoint.requests import RequestQuery
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
-from tests.e2e.desktop import RUNNING, Gui, host_client, wait_until
+from tests.e2e.desktop import RUNNING, Gui, host_client
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(240)
 

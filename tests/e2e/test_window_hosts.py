@@ -6,9 +6,10 @@ import pytest
 
 from engine_host.client.sync import ControlClient
 from engine_host.protocol.operations import table as ops
-from tests.e2e.desktop import ROOT, Desktop, Gui, host_client, running_engine, wait_until, window
+from tests.e2e.desktop import ROOT, Desktop, Gui, host_client, running_engine, window
 from tests.e2e.test_window import QUESTION, ask
 from tests.integration.remote.machines import Machines, running_machines
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(300)
 

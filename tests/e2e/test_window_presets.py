@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.desktop import Gui, wait_until
+from tests.e2e.desktop import Gui
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(240)
 

@@ -8,8 +8,9 @@ from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.launch.plans import EngineKind, LaunchRequest, StartRequest
 from engine_host.protocol.operations import table as ops
 from tests.conftest import processes_of
-from tests.e2e.desktop import Gui, host_client, wait_until
+from tests.e2e.desktop import Gui, host_client
 from tests.vllm_environment import vllm_venv
+from tests.waiting import wait_until
 
 START = 200
 pytestmark = pytest.mark.timeout(2 * START)

@@ -11,8 +11,9 @@ import pytest
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.settings import SettingsChange
 from engine_host.protocol.telemetry import TelemetryQuery
-from tests.e2e.desktop import ROOT, Desktop, Gui, host_client, running_engine, wait_until, window
+from tests.e2e.desktop import ROOT, Desktop, Gui, host_client, running_engine, window
 from tests.e2e.test_window import QUESTION, is_alive
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(300)
 

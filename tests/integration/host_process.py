@@ -6,7 +6,6 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +14,6 @@ from typing import Any
 
 from engine_host.client.sync import ControlClient, wait_for_host
 from engine_host.core.paths import Folders
-from tests.waiting import pause
 
 ROOT = Path(__file__).resolve().parents[2]
 SNDR = (sys.executable, "-m", "engine_host")
@@ -100,16 +98,6 @@ def serving(*arguments: str, **changes: str) -> Iterator[ControlClient]:
             yield client
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0
-
-
-def until(check: Callable[[], bool], seconds: float = 10.0) -> bool:
-    """Whether something becomes true in time."""
-    began = time.monotonic()
-    while not check():
-        if time.monotonic() > began + seconds:
-            return False
-        pause(began)
-    return True
 
 
 def alive(pids: Sequence[int]) -> list[int]:

@@ -15,7 +15,8 @@ from engine_host.bench.random_model import TINY, write_random_model
 from engine_host.core.paths import Folders
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.settings import SettingsChange
-from tests.integration.host_process import SNDR, Ended, serving, sndr, started, until
+from tests.integration.host_process import SNDR, Ended, serving, sndr, started
+from tests.waiting import wait_until
 
 SETTINGS = "[endpoint]\nport = 8123\n"
 
@@ -51,7 +52,7 @@ def test_a_detached_start_that_fails_leaves_no_host(home: Path) -> None:
     ended = sndr("run", str(home / "nothing.gguf"), "--detach", "--json")
     assert_clear(ended, 4, "model_file_missing", "nothing.gguf")
     assert "has ended again" in ended.problem()["evidence"]["note"]
-    assert until(lambda: sndr("status").code == 3)
+    assert wait_until(lambda: sndr("status").code == 3)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.999])
@@ -239,7 +240,7 @@ def test_serve_tells_a_terminal_in_a_sentence_and_a_program_in_json() -> None:
 def test_stale_socket_of_a_killed_host_is_no_obstacle(home: Path) -> None:
     folders = Folders.resolve()
     with started("serve") as process:
-        assert until(folders.socket.exists)
+        assert wait_until(folders.socket.exists)
         process.kill()
     with serving() as client:
         assert client.version is not None

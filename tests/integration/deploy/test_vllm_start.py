@@ -8,8 +8,8 @@ from pathlib import Path
 import psutil
 
 from tests.integration.deploy.starting import running, written
-from tests.integration.host_process import until
 from tests.vllm_environment import vllm_venv
+from tests.waiting import wait_until
 
 
 def _alive(process: psutil.Process) -> bool:
@@ -32,7 +32,7 @@ def test_patches_are_in_force_without_this_program(tmp_path: Path) -> None:
         assert environment["SNDR_OVERLAY"] == str(script.parent / "overlay")
         assert started.end(signal.SIGTERM) == 0
         # vLLM's first process does not wait for all of its children.
-        assert until(lambda: not [one for one in processes if _alive(one)], 30)
+        assert wait_until(lambda: not [one for one in processes if _alive(one)], 30)
     lines = [
         json.loads(line)
         for ledger in (cache / "ledger").glob("*.jsonl")

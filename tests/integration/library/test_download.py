@@ -9,8 +9,9 @@ import pytest
 
 from engine_host.core.package_data import resources
 from engine_host.protocol.operations import library as ops
-from tests.integration.host_process import serving, sndr, started, until
+from tests.integration.host_process import serving, sndr, started
 from tests.unit.library.hub.hub_server import COMMIT, HubServer, Served, hub_server
+from tests.waiting import wait_until
 
 NAME = "org/demo-GGUF"
 DEMO = resources() / "models" / "sndr-demo" / "sndr-demo-q8_0.gguf"
@@ -34,7 +35,7 @@ def test_a_download_is_paused_and_gone_on_with(hub: HubServer, tmp_path: Path) -
         assert (found.code, NAME in found.out) == (0, True), found
         elsewhere.trickles, hub.repositories[NAME].breaks = True, [6 << 20]
         with started(*asked) as command:
-            assert until(lambda: any(one.here for one in client.call(ops.LIBRARY).downloads), 30)
+            assert wait_until(lambda: any(one.here for one in client.call(ops.LIBRARY).downloads), 30)
             command.send_signal(signal.SIGINT)
             assert command.wait(20) == 130
         elsewhere.going.set()

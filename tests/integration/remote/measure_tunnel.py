@@ -25,8 +25,9 @@ from engine_host.protocol.operations import table as ops
 from engine_host.protocol.settings import SettingsChange
 from tests.conftest import SHARED_CACHE
 from tests.hostile.rig.host import FAKE_SERVER, MODEL
-from tests.integration.host_process import serving, sndr, until
+from tests.integration.host_process import serving, sndr
 from tests.integration.remote.machines import Machines, running_machines
+from tests.waiting import wait_until
 
 STREAMS, TOKENS, SECONDS = 8, 5000, 4
 
@@ -111,7 +112,7 @@ def start(far: ControlClient, kind: str, folder: Path) -> None:
     overrides = Overrides(context=4096, streams=STREAMS)
     plan = far.call(ops.PLAN, LaunchRequest(model=str(MODEL), server=server, overrides=overrides))
     engine = far.call(ops.START, StartRequest(plan=plan.id))
-    assert until(lambda: far.call(ops.ENGINE, id=engine.id).state.value in ("ready", "busy"), 120)
+    assert wait_until(lambda: far.call(ops.ENGINE, id=engine.id).state.value in ("ready", "busy"), 120)
 
 
 async def asked(port: int, model: str, kind: str, pause: float) -> tuple[int, float]:

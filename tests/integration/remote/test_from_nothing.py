@@ -26,8 +26,9 @@ from engine_host.protocol.operations import remote_hosts as host_ops
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.remote.hosts import RemoteHostState
 from tests.conftest import processes_of
-from tests.integration.host_process import SNDR, alive, serving, sndr, started, until
+from tests.integration.host_process import SNDR, alive, serving, sndr, started
 from tests.integration.remote.machines import Machines, free_port
+from tests.waiting import wait_until
 
 DEMO = next((resources() / "models").rglob("*.gguf"))
 CHAT = {"model": "coder", "messages": [{"role": "user", "content": "Tell me a story."}], "stream": True}
@@ -70,9 +71,11 @@ def here(machines: Machines) -> Iterator[Here]:
         found = Here(client, machines, port)
         found.sndr("host", "add", "gpu", "gpu")
         assert "connected" in found.sndr("host", "connect", "gpu").lower()
-        assert until(lambda: client.call(host_ops.REMOTE_HOST, name="gpu").control_socket is not None, 30)
+        assert wait_until(
+            lambda: client.call(host_ops.REMOTE_HOST, name="gpu").control_socket is not None, 30
+        )
         found.sndr("--host", "gpu", "run", "--demo", "--name", "story", "--detach")
-        assert until(lambda: bool(client.call(host_ops.REMOTE_HOST, name="gpu").models), 30)
+        assert wait_until(lambda: bool(client.call(host_ops.REMOTE_HOST, name="gpu").models), 30)
         assert "gpu/story (on gpu): runs." in found.sndr("routes", "set", "coder", "gpu/story")
         yield found
 
@@ -97,7 +100,7 @@ def test_the_local_endpoint_answers_with_the_engine_there(here: Here) -> None:
     with httpx.stream("POST", here.url, json={**CHAT, "max_tokens": 900}, timeout=60) as answer:
         next(answer.iter_lines())
     with here.there() as there:
-        assert until(
+        assert wait_until(
             lambda: (
                 there.call(endpoint_ops.REQUESTS, RequestQuery()).requests[0].state is RequestState.CANCELLED
             ),
@@ -106,7 +109,7 @@ def test_the_local_endpoint_answers_with_the_engine_there(here: Here) -> None:
     # What the connection was told of it stands at /metrics here, by names of its own.
     told = r'^sndr_remote_engine_generated_tokens_total\{[^}]*model="story",remote="gpu"\} [1-9]'
     metrics = httpx.URL(here.url).copy_with(path="/metrics")
-    assert until(lambda: bool(re.search(told, httpx.get(metrics, timeout=60).text, re.MULTILINE)), 30)
+    assert wait_until(lambda: bool(re.search(told, httpx.get(metrics, timeout=60).text, re.MULTILINE)), 30)
     # An engine that dies there is an error in the stream, and the route says what would help.
     with here.there() as there:
         engine = there.call(ops.ENGINES).engines[0]
@@ -119,7 +122,7 @@ def test_the_local_endpoint_answers_with_the_engine_there(here: Here) -> None:
                 os.kill(engine.pid, signal.SIGKILL)
     last = json.loads(next(line for line in reversed(lines) if line.startswith("data: {"))[6:])
     assert last["error"]["code"], last
-    assert until(lambda: not here.client.call(host_ops.REMOTE_HOST, name="gpu").models, 30)
+    assert wait_until(lambda: not here.client.call(host_ops.REMOTE_HOST, name="gpu").models, 30)
     refused = httpx.post(here.url, json={**CHAT, "stream": False})
     assert (refused.status_code, refused.json()["error"]["code"]) == (503, "route_target_not_running")
     assert "sndr --host gpu run story" in refused.json()["error"]["message"]
@@ -134,13 +137,13 @@ def test_a_tunnel_that_breaks_in_mid_stream_is_an_error_and_heals(here: Here) ->
                 here.machines.target.stop()
     last = json.loads(next(line for line in reversed(lines) if line.startswith("data: {"))[6:])
     assert last["error"]["code"] == "host_connection_lost"
-    assert until(lambda: here.state() is RemoteHostState.RECONNECTING)
+    assert wait_until(lambda: here.state() is RemoteHostState.RECONNECTING)
     refused = httpx.post(here.url, json={**CHAT, "stream": False})
     assert refused.status_code == 503
     assert "sndr host connect gpu" in refused.json()["error"]["message"]
     here.machines.target.start()
     here.sndr("host", "connect", "gpu")
-    assert until(lambda: bool(here.client.call(host_ops.REMOTE_HOST, name="gpu").models), 30)
+    assert wait_until(lambda: bool(here.client.call(host_ops.REMOTE_HOST, name="gpu").models), 30)
     assert short_chat(here).status_code == 200
 
 
@@ -153,7 +156,7 @@ def test_after_a_restart_there_the_route_says_why_it_leads_nowhere_or_follows(he
     """What a restart of the machine does to it: the engine host there ends, and comes back by its service."""
     here.machines.end_engine_host()
     with here.machines.engine_host():
-        assert until(lambda: bool(here.client.call(host_ops.REMOTE_HOST, name="gpu").findings), 60)
+        assert wait_until(lambda: bool(here.client.call(host_ops.REMOTE_HOST, name="gpu").findings), 60)
         refused = short_chat(here).json()["error"]
         assert refused["code"] == "route_target_not_running"
         assert "story ended with the engine host on gpu (" in refused["message"]
@@ -162,7 +165,7 @@ def test_after_a_restart_there_the_route_says_why_it_leads_nowhere_or_follows(he
         assert again == "sndr --host gpu run sndr-demo-q8-0 --name story", "as it was started"
         assert again in here.sndr("host", "list")
         here.sndr(*shlex.split(again)[1:], "--detach")
-        assert until(lambda: short_chat(here).status_code == 200, 30)
+        assert wait_until(lambda: short_chat(here).status_code == 200, 30)
         assert not here.client.call(host_ops.REMOTE_HOST, name="gpu").findings
         # One that its host loads comes back with it, and the route follows.
         here.sndr("--host", "gpu", "stop", "story")
@@ -173,10 +176,10 @@ def test_after_a_restart_there_the_route_says_why_it_leads_nowhere_or_follows(he
         assert there is not None
         with there:
             # Before anybody asks for it.
-            assert until(
+            assert wait_until(
                 lambda: [one.state for one in there.call(ops.ENGINES).engines] == [EngineState.READY], 60
             )
-        assert until(lambda: short_chat(here).status_code == 200, 60)
+        assert wait_until(lambda: short_chat(here).status_code == 200, 60)
 
 
 def test_an_engine_that_runs_there_already_answers_without_a_host_of_ours(machines: Machines) -> None:
@@ -204,7 +207,7 @@ def test_an_engine_that_runs_there_already_answers_without_a_host_of_ours(machin
         serving("--port", str(port), SNDR_SSH_CONFIG=str(machines.config)) as client,
     ):
         try:
-            assert until(lambda: _answers(there), 60)
+            assert wait_until(lambda: _answers(there), 60)
             assert sndr("host", "add", "gpu", "gpu", "--agentless").code == 0
             assert sndr("host", "connect", "gpu").code == 0
 
@@ -212,7 +215,7 @@ def test_an_engine_that_runs_there_already_answers_without_a_host_of_ours(machin
                 models = client.call(host_ops.REMOTE_HOST, name="gpu").models
                 return [model for model in models if model.id == "runs-already"]
 
-            assert until(lambda: bool(found()), 60)
+            assert wait_until(lambda: bool(found()), 60)
             (model,) = found()
             assert model.context == 1024
             assert sndr("routes", "set", "coder", f"gpu/{model.id}").code == 0
@@ -255,10 +258,12 @@ def test_a_killed_host_leaves_no_ssh(machines: Machines, home: Path) -> None:
         folder = Folders.resolve().run / "hosts" / "gpu"
         assert (folder / "ssh.sock").exists()
         process.kill()
-        assert until(lambda: not alive(ssh))
-        assert until(lambda: not (folder / "ssh.sock").exists())
+        assert wait_until(lambda: not alive(ssh))
+        assert wait_until(lambda: not (folder / "ssh.sock").exists())
     with serving(SNDR_SSH_CONFIG=str(machines.config)) as again:
-        assert until(lambda: again.call(host_ops.REMOTE_HOST, name="gpu").state is RemoteHostState.CONNECTED)
+        assert wait_until(
+            lambda: again.call(host_ops.REMOTE_HOST, name="gpu").state is RemoteHostState.CONNECTED
+        )
         assert sndr("host", "disconnect", "gpu").code == 0
     with serving(SNDR_SSH_CONFIG=str(machines.config)) as last:
         assert last.call(host_ops.REMOTE_HOST, name="gpu").state is RemoteHostState.DISCONNECTED

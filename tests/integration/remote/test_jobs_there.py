@@ -7,8 +7,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.integration.host_process import SNDR, environment, serving, sndr, until
+from tests.integration.host_process import SNDR, environment, serving, sndr
 from tests.integration.remote.machines import Machines
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(400)
 BENCH = ("--host", "gpu", "bench", "run", "quick", "--rounds", "4", "--json")
@@ -28,7 +29,7 @@ def measuring(machines: Machines, *words: str) -> Iterator[subprocess.Popen[str]
                 stderr=err, text=True,
             )  # fmt: skip
         try:
-            assert until(lambda: '"step"' in log.read_text(), 120), log.read_text()
+            assert wait_until(lambda: '"step"' in log.read_text(), 120), log.read_text()
             yield process
         finally:
             process.kill()
@@ -47,7 +48,7 @@ def test_a_bench_that_is_cut_goes_on_there_and_is_found_again(
     monkeypatch.setenv("SNDR_SSH_CONFIG", str(machines.config))
     with measuring(machines, *BENCH) as bench:
         machines.target.stop()
-        assert until(lambda: "connection to gpu was lost" in said(machines), 60), said(machines)
+        assert wait_until(lambda: "connection to gpu was lost" in said(machines), 60), said(machines)
         machines.target.start()
         out, _ = bench.communicate(timeout=200)
         assert bench.returncode == 0, (out, said(machines))

@@ -9,9 +9,10 @@ import pytest
 from engine_host.client.sync import wait_for_host
 from engine_host.core.paths import Folders
 from engine_host.remote.ssh.folder import folder_of
-from tests.integration.host_process import sndr, started, until
+from tests.integration.host_process import sndr, started
 from tests.integration.remote.machines import Machines, free_port
 from tests.integration.remote.services.service_managers import fake_engine
+from tests.waiting import wait_until
 
 pytestmark = [
     pytest.mark.timeout(300),
@@ -35,10 +36,10 @@ def test_no_forwarded_socket_is_left(
             assert sndr("host", "add", "gpu", "direct", "--agentless").code == 0
             assert sndr("host", "connect", "gpu").code == 0
             folder = folder_of(Folders.resolve().run, "gpu").path
-            assert until(lambda: list(folder.glob("engine-*.sock")) != [], 60)
+            assert wait_until(lambda: list(folder.glob("engine-*.sock")) != [], 60)
             process.send_signal(end)
             process.wait(30)
-            assert until(lambda: not folder.exists() or list(folder.iterdir()) == [], 20), list(
+            assert wait_until(lambda: not folder.exists() or list(folder.iterdir()) == [], 20), list(
                 folder.iterdir()
             )
     finally:

@@ -11,8 +11,9 @@ from engine_host.client.sync import ControlClient, wait_for_host
 from engine_host.core.paths import Folders
 from engine_host.protocol.operations import remote_hosts as ops
 from engine_host.protocol.remote.hosts import RemoteHostState
-from tests.integration.host_process import SNDR, environment, sndr, until
+from tests.integration.host_process import SNDR, environment, sndr
 from tests.integration.remote.machines import Machines, free_port
+from tests.waiting import wait_until
 
 CONFIG = "SNDR_SSH_CONFIG"
 
@@ -51,7 +52,7 @@ def test_a_window_connects_again_what_was_connected_when_the_last_one_closed(mac
     with owned(config) as client:
         assert state(client) is RemoteHostState.DISCONNECTED
     with owned(config, "--connect-hosts") as client:
-        assert until(lambda: state(client) is RemoteHostState.CONNECTED, 60.0)
+        assert wait_until(lambda: state(client) is RemoteHostState.CONNECTED, 60.0)
         assert sndr("host", "disconnect", "gpu").code == 0
     with owned(config, "--connect-hosts") as client:
         assert state(client) is RemoteHostState.DISCONNECTED

@@ -23,8 +23,9 @@ from engine_host.protocol.operations import remote_hosts as host_ops
 from engine_host.protocol.operations import remote_staging as ops
 from engine_host.protocol.operations import table
 from engine_host.protocol.remote.staging import PromoteOnHost
-from tests.integration.host_process import serving, sndr, until
+from tests.integration.host_process import serving, sndr
 from tests.integration.remote.machines import Machines, free_port
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(600)
 DEMO = str(next((resources() / "models").rglob("*.gguf")))
@@ -91,9 +92,11 @@ def here(machines: Machines) -> Iterator[Here]:
         found = Here(client, machines, port)
         found.sndr("host", "add", "gpu", "direct")
         found.sndr("host", "connect", "gpu")
-        assert until(lambda: client.call(host_ops.REMOTE_HOST, name="gpu").control_socket is not None, 60)
+        assert wait_until(
+            lambda: client.call(host_ops.REMOTE_HOST, name="gpu").control_socket is not None, 60
+        )
         found.sndr("--host", "gpu", "run", "--demo", "--name", "story", "--detach")
-        assert until(lambda: bool(client.call(host_ops.REMOTE_HOST, name="gpu").models), 60)
+        assert wait_until(lambda: bool(client.call(host_ops.REMOTE_HOST, name="gpu").models), 60)
         found.sndr("routes", "set", "coder", "gpu/story")
         yield found
 
@@ -120,16 +123,16 @@ def test_stage_promote_and_roll_back(here: Here) -> None:
     os.kill(pid, signal.SIGSTOP)
     asked = PromoteOnHost(route="coder", engine="small", stop_old=True)
     job = here.client.call(ops.PROMOTE, asked, name="gpu")
-    assert until(lambda: here.step(job.id) == "small: chat", 60)
+    assert wait_until(lambda: here.step(job.id) == "small: chat", 60)
     os.kill(pid, signal.SIGKILL)
-    assert until(lambda: here.client.call(table.JOB, id=job.id).ended, 60)
+    assert wait_until(lambda: here.client.call(table.JOB, id=job.id).ended, 60)
     failed = here.client.call(table.JOB, id=job.id).error
     assert failed is not None
     assert failed.reason is Reason.VERIFICATION_FAILED
     assert failed.evidence["failed"] == "chat"
     assert [one["passed"] for one in failed.evidence["checks"]] == [True, False]
     assert here.led_to() == ("gpu/story",)
-    assert until(lambda: here.running() == {"story"}, 60)
+    assert wait_until(lambda: here.running() == {"story"}, 60)
 
     staged = here.last(*words, "--as", "tale")
     assert (staged["target"], staged["host"]) == ("gpu/tale", "gpu")
@@ -187,7 +190,7 @@ def test_a_connection_lost_in_mid_promotion_changes_nothing(here: Here) -> None:
     assert here.led_to() == ("gpu/story",)
     here.machines.target.start()
     here.sndr("host", "connect", "gpu")
-    assert until(lambda: len(here.client.call(host_ops.REMOTE_HOST, name="gpu").models) == 2, 60)
+    assert wait_until(lambda: len(here.client.call(host_ops.REMOTE_HOST, name="gpu").models) == 2, 60)
     assert here.answered_by() == "gpu/story"
 
 
@@ -202,7 +205,7 @@ def test_a_route_follows_a_machine_to_another_address(here: Here, home: Path) ->
     place.write_text("127.0.0.2\n", encoding="utf-8")
     here.machines.target.start()
     here.sndr("host", "connect", "gpu")
-    assert until(lambda: bool(here.client.call(host_ops.REMOTE_HOST, name="gpu").models), 60)
+    assert wait_until(lambda: bool(here.client.call(host_ops.REMOTE_HOST, name="gpu").models), 60)
     assert here.answered_by() == "gpu/story"
     told = f"Connected to 127.0.0.2:{here.machines.target.port}. It was at 127.0.0.1"
     for event in here.client.events(after):

@@ -5,9 +5,10 @@ import signal
 import pytest
 
 from engine_host.remote.install.installing import STEPS
-from tests.integration.host_process import serving, sndr, started, until
+from tests.integration.host_process import serving, sndr, started
 from tests.integration.remote.install.machines import pids_in, tree
 from tests.integration.remote.machines import Machines
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(300)
 BEFORE = STEPS[:3]
@@ -47,6 +48,6 @@ def test_ctrl_c_leaves_nothing_at_whatever_step(machines: Machines, monkeypatch:
             nothing = "Nothing was changed there." if step in BEFORE else "Nothing of it is left there."
             assert f"was cancelled. {nothing}" in said, step
             assert tree(machines.far) == before, step
-            assert until(lambda: not pids_in(machines.far / "data" / "host")), step
-        assert until(lambda: not pids_in(machines.far / "data" / "host"))
+            assert wait_until(lambda: not pids_in(machines.far / "data" / "host")), step
+        assert wait_until(lambda: not pids_in(machines.far / "data" / "host"))
         assert sndr("host", "disconnect", "gpu").code == 0

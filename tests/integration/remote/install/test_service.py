@@ -25,9 +25,9 @@ from engine_host.remote.install.installing import abandoned
 from engine_host.remote.install.machine import do
 from engine_host.remote.install.unit import unit_of
 from engine_host.remote.run import Feed, RemoteOutcome, RemoteScript, run_over
-from tests.integration.host_process import until as ended
 from tests.integration.remote.install.machines import SecondHome, pids_in, tree
 from tests.unit.asynchronous import until
+from tests.waiting import wait_until
 
 SYSTEMCTL = """#!{python}
 import os, pathlib, signal, subprocess, sys
@@ -183,7 +183,7 @@ def test_engines_that_outlived_their_host_are_named_and_ended_by_it(there: Secon
     os.kill(done["version"]["pid"], signal.SIGTERM)
     sleeping = subprocess.Popen(["sleep", "600"])
     try:
-        assert ended(lambda: not os.path.exists(f"/proc/{done['version']['pid']}"))
+        assert wait_until(lambda: not os.path.exists(f"/proc/{done['version']['pid']}"))
         store = Store(there.home / ".local/share/sndr/sndr.sqlite")
         for name, born in (("kept", spawn._born(sleeping.pid)), ("of an earlier boot", "x/1")):
             body = {"engine": {"name": name}, "pid": sleeping.pid, "born": born}

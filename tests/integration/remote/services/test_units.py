@@ -19,7 +19,7 @@ import pytest
 
 from engine_host.deploy.images import image_of
 from engine_host.protocol.catalog import PresetEngine
-from tests.integration.host_process import SNDR, Ended, environment, serving, started, until
+from tests.integration.host_process import SNDR, Ended, environment, serving, started
 from tests.integration.remote.install.machines import tree
 from tests.integration.remote.machines import Machines, free_port
 from tests.integration.remote.services.service_managers import (
@@ -29,6 +29,7 @@ from tests.integration.remote.services.service_managers import (
     podman,
     user_manager,
 )
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(600)
 with_systemd = pytest.mark.skipif(not can_run_systemd(), reason="needs root, systemd and its journal")
@@ -149,7 +150,7 @@ def test_a_unit_over_ssh_from_nothing_and_back(units: Machines) -> None:
                 after = told("host", "unit", action, "gpu", NAME)["service"]
                 assert isinstance(after, dict)
                 assert (action, after["state"], after["enabled"]) == (action, state, action != "disable")
-            assert until(lambda: sum("FAKE engine listens" in line for line in new) == 2, 30), new
+            assert wait_until(lambda: sum("FAKE engine listens" in line for line in new) == 2, 30), new
 
         # Changed by hand, and an update that does not start: nothing is lost.
         unit = far / ".config/systemd/user" / f"{NAME}.service"
@@ -209,7 +210,7 @@ def test_a_cancelled_install_is_taken_back_while_the_engine_starts_slowly(units:
         said = cancelled_while_it_waits(*slow)
         assert "was cancelled. What ran before runs again." in said
         assert tree(far) == first
-        assert until(lambda: listens(int(port)))
+        assert wait_until(lambda: listens(int(port)))
         assert told(*install)["unchanged"] is True
         assert sndr("host", "unit", "remove", "gpu", NAME, "--yes").code == 0
 
@@ -294,7 +295,7 @@ def test_a_container_over_ssh(far: Machines) -> None:
                 assert isinstance(stopped, dict)
                 assert stopped["state"] == "stopped"
                 assert told("host", "container", "start", "gpu", NAME)["service"]
-                assert until(lambda: any("FAKE engine listens" in line for line in lines), 30), lines
+                assert wait_until(lambda: any("FAKE engine listens" in line for line in lines), 30), lines
             broken = sndr(*install, "--port", port, "--env", "FAKE_BROKEN=1", "--json")
             assert broken.problem()["reason"] == "engine_start_failed", broken.out
             assert "broken, as it was asked to be" in broken.problem()["cause"]
