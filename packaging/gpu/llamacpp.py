@@ -1,6 +1,7 @@
 """Checks llama.cpp's CUDA build on this machine through the host, and prints a table.
 
-usage: python packaging/gpu/llamacpp.py --folder BUILD/bin [--out FILE] [--small] [--speed]
+usage: python packaging/gpu/llamacpp.py --folder BUILD/bin [--out FILE] [--small]
+                                           [--speed | --fit] [--gpu N …]
 
 For the bundled model and random ones of real shapes: decode through host and endpoint beside `llama-bench` of
 the same build in the same run, KV types, flash attention, drafts, a part of the layers on the processor, and
@@ -116,8 +117,8 @@ def decode_rates(host: HostUnderTest, engine: Engine) -> list[float]:
 class Check:
     """One run: a host, the build that it uses, the rows."""
 
-    def __init__(self, host: HostUnderTest, folder: Path) -> None:
-        self.host, self.folder = host, folder
+    def __init__(self, host: HostUnderTest, folder: Path, gpus: tuple[str, ...]) -> None:
+        self.host, self.folder, self.gpus = host, folder, gpus
         self.rows: list[Row] = []
         values = {"engine.own_server": str(folder / "llama-server")}
         host.client.call(ops.CHANGE_SETTINGS, SettingsChange(values=values))
@@ -139,6 +140,7 @@ class Check:
             engine=EngineKind.LLAMA_CPP,
             server=ServerChoice.OWN,
             overrides=Overrides(**settings),
+            gpus=self.gpus,
         )
         return self.host.start(self.host.plan(request))
 
@@ -184,15 +186,20 @@ class Check:
             model=str(model),
             engine=EngineKind.LLAMA_CPP,
             server=ServerChoice.OWN,
+            use_gpus=self.gpus,
             **{key: value for key, value in known.items() if key in FitRequest.model_fields},
         )
         report = self.host.client.call(ops.FIT, question)
         engine = self.started(model, **settings)
         rate = statistics.median(decode_rates(self.host, engine))
         buffers = {key: value for key, value in engine.buffers.items() if value}
+        pids = {process.pid for process in processes_of(engine)}
+        seen = self.host.info().gpus
+        held = {gpu.name: [one.memory for one in gpu.holders if one.pid in pids] for gpu in seen}
         self.host.stop(engine)
         devices = {one.name: one.needed for one in report.devices}
-        yield Row(name, str(settings), None, f"{rate:.1f} tok/s; predicted {devices}; printed {buffers}")
+        found = f"{rate:.1f} tok/s; predicted {devices}; printed {buffers}; held {held}"
+        yield Row(name, str(settings), None, found)
 
     def drafts(self) -> Iterable[Row]:
         """The bundled model with its own MTP layer."""
@@ -219,18 +226,21 @@ def main() -> int:
     )
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--speed", action="store_true", help="speed and its causes only")
+    part = parser.add_mutually_exclusive_group()
+    part.add_argument("--speed", action="store_true", help="speed and its causes only")
+    part.add_argument("--fit", action="store_true", help="memory, offload and drafts only")
+    parser.add_argument("--gpu", action="append", default=[], help="a GPU's number; all if none is said")
     parser.add_argument("--small", action="store_true", help="leave out the 8B shape")
     asked = parser.parse_args()
     print(HEADING, flush=True)
     with tempfile.TemporaryDirectory() as scratch, HostUnderTest(PATIENCE) as host:
-        check = Check(host, asked.folder.absolute())
+        check = Check(host, asked.folder.absolute(), tuple(asked.gpu))
         models = {"demo": DEMO, "0.6B Q8_0": write_random_model(Path(scratch) / "small.gguf", QWEN3_06B)}
         if not asked.small:
             models["8B Q4_0"] = write_random_model(
                 Path(scratch) / "large.gguf", QWEN3_8B, quantization="Q4_0"
             )
-        for name, model in models.items():
+        for name, model in [] if asked.fit else models.items():
             check.add(name, "speed", lambda name=name, model=model: check.speed(name, model))
             check.add(name, "causes", lambda name=name, model=model: check.causes(name, model))
         last = list(models)[-1]

@@ -81,12 +81,13 @@ def _turns(shape: str) -> Step:
 
 
 STEPS = (
+    # First, as nothing else leaves it time in a call.
+    Step("equal-2", "equal --gpus 2", 540, 2),
     # The first start of a kind takes 257 s on a bare machine.
     Step("reuse-k8v4", f"reuse --type {K8V4}", 480),
     Step("prove-k8v4", "prove", 360),
     Step("prove-4bit", f"prove --kv {FOUR_BITS}", 360),
     Step("quality-floor", "quality --type auto", 240),
-    Step("equal-2", "equal --gpus 2", 540, 2),
     _memory("oom-2", ""),
     _memory("oom-one-of-2", "--only-rank 1"),
     _speed("27b-bf16-8", "qwen36-27b", "8x32768", seconds=360),
@@ -97,9 +98,12 @@ STEPS = (
     Step("starts", "starts", 550),
     _speed("35b-bf16", "qwen36-35b-a3b", "1x32768 8x32768", seconds=360),
     _speed("35b-k8v4", "qwen36-35b-a3b", "1x32768 8x32768", K8V4, seconds=360),
+    _speed("27b-bf16-on-4", "qwen36-27b", "8x32768", gpus=4, seconds=300),
     _speed("mimo-bf16", "mimo-7b", "1x32768 16x32768"),
     # As in the table of docs/proof.md: a dense model's boundary layers are quantised too.
     _speed("mimo-k8v4", "mimo-7b", "1x32768 16x32768", K8V4, on=("turboquant-boundary-layers",)),
+    # Compiles FOLDER/llama.tar first, if `packaging/gpu/llamacpp.sh FOLDER/llama.tar --build-only` has not.
+    Step("llamacpp-on-2", "llamacpp --fit", 500, 2),
     # The patch keeps the prefix cache off for 4 bits until this has shown otherwise.
     Step("conversations-4bit", f"conversations {FOUR_BITS} --together --longer 3 --max-length 3584", 550),
 )
@@ -128,6 +132,9 @@ def command_of(step: Step, vllm: Path, folder: Path, gpus: Sequence[int]) -> lis
         return ["packaging/gpu/conversations.sh", str(vllm), str(folder / step.name), *words]
     if step.of_product:
         own = [word for gpu in gpus for word in ("--gpu", str(gpu))]
+        if program == "llamacpp":
+            source = str(folder / "llama.tar")
+            return ["packaging/gpu/llamacpp.sh", source, *words, *own, "--out", out]
         return ["packaging/gpu/check.sh", str(vllm), program, *words, *own, "--out", out]
     return [str(vllm / "bin" / "python"), "-m", program, *words, "--out", out]
 
@@ -221,6 +228,8 @@ def check(steps: Sequence[Step], vllm: Path, host: Path, folder: Path) -> int:
         asked = command_of(step, vllm, folder, own)
         if program == "conversations":
             asked = ["-m", "engine_host.bench.gpu.prefix_conversations", "ask", "MODEL", "OUT", *words[2:]]
+        elif program == "llamacpp":
+            asked = ["packaging/gpu/llamacpp.py", "--folder", *asked[1:]]
         elif step.of_product:
             asked = ["packaging/gpu/check.py", "--installation", *asked[1:]]
         else:
