@@ -53,7 +53,7 @@ from engine_host.protocol.operations import table as ops
     type=click.Choice(NAMES),
     help="For env: the shell that the lines are for (default: yours).",
 )
-@command
+@command("sndr connect", "sndr connect zed --write", 'eval "$(sndr connect env)"')
 def connect(
     out: Output,
     client_name: str | None,

@@ -30,7 +30,7 @@ def engine() -> None:
 
 
 @engine.command("list")
-@command
+@command("sndr engine list")
 def list_servers(out: Output) -> Exit | None:
     """List the servers here and which of them runs next."""
     with find_or_start() as hold:
@@ -88,7 +88,7 @@ def _state(one: Installation) -> str:
     help="Backend; auto: an NVIDIA GPU with CUDA, else Vulkan, where there is one, else the "
     "processor. vulkan also serves GPUs of AMD and Intel.",
 )
-@command
+@command("sndr engine build llama.cpp", "sndr engine build llama.cpp --backend cuda")
 def build(out: Output, name: str, backend: str) -> Exit | None:
     """Compile the engine for this machine's GPU or processor; done once a machine, Ctrl+C cancels.
 
@@ -107,7 +107,7 @@ def build(out: Output, name: str, backend: str) -> Exit | None:
 @click.argument("name", type=click.Choice(["vllm"]))
 @click.option("--version", "version", help="Version (default: the current one).")
 @click.option("--build", "build_", type=click.Choice(["cuda", "cpu"]), help="Build for a GPU or the CPU.")
-@command
+@command("sndr engine install vllm", "sndr engine install vllm --build cpu")
 def install(out: Output, name: str, version: str | None, build_: str | None) -> Exit | None:
     """Install an engine into an environment of its own; Ctrl+C cancels and removes what there is of it."""
     with find_or_start() as hold:
@@ -125,7 +125,7 @@ def install(out: Output, name: str, version: str | None, build_: str | None) -> 
 @click.argument("name", type=click.Choice(["vllm"]))
 @click.option("--version", "version", help="Version (default: the current one).")
 @click.option("--build", "build_", type=click.Choice(["cuda", "cpu"]), help="Build for a GPU or the CPU.")
-@command
+@command("sndr engine remove vllm --version 0.32.0 --build cpu")
 def remove(out: Output, name: str, version: str | None, build_: str | None) -> Exit | None:
     """Remove an engine's environment from this machine."""
     with find_or_start() as hold:
@@ -155,7 +155,7 @@ def _installation(client: ControlClient, version: str | None, build_: str | None
 
 
 @engine.command("compare")
-@command
+@command("sndr engine compare")
 def compare(out: Output) -> Exit | None:
     """Measure the prebuilt server against the built one, in one run on one model."""
     with find_or_start() as hold:
@@ -204,7 +204,7 @@ def _compared(comparison: SpeedComparison) -> list[str]:
 
 
 @click.group(cls=WholeHelp, invoke_without_command=True)
-@command
+@command("sndr jobs", "sndr --host gpu jobs")
 def jobs(out: Output) -> Exit | None:
     """List long work, newest first."""
     context = click.get_current_context()
@@ -229,7 +229,7 @@ def _where(job: Job) -> str:
 
 @jobs.command("cancel")
 @click.argument("job")
-@command
+@command("sndr jobs cancel 3f2a9c1d")
 def cancel(out: Output, job: str) -> Exit | None:
     """Cancel a job; says what was undone and what is left."""
     with connected() as client:

@@ -70,7 +70,11 @@ VERDICTS = {
 )
 @click.option("--replace", is_flag=True, help="Count the memory of every running engine as free.")
 @click.option("--starts", is_flag=True, help="Show how well starts on this machine were predicted, instead.")
-@command
+@command(
+    "sndr fit qwen3-8b",
+    "sndr fit qwen3-8b --hardware '2x rtx-3090' --context 32768",
+    "sndr fit --preset qwen3-8b-k8v4-24",
+)
 def fit(
     out: Output,
     /,

@@ -36,7 +36,7 @@ def keys() -> None:
     type=click.Choice([permission.value for permission in Permission]),
     help="infer asks models (what a key may by default), admin also sees how the endpoint is used.",
 )
-@command
+@command("sndr keys create laptop", "sndr keys create ops --may infer --may admin")
 def create(out: Output, name: str, permissions: tuple[str, ...]) -> Exit | None:
     """Make a key called NAME and print it, this once: only its hash is kept."""
     wanted = tuple(Permission(one) for one in dict.fromkeys(permissions)) or (Permission.INFER,)
@@ -59,7 +59,7 @@ def create(out: Output, name: str, permissions: tuple[str, ...]) -> Exit | None:
 
 
 @keys.command("list")
-@command
+@command("sndr keys list")
 def show(out: Output) -> Exit | None:
     """Print the names of the keys, what each may do, and the plain file that some come from."""
     page = _asked(lambda client: client.call(endpoint_ops.KEYS), KeyFile.page)
@@ -77,7 +77,7 @@ def show(out: Output) -> Exit | None:
 
 @keys.command("revoke")
 @click.argument("key")
-@command
+@command("sndr keys revoke laptop")
 def revoke(out: Output, key: str) -> Exit | None:
     """Revoke KEY, a name or an id; the next request with it is refused."""
     page = _asked(

@@ -45,7 +45,11 @@ from engine_host.protocol.remote.services import ServiceManager
 @render_options
 @on_demand_option
 @keep_options
-@command
+@command(
+    "sndr launch qwen3-4b-16",
+    "sndr launch qwen3-8b-k8v4-24 --dry-run",
+    "sndr launch qwen3-8b-k8v4-24 --in podman",
+)
 def launch(
     out: Output,
     preset: str,

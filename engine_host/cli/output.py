@@ -1,6 +1,7 @@
 """Output of the commands: exit codes, text or JSON on stdout, errors with cause and next action."""
 
 import functools
+import inspect
 import json
 import sys
 import time
@@ -195,37 +196,54 @@ def problem_lines(problem: Problem) -> list[str]:
     return lines
 
 
-def command(function: Callable[Concatenate[Output, P], Exit | None]) -> Callable[..., int]:
-    """Give a command `--json`, its Output, and the exit code of the error that it raises."""
+def command(
+    example: str, *more: str
+) -> Callable[[Callable[Concatenate[Output, P], Exit | None]], Callable[..., int]]:
+    """Give a command its examples in its help, `--json`, its Output, and the exit code of its error."""
 
-    @click.option("--json", "as_json", is_flag=True, help="Print JSON (one value a line), errors included.")
-    @functools.wraps(function)
-    def run(*args: Any, as_json: bool, **kwargs: Any) -> int:
-        # `sndr jobs --json cancel ID` means the same as `sndr jobs cancel ID --json`.
-        shared = click.get_current_context().meta
-        shared[_AS_JSON] = as_json or shared.get(_AS_JSON, False)
-        out = Output(shared[_AS_JSON])
-        try:
-            return function(out, *args, **kwargs) or Exit.OK
-        except HostError as error:
-            return out.problem(error.problem)
-        except ValidationError as error:
-            asked = _kinds(Command).get(error.title)
-            if asked is None:
-                raise
-            # What was typed makes no request; options check most values before.
-            return out.problem(_not_allowed(error, asked))
-        except (UnicodeError, PydanticSerializationError) as error:
-            return out.problem(
-                Problem(
-                    reason=Reason.BAD_REQUEST,
-                    message="What was given is not text in UTF-8, and cannot be sent.",
-                    cause=str(error),
-                    fix=Fix(text="Type it anew, or turn the file into UTF-8 first."),
-                )
+    def made(function: Callable[Concatenate[Output, P], Exit | None]) -> Callable[..., int]:
+        @click.option(
+            "--json", "as_json", is_flag=True, help="Print JSON (one value a line), errors included."
+        )
+        @functools.wraps(function)
+        def run(*args: Any, as_json: bool, **kwargs: Any) -> int:
+            # `sndr jobs --json cancel ID` means the same as `sndr jobs cancel ID --json`.
+            shared = click.get_current_context().meta
+            shared[_AS_JSON] = as_json or shared.get(_AS_JSON, False)
+            out = Output(shared[_AS_JSON])
+            return _exit_code(out, lambda: function(out, *args, **kwargs))
+
+        lines = "\n".join(f"  {one}" for one in (example, *more))
+        title = "Examples" if more else "Example"
+        # Behind a \b click leaves lines as they are.
+        run.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\n\b\n{title}:\n{lines}"
+        run.__dict__["examples"] = (example, *more)
+        return run
+
+    return made
+
+
+def _exit_code(out: Output, function: Callable[[], Exit | None]) -> int:
+    """Carry out a command; what it raises for a person is said."""
+    try:
+        return function() or Exit.OK
+    except HostError as error:
+        return out.problem(error.problem)
+    except ValidationError as error:
+        asked = _kinds(Command).get(error.title)
+        if asked is None:
+            raise
+        # What was typed makes no request; options check most values before.
+        return out.problem(_not_allowed(error, asked))
+    except (UnicodeError, PydanticSerializationError) as error:
+        return out.problem(
+            Problem(
+                reason=Reason.BAD_REQUEST,
+                message="What was given is not text in UTF-8, and cannot be sent.",
+                cause=str(error),
+                fix=Fix(text="Type it anew, or turn the file into UTF-8 first."),
             )
-
-    return run
+        )
 
 
 def _kinds(kind: type[BaseModel]) -> dict[str, type[BaseModel]]:

@@ -48,7 +48,7 @@ def patches() -> None:
 
 @patches.command("list")
 @click.option("--family", help="Only this family and those below it.")
-@command
+@command("sndr patches list --family attention")
 def list_patches(out: Output, family: str | None) -> Exit | None:
     """List the catalogue in order of application."""
     with find_or_start() as hold:
@@ -81,7 +81,7 @@ def list_patches(out: Output, family: str | None) -> Exit | None:
 @patches.command("show")
 @click.argument("patch")
 @click.option("--vllm", help="Version, environment, venv or wheel whose source is shown.")
-@command
+@command("sndr patches show json-whitespace-limit")
 def show(out: Output, patch: str, vllm: str | None) -> Exit | None:
     """Show one patch: the problem, what it touches as a diff, and what it was measured to do."""
     with find_or_start() as hold:
@@ -100,7 +100,7 @@ def show(out: Output, patch: str, vllm: str | None) -> Exit | None:
 
 @patches.command("check")
 @click.option("--vllm", help="Version, environment, venv or wheel; the one that would run without this.")
-@command
+@command("sndr patches check", "sndr patches check --vllm 0.32.0")
 def check(out: Output, vllm: str | None) -> Exit | None:
     """Say of each patch whether it fits a vLLM, without starting it; 5 when one does not or is unusable."""
     with find_or_start() as hold:
@@ -132,7 +132,7 @@ def check(out: Output, vllm: str | None) -> Exit | None:
 )
 @click.option("--count", type=click.IntRange(1, 8), help="With --hardware: how many of them.")
 @launch_options
-@command
+@command("sndr patches plan qwen3-8b", "sndr patches plan --preset qwen3-8b-k8v4-24 --hardware rtx-3090")
 def plan(
     out: Output,
     model: str | None,
@@ -181,7 +181,7 @@ def plan(
 @click.argument("patch")
 @click.argument("model")
 @launch_options
-@command
+@command("sndr patches explain json-whitespace-limit qwen3-8b")
 def explain(out: Output, patch: str, model: str, options: LaunchOptions) -> Exit | None:
     """Say why a start of MODEL would or would not get PATCH on this machine."""
     request = _for_vllm(options.request(model))
@@ -205,7 +205,7 @@ def explain(out: Output, patch: str, model: str, options: LaunchOptions) -> Exit
 @patches.command("switch")
 @click.argument("to", type=click.Choice(["on", "off", "default"]))
 @click.argument("names", nargs=-1, required=True)
-@command
+@command("sndr patches switch off json-whitespace-limit", "sndr patches switch default all")
 def switch(out: Output, to: str, names: tuple[str, ...]) -> Exit | None:
     """Switch patches, families or `all` on or off in the settings; holds from the next start."""
     request = SwitchPatches.model_validate({"to": to, "names": names})
@@ -218,7 +218,7 @@ def switch(out: Output, to: str, names: tuple[str, ...]) -> Exit | None:
 
 @patches.command("status")
 @click.argument("engine", required=False)
-@command
+@command("sndr patches status qwen3-8b")
 def status(out: Output, engine: str | None) -> Exit | None:
     """Say which patch took effect in which process of a running engine."""
     return _live(out, engine, ops.ENGINE_PATCHES)
@@ -226,7 +226,7 @@ def status(out: Output, engine: str | None) -> Exit | None:
 
 @patches.command("probe")
 @click.argument("engine", required=False)
-@command
+@command("sndr patches probe")
 def probe(out: Output, engine: str | None) -> Exit | None:
     """Ask each process of a running engine what is live now; 5 when an applied patch is not."""
     return _live(out, engine, ops.PROBE_PATCHES)
@@ -235,7 +235,7 @@ def probe(out: Output, engine: str | None) -> Exit | None:
 @patches.command("without")
 @click.argument("patch")
 @click.argument("engine", required=False)
-@command
+@command("sndr patches without json-whitespace-limit")
 def without(out: Output, patch: str, engine: str | None) -> Exit | None:
     """Start a running engine again without PATCH."""
     with connected() as client:
@@ -258,7 +258,7 @@ def without(out: Output, patch: str, engine: str | None) -> Exit | None:
 @click.option("--prompt", help="What the model is asked (default: “Say hello.”).")
 @click.option("--preset", metavar="ID", help="The start of this preset, in place of a MODEL.")
 @launch_options
-@command
+@command("sndr patches bisect qwen3-8b --check answers", "sndr patches bisect qwen3-8b -- ./check.sh")
 def bisect(
     out: Output,
     model: str | None,

@@ -157,7 +157,10 @@ _OPTIONS = (
 @launch_options
 @render_options
 @accept_option
-@command
+@command(
+    "sndr render qwen3-8b-k8v4-24 --target compose --output deploy",
+    "sndr render qwen3-8b-k8v4-24 --target kubernetes --hardware h100",
+)
 def render(
     out: Output,
     wanted: str,

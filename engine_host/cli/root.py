@@ -149,7 +149,7 @@ def root(context: click.Context, host: str | None) -> None:
 
 
 @click.command("version")
-@command
+@command("sndr version")
 def version(out: Output) -> Exit | None:
     """Say which version this is and which protocol it speaks."""
     out.result({"program": __version__, "protocol": _PROTOCOL}, f"sndr {__version__} (protocol {_PROTOCOL})")

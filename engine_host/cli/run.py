@@ -35,7 +35,9 @@ from engine_host.protocol.operations import table as ops
 @click.option("--detach", is_flag=True, help="Return when the model is ready; host and model keep running.")
 @on_demand_option
 @keep_options
-@command
+@command(
+    "sndr run --demo", "sndr run qwen3-8b --context 32768 --detach", "sndr run models/tuned.gguf --dry-run"
+)
 def run(
     out: Output,
     model: str | None,
@@ -74,7 +76,7 @@ def run(
 @click.argument("engine", required=False)
 @click.option("--all", "every", is_flag=True, help="Stop every engine.")
 @click.option("--now", is_flag=True, help="Do not wait for answers that are being written.")
-@command
+@command("sndr stop qwen3-8b", "sndr stop --all")
 def stop(out: Output, engine: str | None, every: bool, now: bool) -> Exit | None:
     """Stop ENGINE (an id or a model's name); without one, the only engine that runs."""
     if engine is not None and every:

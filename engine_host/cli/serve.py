@@ -41,7 +41,7 @@ _GONE = {EngineState.UNLOADED, EngineState.FAILED}
     help="Connect the hosts that were connected last, and load what comes with the host (on-demand add "
     "--at-start), also with --owner-stdin; else it is always done.",
 )
-@command
+@command("sndr serve", "sndr serve --port 8001")
 def serve(
     out: Output, host: str | None, port: int | None, owner_stdin: bool, owner: str, connect_hosts: bool
 ) -> Exit | None:
@@ -84,7 +84,7 @@ def _announce(report: dict[str, Any]) -> None:
 @click.option(
     "--wait", "seconds", type=click.FloatRange(0), default=30.0, show_default=True, help="Seconds to wait."
 )
-@command
+@command("sndr quit")
 def quit_host(out: Output, seconds: float) -> Exit | None:
     """End the host, and with it every engine that is not kept."""
     with connected() as client:

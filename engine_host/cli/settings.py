@@ -39,7 +39,7 @@ def settings() -> None:
 
 @settings.command("get")
 @click.argument("name", required=False)
-@command
+@command("sndr settings get", "sndr settings get endpoint.port")
 def get(out: Output, name: str | None) -> Exit | None:
     """Print all settings with where each comes from, or the value of one."""
     page = _read()
@@ -59,7 +59,7 @@ def get(out: Output, name: str | None) -> Exit | None:
 @settings.command("set", cls=_NumberTaking)
 @click.argument("name")
 @click.argument("value")
-@command
+@command("sndr settings set endpoint.port 8001")
 def put(out: Output, name: str, value: str) -> Exit | None:
     """Set NAME to VALUE (a JSON value; plain words are text, and for a list its only entry)."""
     return _change(out, name, _value(value))
@@ -67,14 +67,14 @@ def put(out: Output, name: str, value: str) -> Exit | None:
 
 @settings.command("unset")
 @click.argument("name")
-@command
+@command("sndr settings unset endpoint.port")
 def unset(out: Output, name: str) -> Exit | None:
     """Forget the value of NAME, so that the default holds again."""
     return _change(out, name, None)
 
 
 @settings.command("check")
-@command
+@command("sndr settings check")
 def check(out: Output) -> Exit | None:
     """Say what is wrong with the file of the settings, at which line, and what a repair would change.
 
@@ -93,7 +93,7 @@ def check(out: Output) -> Exit | None:
 
 @settings.command("repair")
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
-@command
+@command("sndr settings repair --dry-run")
 def repair(out: Output, dry_run: bool) -> Exit | None:
     """Take out of the file what is wrong, and keep the file as it was beside it.
 
@@ -112,7 +112,7 @@ def repair(out: Output, dry_run: bool) -> Exit | None:
 
 
 @settings.command("set-aside")
-@command
+@command("sndr settings set-aside")
 def set_aside(out: Output) -> Exit | None:
     """Move a file that is wrong away, beside its place, and begin anew with the defaults."""
     found = _look()

@@ -49,7 +49,7 @@ _LOOK_BACK = 10_000
 
 @click.command()
 @click.option("--all", "everything", is_flag=True, help="Also every start that ended.")
-@command
+@command("sndr status", "sndr --host gpu status")
 def status(out: Output, everything: bool) -> Exit | None:
     """Say what runs: the host, its endpoint, its engines, and those that ended by themselves."""
     try:
@@ -167,7 +167,7 @@ def _engines(engines: tuple[Engine, ...]) -> list[str]:
 @click.option("--after", type=click.IntRange(0), help="Only events with a higher number.")
 @click.option("--all", "every", is_flag=True, help="Measurements and log lines too.")
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only this kind; may be repeated.")
-@command
+@command("sndr events", "sndr events --follow --kind engine.state")
 def events(out: Output, follow: bool, after: int | None, every: bool, kinds: tuple[str, ...]) -> Exit | None:
     """Print what happened: the last 20 events, or all after a number.
 
@@ -227,7 +227,7 @@ def _event_line(event: dict[str, Any]) -> str:
 @click.option("-f", "--follow", is_flag=True, help="Follow new lines.")
 @click.option("--level", type=click.Choice(["info", "warning", "error"]), default="info", show_default=True)
 @click.option("--lines", "count", type=click.IntRange(0, 10_000), default=100, show_default=True)
-@command
+@command("sndr logs", "sndr logs qwen3-8b --follow --level warning")
 def logs(out: Output, source: str | None, follow: bool, level: str, count: int) -> Exit | None:
     """Print log lines of SOURCE (host, build, an engine's id or a model's name), or of all.
 

@@ -109,12 +109,12 @@ def _options(command: click.Command, context: click.Context) -> list[str]:
 
 
 def _text(words: str) -> list[str]:
-    """Return paragraphs; one that click keeps as it is, behind a \\b, keeps its lines here too."""
+    """Return paragraphs; one that click keeps as it is, behind a \\b, keeps lines and columns here too."""
     parts: list[str] = []
     for paragraph in re.split(r"\n\s*\n", words.strip()):
-        lines = [line.strip() for line in paragraph.split("\n")]
-        if lines[0] == "\b":
-            parts += [".PP", ".nf", *(_escaped(line) for line in lines[1:]), ".fi"]
+        lines = paragraph.split("\n")
+        if lines[0].strip() == "\b":
+            parts += [".PP", ".nf", *(_no_request(_plain(line.rstrip())) for line in lines[1:]), ".fi"]
         elif any(lines):
             parts += [".PP", _escaped(" ".join(lines))]
     return parts
@@ -131,8 +131,11 @@ def _plain(words: str) -> str:
 
 
 def _escaped(words: str) -> str:
-    """Return a line that is no request of roff."""
-    line = _plain(" ".join(words.split()))
+    """Return words as one line that is no request of roff."""
+    return _no_request(_plain(" ".join(words.split())))
+
+
+def _no_request(line: str) -> str:
     return rf"\&{line}" if line.startswith((".", "'")) else line
 
 

@@ -19,7 +19,7 @@ def autostart() -> None:
 
 
 @autostart.command("show")
-@command
+@command("sndr autostart show")
 def show(out: Output) -> Exit | None:
     """Say what starts at login."""
     window, unit = read_entry(), read_unit()
@@ -31,7 +31,7 @@ def show(out: Output) -> Exit | None:
 @autostart.command("window")
 @click.option("--preset", type=PresetId(), metavar="ID", help="Start this preset with it.")
 @click.option("--off", is_flag=True, help="No more.")
-@command
+@command("sndr autostart window --preset qwen3-4b-16")
 def window(out: Output, preset: str | None, off: bool) -> Exit | None:
     """Have the desktop start the window at login (XDG autostart), in the background."""
     if off and preset:
@@ -47,7 +47,7 @@ def window(out: Output, preset: str | None, off: bool) -> Exit | None:
 
 @autostart.command("host")
 @click.option("--off", is_flag=True, help="No more; a host that runs goes on until `sndr quit`.")
-@command
+@command("sndr autostart host", "sndr autostart host --off")
 def host(out: Output, off: bool) -> Exit | None:
     """Have systemd start the host at login, as a service of this user; without a window.
 

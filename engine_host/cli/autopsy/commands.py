@@ -14,7 +14,7 @@ from engine_host.protocol.language import tr
 @click.command("autopsy")
 @click.argument("record", metavar="[ID]", required=False)
 @click.option("--remove", is_flag=True, help="Remove this record, also one that cannot be read.")
-@command
+@command("sndr autopsy", "sndr autopsy demo  # the newest end of this engine")
 def autopsy(out: Output, record: str | None, remove: bool) -> Exit | None:
     """List engines that died and starts that were refused, or say of one what ended it and held memory.
 

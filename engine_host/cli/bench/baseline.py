@@ -17,7 +17,7 @@ from engine_host.protocol.operations import bench as ops
 @click.command("baseline")
 @click.argument("run", default="latest")
 @click.option("--off", is_flag=True, help="Hold nothing to it any more.")
-@command
+@command("sndr bench baseline latest", "sndr bench baseline --off")
 def lab_baseline(out: Output, run: str, off: bool) -> Exit | None:
     """Hold later runs to RUN, or the latest: those of its workload, model and engine (`sndr bench check`)."""
     page = kept(
@@ -40,7 +40,7 @@ def lab_baseline(out: Output, run: str, off: bool) -> Exit | None:
     show_default=True,
     help="Per cent that it may be slower.",
 )
-@command
+@command("sndr bench check", "sndr bench check latest --slower 5")
 def lab_check(out: Output, run: str, against: str | None, slower: float) -> Exit | None:
     """Say whether RUN, or the latest, is slower than its baseline; for CI.
 

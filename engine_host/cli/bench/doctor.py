@@ -30,7 +30,7 @@ _MOST_ENDS = 5
     show_default=True,
     help="How far to look back.",
 )
-@command
+@command("sndr doctor", "sndr doctor qwen3-8b --minutes 5")
 def doctor(out: Output, engine: str | None, minutes: float) -> Exit | None:
     """Say why ENGINE, or any that runs, was slow, the gravest cause first; and how engines died.
 

@@ -57,7 +57,7 @@ _ROOM = 512
     " the machine to which a route leads. Nothing is started.",
 )
 @click.option("--against-model", metavar="NAME", help="The model's name there, where it is another.")
-@command
+@command("sndr bench endpoint", "sndr bench endpoint qwen3-8b --streams 8")
 def endpoint(
     out: Output,
     model: str | None,

@@ -36,7 +36,7 @@ def bench() -> None:
     help="The folder that holds vllm/, to measure vLLM's own kernels (default: that Python's).",
 )
 @click.option("--quick", is_flag=True, help="Our kernels alone.")
-@command
+@command("sndr bench kernels --quick")
 def kernels(out: Output, python: Path | None, vllm: Path | None, quick: bool) -> Exit | None:
     """Time and check the TurboQuant kernels on this GPU, beside vLLM's and FlashAttention 3.
 

@@ -58,7 +58,11 @@ FILE = ".json"
     "--part", "parts", multiple=True, metavar="PART", help="Of several parts only this; repeatable."
 )
 @click.option("--resume", metavar="RUN", help="With --url: go on with a run that was cut short.")
-@command
+@command(
+    "sndr bench run quick",
+    "sndr bench run canonical --engine qwen3-8b",
+    "sndr bench run serving --url http://127.0.0.1:8000/v1 --model qwen3-8b",
+)
 def lab_run(
     out: Output,
     workload: str,
@@ -118,7 +122,7 @@ def lab_run(
 
 
 @click.command("list")
-@command
+@command("sndr bench list")
 def lab_list(out: Output) -> Exit | None:
     """Show the runs that were measured on this machine, newest first."""
     page = kept(
@@ -133,7 +137,7 @@ def lab_list(out: Output) -> Exit | None:
 @click.argument("run", default="latest")
 @click.option("--md", is_flag=True, help="As Markdown.")
 @click.option("--html", is_flag=True, help="As one HTML file that loads nothing.")
-@command
+@command("sndr bench report", "sndr bench report latest --html > report.html")
 def lab_report(out: Output, run: str, md: bool, html: bool) -> Exit | None:
     """Show RUN, or the latest: its figures, conditions and gates; with --json also every sample.
 
@@ -166,7 +170,7 @@ def lab_report(out: Output, run: str, md: bool, html: bool) -> Exit | None:
 @click.option("--seed", type=click.IntRange(0, (1 << 53) - 1), help="With --repeat: repeats the prompts.")
 @click.option("--md", is_flag=True, help="As Markdown.")
 @click.option("--html", is_flag=True, help="As one HTML file that loads nothing.")
-@command
+@command("sndr bench compare 20261126 latest", "sndr bench compare stable new --repeat 10")
 def lab_compare(
     out: Output,
     a: str,
@@ -202,7 +206,7 @@ def lab_compare(
 
 @click.command("remove")
 @click.argument("run")
-@command
+@command("sndr bench remove latest")
 def lab_remove(out: Output, run: str) -> Exit | None:
     """Remove RUN, which is a name of `sndr bench list`, or a beginning or an end of one."""
     page = kept(

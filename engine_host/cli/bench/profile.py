@@ -30,7 +30,7 @@ _NAME = 90
     help="Decode steps that are recorded.",
 )
 @click.option("--trace", metavar="FILE", type=click.Path(path_type=Path), help="Copy the Chrome trace there.")
-@command
+@command("sndr bench profile", "sndr bench profile qwen3-8b --steps 50")
 def lab_profile(out: Output, engine: str | None, steps: int, trace: Path | None) -> Exit | None:
     """Record steps of ENGINE, or of the only one that runs, and say which kernels take how long.
 

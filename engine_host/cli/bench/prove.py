@@ -24,7 +24,7 @@ from engine_host.protocol.operations import table as ops
     help="The type of the KV cache to prove.",
 )
 @click.option("--list", "listed", is_flag=True, help="Show what was proven here, and what holds.")
-@command
+@command("sndr prove", "sndr prove --list")
 def prove(
     out: Output, gpu: str | None, installation: str | None, kv_cache_dtype: str, listed: bool
 ) -> Exit | None:

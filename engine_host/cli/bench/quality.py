@@ -53,7 +53,7 @@ _USUAL = MeasureQuality()
 )
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of every start.")
 @click.option("--list", "listed", is_flag=True, help="Show what was measured here.")
-@command
+@command("sndr bench quality qwen3-8b --kv fp8 --kv turboquant_k8v4", "sndr bench quality --list")
 def quality(
     out: Output,
     model: str | None,

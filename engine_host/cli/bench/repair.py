@@ -10,7 +10,7 @@ from engine_host.protocol.bench.lab import LabRepair
 
 
 @click.command("repair")
-@command
+@command("sndr bench repair")
 def lab_repair(out: Output) -> None:
     """Read what can be read of a damaged file of runs into a new one, while nothing is measured.
 

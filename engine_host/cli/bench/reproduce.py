@@ -20,7 +20,7 @@ _RUNS_OF_PARTS = {WorkloadName.SERVING}
 @click.argument("file", metavar="FILE")
 @click.option("--engine", metavar="ENGINE", help="Of several that run: its name or id.")
 @click.option("--html", is_flag=True, help="As one HTML file that loads nothing.")
-@command
+@command("sndr bench reproduce run.json --engine qwen3-8b")
 def lab_reproduce(out: Output, file: str, engine: str | None, html: bool) -> Exit | None:
     """Ask an engine here what the run in FILE asked, with its seed, and compare both.
 

@@ -16,7 +16,7 @@ from engine_host.protocol.operations import bench as ops
 @click.option("--continuous", is_flag=True, help="6 sessions up to 25,000 tokens, instead of 20 short ones.")
 @click.option("--rounds", type=click.IntRange(1, 1000), help="Sessions, instead of 20 or 6.")
 @click.option("--seed", type=click.IntRange(0, (1 << 53) - 1), help="Repeats the prompts of another time.")
-@command
+@command("sndr bench soak", "sndr bench soak --continuous --rounds 20")
 def lab_soak(
     out: Output, engine: str | None, continuous: bool, rounds: int | None, seed: int | None
 ) -> Exit | None:

@@ -36,7 +36,11 @@ _CHOICES = [*_RUNNING, *(kind.value for kind in SweepKind)]
 @click.option("--rounds", type=click.IntRange(1, 1000), help="Measured rounds of each step, not its own.")
 @click.option("--passes", type=click.IntRange(1, 10), help="Starts of each value: forth, and back, …")
 @click.option("--seed", type=click.IntRange(0, (1 << 53) - 1), help="Repeats the prompts of another time.")
-@command
+@command(
+    "sndr bench sweep concurrency 1 4 16",
+    "sndr bench sweep kv fp8 turboquant_k8v4",
+    "sndr bench sweep patch turboquant-grouped-attention",
+)
 def lab_sweep(
     out: Output,
     what: str,
@@ -99,7 +103,7 @@ def lab_sweep(
 @click.command("sweeps")
 @click.argument("sweep", required=False)
 @click.option("--html", is_flag=True, help="SWEEP as one HTML file that loads nothing.")
-@command
+@command("sndr bench sweeps", "sndr bench sweeps latest --html > sweep.html")
 def lab_sweeps(out: Output, sweep: str | None, html: bool) -> Exit | None:
     """List the sweeps that started an engine anew for each step, or show SWEEP, such as `latest`."""
     if html and (sweep is None or out.as_json):

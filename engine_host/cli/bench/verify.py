@@ -23,7 +23,7 @@ from engine_host.protocol.operations import bench as ops
     help="How much is checked.",
 )
 @click.option("--seed", type=click.IntRange(0, (1 << 53) - 1), help="Repeats the texts of another time.")
-@command
+@command("sndr bench verify", "sndr bench verify qwen3-8b --level full")
 def lab_verify(out: Output, engine: str | None, level: str, seed: int | None) -> Exit | None:
     """Check what ENGINE answers, or the only one that runs.
 

@@ -29,7 +29,7 @@ def chats() -> None:
 
 @chats.command("list")
 @click.option("--search", metavar="WORDS", default="", help="Only those whose title or messages hold them.")
-@command
+@command("sndr chats list --search kernel")
 def list_chats(out: Output, search: str) -> Exit | None:
     """List the conversations, the newest first."""
     store = _store()
@@ -74,7 +74,7 @@ def list_chats(out: Output, search: str) -> Exit | None:
 @click.argument("chat", metavar="ID")
 @click.option("--format", "form", type=click.Choice(["md", "json"]), help="The ending of PATH, or md.")
 @click.option("--output", metavar="PATH", help="Write it to this file, readable by you alone.")
-@command
+@command("sndr chats export 3f2a --output talk.md")
 def export_chat(out: Output, chat: str, form: str | None, output: str | None) -> Exit | None:
     """Print a conversation as Markdown, or as JSON with every branch; or write it to a file."""
     store = _store()
@@ -94,7 +94,7 @@ def export_chat(out: Output, chat: str, form: str | None, output: str | None) ->
 @chats.command("rename")
 @click.argument("chat", metavar="ID")
 @click.argument("title")
-@command
+@command("sndr chats rename 3f2a 'Kernel questions'")
 def rename_chat(out: Output, chat: str, title: str) -> Exit | None:
     """Give a conversation another title."""
     if not title_of(title):
@@ -109,7 +109,7 @@ def rename_chat(out: Output, chat: str, title: str) -> Exit | None:
 @click.argument("chat", metavar="[ID]...", nargs=-1)
 @click.option("--all", "every", is_flag=True, help="Every conversation, also those that cannot be read.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@command
+@command("sndr chats remove 3f2a", "sndr chats remove --all --yes")
 def remove_chats(out: Output, chat: tuple[str, ...], every: bool, yes: bool) -> Exit | None:
     """Delete conversations for good."""
     if bool(chat) is every:

@@ -17,7 +17,7 @@ from engine_host.client.diagnostics.bundle import Bundle, collect, place_of, sav
     help="Write it to this file or into this folder; without it into the current one, named by the time.",
 )
 @click.option("--preview", is_flag=True, help="Show every file with its text, and write nothing.")
-@command
+@command("sndr diagnostics --preview", "sndr diagnostics --output report.zip")
 def diagnostics(out: Output, output: str | None, preview: bool) -> Exit | None:
     """Write one zip for a bug report: versions, settings, machine, starts, logs, events, measurements.
 

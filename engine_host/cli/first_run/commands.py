@@ -42,7 +42,7 @@ _SERVING = {EngineState.READY, EngineState.BUSY}
     default=None,
     help="Start the recommended model and measure it, or do not; at a terminal it is asked otherwise.",
 )
-@command
+@command("sndr setup", "sndr setup --measure")
 def setup(out: Output, measure: bool | None) -> Exit | None:
     """Say what this machine is and can do, which models are here, and what to start first.
 

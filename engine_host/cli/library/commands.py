@@ -36,7 +36,7 @@ _REVISION = click.option("--revision", default="main", show_default=True, help="
 
 @click.group(cls=WholeHelp, invoke_without_command=True)
 @_SCAN
-@command
+@command("sndr models")
 def models(out: Output, scan: bool) -> Exit | None:
     """List the models of this machine; find, download, verify and delete them."""
     if click.get_current_context().invoked_subcommand is None:
@@ -46,7 +46,7 @@ def models(out: Output, scan: bool) -> Exit | None:
 
 @models.command("list")
 @_SCAN
-@command
+@command("sndr models list", "sndr models list --scan")
 def show_list(out: Output, scan: bool) -> Exit | None:
     """List the models found on this machine."""
     _list(out, scan)
@@ -56,7 +56,7 @@ def show_list(out: Output, scan: bool) -> Exit | None:
 @models.command("search")
 @click.argument("words", nargs=-1, required=True)
 @click.option("-n", "--limit", type=click.IntRange(1, 50), default=20, show_default=True)
-@command
+@command("sndr models search qwen3 8b gguf")
 def search(out: Output, words: tuple[str, ...], limit: int) -> Exit | None:
     """Ask Hugging Face (or HF_ENDPOINT) for models; nothing is downloaded."""
     with find_or_start() as hold:
@@ -70,7 +70,7 @@ def search(out: Output, words: tuple[str, ...], limit: int) -> Exit | None:
 @models.command("files")
 @click.argument("repository")
 @_REVISION
-@command
+@command("sndr models files Qwen/Qwen3-8B-GGUF")
 def files(out: Output, repository: str, revision: str) -> Exit | None:
     """Say what can be downloaded of REPOSITORY (organisation/model): sizes, what is here, the disk."""
     with find_or_start() as hold:
@@ -85,7 +85,9 @@ def files(out: Output, repository: str, revision: str) -> Exit | None:
 @_REVISION
 @click.option("--companion", "companions", multiple=True, help="Also this file: a projector or a drafter.")
 @click.option("--dry-run", is_flag=True, help="Say what would come, and download nothing.")
-@command
+@command(
+    "sndr models download Qwen/Qwen3-8B-GGUF --quant Q4_K_M", "sndr models download Qwen/Qwen3-8B --dry-run"
+)
 def download(
     out: Output,
     repository: str,
@@ -131,7 +133,7 @@ def download(
 
 
 @models.command("downloads")
-@command
+@command("sndr models downloads")
 def downloads(out: Output) -> Exit | None:
     """List downloads that are not whole, deleted models that can come back, and the disk."""
     with find_or_start() as hold:
@@ -142,7 +144,7 @@ def downloads(out: Output) -> Exit | None:
 
 @models.command("discard")
 @click.argument("download_id", metavar="DOWNLOAD")
-@command
+@command("sndr models discard 3f2a9c1d")
 def discard(out: Output, download_id: str) -> Exit | None:
     """Give up a paused download and remove what came of it."""
     with find_or_start() as hold:
@@ -153,7 +155,7 @@ def discard(out: Output, download_id: str) -> Exit | None:
 
 @models.command("verify")
 @click.argument("model")
-@command
+@command("sndr models verify qwen3-8b")
 def verify(out: Output, model: str) -> Exit | None:
     """Hash the files of MODEL and compare with what its place in a cache promises; 1 when one is another."""
     with find_or_start() as hold:
@@ -166,7 +168,7 @@ def verify(out: Output, model: str) -> Exit | None:
 @models.command("remove")
 @click.argument("model")
 @click.option("--shared", is_flag=True, help="Also where it lies in the folder of another program.")
-@command
+@command("sndr models remove qwen3-8b")
 def remove(out: Output, model: str, shared: bool) -> Exit | None:
     """Delete MODEL; it can come back for a day. Not while an engine uses it."""
     with find_or_start() as hold:
@@ -184,7 +186,7 @@ def remove(out: Output, model: str, shared: bool) -> Exit | None:
 
 @models.command("restore")
 @click.argument("trashed_id", metavar="DELETED")
-@command
+@command("sndr models restore 3f2a9c1d")
 def restore(out: Output, trashed_id: str) -> Exit | None:
     """Put a deleted model back; `sndr models downloads` lists which can come back."""
     with find_or_start() as hold:
@@ -194,7 +196,7 @@ def restore(out: Output, trashed_id: str) -> Exit | None:
 
 
 @models.command("empty")
-@command
+@command("sndr models empty")
 def empty(out: Output) -> Exit | None:
     """Delete for good what was deleted, which frees the disk."""
     with find_or_start() as hold:

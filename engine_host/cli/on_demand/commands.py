@@ -30,7 +30,7 @@ def on_demand() -> None:
 @keep_options
 @launch_options
 @accept_option
-@command
+@command("sndr on-demand add qwen3-8b --keep-alive 30", "sndr on-demand add --preset qwen3-4b-16 --pin")
 def add_model(
     out: Output,
     model: str,
@@ -53,7 +53,7 @@ def add_model(
 
 
 @on_demand.command("list")
-@command
+@command("sndr on-demand list")
 def show_all(out: Output) -> Exit | None:
     """List the models that a request loads, with their state and when each is stopped."""
     with find_or_start() as hold:
@@ -65,7 +65,7 @@ def show_all(out: Output) -> Exit | None:
 
 @on_demand.command("show")
 @click.argument("name")
-@command
+@command("sndr on-demand show qwen3-8b")
 def show_one(out: Output, name: str) -> Exit | None:
     """Show NAME, and the settings that a load of it may be given."""
     with find_or_start() as hold:
@@ -76,7 +76,7 @@ def show_one(out: Output, name: str) -> Exit | None:
 
 @on_demand.command("remove")
 @click.argument("name")
-@command
+@command("sndr on-demand remove qwen3-8b")
 def remove(out: Output, name: str) -> Exit | None:
     """Let no request load NAME any more; an engine of it that runs goes on."""
     with find_or_start() as hold:
@@ -98,7 +98,7 @@ def remove(out: Output, name: str) -> Exit | None:
     metavar="MINUTES",
     help="For this load: stop it after this long without a request; 0 at once, -1 never.",
 )
-@command
+@command("sndr on-demand load qwen3-8b")
 def load(out: Output, name: str, settings: tuple[str, ...], keep_alive: float | None) -> Exit | None:
     """Load NAME now, as a request for it would; the answer does not wait for it."""
     asked = LoadOnDemand(
@@ -112,7 +112,7 @@ def load(out: Output, name: str, settings: tuple[str, ...], keep_alive: float | 
 
 @on_demand.command("unload")
 @click.argument("name")
-@command
+@command("sndr on-demand unload qwen3-8b")
 def unload(out: Output, name: str) -> Exit | None:
     """Drain and stop NAME; the next request loads it again."""
     with connected() as client:

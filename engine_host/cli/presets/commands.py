@@ -49,7 +49,7 @@ def presets() -> None:
 @click.option("--family", help="Only models of this family, such as qwen3.6.")
 @click.option("--gpus", type=click.IntRange(0, 8), help="Only what runs on so many GPUs or fewer.")
 @click.option("--vram", type=float, help="Only what runs on GPUs with so many GiB each.")
-@command
+@command("sndr presets list", "sndr presets list --engine vllm --vram 24")
 def list_presets(
     out: Output,
     status: tuple[str, ...],
@@ -94,7 +94,7 @@ def list_presets(
 
 
 @presets.command("hardware")
-@command
+@command("sndr presets hardware")
 def hardware(out: Output) -> Exit | None:
     """List the GPUs that presets can be resolved for."""
     with find_or_start() as hold:
@@ -122,7 +122,7 @@ def hardware(out: Output) -> Exit | None:
 
 @presets.command("show")
 @click.argument("preset")
-@command
+@command("sndr presets show qwen3-8b-k8v4-24")
 def show(out: Output, preset: str) -> Exit | None:
     """Show one preset: its card, its model and its settings with where each is from."""
     with find_or_start() as hold:
@@ -142,7 +142,7 @@ def show(out: Output, preset: str) -> Exit | None:
     help="How many of them (default: as many as it needs, or as there are here).",
 )
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="An override.")
-@command
+@command("sndr presets resolve qwen3-8b-k8v4-24 --hardware rtx-3090")
 def resolve(
     out: Output, preset: str, hardware: str | None, count: int | None, settings: tuple[str, ...]
 ) -> Exit | None:
@@ -173,7 +173,7 @@ def resolve(
 @presets.command("lint")
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--strict", is_flag=True, help="Fail for warnings too.")
-@command
+@command("sndr presets lint mine.yaml")
 def lint(out: Output, files: tuple[Path, ...], strict: bool) -> Exit | None:
     """Check preset FILES, or without any the whole catalogue; 2 when something is wrong."""
     texts = [(file, _read(file)) for file in files]
@@ -200,7 +200,7 @@ def lint(out: Output, files: tuple[Path, ...], strict: bool) -> Exit | None:
 @click.argument("preset")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write (default: stdout).")
 @click.option("--replace", is_flag=True, help="Replace the file when it is there.")
-@command
+@command("sndr presets export qwen3-8b-k8v4-24 --output mine.yaml")
 def export(out: Output, preset: str, output: Path | None, replace: bool) -> Exit | None:
     """Write a preset with everything it needs as one file."""
     with find_or_start() as hold:
@@ -239,7 +239,7 @@ def export(out: Output, preset: str, output: Path | None, replace: bool) -> Exit
 @click.option("--as", "new_id", metavar="ID", type=PresetId(), help="Give the preset this id.")
 @click.option("--replace", is_flag=True, help="Replace your own files of the same ids.")
 @accept_option
-@command
+@command("sndr presets import theirs.yaml --as coder")
 def import_preset(
     out: Output, file: Path, new_id: str | None, replace: bool, accept: str | None
 ) -> Exit | None:
@@ -270,7 +270,7 @@ def import_preset(
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--replace", is_flag=True, help="Replace your own preset of the same id.")
 @accept_option
-@command
+@command("sndr presets save mine.yaml")
 def save(out: Output, file: Path, replace: bool, accept: str | None) -> Exit | None:
     """Keep the preset in FILE (`-` is stdin) as one of your own; 2 when something is wrong in it.
 
@@ -294,7 +294,7 @@ def save(out: Output, file: Path, replace: bool, accept: str | None) -> Exit | N
 
 @presets.command("remove")
 @click.argument("preset")
-@command
+@command("sndr presets remove coder")
 def remove(out: Output, preset: str) -> Exit | None:
     """Remove a preset of your own."""
     with find_or_start() as hold:

@@ -32,7 +32,7 @@ from engine_host.protocol.presets import (
 @click.option("--title", help="What it is called in lists (default: its id).")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="What is different.")
 @click.option("--dry-run", is_flag=True, help="Show the file and save nothing.")
-@command
+@command("sndr presets vary qwen3-8b-k8v4-24 coder --set context=32768")
 def vary(
     out: Output, preset: str, new_id: str, title: str | None, settings: tuple[str, ...], dry_run: bool
 ) -> Exit | None:
@@ -49,7 +49,7 @@ def vary(
 @click.argument("values", nargs=-1, metavar="[NAME=VALUE]…")
 @click.option("--unset", multiple=True, metavar="NAME", help="Unset a value, so that the layers below apply.")
 @click.option("--dry-run", is_flag=True, help="Show the difference and save nothing.")
-@command
+@command("sndr presets set coder context=32768", "sndr presets set coder --unset context")
 def set_values(
     out: Output, preset: str, values: tuple[str, ...], unset: tuple[str, ...], dry_run: bool
 ) -> Exit | None:

@@ -22,7 +22,7 @@ from engine_host.protocol.presets import JudgePresets, PresetVerdict
     "--count", type=click.IntRange(1, 8), help="How many GPUs (default: those here, or as many as it needs)."
 )
 @click.option("--all", "every", is_flag=True, help="Also what does not fit or cannot run.")
-@command
+@command("sndr presets verdicts", "sndr presets verdicts --hardware rtx-3090 --count 2")
 def verdicts(out: Output, hardware: str | None, count: int | None, every: bool) -> Exit | None:
     """Say which presets would work, what works best first, and what is missing to start each."""
     hardware, count = counted_hardware(hardware, count)

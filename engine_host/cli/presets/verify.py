@@ -11,7 +11,7 @@ from engine_host.protocol.presets import CheckedFile, CheckedFiles
 
 @click.command("verify")
 @click.argument("preset")
-@command
+@command("sndr presets verify qwen3-8b-k8v4-24")
 def verify(out: Output, preset: str) -> Exit | None:
     """Hash the files of PRESET and compare them with the catalogue; 5 when one is another."""
     with find_or_start() as hold:

@@ -73,7 +73,7 @@ def host() -> None:
 
 
 @host.command("list")
-@command
+@command("sndr host list")
 def show(out: Output) -> Exit | None:
     """Print the hosts that were added, and the state of each connection."""
     with find_or_start() as hold:
@@ -83,7 +83,7 @@ def show(out: Output) -> Exit | None:
 
 
 @host.command("candidates")
-@command
+@command("sndr host candidates")
 def candidates(out: Output) -> Exit | None:
     """Print the hosts that your ssh configuration names."""
     with find_or_start() as hold:
@@ -113,7 +113,7 @@ def candidates(out: Output) -> Exit | None:
     "--address-command", help="A command of this machine that prints its address; asked at each connection."
 )
 @_kept
-@command
+@command("sndr host add gpu", "sndr host add gpu me@192.0.2.7 --model-root /srv/models")
 def add(
     out: Output,
     /,
@@ -146,7 +146,7 @@ def add(
 @click.option("--model-root", help="The folder of its models.")
 @click.option("--address-command", help="A command of this machine that prints its address.")
 @_kept
-@command
+@command("sndr host change gpu --notes 'Back in the rack.'")
 def change(
     out: Output, /, name: str, destination: str | None, agentless: bool | None, **said: str | None
 ) -> Exit | None:
@@ -180,7 +180,7 @@ def change(
 
 @host.command("remove")
 @click.argument("name")
-@command
+@command("sndr host remove gpu")
 def remove(out: Output, name: str) -> Exit | None:
     """Disconnect and forget NAME; nothing changes on that machine."""
     with find_or_start() as hold:
@@ -198,7 +198,7 @@ def remove(out: Output, name: str) -> Exit | None:
 
 @host.command("connect")
 @click.argument("name")
-@command
+@command("sndr host connect gpu")
 def connect(out: Output, name: str) -> Exit | None:
     """Connect to NAME and stay connected; what ssh asks is asked here.
 
@@ -215,7 +215,7 @@ def connect(out: Output, name: str) -> Exit | None:
 
 @host.command("disconnect")
 @click.argument("name")
-@command
+@command("sndr host disconnect gpu")
 def disconnect(out: Output, name: str) -> Exit | None:
     """End the connection to NAME; what runs there goes on."""
     with find_or_start() as hold:
@@ -226,7 +226,7 @@ def disconnect(out: Output, name: str) -> Exit | None:
 
 @host.command("probe")
 @click.argument("name")
-@command
+@command("sndr host probe gpu")
 def probe(out: Output, name: str) -> Exit | None:
     """Read the facts of NAME anew; it is connected for it."""
     with find_or_start() as hold:
@@ -238,7 +238,7 @@ def probe(out: Output, name: str) -> Exit | None:
 
 @host.command("shell")
 @click.argument("name")
-@command
+@command("sndr host shell gpu")
 def shell(out: Output, name: str) -> Exit | None:
     """Open a shell on NAME over the connection that stands; nothing is asked again."""
     with find_or_start(daemon=True) as hold, hold.ending_if_not_found():
@@ -253,7 +253,7 @@ def shell(out: Output, name: str) -> Exit | None:
 
 @host.command("facts")
 @click.argument("name")
-@command
+@command("sndr host facts gpu")
 def facts(out: Output, name: str) -> Exit | None:
     """Print what was last read of NAME, each part with its age."""
     with find_or_start() as hold:

@@ -39,7 +39,7 @@ _dry_run = click.option("--dry-run", is_flag=True, help="Print what would change
 @_offline
 @_demo
 @_dry_run
-@command
+@command("sndr host install gpu --dry-run", "sndr host install gpu")
 def install(out: Output, name: str, offline: bool, demo: bool, dry_run: bool) -> Exit | None:
     """Install this program's host on NAME, for the user that ssh logs in as; nothing of it needs root.
 
@@ -62,7 +62,7 @@ def install(out: Output, name: str, offline: bool, demo: bool, dry_run: bool) ->
 @_demo
 @_dry_run
 @click.option("--back", is_flag=True, help="Let the version run again that ran before the last update.")
-@command
+@command("sndr host update gpu", "sndr host update gpu --back")
 def update(out: Output, name: str, offline: bool, demo: bool, dry_run: bool, back: bool) -> Exit | None:
     """Put this version in the place of the one on NAME; the old one stays until the new one works."""
     if back and (offline or demo):
@@ -87,7 +87,7 @@ def update(out: Output, name: str, offline: bool, demo: bool, dry_run: bool, bac
 @click.argument("name")
 @_dry_run
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@command
+@command("sndr host uninstall gpu --dry-run")
 def uninstall(out: Output, name: str, dry_run: bool, yes: bool) -> Exit | None:
     """End our host on NAME and remove what came with it, its settings and data too; what was there stays."""
     with find_or_start() as hold:

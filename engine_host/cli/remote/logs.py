@@ -47,7 +47,7 @@ _count = click.option(
 @_in
 @_follow
 @_count
-@command
+@command("sndr host logs gpu", "sndr host logs gpu qwen3-8b --follow")
 def host_logs(
     out: Output, name: str, service: str | None, manager: str | None, following: bool, count: int
 ) -> Exit | None:
@@ -63,7 +63,7 @@ def host_logs(
 @_in
 @_follow
 @_count
-@command
+@command("sndr services logs qwen3-8b --follow")
 def service_logs(
     out: Output, service: str | None, manager: str | None, following: bool, count: int
 ) -> Exit | None:

@@ -21,7 +21,7 @@ _dry_run = click.option("--dry-run", is_flag=True, help="Print what would change
 @_version
 @_back
 @_dry_run
-@command
+@command("sndr engine pin", "sndr engine pin vllm 0.32.0", "sndr engine pin --back")
 def engine_pin(
     out: Output, engine: str | None, version: str | None, back: bool, dry_run: bool
 ) -> Exit | None:
@@ -42,7 +42,7 @@ def engine_pin(
 @_version
 @_back
 @_dry_run
-@command
+@command("sndr host pin gpu vllm 0.32.0", "sndr host pin gpu --back")
 def host_pin(
     out: Output, name: str, engine: str | None, version: str | None, back: bool, dry_run: bool
 ) -> Exit | None:

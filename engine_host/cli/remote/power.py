@@ -31,7 +31,7 @@ def gpu() -> None:
 @_ARGUMENTS[1]
 @_ARGUMENTS[2]
 @_ARGUMENTS[3]
-@command
+@command("sndr gpu power", "sndr gpu power 0 250", "sndr gpu power 0 --reset")
 def gpu_power(out: Output, gpu: str | None, watts: int | None, reset: bool, dry_run: bool) -> Exit | None:
     """Print the power limits, or set that of GPU (a number or UUID) to WATTS; it is read back.
 
@@ -47,7 +47,7 @@ def gpu_power(out: Output, gpu: str | None, watts: int | None, reset: bool, dry_
 @_ARGUMENTS[1]
 @_ARGUMENTS[2]
 @_ARGUMENTS[3]
-@command
+@command("sndr host power gpu 0 250")
 def host_power(
     out: Output, name: str, gpu: str | None, watts: int | None, reset: bool, dry_run: bool
 ) -> Exit | None:

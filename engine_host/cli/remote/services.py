@@ -63,6 +63,8 @@ _WORDS = {
 def _group(name: str, text: str, managers: Sequence[ServiceManager], *, here: bool) -> click.Group:
     """A group of commands on the services of a machine, which is the first argument unless it is this one."""
     group = click.Group(name, help=text)
+    typed = f"sndr {name}" if here else f"sndr host {name}"
+    where = "" if here else " gpu"
     choice = _in_any if managers == EVERY else _in
     several = len(managers) > 1
 
@@ -77,7 +79,6 @@ def _group(name: str, text: str, managers: Sequence[ServiceManager], *, here: bo
     def wanted(manager: str | None) -> Sequence[ServiceManager]:
         return managers if manager is None else (ServiceManager(manager),)
 
-    @command
     def show(out: Output, name: str = THIS_MACHINE, manager: str | None = None) -> Exit | None:
         with find_or_start() as hold:
             page = services_of(hold.client, name, wanted(manager), out)
@@ -85,13 +86,12 @@ def _group(name: str, text: str, managers: Sequence[ServiceManager], *, here: bo
         return None
 
     show.__doc__ = "Print what is there: ours with their state, and those of others, which are left alone."
-    group.add_command(click.command("list", help=show.__doc__)(made(show, named=False)))
+    group.add_command(click.command("list")(made(command(f"{typed} list{where}")(show), named=False)))
     for action in ServiceAction:
         if action in (ServiceAction.ENABLE, ServiceAction.DISABLE) and ServiceManager.SYSTEMD not in managers:
             continue
-        group.add_command(_action(action, made, wanted))
+        group.add_command(_action(action, f"{typed} {action.value}{where} qwen3-8b", made, wanted))
 
-    @command
     def removal(
         out: Output,
         service: str,
@@ -119,20 +119,23 @@ def _group(name: str, text: str, managers: Sequence[ServiceManager], *, here: bo
         return None
 
     removal.__doc__ = "Stop a service of ours and remove all that came with it; fetched models stay."
+    remove = command(f"{typed} remove{where} qwen3-8b --dry-run")(removal)
     for option in (
         _replace,
         click.option("--yes", is_flag=True, help="Do not ask."),
         _dry_run,
     ):
-        removal = option(removal)
-    group.add_command(click.command("remove", help=removal.__doc__)(made(removal)))
+        remove = option(remove)
+    group.add_command(click.command("remove")(made(remove)))
     return group
 
 
 def _action(
-    action: ServiceAction, made: Callable[..., Any], wanted: Callable[[str | None], Sequence[ServiceManager]]
+    action: ServiceAction,
+    example: str,
+    made: Callable[..., Any],
+    wanted: Callable[[str | None], Sequence[ServiceManager]],
 ) -> click.Command:
-    @command
     def act(
         out: Output,
         service: str,
@@ -153,10 +156,11 @@ def _action(
         out.result(done, _done_lines(done))
         return None
 
-    run: Callable[..., Any] = act
+    act.__doc__ = _WORDS[action]
+    run: Callable[..., Any] = command(example)(act)
     if action in (ServiceAction.START, ServiceAction.RESTART):
         run = click.option("--wait/--no-wait", default=True, help="Wait until it answers (yes).")(run)
-    return click.command(action.value, help=_WORDS[action])(made(run))
+    return click.command(action.value)(made(run))
 
 
 def install_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -212,7 +216,7 @@ def install(
 @click.argument("preset")
 @install_options
 @launch_options
-@command
+@command("sndr host unit install gpu qwen3-8b-k8v4-24 --port 8001")
 def install_unit(
     out: Output, /, machine: str, preset: str, options: LaunchOptions, **asked: Any
 ) -> Exit | None:
@@ -229,7 +233,7 @@ def install_unit(
 @_in
 @install_options
 @launch_options
-@command
+@command("sndr host container install gpu qwen3-8b-k8v4-24 --in podman")
 def install_container(
     out: Output, /, machine: str, preset: str, manager: str | None, options: LaunchOptions, **asked: Any
 ) -> Exit | None:

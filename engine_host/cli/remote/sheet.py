@@ -14,7 +14,7 @@ from engine_host.protocol.remote.hosts import KeepProfile
 @click.command("sheet")
 @click.argument("name")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="The file to write it to.")
-@command
+@command("sndr host sheet gpu", "sndr host sheet gpu --output gpu.md")
 def sheet(out: Output, name: str, output: Path | None) -> Exit | None:
     """Print one page about NAME in Markdown: decided, measured, what runs, what is left to do."""
     with find_or_start() as hold:
@@ -32,7 +32,7 @@ def sheet(out: Output, name: str, output: Path | None) -> Exit | None:
     "--engine", "engines", multiple=True, metavar="WHICH", help="Keep this one: a process, a port or a kind."
 )
 @click.option("--all", "all_engines", is_flag=True, help="Keep everybody's engines.")
-@command
+@command("sndr host profile gpu --keep")
 def profile(out: Output, name: str, keep: bool, engines: tuple[str, ...], all_engines: bool) -> Exit | None:
     """Print how the engines of NAME should run; what differs is in its sheet.
 

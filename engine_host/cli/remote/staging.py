@@ -64,7 +64,7 @@ _dry_run = click.option("--dry-run", is_flag=True, help="Print what would change
 @click.option("--keep", is_flag=True, help="Keep the engine running when the host there ends.")
 @accept_option
 @_dry_run
-@command
+@command("sndr host stage gpu qwen3-8b-k8v4-24 --as qwen3-new --for coder")
 def stage(
     out: Output,
     machine: str,
@@ -118,7 +118,7 @@ def stage(
     "--stop-old", is_flag=True, help="End what it led to before, once its requests have ended there."
 )
 @_dry_run
-@command
+@command("sndr host promote gpu coder qwen3-new --stop-old")
 def promote(
     out: Output, name: str, public_id: str, engine: str, stop_old: bool, dry_run: bool
 ) -> Exit | None:
@@ -148,7 +148,7 @@ def promote(
 @click.command("rollback")
 @click.argument("word", metavar="NAME|PUBLIC_ID")
 @_dry_run
-@command
+@command("sndr host rollback coder")
 def rollback(out: Output, word: str, dry_run: bool) -> Exit | None:
     """Lead PUBLIC_ID where it led before, or what was promoted last to an engine of NAME.
 

@@ -32,7 +32,7 @@ _replace = click.option("--replace", is_flag=True, help="Replace other files of 
 @click.option("--to", help="The folder there, instead of the host's model root.")
 @_replace
 @_dry_run
-@command
+@command("sndr host send gpu qwen3-8b --dry-run", "sndr host send gpu qwen3-8b")
 def send(out: Output, name: str, model: str, to: str | None, replace: bool, dry_run: bool) -> Exit | None:
     """Send MODEL (an id of `sndr models`, or a path) to NAME, with its parts; what lies there is not sent.
 
@@ -59,7 +59,7 @@ def send(out: Output, name: str, model: str, to: str | None, replace: bool, dry_
 )
 @_replace
 @_dry_run
-@command
+@command("sndr host fetch gpu qwen3-8b", "sndr host fetch gpu /srv/models/tuned --to models")
 def fetch(out: Output, name: str, model: str, to: Path | None, replace: bool, dry_run: bool) -> Exit | None:
     """Fetch MODEL (an id of `sndr --host NAME models`, or a path there) from NAME, with its parts.
 

@@ -20,7 +20,7 @@ _LATE = 600.0
 @click.command("watch")
 @click.argument("name")
 @click.option("--events", is_flag=True, help="Also what changed before, the newest last.")
-@command
+@command("sndr host watch gpu")
 def watch(out: Output, name: str, events: bool) -> Exit | None:
     """Print what the watchdogs of NAME's services saw last; exit code 5 if one is not well.
 

@@ -48,7 +48,7 @@ _LIMIT = click.option("-n", "--last", type=click.IntRange(1, 500), default=20, s
 @_FOLLOW
 @_ENGINE
 @_LIMIT
-@command
+@command("sndr requests")
 def requests(out: Output, follow: bool, engine: str | None, last: int) -> Exit | None:
     """Say what the endpoint is asked: by whom, how fast it answers, and what was reused."""
     if click.get_current_context().invoked_subcommand is None:
@@ -60,7 +60,7 @@ def requests(out: Output, follow: bool, engine: str | None, last: int) -> Exit |
 @_FOLLOW
 @_ENGINE
 @_LIMIT
-@command
+@command("sndr requests list --last 20", "sndr requests list --follow")
 def show_list(out: Output, follow: bool, engine: str | None, last: int) -> Exit | None:
     """List live and recent requests, the newest last."""
     _list(out, follow, engine, last)
@@ -69,7 +69,7 @@ def show_list(out: Output, follow: bool, engine: str | None, last: int) -> Exit 
 
 @requests.command("show")
 @click.argument("request")
-@command
+@command("sndr requests show 3f2a")
 def show(out: Output, request: str) -> Exit | None:
     """Print all that is known of REQUEST, an id or the beginning of one."""
     with connected() as client:
@@ -84,7 +84,7 @@ def show(out: Output, request: str) -> Exit | None:
     "--minutes", type=click.IntRange(1, 1440), help="Keep texts for so long from now, then forget them."
 )
 @click.option("--off", is_flag=True, help="Keep no more, and forget those that are kept.")
-@command
+@command("sndr requests capture --minutes 10", "sndr requests capture --off")
 def capture(out: Output, minutes: int | None, off: bool) -> Exit | None:
     """Keep the texts of requests and answers for a while, or say whether they are kept.
 
@@ -107,7 +107,7 @@ def capture(out: Output, minutes: int | None, off: bool) -> Exit | None:
 
 @requests.command("curl")
 @click.argument("request")
-@command
+@command("sndr requests curl 3f2a")
 def curl(out: Output, request: str) -> Exit | None:
     """Print REQUEST as a curl command, with the key from the variable SNDR_API_KEY."""
     with connected() as client:
@@ -129,7 +129,9 @@ def curl(out: Output, request: str) -> Exit | None:
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), required=True)
 @click.option("--all", "every", is_flag=True, help="Every request whose texts are kept.")
 @click.option("--replace", is_flag=True, help="Replace the file if it is there.")
-@command
+@command(
+    "sndr requests export 3f2a --output request.json", "sndr requests export --all --output requests.json"
+)
 def export(out: Output, request: str | None, output: Path, every: bool, replace: bool) -> Exit | None:
     """Write REQUEST with its texts to a JSON file that only you can read."""
     if every == (request is not None):
@@ -156,7 +158,7 @@ def export(out: Output, request: str | None, output: Path, every: bool, replace:
 
 @requests.command("cancel")
 @click.argument("request")
-@command
+@command("sndr requests cancel 3f2a")
 def cancel(out: Output, request: str) -> Exit | None:
     """Cancel REQUEST; the engine stops working on it."""
     with connected() as client:
@@ -170,7 +172,7 @@ def cancel(out: Output, request: str) -> Exit | None:
 @click.option(
     "-n", "--last", type=click.IntRange(1, 200), default=10, show_default=True, help="Turns of each."
 )
-@command
+@command("sndr requests prefix")
 def prefix(out: Output, conversation: str | None, last: int) -> Exit | None:
     """Say how much of each conversation's prompt was reused, where it was not, and what that cost.
 

@@ -44,7 +44,7 @@ def routes() -> None:
 
 
 @routes.command("list")
-@command
+@command("sndr routes list")
 def show(out: Output) -> Exit | None:
     """Print the routes, what each leads to, and the state of that."""
     with find_or_start() as hold:
@@ -57,7 +57,7 @@ def show(out: Output) -> Exit | None:
 @click.argument("route")
 @where_it_leads
 @click.option("--anyway", is_flag=True, help="Also to a name that nothing here has.")
-@command
+@command("sndr routes set coder qwen3-8b", "sndr routes set coder gpu/qwen3-8b")
 def put(out: Output, route: str, where: dict[str, Any], anyway: bool) -> Exit | None:
     """Lead requests for ROUTE to ENGINE, the name of an engine, a preset or a model, or to a provider.
 
@@ -74,7 +74,7 @@ def put(out: Output, route: str, where: dict[str, Any], anyway: bool) -> Exit | 
 
 @routes.command("remove")
 @click.argument("route")
-@command
+@command("sndr routes remove coder")
 def remove(out: Output, route: str) -> Exit | None:
     """Forget ROUTE; the next request for it is for an engine of that name."""
     with find_or_start() as hold:
@@ -86,7 +86,7 @@ def remove(out: Output, route: str) -> Exit | None:
 @routes.command("cutover")
 @click.argument("route")
 @where_it_leads
-@command
+@command("sndr routes cutover coder qwen3-new")
 def cut_over(out: Output, route: str, where: dict[str, Any]) -> Exit | None:
     """Lead ROUTE to ENGINE after real requests were answered there; else nothing is changed.
 
@@ -107,7 +107,7 @@ def cut_over(out: Output, route: str, where: dict[str, Any]) -> Exit | None:
 
 @routes.command("back")
 @click.argument("route")
-@command
+@command("sndr routes back coder")
 def back(out: Output, route: str) -> Exit | None:
     """Lead ROUTE where it led before its last change; once more takes that back."""
     with find_or_start() as hold:

@@ -18,7 +18,7 @@ from engine_host.protocol.operations import table as ops
 @click.command()
 @click.argument("engine", required=False)
 @click.option("--dry-run", is_flag=True, help="Print the launch plan and start nothing.")
-@command
+@command("sndr restart qwen3-8b")
 def restart(out: Output, engine: str | None, dry_run: bool) -> Exit | None:
     """Start ENGINE (an id or a model's name) again as it was started; without one, the only one that runs.
 

@@ -14,7 +14,7 @@ from engine_host.protocol.errors import Reason
 @click.command("open")
 @click.argument("link", required=False)
 @click.option("--another", is_flag=True, help="Start another window, also where one runs.")
-@command
+@command("sndr open", "sndr open sndr://host/gpu")
 def open_window(_out: Output, link: str | None, another: bool) -> Exit | None:
     """Open the window, or bring the one that runs to the front; with LINK at what it leads to.
 

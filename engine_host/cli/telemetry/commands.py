@@ -38,7 +38,7 @@ def telemetry() -> None:
     help="Seconds between two moments.",
 )
 @click.option("--no-processes", is_flag=True, help="Leave out who holds memory: names and pids.")
-@command
+@command("sndr telemetry record flight.jsonl --seconds 60")
 def record_command(
     out: Output, file: Path, seconds: float | None, interval: float, no_processes: bool
 ) -> Exit | None:
@@ -62,7 +62,7 @@ def record_command(
 
 @telemetry.command("check")
 @click.argument("file", type=click.Path(path_type=Path))
-@command
+@command("sndr telemetry check flight.jsonl")
 def check_command(out: Output, file: Path) -> Exit | None:
     """Read the whole of FILE and say what it holds, or why it cannot be played."""
     head, moments, seconds = check(file)
@@ -79,7 +79,7 @@ def check_command(out: Output, file: Path) -> Exit | None:
 
 
 @telemetry.command("memory")
-@command
+@command("sndr telemetry memory")
 def memory(out: Output) -> Exit | None:
     """Say who holds the memory of the GPUs and RAM; engines by their parts, as they print them."""
     with connected() as client:
@@ -104,7 +104,7 @@ def memory(out: Output) -> Exit | None:
     show_default=True,
     help="Back from now.",
 )
-@command
+@command("sndr telemetry energy --minutes 60")
 def energy(out: Output, minutes: float) -> Exit | None:
     """Say how much energy the GPUs took, idle or not, and for a thousand generated tokens.
 
@@ -137,7 +137,7 @@ def energy(out: Output, minutes: float) -> Exit | None:
 
 @telemetry.command("play")
 @click.argument("file")
-@command
+@command("sndr telemetry play flight.jsonl")
 def play(out: Output, file: str) -> Exit | None:
     """Play FILE, again and again, beside what is measured; it goes on until `sndr telemetry stop`.
 
@@ -155,7 +155,7 @@ def play(out: Output, file: str) -> Exit | None:
 
 
 @telemetry.command("stop")
-@command
+@command("sndr telemetry stop")
 def stop(out: Output) -> Exit | None:
     """Play no trace any more; what it showed stays in the graphs of the past, marked as recorded."""
     put_setting(_SETTING, None)

@@ -23,7 +23,7 @@ _WHERE = "Thresholds are settings: sndr settings get alerts.gpu_temperature"
 @click.command()
 @click.option("--all", "everything", is_flag=True, help="Also those that are over and were seen.")
 @click.option("--seen", is_flag=True, help="Put all away; those that last stay until they end.")
-@command
+@command("sndr alerts", "sndr alerts --seen")
 def alerts(out: Output, everything: bool, seen: bool) -> Exit | None:
     """Say what needs attention: heat, full memory and disks, memory errors, engines that died."""
     with connected() as client:

@@ -21,7 +21,7 @@ _WIDEST = 240
     help="Seconds between two readings.",
 )
 @click.option("--once", is_flag=True, help="Print what is now, and end; as where there is no terminal.")
-@command
+@command("sndr top", "sndr top --once")
 def top(out: Output, interval: float, once: bool) -> Exit | None:
     """Watch GPUs, engines and requests until Ctrl+C; with --json one value for each reading."""
     # Ctrl+C is how it ends.

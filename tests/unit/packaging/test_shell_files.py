@@ -14,6 +14,7 @@ def test_the_manual_tells_of_every_command_and_option(script: Script) -> None:
         assert f"\n.SS \\fB{command}\\fR" in text
     assert text.startswith('.TH SNDR 1 "2026-11-27"')
     assert r"\fB\-\-context\fR INTEGER RANGE" in text
+    assert "\n.PP\n.nf\nExamples:\n  sndr bench compare 20261126 latest\n  sndr bench" in text
     assert "\n.SH EXIT STATUS\n" in text
     lines = text.splitlines()
     assert [line for line in lines if line.startswith((".", "'")) and not _REQUEST.match(line)] == []
