@@ -9,8 +9,10 @@ import json
 import os
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -19,8 +21,7 @@ from engine_host.protocol.language import tr
 
 os.environ.setdefault("QT_API", "pyside6")
 
-from PySide6.QtCore import QEvent, QObject
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import QTimer
 
 from engine_host import __version__
 from engine_host.client import CrashMark, Folders, marked, refuse_core_dumps, take_crashes
@@ -28,9 +29,10 @@ from sndr_gui.host.notices import Notices
 from sndr_gui.host.process import HostProcess, HostStartFailed
 from sndr_gui.host.tasks import Tasks
 from sndr_gui.kit import theme
-from sndr_gui.kit.garbage import GarbageCollection
 from sndr_gui.kit.language import translate_qt
 from sndr_gui.kit.look.choices import SCALE_VARIABLE, scale_factor
+from sndr_gui.kit.loop.application import Application, what_failed
+from sndr_gui.kit.loop.garbage import GarbageCollection
 from sndr_gui.kit.settings import SettingsFile
 from sndr_gui.kit.single_window import AT_LOGIN, Claim, Handover, links_of
 from sndr_gui.views.window.main import Window
@@ -38,20 +40,7 @@ from sndr_gui.views.window.main import Window
 if TYPE_CHECKING:
     from sndr_gui.host.connection import HostConnection
 
-
-class _QuitFilter(QObject):
-    """Turns QApplication.quit(), a log-out and the system's Quit into an orderly end."""
-
-    def __init__(self, quit_wanted: Callable[[], None]) -> None:
-        super().__init__()
-        self._quit_wanted = quit_wanted
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Quit:
-            self._quit_wanted()
-            event.ignore()
-            return True
-        return False
+_SECONDS_BETWEEN = 5.0
 
 
 def main(arguments: list[str], claim: Claim | None = None) -> int:
@@ -65,7 +54,7 @@ def main(arguments: list[str], claim: Claim | None = None) -> int:
     given = os.environ.get(SCALE_VARIABLE)
     if (factor := scale_factor(file.current.scale, os.environ)) is not None:
         os.environ[SCALE_VARIABLE] = factor
-    app = QApplication([sys.argv[0], *arguments])
+    app = Application([sys.argv[0], *arguments])
     os.environ.pop(SCALE_VARIABLE, None)
     if given is not None:
         os.environ[SCALE_VARIABLE] = given
@@ -83,7 +72,7 @@ def main(arguments: list[str], claim: Claim | None = None) -> int:
 
 
 async def _run(
-    app: QApplication,
+    app: Application,
     folders: Folders,
     file: SettingsFile,
     arguments: list[str],
@@ -91,17 +80,17 @@ async def _run(
     mark: CrashMark | None,
 ) -> None:
     done = asyncio.Event()
-    quit_filter = _QuitFilter(done.set)
-    app.installEventFilter(quit_filter)
+    app.quit_wanted = done.set
     garbage = GarbageCollection(app)
     if sys.platform != "win32":
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, done.set)
     notices = Notices()
-    report = _Report(notices, mark)
+    report = Report(notices, mark)
     tasks = Tasks(report)
     # What fails in an answer to a click, or in drawing, ends there: Qt goes on, and so does the window.
     sys.excepthook = report.hook(sys.excepthook)
+    app.failed = report.of_event
     window = Window(file, notices)
     painted = asyncio.Event()
     window.painted.connect(painted.set)
@@ -177,7 +166,7 @@ async def _run(
     await tasks.close()
     await context.fleet.close()
     await connection.close()
-    app.removeEventFilter(quit_filter)
+    app.quit_wanted = None
     window.deleteLater()
     garbage.stop()
 
@@ -194,11 +183,12 @@ async def _start_early(process: HostProcess) -> None:
         await process.find_or_start()
 
 
-class _Report:
+class Report:
     """Tells the person and the terminal about a task that failed unexpectedly."""
 
     def __init__(self, notices: Notices, mark: CrashMark | None) -> None:
         self._notices, self._mark = notices, mark
+        self._told: dict[str, float] = {}
 
     def __call__(self, error: BaseException) -> None:
         traceback.print_exception(error)
@@ -207,12 +197,20 @@ class _Report:
         self._say(error)
 
     def _say(self, error: BaseException) -> None:
-        what = str(error)[:200].rstrip(".") or type(error).__name__
         said = tr(
             "Something in the window failed: {what}. The rest works as before; Logs saves diagnostics.",
-            what=what,
+            what=what_failed(error),
         )
         self._notices.error("defect", said)
+
+    def of_event(self, error: Exception) -> None:
+        """Tell of an error in the answer to an event; what fails at each drawing, not each time."""
+        place, now = str(traceback.extract_tb(error.__traceback__)[-1:]), time.monotonic()
+        if now - self._told.get(place, -_SECONDS_BETWEEN) < _SECONDS_BETWEEN:
+            return
+        self._told[place] = now
+        # The window may be drawing at this moment, and a notice changes what it draws.
+        QTimer.singleShot(0, partial(self, error))
 
     def hook(self, before: Callable[..., object]) -> Callable[..., None]:
         """Return what follows another hook of Python, which prints and keeps the error."""
@@ -240,8 +238,6 @@ def _say(event: str) -> None:
 
 
 def _process_age() -> float:
-    import time
-
     if sys.platform == "linux":
         # The start in clock ticks since boot; the time of day of boot is only known to a second.
         fields = Path("/proc/self/stat").read_text(encoding="ascii").rpartition(")")[2].split()

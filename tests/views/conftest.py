@@ -23,6 +23,7 @@ from sndr_gui.host.state import HostState
 from sndr_gui.host.tasks import Tasks
 from sndr_gui.kit import theme
 from sndr_gui.kit.look.choices import Look, ThemeChoice
+from sndr_gui.kit.loop.application import Application
 from sndr_gui.kit.settings import SettingsFile
 from sndr_gui.views.window.context import PageContext
 from sndr_gui.views.window.main import Window
@@ -97,7 +98,7 @@ async def opened(folder: Path, connect: bool = True) -> AsyncIterator[Stage]:
 
 @pytest.fixture(autouse=True, scope="package")
 def garbage() -> Iterator[None]:
-    """Collect garbage in this thread alone, between tests, as the program does (`sndr_gui.kit.garbage`)."""
+    """Collect garbage in this thread alone, between tests, as `sndr_gui.kit.loop.garbage` does."""
     gc.collect()
     gc.disable()
     yield
@@ -105,6 +106,12 @@ def garbage() -> Iterator[None]:
     gc.collect()
     gc.freeze()
     gc.enable()
+
+
+@pytest.fixture(scope="session")
+def qapp_cls() -> type[QApplication]:
+    """The program's own application, in place of Qt's."""
+    return Application
 
 
 @pytest.fixture(scope="session")

@@ -48,7 +48,6 @@ class DiagnosticsDialog(Dialog):
         self.shown.setAccessibleName(tr("Text of the chosen file"))
         self.shown.setFont(theme.mono_font(11))
         self.shown.setTabChangesFocus(True)
-        self.shown.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.state = text("", "muted", wrap=True)
         self.save = button(
             tr("Save…"),

@@ -7,7 +7,7 @@ import weakref
 from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QApplication
 
-from sndr_gui.kit.garbage import GarbageCollection
+from sndr_gui.kit.loop.garbage import GarbageCollection
 
 
 class Ticking(QObject):

@@ -1,0 +1,1 @@
+"""Qt's event loop: what each event goes through, and what is done between two."""
