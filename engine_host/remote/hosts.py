@@ -81,6 +81,7 @@ class RemoteHosts:
         self._running: dict[str, tuple[RunningModel, ...]] = {}
         self._there: dict[str, EngineHostThere] = {}
         self._histories: dict[str, History] = {}
+        self._series: dict[str, MachineSeries] = {}
         self._figures: dict[str, Figures] = {}
         self._reading = asyncio.Lock()
         self.desk = QuestionDesk(
@@ -99,7 +100,11 @@ class RemoteHosts:
         for name, connection in self._connections.items():
             if connection.connected:
                 told, there = self._figures.get(name, Figures()), self._there.get(name, EngineHostThere())
-                found.append(RemoteFigures(name, told.rate_at, told.rate, there.engines, there.engines_at))
+                series = self._series.get(name)
+                machine = series.latest if series is not None else None
+                found.append(
+                    RemoteFigures(name, told.rate_at, told.rate, there.engines, there.engines_at, machine)
+                )
         return found
 
     def shown(self, name: str) -> RemoteHost:
@@ -416,19 +421,21 @@ class RemoteHosts:
 
         link = RunningEngines(connection, lambda: self.probe(name), changed)
         self._links[name] = link
-        series = asyncio.create_task(self._follow(connection), name=f"series of {name}")
+        measured = MachineSeries(self._histories.setdefault(name, History()))
+        self._series[name] = measured
+        series = asyncio.create_task(self._follow(connection, measured), name=f"series of {name}")
         try:
             await link.keep()
         finally:
             self._links.pop(name, None)
             self._running.pop(name, None)
+            self._series.pop(name, None)
             series.cancel()
             await asyncio.gather(series, return_exceptions=True)
 
-    async def _follow(self, connection: Connection) -> None:
+    async def _follow(self, connection: Connection, series: MachineSeries) -> None:
         """Measure an agentless machine, again after a while where that ends."""
         name = connection.host.name
-        series = MachineSeries(self._histories.setdefault(name, History()))
         while True:
             with contextlib.suppress(HostError):
                 await series.follow(

@@ -13,6 +13,7 @@ from engine_host.gateway.metrics.exposition import Family
 from engine_host.gateway.metrics.patches import NAME as PATCH_LIVE
 from engine_host.gateway.metrics.patches import TEXT as PATCH_TEXT
 from engine_host.gateway.metrics.patches import live_patches
+from engine_host.gateway.metrics.remote import FRESH as REMOTE_FRESH
 from engine_host.gateway.metrics.remote import RemoteFigures, remote_values
 from engine_host.protocol.engines import Readings
 from engine_host.protocol.host import Gpu, GpuAbsence
@@ -130,6 +131,8 @@ def measured_families(
     for figures in measured.remote:
         for metric, text, value, its in remote_values(figures, clock()):
             add(metric, text, value, remote=figures.name, **its)
+        for metric, text, value, its in _of_machine(figures, clock()):
+            add(metric, text, value, remote=figures.name, **its)
     sample = measured.sample
     if sample is None or clock() - sample.at > FRESH:
         return [*found.values()]
@@ -151,6 +154,18 @@ def measured_families(
     return [*found.values()]
 
 
+def _of_machine(told: RemoteFigures, now: float) -> Iterator[tuple[str, str, float, Mapping[str, str]]]:
+    """Yield name, text, value and labels of what a machine without an engine host told of itself lately."""
+    if told.machine is None or now - told.machine.sample.at > REMOTE_FRESH:
+        return
+    for kind, groups, value in _kinds(told.machine.sample):
+        labels: Mapping[str, str] = (
+            {"gpu": groups[0], **told.machine.gpus.get(groups[0], {})} if groups else {}
+        )
+        text = f"{_titled(kind)}; of another machine, as its own programs told over ssh."
+        yield f"sndr_remote_{_NAMES[kind.name]}", text, value * _SCALE.get(kind.unit, 1.0), labels
+
+
 def _kinds(sample: Sample) -> Iterator[tuple[SeriesKind, tuple[str, ...], float]]:
     """Yield each series of a sample that has a metric, with what its name holds beside its kind."""
     for name, value in sample.values.items():
@@ -170,6 +185,10 @@ def _of_engine(engine: str, models: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def _text(kind: SeriesKind) -> str:
+    return f"{_titled(kind)}; {kind.source}."
+
+
+def _titled(kind: SeriesKind) -> str:
     title = kind.title.replace(" {number}", "").replace("{number}", "")
     unit = _UNITS.get(kind.unit, f"in {kind.unit.replace('/s', ' a second')}")
-    return f"{title}, {unit}; {kind.source}."
+    return f"{title}, {unit}"

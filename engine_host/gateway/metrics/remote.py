@@ -1,11 +1,13 @@
-"""The figures of other machines' engines that their connection has told: nobody is asked for them.
+"""The figures of other machines and their engines that their connection has told: nobody is asked for them.
 
-The names are others than those of this machine's engines, so that no sum counts an engine twice where the
+The names are others than those of this machine and its engines, so that no sum counts one twice where the
 endpoint of the other machine is read too.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+from engine_host.protocol.telemetry import Sample
 
 FRESH = 30.0
 """Seconds after which what a machine told is of then: it is asked every five to ten."""
@@ -36,6 +38,14 @@ class RemoteEngineFigures:
 
 
 @dataclass(frozen=True)
+class MachineSample:
+    """The last reading of a machine without an engine host; `gpus` has UUID and name by number."""
+
+    sample: Sample
+    gpus: Mapping[str, Mapping[str, str]]
+
+
+@dataclass(frozen=True)
 class RemoteFigures:
     """The figures that a connected machine told last; `rate` are the tokens a second of all its engines."""
 
@@ -44,6 +54,7 @@ class RemoteFigures:
     rate: float | None = None
     engines: Sequence[RemoteEngineFigures] = ()
     engines_at: float | None = None
+    machine: MachineSample | None = None
 
 
 def remote_values(told: RemoteFigures, now: float) -> Iterator[tuple[str, str, float, Mapping[str, str]]]:

@@ -8,7 +8,7 @@ from engine_host.core.errors import HostError
 from engine_host.protocol.bench.sweeps import RunSweep, SweepKind
 from engine_host.protocol.engine_settings.row import OFF
 from engine_host.protocol.engine_settings.table import Overrides
-from engine_host.protocol.errors import Reason
+from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import EngineKind, LaunchPlan, LaunchRequest
 
@@ -17,6 +17,8 @@ _KV = {
     EngineKind.LLAMA_CPP: ("f16", "q8_0", "q4_0"),
     EngineKind.VLLM: ("auto", "fp8", "turboquant_k8v4", "turboquant_4bit_nc"),
 }
+_NGRAM = {EngineKind.LLAMA_CPP: "ngram-mod", EngineKind.VLLM: "ngram"}
+"""The speculation that needs nothing of a model."""
 _PATCH_PASSES = 2
 PATCH_VALUES = ("off", "on")
 """The values of a patch, of which the first is what the other is judged against."""
@@ -39,7 +41,10 @@ def values_of(asked: RunSweep, plan: LaunchPlan) -> tuple[str, ...]:
         raise HostError(
             Reason.UNSUPPORTED,
             tr("{plan} was started without speculation, so there is nothing to sweep.", plan=plan.name),
-            fix="Name a kind: `sndr bench sweep speculation --speculation KIND`.",
+            fix=Fix(
+                text=tr("Name a kind, such as {kind}.", kind=_NGRAM[EngineKind(plan.engine)]),
+                command=f"sndr bench sweep speculation --speculation {_NGRAM[EngineKind(plan.engine)]}",
+            ),
             evidence={"engine": plan.engine},
         )
     most = _setting(plan, "draft_tokens") if _setting(plan, "speculation") not in {None, OFF} else None

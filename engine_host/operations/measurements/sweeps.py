@@ -126,7 +126,7 @@ class SweepOperations:
     async def _refuse_values(
         self, asked: RunSweep, engine: Engine, request: LaunchRequest, *, named: bool
     ) -> None:
-        """Refuse what cannot start while the engine still runs: a value that was `named`, or all of them."""
+        """Refuse what cannot start while the engine still runs: a value that was `named`, or all but one."""
         arms = dict.fromkeys(
             arms_of(asked, asked.values if asked.kind is not SweepKind.PATCH else PATCH_VALUES)
         )
@@ -136,8 +136,9 @@ class SweepOperations:
                 await self.plan_of(asked, request_of(asked, engine.plan, request, value), value)
             except HostError as error:
                 problems[value] = error.problem
+        comparable = len(arms) - len(problems) >= min(2, len(arms))
         for value, problem in problems.items():
-            if len(problems) == len(arms) or (named and problem.reason in _OF_A_VALUE):
+            if not comparable or (named and problem.reason in _OF_A_VALUE):
                 raise HostError.from_problem(
                     problem.model_copy(
                         update={

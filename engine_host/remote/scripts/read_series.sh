@@ -10,7 +10,7 @@ exec </dev/null
 gpus() {
     command -v nvidia-smi >/dev/null 2>&1 || return 0
     set -- nvidia-smi --format=csv,noheader,nounits \
-        --query-gpu=index,memory.used,memory.total,utilization.gpu,temperature.gpu,power.draw
+        --query-gpu=index,memory.used,memory.total,utilization.gpu,temperature.gpu,power.draw,uuid,name
     # A driver that hangs must not hold up what can be read.
     if command -v timeout >/dev/null 2>&1; then timeout 10 "$@" 2>/dev/null; else "$@" 2>/dev/null; fi
     return 0

@@ -17,7 +17,7 @@ from engine_host.gateway.metrics.measured import (
     measured_families,
 )
 from engine_host.gateway.metrics.remote import FRESH as REMOTE_FRESH
-from engine_host.gateway.metrics.remote import READ, RemoteEngineFigures, RemoteFigures
+from engine_host.gateway.metrics.remote import READ, MachineSample, RemoteEngineFigures, RemoteFigures
 from engine_host.protocol.engines import Readings
 from engine_host.protocol.host import Gpu, GpuAbsence
 from engine_host.protocol.patches import (
@@ -200,3 +200,16 @@ def test_engines_of_other_machines_stand_by_names_of_their_own_while_they_are_to
     assert "kv" not in text, "what it did not measure is absent"
     assert told(Measured("box", remote=(remote,)), 5.0 + REMOTE_FRESH + 1) == ""
     assert told(Measured("box", remote=(RemoteFigures("gpu"),))) == ""
+
+
+def test_a_machine_without_an_engine_host_stands_by_names_of_its_own_while_it_is_read() -> None:
+    values = {"ram.used": 7.0, "gpu.0.power": 300.5, "gpu.1.memory.used": 9.0}
+    sample = MachineSample(Sample(at=5.0, values=values), {"0": {"uuid": "GPU-a", "name": "A, or B"}})
+    text = told(Measured("box", remote=(RemoteFigures("gpu", machine=sample),)))
+    theirs = {"host": "box", "remote": "gpu"}
+    assert value(text, "sndr_remote_host_memory_used_bytes", **theirs) == 7
+    assert value(text, "sndr_remote_gpu_power_watts", gpu="0", uuid="GPU-a", **theirs) == 300.5
+    assert 'name="A, or B"' in text
+    assert value(text, "sndr_remote_gpu_memory_used_bytes", gpu="1", **theirs) == 9
+    assert len(samples(text)) == len(values), "what was not read is absent, and nothing is of this machine"
+    assert told(Measured("box", remote=(RemoteFigures("gpu", machine=sample),)), 6.0 + REMOTE_FRESH) == ""

@@ -63,7 +63,7 @@ class FakeEngines:
         return self._requests[plan_id]
 
     async def plan(self, request: LaunchRequest) -> LaunchPlan:
-        if request.overrides.kv_type_k == "odd":
+        if "odd" in {request.overrides.kv_type_k, request.overrides.speculation}:
             raise HostError(Reason.SETTING_INVALID, "There is no type odd.")
         if request.overrides.kv_type_k in self.large:
             raise HostError(Reason.OUT_OF_MEMORY, "It does not fit.")
@@ -156,6 +156,8 @@ def test_each_value_is_started_and_the_engine_restored_also_behind_one_that_fail
     [
         (RunSweep(kind=SweepKind.KV, values=("f16", "odd")), ()),
         (RunSweep(kind=SweepKind.KV), ("f16", "q8_0", "q4_0")),
+        # What is left is one, and nothing to compare it with.
+        (RunSweep(kind=SweepKind.SPECULATION, speculation="odd"), ()),
     ],
 )
 def test_what_cannot_be_started_is_refused_before_the_engine_is_stopped(
@@ -186,8 +188,10 @@ def test_the_values_make_the_starts() -> None:
     none, two = (request_of(asked, plan, request, value).overrides for value in ("0", "2"))
     assert (none.speculation, none.draft_tokens) == ("off", None)
     assert (two.speculation, two.draft_tokens) == ("ngram-mod", 2)
-    with pytest.raises(HostError, match="without speculation"):
+    with pytest.raises(HostError, match="without speculation") as refused:
         values_of(RunSweep(kind=SweepKind.SPECULATION), plan)
+    assert refused.value.problem.fix is not None
+    assert refused.value.problem.fix.command == "sndr bench sweep speculation --speculation ngram-mod"
     patch = RunSweep(kind=SweepKind.PATCH, values=("p",))
     assert arms_of(patch, ("off", "on")) == ("off", "on", "on", "off")
     assert request_of(patch, plan, request, "off").patches == PatchChoice(on=("q",), off=("p",))

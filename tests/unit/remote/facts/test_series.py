@@ -24,6 +24,11 @@ class Stream:
 
 def followed(*samples: str, step: float = 10.0) -> History:
     """Return what was kept of these samples, each cut in the middle."""
+    return followed_by(*samples, step=step)[0]
+
+
+def followed_by(*samples: str, step: float = 10.0) -> tuple[History, MachineSeries]:
+    """Return what was kept of these samples, each cut in the middle, and what read them."""
     history, now = History(), [1_000_000.0]
 
     async def run(_script: RemoteScript, feed: Feed, take: Take) -> RemoteOutcome:
@@ -37,8 +42,9 @@ def followed(*samples: str, step: float = 10.0) -> History:
             now[0] += step
         return RemoteOutcome(0, b"", "")
 
-    asyncio.run(MachineSeries(history, lambda: now[0]).follow(run))
-    return history
+    series = MachineSeries(history, lambda: now[0])
+    asyncio.run(series.follow(run))
+    return history, series
 
 
 def newest(history: History) -> dict[str, float | None]:
@@ -47,11 +53,16 @@ def newest(history: History) -> dict[str, float | None]:
 
 
 def test_memory_processor_and_gpus() -> None:
-    told = followed(
+    told, series = followed_by(
         "cpu  100 0 100 800 0 0 0 0 0 0\nMemTotal: 1000 kB\nMemAvailable: 400 kB",
         "cpu  150 0 150 900 0 0 0 0 0 0\nMemTotal: 1000 kB\nMemAvailable: 300 kB\n"
-        "gpu 0, 1024, 2048, 50, 60, 120.5",
+        "gpu 0, 1024, 2048, 50, 60, 120.5, GPU-6f1c, Made-up 24, of two\n"
+        "gpu 1, 2, [N/A], 0, [N/A], [N/A], , " + "x" * 1000,
     )
+    assert series.latest is not None
+    assert series.latest.sample.at == 1_000_010
+    assert series.latest.gpus == {"0": {"uuid": "GPU-6f1c", "name": "Made-up 24, of two"}, "1": {}}
+    assert series.latest.sample.values == newest(told)
     assert newest(told) == {
         "ram.total": 1000 * 1024,
         "ram.used": 700 * 1024,
@@ -61,6 +72,8 @@ def test_memory_processor_and_gpus() -> None:
         "gpu.0.utilization": 0.5,
         "gpu.0.temperature": 60.0,
         "gpu.0.power": 120.5,
+        "gpu.1.memory.used": 2 << 20,
+        "gpu.1.utilization": 0.0,
     }
 
 
@@ -77,10 +90,11 @@ def test_memory_processor_and_gpus() -> None:
         "cpu  " + "\u0661 " * 8,
         "MemTotal: 99999999999999999999 kB\nMemAvailable: 1 kB",
         "gpu 0, 1",
-        "gpu -1, 1, 2, 3, 4, 5",
-        "gpu 9999999, 1, 2, 3, 4, 5",
-        "gpu 0, [N/A], nan, inf, 1e999, \x1b[31m",
-        "gpu \u0660, 1, 2, 3, 4, 5",
+        "gpu 0, 1, 2, 3, 4, 5",
+        "gpu -1, 1, 2, 3, 4, 5, u, n",
+        "gpu 9999999, 1, 2, 3, 4, 5, u, n",
+        "gpu 0, [N/A], nan, inf, 1e999, \x1b[31m, \x1b[31m, \x00",
+        "gpu \u0660, 1, 2, 3, 4, 5, u, n",
         "\ud7ff" * 1000,
     ],
 )
