@@ -21,7 +21,7 @@ from engine_host.protocol.language import tr
 
 os.environ.setdefault("QT_API", "pyside6")
 
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import Qt, QTimer
 
 from engine_host import __version__
 from engine_host.client import CrashMark, Folders, marked, refuse_core_dumps, take_crashes
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from sndr_gui.host.connection import HostConnection
 
 _SECONDS_BETWEEN = 5.0
+_LOOKED_AT = Qt.ApplicationState.ApplicationActive
 
 
 def main(arguments: list[str], claim: Claim | None = None) -> int:
@@ -124,8 +125,11 @@ async def _run(
     from sndr_gui.host.connection import HostConnection
     from sndr_gui.host.session import Session
     from sndr_gui.host.state import HostState
+    from sndr_gui.kit.desktop.notifications import Notifications
+    from sndr_gui.kit.resources import resource
     from sndr_gui.models.settings.at_login import PresetAtLogin
     from sndr_gui.models.settings.page import save_window_settings
+    from sndr_gui.models.window.desktop_notices import DesktopNotices
     from sndr_gui.views.first_run.opener import FirstRunOpener
     from sndr_gui.views.leaving.tray import Tray
     from sndr_gui.views.window.context import PageContext
@@ -138,6 +142,13 @@ async def _run(
     tray = Tray(window, context.home, lambda: window.take_over(Handover()))
     context.settings.changed.connect(lambda: tray.set_wanted(file.current.tray))
     tray.set_wanted(file.current.tray)
+    desktop = Notifications(resource("icons", "sndr.svg"), tr("Show the window"))
+    desktop.clicked = DesktopNotices(
+        session,
+        desktop.show,
+        lambda: file.current.desktop_notices and app.applicationState() != _LOOKED_AT,
+        lambda token: window.take_over(Handover(activation=token)),
+    ).open
     at_login = PresetAtLogin(session, context.actions, arguments)
     opener = FirstRunOpener(window, context.first_run, context.go)
     if file.is_new:
@@ -164,6 +175,7 @@ async def _run(
     await asyncio.gather(early, running, return_exceptions=True)
     # What is under way ends before its connection does: a request that is cut off leaves its socket open.
     await tasks.close()
+    await desktop.close()
     await context.fleet.close()
     await connection.close()
     app.quit_wanted = None

@@ -16,13 +16,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Notice:
-    """One sentence; a later one with the same key takes its place."""
+    """One sentence; a later one with the same key takes its place.
+
+    `opens` leads to what it is about and does nothing else. What has it is told on the desktop too, while
+    nobody looks at the window.
+    """
 
     key: str
     severity: str
     text: str
     action_text: str = ""
     action: Callable[[], object] | None = None
+    opens: Callable[[], object] | None = None
 
 
 class Notices(QObject):
@@ -30,29 +35,49 @@ class Notices(QObject):
 
     Signals:
         posted: a Notice, to show or to put in place of the one with its key
+        aside: a Notice of what a page of the window shows by itself: for the desktop alone
         withdrawn: the key of a notice that no longer holds
     """
 
     posted = Signal(object)
+    aside = Signal(object)
     withdrawn = Signal(str)
 
     def info(
-        self, key: str, text: str, *, action_text: str = "", action: Callable[[], object] | None = None
+        self,
+        key: str,
+        text: str,
+        *,
+        action_text: str = "",
+        action: Callable[[], object] | None = None,
+        opens: Callable[[], object] | None = None,
     ) -> None:
         """Say that something happened."""
-        self.posted.emit(Notice(key, "info", text, action_text, action))
+        self.posted.emit(Notice(key, "info", text, action_text, action, opens))
 
     def warning(
-        self, key: str, text: str, *, action_text: str = "", action: Callable[[], object] | None = None
+        self,
+        key: str,
+        text: str,
+        *,
+        action_text: str = "",
+        action: Callable[[], object] | None = None,
+        opens: Callable[[], object] | None = None,
     ) -> None:
         """Say that something deserves a look."""
-        self.posted.emit(Notice(key, "warning", text, action_text, action))
+        self.posted.emit(Notice(key, "warning", text, action_text, action, opens))
 
     def error(
-        self, key: str, text: str, *, action_text: str = "", action: Callable[[], object] | None = None
+        self,
+        key: str,
+        text: str,
+        *,
+        action_text: str = "",
+        action: Callable[[], object] | None = None,
+        opens: Callable[[], object] | None = None,
     ) -> None:
         """Say that something failed."""
-        self.posted.emit(Notice(key, "error", text, action_text, action))
+        self.posted.emit(Notice(key, "error", text, action_text, action, opens))
 
     def problem(self, key: str, problem: Problem) -> None:
         """Say what failed, why, and what to do."""
@@ -71,6 +96,10 @@ def relayed(notices: Notices, host: str) -> Notices:
         text = f"{host}: {for_host(notice.text, host)}"
         notices.posted.emit(replace(notice, key=f"{host} {notice.key}", text=text))
 
+    def tell(notice: Notice) -> None:
+        notices.aside.emit(replace(notice, key=f"{host} {notice.key}", text=f"{host}: {notice.text}"))
+
     made.posted.connect(post)
+    made.aside.connect(tell)
     made.withdrawn.connect(lambda key: notices.withdrawn.emit(f"{host} {key}"))
     return made

@@ -48,6 +48,7 @@ class WindowSettings:
     on_close: OnClose = OnClose.ASK
     level: Level = Level.EXPERT
     tray: bool = False
+    desktop_notices: bool = True
     chat: dict[str, Any] = field(default_factory=dict)
     keys: dict[str, str] = field(default_factory=dict)
 
@@ -76,7 +77,7 @@ class WindowSettings:
         for name in ("page", "geometry"):
             if not isinstance(values.get(name, ""), str):
                 raise ValueError(f"{name} is not text")
-        for name in ("sidebar_folded", "tray"):
+        for name in ("sidebar_folded", "tray", "desktop_notices"):
             if not isinstance(values.get(name, False), bool):
                 raise ValueError(f"{name} is neither true nor false")
         if not isinstance(values.get("chat", {}), dict):

@@ -11,21 +11,37 @@ from engine_host.protocol.host import updated
 from engine_host.protocol.jobs import Job, JobKind, JobState
 from engine_host.protocol.language import ntr, tr
 from engine_host.protocol.launch.plans import Finding
+from sndr_gui.host.choice import LIVE_STATES, STARTING_STATES
+from sndr_gui.host.notices import Notice
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 
-_NOTIFIED = (
-    JobKind.BENCH_RUN,
-    JobKind.BENCH_VERIFY,
-    JobKind.ENGINE_BUILD,
-    JobKind.ENGINE_COMPARE,
-    JobKind.ENGINE_INSTALL,
-    JobKind.ENGINE_PIN,
-    JobKind.ENGINE_REMOVE,
-    JobKind.KERNEL_PROOF,
-    JobKind.KV_QUALITY,
-    JobKind.PATCH_BISECT,
-)
+_PAGES = {
+    JobKind.BENCH_RUN: "bench",
+    JobKind.BENCH_VERIFY: "bench",
+    JobKind.ENGINE_BUILD: "home",
+    JobKind.ENGINE_COMPARE: "home",
+    JobKind.ENGINE_INSTALL: "engine",
+    JobKind.ENGINE_PIN: "engine",
+    JobKind.ENGINE_REMOVE: "engine",
+    JobKind.KERNEL_PROOF: "home",
+    JobKind.KV_QUALITY: "bench",
+    JobKind.PATCH_BISECT: "patches",
+}
+"""The jobs whose end is told, and the page that each is about."""
+_SHOWN = {
+    JobKind.BENCH_PROFILE: "bench",
+    JobKind.BENCH_SWEEP: "bench",
+    JobKind.HOST_FETCH: "hosts",
+    JobKind.HOST_INSTALL: "hosts",
+    JobKind.HOST_SEND: "hosts",
+    JobKind.HOST_UPDATE: "hosts",
+    JobKind.MODEL_DOWNLOAD: "library",
+}
+"""Those whose page tells of the end: only the desktop is told besides."""
+_TRIALS = (JobKind.PATCH_BISECT, JobKind.BENCH_SWEEP)
+"""Jobs that start engines one after the other, which nobody waits for."""
+_READY = {EngineState.READY, EngineState.BUSY}
 
 
 class HostNotices(QObject):
@@ -37,7 +53,7 @@ class HostNotices(QObject):
         state = session.state
         self._session, self._state, self._notices = session, state, session.notices
         self._show, self._go = show, go
-        self._ran: set[str] = set()
+        self._before: dict[str, EngineState] = {}
         state.noticed.connect(self._on_notice)
         state.found.connect(self._on_finding)
         state.job_ended.connect(self._on_job)
@@ -65,6 +81,7 @@ class HostNotices(QObject):
             f"{said} {engines}",
             action_text=tr("Launch"),
             action=partial(self._go, "launch"),
+            opens=partial(self._go, "launch"),
         )
 
     def _on_host(self) -> None:
@@ -75,22 +92,31 @@ class HostNotices(QObject):
 
     def _on_engines(self) -> None:
         """Say that an engine failed which no page shows; the chosen one says so where somebody looks."""
-        state = self._state
+        state, before = self._state, self._before
+        self._before = {engine.id: engine.state for engine in state.engines.values()}
         for engine in state.engines.values():
-            if engine.state is EngineState.FAILED and engine.id in self._ran and engine is not state.engine:
-                why = f" {engine.problem.message}" if engine.problem is not None else ""
-                self._notices.error(
-                    f"failed {engine.id}",
-                    tr("{name} failed.{why}", name=engine.name, why=why),
-                    action_text=tr("Show"),
-                    action=partial(self._show, engine.id),
-                )
-        self._ran = {engine.id for engine in state.live}
+            was, opens = before.get(engine.id), partial(self._show, engine.id)
+            if engine.state in _READY and was in STARTING_STATES and not state.live_job(*_TRIALS):
+                self._tell(f"engine {engine.id}", "info", tr("{name} is ready.", name=engine.name), opens)
+            if engine.state is not EngineState.FAILED or was not in LIVE_STATES:
+                continue
+            why = f" {engine.problem.message}" if engine.problem is not None else ""
+            said = tr("{name} failed.{why}", name=engine.name, why=why)
+            if engine is state.engine:
+                self._tell(f"engine {engine.id}", "error", said, opens)
+            else:
+                key = f"engine {engine.id}"
+                self._notices.error(key, said, action_text=tr("Show"), action=opens, opens=opens)
+
+    def _tell(self, key: str, severity: str, said: str, opens: Callable[[], object]) -> None:
+        """Tell what a page shows by itself to a person who looks at none."""
+        self._notices.aside.emit(Notice(key, severity, said, opens=opens))
 
     def _on_notice(self, event: NoticeEvent) -> None:
         sentence = event.problem.sentence() if event.problem else event.text
         say = {"info": self._notices.info, "warning": self._notices.warning, "error": self._notices.error}
-        say[event.severity.value](event.key, sentence)
+        opens = partial(self._go, "home") if event.key.startswith("alert ") else None
+        say[event.severity.value](event.key, sentence, opens=opens)
 
     def _on_finding(self, finding: Finding) -> None:
         if finding.severity != "info":
@@ -99,15 +125,23 @@ class HostNotices(QObject):
             say(finding.id, finding.message + advice)
 
     def _on_job(self, job: Job) -> None:
-        if job.kind not in _NOTIFIED:
+        page = _PAGES.get(job.kind) or _SHOWN.get(job.kind)
+        if page is None:
             return
+        opens = partial(self._go, page)
         if job.state is JobState.DONE:
             took = job.ended_at - job.started_at if job.ended_at and job.started_at else None
             said = tr("{title}: done.", title=job.title)
             if took is not None:
                 said = tr("{title}: done after {duration}.", title=job.title, duration=formats.duration(took))
-            self._notices.info(job.id, said)
+            severity = "info"
         elif job.state is JobState.FAILED and job.error is not None:
-            self._notices.error(
-                job.id, tr("{title} failed. {sentence}", title=job.title, sentence=job.error.sentence())
-            )
+            said = tr("{title} failed. {sentence}", title=job.title, sentence=job.error.sentence())
+            severity = "error"
+        else:
+            return
+        if job.kind in _SHOWN:
+            self._tell(job.id, severity, said, opens)
+        else:
+            say = self._notices.info if severity == "info" else self._notices.error
+            say(job.id, said, opens=opens)

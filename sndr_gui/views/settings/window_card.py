@@ -36,6 +36,9 @@ class WindowCard(Card):
         self.tray = QCheckBox()
         self.tray.setAccessibleName(tr("Icon in the tray"))
         self.tray.clicked.connect(lambda on: model.set_window(tray=on))
+        self.desktop = QCheckBox()
+        self.desktop.setAccessibleName(tr("Notices on the desktop"))
+        self.desktop.clicked.connect(lambda on: model.set_window(desktop_notices=on))
         self.login = QCheckBox()
         self.login.setAccessibleName(tr("Start at login"))
         self.login.clicked.connect(self._on_login)
@@ -56,6 +59,11 @@ class WindowCard(Card):
                 self.on_close,
             ),
             (tr("Icon in the tray"), self._tray_about, self.tray),
+            (
+                tr("Notices on the desktop"),
+                tr("While you look elsewhere: engines that are ready or failed, alerts, work that ended."),
+                self.desktop,
+            ),
             (
                 tr("Start at login"),
                 tr("In the background, with a preset or without."),
@@ -87,6 +95,7 @@ class WindowCard(Card):
         here = self._tray_here()
         self.tray.setChecked(now.tray)
         self.tray.setEnabled(here or now.tray)
+        self.desktop.setChecked(now.desktop_notices)
         about = tr("State, start, stop, the endpoint; the window stays as it is.")
         set_text(self._tray_about, about if here else tr("This desktop shows no tray."))
 

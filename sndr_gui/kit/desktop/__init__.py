@@ -1,0 +1,1 @@
+"""The desktop's message bus: what is told to a person who looks elsewhere."""
