@@ -1,8 +1,10 @@
 """Output of the commands: exit codes, text or JSON on stdout, errors with cause and next action."""
 
+import errno
 import functools
 import inspect
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -133,6 +135,8 @@ def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
     click.echo(visible(text), err=err, nl=nl)
 
 
+OF_THE_OUTPUT = {errno.EPIPE, errno.ENOSPC, errno.EDQUOT}
+"""By these, without the name of a file, writing a command's own output fails."""
 NOTE = "note"
 """The name, in the evidence of a problem, of what a command has to say beside it."""
 # What a group of commands was given is known to its commands by this name.
@@ -156,8 +160,7 @@ class Output:
     def record(self, value: BaseModel | dict[str, Any], *, err: bool = False) -> None:
         """One JSON value on a line of its own; progress goes to stderr, so that the result is alone."""
         plain = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
-        # JSON has a spelling of its own for signs that the encoding of the output lacks.
-        click.echo(visible_json(json.dumps(plain, ensure_ascii=not _writes_unicode())), err=err)
+        click.echo(json_line(plain), err=err)
 
     def note(self, text: str) -> None:
         """Progress for a person; not part of the result."""
@@ -172,6 +175,11 @@ class Output:
         else:
             echo("\n".join(problem_lines(problem)), err=True)
         return CODES[problem.reason]
+
+
+def json_line(value: Any) -> str:
+    """Return a value as one line of JSON, which has a spelling of its own for signs that the output lacks."""
+    return visible_json(json.dumps(value, ensure_ascii=not _writes_unicode()))
 
 
 def output_here() -> Output:
@@ -244,6 +252,22 @@ def _exit_code(out: Output, function: Callable[[], Exit | None]) -> int:
                 fix=Fix(text="Type it anew, or turn the file into UTF-8 first."),
             )
         )
+    except OSError as error:
+        if error.errno in OF_THE_OUTPUT and error.filename is None:
+            raise
+        return out.problem(_refused_by_system(error))
+
+
+def _refused_by_system(error: OSError) -> Problem:
+    """Put what no part of the program has foreseen into words: no more processes, no folder for files."""
+    why = error.strerror or str(error)
+    where = f" ({os.fsdecode(error.filename)})" if isinstance(error.filename, str | bytes) else ""
+    return Problem(
+        reason=Reason.NOT_WRITABLE if isinstance(error, PermissionError) else Reason.INTERNAL,
+        message=tr("The system refuses what this needs: {why}.", why=f"{why}{where}"),
+        cause="Its limits, its rights, or its disk: the program itself has no say in it.",
+        fix=Fix(text="See what is left of them: `ulimit -a`, `df -h`, `free -h`."),
+    )
 
 
 def _kinds(kind: type[BaseModel]) -> dict[str, type[BaseModel]]:

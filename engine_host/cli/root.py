@@ -10,8 +10,8 @@ from engine_host import __version__
 from engine_host.cli.output import MEANINGS, Exit, Output, command
 from engine_host.cli.text.chosen_host import choose_host
 from engine_host.cli.text.loaded_on_use import LoadedOnUse
+from engine_host.cli.text.usage_errors import in_one_sentence
 from engine_host.cli.text.whole_help import WholeHelp
-from engine_host.core.did_you_mean import is_near
 from engine_host.protocol.base import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from engine_host.protocol.errors import Fix, Problem, Reason
 
@@ -192,12 +192,8 @@ def carry_out(words: Sequence[str]) -> int:
 
 
 def _explained(error: click.ClickException, words: Sequence[str]) -> click.ClickException:
-    """Return the error with only what is near a mistyped name; of a --host too late, where it belongs."""
-    if isinstance(error, click.NoSuchOption | click.NoSuchCommand) and error.possibilities:
-        typed = error.option_name if isinstance(error, click.NoSuchOption) else error.command_name
-        error.possibilities[:] = [
-            one for one in error.possibilities if is_near(typed.lstrip("-"), one.lstrip("-"))
-        ]
+    """Return the error in one sentence; of a --host too late, where it belongs."""
+    error = in_one_sentence(error, root, words)
     if not isinstance(error, click.NoSuchOption) or error.option_name != "--host":
         return error
     if (why := _HERE.get(words[0] if words else "")) is not None:

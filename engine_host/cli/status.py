@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from engine_host.cli.on_demand.commands import lines
-from engine_host.cli.output import Exit, Output, clock, command, echo, size, table
+from engine_host.cli.output import Exit, Output, clock, command, echo, json_line, size, table
 from engine_host.cli.start.host import connected
 from engine_host.cli.text.chosen_host import chosen_host, typed
 from engine_host.cli.text.events import summary
@@ -194,7 +194,7 @@ def events(out: Output, follow: bool, after: int | None, every: bool, kinds: tup
             kind = event["kind"]
             selected = kind != "heartbeat" and (kind in kinds if kinds else every or kind not in _FREQUENT)
             if selected:
-                earlier.append(line if out.as_json else _event_line(event))
+                earlier.append(json_line(event) if out.as_json else _event_line(event))
             reached = event.get("latest", 0) if kind == "reset" else event.get("seq", 0)
             caught_up = caught_up or reached >= latest
             if caught_up:

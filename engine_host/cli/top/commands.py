@@ -34,14 +34,13 @@ def top(out: Output, interval: float, once: bool) -> Exit | None:
                     break
             return None
         # They take a moment to load, and no other command draws.
-        from rich.console import Console
         from rich.live import Live
 
-        from engine_host.cli.top.screen import screen
+        from engine_host.cli.top.screen import Terminal, screen
 
         seen = writes_to_terminal()
         # A file or a pipe has no end of a line.
-        console = Console(highlight=False, markup=False, emoji=False, width=None if seen else _WIDEST)
+        console = Terminal(highlight=False, markup=False, emoji=False, width=None if seen else _WIDEST)
         if once or not seen:
             console.print(screen(next(readings(client, interval)), console.width))
             return None

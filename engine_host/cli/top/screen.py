@@ -1,9 +1,10 @@
 """GPUs, engines and requests of one moment as a screen of text."""
 
+import errno
 import time
 from collections.abc import Sequence
 
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -47,6 +48,14 @@ _REQUEST_COLUMNS = (
 )
 _UNKNOWN = "-"
 """Stands for what was not measured."""
+
+
+class Terminal(Console):
+    """A terminal or a pipe; one whose reader is gone ends the command as any other does."""
+
+    def on_broken_pipe(self) -> None:
+        """Pass on that nobody reads, which rich would make an exit code 1 of."""
+        raise BrokenPipeError(errno.EPIPE, "nobody reads")
 
 
 def screen(reading: Reading, width: int, below: str = "") -> RenderableType:

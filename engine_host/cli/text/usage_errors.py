@@ -1,0 +1,96 @@
+"""Errors of what was typed: one sentence each, with the usage of its command and what may have been meant."""
+
+from collections.abc import Iterator, Sequence
+
+import click
+
+from engine_host.core.did_you_mean import is_near, near_names
+
+_MOST = 3
+_OTHERS = {
+    "delete": ("models remove",),
+    "down": ("stop",),
+    "download": ("models download",),
+    "help": ("--help",),
+    "kill": ("stop",),
+    "list": ("models", "status"),
+    "ls": ("models", "status"),
+    "ps": ("status",),
+    "pull": ("models download",),
+    "rm": ("models remove",),
+    "search": ("models search",),
+    "start": ("run", "launch", "serve"),
+    "up": ("run", "serve"),
+    "upgrade": ("engine install", "host update"),
+}
+"""Words of other programs, and what does it here."""
+
+
+def in_one_sentence(
+    error: click.ClickException, root: click.Group, words: Sequence[str]
+) -> click.ClickException:
+    """Return what `root` raised for words as one sentence that knows its command and names what is near."""
+    if isinstance(error, click.NoSuchOption) and error.possibilities:
+        typed = error.option_name.lstrip("-")
+        error.possibilities[:] = [one for one in error.possibilities if is_near(typed, one.lstrip("-"))]
+    if isinstance(error, click.NoSuchCommand):
+        return click.UsageError(_no_such_command(error, root), error.ctx)
+    if isinstance(error, click.MissingParameter) and isinstance(missing := error.param, click.Parameter):
+        return _missing(error, missing)
+    if isinstance(error, click.BadOptionUsage) and error.ctx is None:
+        # The parser does not say of which command the option is, and so no usage would be shown.
+        error.ctx = _command_of(root, words)
+    return error
+
+
+def _no_such_command(error: click.NoSuchCommand, root: click.Group) -> str:
+    typed = error.command_name
+    group = error.ctx.command if error.ctx is not None else root
+    assert isinstance(group, click.Group)
+    above = error.ctx.command_path if error.ctx is not None else "sndr"
+    near = near_names(typed, group.commands, _MOST)
+    if not near and group is root:
+        near = [one for word in near_names(typed, _OTHERS) for one in _OTHERS[word]]
+        near = near or _elsewhere(root, typed)
+    said = f"No such command {typed[:100]!r}."
+    if not near:
+        return said
+    *before, last = (f"`{above} {one}`" for one in near)
+    return f"{said} Did you mean {' or '.join(filter(None, (', '.join(before), last)))}?"
+
+
+def _elsewhere(root: click.Group, typed: str) -> list[str]:
+    """Return the commands of groups whose own word is near, with their groups."""
+    found = dict(_below(root, ()))
+    near = near_names(typed, {path[-1] for path in found}, 1)
+    return [" ".join(path) for path in found if path[-1] in near][:_MOST]
+
+
+def _below(group: click.Group, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    for name, one in group.commands.items():
+        yield (*above, name), one
+        if isinstance(one, click.Group):
+            yield from _below(one, (*above, name))
+
+
+def _missing(error: click.MissingParameter, missing: click.Parameter) -> click.ClickException:
+    if not isinstance(missing.type, click.Choice):
+        return error
+    what = f"option {missing.opts[0]}" if isinstance(missing, click.Option) else "argument"
+    one_of = ", one of" if len(missing.type.choices) > 1 else ":"
+    return click.UsageError(f"Missing {what}{one_of} {', '.join(missing.type.choices)}.", error.ctx)
+
+
+def _command_of(root: click.Group, words: Sequence[str]) -> click.Context:
+    """Return a context of the command that words name."""
+    command: click.Command = root
+    context = click.Context(root, info_name="sndr")
+    left = iter(words)
+    for word in left:
+        if word == "--host":
+            next(left, None)
+        elif isinstance(command, click.Group) and not word.startswith("-"):
+            if (found := command.commands.get(word)) is None:
+                break
+            command, context = found, click.Context(found, parent=context, info_name=word)
+    return context
