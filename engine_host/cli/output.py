@@ -160,7 +160,7 @@ class Output:
     def record(self, value: BaseModel | dict[str, Any], *, err: bool = False) -> None:
         """One JSON value on a line of its own; progress goes to stderr, so that the result is alone."""
         plain = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
-        click.echo(json_line(plain), err=err)
+        click.echo(visible_record(plain), err=err)
 
     def note(self, text: str) -> None:
         """Progress for a person; not part of the result."""
@@ -177,7 +177,7 @@ class Output:
         return CODES[problem.reason]
 
 
-def json_line(value: Any) -> str:
+def visible_record(value: Any) -> str:
     """Return a value as one line of JSON, which has a spelling of its own for signs that the output lacks."""
     return visible_json(json.dumps(value, ensure_ascii=not _writes_unicode()))
 

@@ -12,6 +12,7 @@ from engine_host.cli.start.running import GONE, only_one
 from engine_host.cli.text.job_progress import follow
 from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.client.sync import ControlClient
+from engine_host.core.did_you_mean import meant_or
 from engine_host.core.errors import HostError
 from engine_host.core.sizes import duration
 from engine_host.protocol.errors import Fix, Reason
@@ -55,11 +56,12 @@ def list_patches(out: Output, family: str | None) -> Exit | None:
         page = hold.client.call(ops.PATCHES)
     families = sorted({patch.family for patch in page.patches})
     if family is not None and not any(one == family or one.startswith(f"{family}.") for one in families):
+        above = {*families, *(one.partition(".")[0] for one in families)}
         raise HostError(
             Reason.PATCH_UNKNOWN,
             tr("There is no family {family}.", family=family),
             cause=tr("There are: {families}.", families=", ".join(families)),
-            fix=Fix(text="See which there are.", command="sndr patches list"),
+            fix=meant_or(Fix(text="See which there are.", command="sndr patches list"), family, above),
             evidence={"family": family},
         )
     shown = [

@@ -16,6 +16,7 @@ from engine_host.cli.start.host import connected
 from engine_host.cli.start.options import LaunchOptions, launch_options
 from engine_host.cli.start.running import GONE, only_one
 from engine_host.client.sync import ControlClient
+from engine_host.core.did_you_mean import meant_or
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.language import tr
@@ -82,9 +83,8 @@ def stop(out: Output, engine: str | None, every: bool, now: bool) -> Exit | None
     if engine is not None and every:
         raise click.UsageError("Give either an ENGINE or --all.")
     with connected() as client:
-        alive = [one for one in client.call(ops.ENGINES).engines if one.state not in GONE]
-        if engine is not None:
-            alive = [one for one in alive if engine in {one.id, one.name}]
+        runs = [one for one in client.call(ops.ENGINES).engines if one.state not in GONE]
+        alive = [one for one in runs if engine is None or engine in {one.id, one.name}]
         if not alive and every:
             out.note("No engine runs; there was nothing to stop.")
             return None
@@ -92,7 +92,9 @@ def stop(out: Output, engine: str | None, every: bool, now: bool) -> Exit | None
             message = (
                 tr("No engine runs.") if engine is None else tr("No engine {engine} runs.", engine=engine)
             )
-            raise HostError(Reason.NOT_FOUND, message, fix="`sndr status` lists the engines.")
+            see = Fix(text="See what runs.", command="sndr status")
+            fix = meant_or(see, engine or "", [one.name for one in runs])
+            raise HostError(Reason.NOT_FOUND, message, fix=fix)
         if not every:
             only_one(alive, "Name one of them, or end all with --all.")
         stopped = [stop_engine(client, one, now=now) for one in alive]

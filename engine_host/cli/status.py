@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from engine_host.cli.on_demand.commands import lines
-from engine_host.cli.output import Exit, Output, clock, command, echo, json_line, size, table
+from engine_host.cli.output import Exit, Output, clock, command, echo, size, table, visible_record
 from engine_host.cli.start.host import connected
 from engine_host.cli.text.chosen_host import chosen_host, typed
 from engine_host.cli.text.events import summary
@@ -18,14 +18,14 @@ from engine_host.client.exchange import event_of
 from engine_host.client.sync import ControlClient
 from engine_host.core.diagnosis.listing import page_of
 from engine_host.core.diagnosis.shelf import AutopsyShelf
-from engine_host.core.did_you_mean import near_names
+from engine_host.core.did_you_mean import meant_or, near_names
 from engine_host.core.errors import HostError
 from engine_host.core.outside import json_text
 from engine_host.core.paths import Folders
 from engine_host.core.sizes import duration
 from engine_host.protocol.base import Severity
 from engine_host.protocol.engines import Engine, EngineState
-from engine_host.protocol.errors import Reason
+from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.events import EventBase, LogLineEvent
 from engine_host.protocol.host import Endpoint, GpuAbsence, HostInfo, Reach, updated
 from engine_host.protocol.language import tr
@@ -194,7 +194,7 @@ def events(out: Output, follow: bool, after: int | None, every: bool, kinds: tup
             kind = event["kind"]
             selected = kind != "heartbeat" and (kind in kinds if kinds else every or kind not in _FREQUENT)
             if selected:
-                earlier.append(json_line(event) if out.as_json else _event_line(event))
+                earlier.append(visible_record(event) if out.as_json else _event_line(event))
             reached = event.get("latest", 0) if kind == "reset" else event.get("seq", 0)
             caught_up = caught_up or reached >= latest
             if caught_up:
@@ -310,16 +310,18 @@ def _newest_of(client: ControlClient, model: str) -> str | None:
 def _check_source(client: ControlClient, source: str, sources: Collection[str]) -> None:
     """Raise HostError(not_found) for a source that there is not; one may be silent so far."""
     known = {"host", "build", *sources}
-    known |= {engine.id for engine in client.call(ops.ENGINES).engines}
+    engines = client.call(ops.ENGINES).engines
+    known |= {engine.id for engine in engines}
     if source not in known:
-        raise _no_source(source, sorted(known))
+        raise _no_source(source, sorted(known), [engine.name for engine in engines])
 
 
-def _no_source(source: str, known: Sequence[str]) -> HostError:
+def _no_source(source: str, known: Sequence[str], names: Sequence[str] = ()) -> HostError:
     return HostError(
         Reason.NOT_FOUND,
         tr("There is no log source {source}.", source=source),
-        fix=tr("Sources: {known}.", known=", ".join(known)),
+        cause=tr("Sources: {known}.", known=", ".join(known)),
+        fix=meant_or(Fix(text="See which there are.", command="sndr logs"), source, [*known, *names]),
         evidence={"sources": list(known)},
     )
 

@@ -4,6 +4,9 @@ import difflib
 import re
 from collections.abc import Iterable
 
+from engine_host.protocol.errors import Fix
+from engine_host.protocol.language import tr
+
 _ALIKE = 0.6
 _LONGEST = 200
 _LONG = 8
@@ -24,6 +27,17 @@ def near_names(query: str, known: Iterable[str], most: int = 1) -> list[str]:
     written = {name.lower(): name for name in names}
     near = (written[name] for name in alike if is_near(query.lower(), name))
     return list(dict.fromkeys([*longer, *near]))[:most]
+
+
+def meant_or(otherwise: Fix, query: str, known: Iterable[str], see: str | None = None) -> Fix:
+    """Return the next action for a name that is not there: the nearest ones, or what else is to be done.
+
+    `see` is the command that lists them where the other one does something else.
+    """
+    near = near_names(query, known, 3)
+    if not near:
+        return otherwise
+    return Fix(text=tr("Did you mean {near}?", near=" or ".join(near)), command=see or otherwise.command)
 
 
 def is_near(query: str, name: str) -> bool:

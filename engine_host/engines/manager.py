@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
+from engine_host.core.did_you_mean import meant_or
 from engine_host.core.errors import HostError, defect
 from engine_host.core.jobs import JobControl, JobRunner
 from engine_host.core.log_buffer import LogBuffer
@@ -99,7 +100,9 @@ class EngineManager:
             if engine.name == engine_id:
                 return engine
         missing = tr("There is no engine {engine}.", engine=engine_id)
-        raise HostError(Reason.NOT_FOUND, missing, fix="`sndr status` lists the engines.")
+        see = Fix(text="See what runs.", command="sndr status")
+        fix = meant_or(see, engine_id, [engine.name for engine in self.all()])
+        raise HostError(Reason.NOT_FOUND, missing, fix=fix)
 
     def alive(self) -> list[Engine]:
         """Engines that have a process or are about to; also read on other threads."""

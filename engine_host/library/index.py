@@ -8,12 +8,13 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine_host.core.did_you_mean import meant_or
 from engine_host.core.errors import HostError
 from engine_host.core.outside import files
 from engine_host.library.checkpoint import CONFIG, CheckpointInfo, files_fingerprint, read_checkpoint
 from engine_host.library.gguf import GgufInfo, read_gguf
 from engine_host.library.scan import FoundModel, hub_name
-from engine_host.protocol.errors import Reason
+from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.language import tr
 from engine_host.protocol.models import ModelFile, ModelOrigin
 
@@ -21,6 +22,10 @@ ModelInfo = GgufInfo | CheckpointInfo
 """A model as its files describe it, whichever form they have."""
 
 _LONGEST_NAME = 4096
+_GIVE_A_PATH = Fix(
+    text="Give the path of a GGUF file or of a folder with safetensors, or add its folder in the settings "
+    "(models.folders)."
+)
 _ORDER = [ModelOrigin.BUNDLED, ModelOrigin.FOLDER, ModelOrigin.OTHER_PROGRAM]
 
 
@@ -78,8 +83,7 @@ class ModelIndex:
                 Reason.MODEL_FILE_MISSING,
                 tr("There is no model {name}.", name=repr(name)),
                 cause=tr("Known are: {names}.", names=", ".join(sorted(self._files)) or tr("none")),
-                fix="Give the path of a GGUF file or of a folder with safetensors, or add its folder in the "
-                "settings (models.folders).",
+                fix=meant_or(_GIVE_A_PATH, name, self._files),
                 evidence={"wanted": name},
             )
         return await asyncio.to_thread(self._indexed, Path(file.path), file)

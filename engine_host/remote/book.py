@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from engine_host.core.did_you_mean import meant_or
 from engine_host.core.errors import HostError
 from engine_host.core.store import Store
 from engine_host.protocol.base import Seconds
@@ -90,7 +91,12 @@ class HostBook:
                 Reason.NOT_FOUND,
                 tr("There is no host {name}.", name=repr(name[:80])),
                 cause=tr("There are: {known}.", known=known),
-                fix=Fix(text="Add it, or see what can be added.", command="sndr host candidates"),
+                fix=meant_or(
+                    Fix(text="Add it, or see what can be added.", command="sndr host candidates"),
+                    name,
+                    self._hosts,
+                    see="sndr host list",
+                ),
             )
         return found
 

@@ -5,6 +5,7 @@ import click
 from engine_host.cli.autopsy.lines import list_lines, record_lines
 from engine_host.cli.autopsy.records import records_of
 from engine_host.cli.output import Exit, Output, command
+from engine_host.core.did_you_mean import meant_or
 from engine_host.core.errors import HostError
 from engine_host.protocol.bench.autopsy import AutopsyPage
 from engine_host.protocol.errors import Fix, Reason
@@ -63,5 +64,9 @@ def _whole_id(page: AutopsyPage, said: str, *, of_engines: bool) -> str:
         Reason.NOT_FOUND,
         tr("There is no autopsy {said}.", said=said),
         cause="The newest 20 records are kept; an engine that was stopped, and did not die, has none.",
-        fix=Fix(text="See which there are.", command="sndr autopsy"),
+        fix=meant_or(
+            Fix(text="See which there are.", command="sndr autopsy"),
+            said,
+            [entry.name for entry in page.autopsies],
+        ),
     )

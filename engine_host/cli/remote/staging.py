@@ -17,6 +17,7 @@ from engine_host.cli.start.remote import until_engine_host
 from engine_host.cli.text.job_progress import follow
 from engine_host.cli.text.plan import finding_lines
 from engine_host.client.sync import ControlClient
+from engine_host.core.did_you_mean import meant_or
 from engine_host.core.errors import HostError
 from engine_host.core.outside.model_ids import check_id
 from engine_host.protocol.base import Severity
@@ -230,7 +231,7 @@ def _rolled_back(client: ControlClient, word: str) -> str:
             Reason.NOT_FOUND,
             tr("There is no host and no public id {word}.", word=repr(word[:100])),
             cause=tr("Public ids are: {routes}.", routes=", ".join(sorted(routes)) or tr("none")),
-            fix=Fix(text="See which there are.", command="sndr routes list"),
+            fix=meant_or(Fix(text="See which there are.", command="sndr routes list"), word, routes | hosts),
         )
     promotions = client.call(ops.PROMOTIONS, name=word).promotions
     if not promotions:

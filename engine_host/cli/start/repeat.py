@@ -7,6 +7,7 @@ from engine_host.cli.start.follow import signals, until_ready
 from engine_host.cli.start.host import connected
 from engine_host.cli.start.running import GONE, only_one
 from engine_host.cli.text.plan import exit_of, plan_lines
+from engine_host.core.did_you_mean import meant_or
 from engine_host.core.errors import HostError
 from engine_host.core.sizes import duration
 from engine_host.protocol.errors import Fix, Reason
@@ -37,7 +38,8 @@ def restart(out: Output, engine: str | None, dry_run: bool) -> Exit | None:
             message = (
                 tr("No engine runs.") if engine is None else tr("There is no engine {engine}.", engine=engine)
             )
-            fix = Fix(text="See what runs.", command="sndr status")
+            see = Fix(text="See what runs.", command="sndr status")
+            fix = meant_or(see, engine or "", [one.name for one in found])
             raise HostError(Reason.NOT_FOUND, message, fix=fix)
         old = only_one(meant, "Name one of them.")
         assert old is not None

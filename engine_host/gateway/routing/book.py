@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from pydantic import ValidationError
 
+from engine_host.core.did_you_mean import meant_or
 from engine_host.core.errors import HostError
 from engine_host.core.outside.model_ids import check_id
 from engine_host.core.store import Store
@@ -54,7 +55,7 @@ class RouteBook:
                 Reason.NOT_FOUND,
                 tr("There is no route {route_id}.", route_id=repr(route_id[:100])),
                 cause=tr("There are: {known}.", known=known),
-                fix=Fix(text="See them all.", command="sndr routes list"),
+                fix=meant_or(Fix(text="See them all.", command="sndr routes list"), route_id, self._routes),
             )
         return found
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from engine_host.core.did_you_mean import meant_or
 from engine_host.core.errors import HostError
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Fix, Reason
@@ -39,7 +40,7 @@ def ready_engine(engines: Sequence[Engine], wanted: str | None) -> Engine:
             Reason.NOT_FOUND,
             tr("No engine {wanted} runs.", wanted=wanted),
             cause=tr("These run: {names}.", names=", ".join(others[:8])),
-            fix="Name the one that is meant.",
+            fix=meant_or(Fix(text="Name the one that is meant.", command="sndr status"), wanted, others),
         )
     raise HostError(
         Reason.NO_ENGINE_RUNS if wanted is None else Reason.NOT_FOUND,

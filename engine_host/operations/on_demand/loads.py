@@ -6,6 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from engine_host.core.did_you_mean import meant_or
 from engine_host.core.errors import HostError, defect
 from engine_host.core.jobs import JobRunner
 from engine_host.engines.manager import EngineManager
@@ -15,7 +16,7 @@ from engine_host.operations.on_demand.entries import Entry
 from engine_host.protocol.endpoint.on_demand import OnDemandChange, OnDemandModel, OnDemandState
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Engine, EngineState
-from engine_host.protocol.errors import Problem, Reason
+from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.events import EventBase, OnDemandEvent
 from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import LaunchPlan, LaunchRequest
@@ -480,7 +481,7 @@ class OnDemandModels:
             raise HostError(
                 Reason.NOT_FOUND,
                 tr("{name} is not a model that is loaded on demand.", name=name),
-                fix="`sndr on-demand list` names them.",
+                fix=meant_or(Fix(text="See which are.", command="sndr on-demand list"), name, self._models),
                 evidence={"wanted": name},
             )
         return model

@@ -29,6 +29,20 @@ READING = (
     *("settings check", "settings get", "settings get models.folders", "setup", "status", "status --all"),
     *("telemetry energy", "telemetry memory", "top --once", "version"),
 )
+NEAR = {
+    "fit --preset qwen3-8b-k8v4-42": PRESET,
+    "host facts gqu": "gpu",
+    "--host gqu status": "gpu",
+    "host rollback codr": "coder",
+    "host connect gqu": "gpu",
+    "models verify sndr-demo-q8": "sndr-demo-q8-0",
+    "on-demand load smal": "small",
+    "patches list --family attenton": "attention",
+    "patches show json-whitespace-limt": "json-whitespace-limit",
+    "presets show qwen3-8b-k8v4-42": PRESET,
+    "routes back codr": "coder",
+    "run sndr-demo-q8": "the model sndr-demo-q8-0",
+}
 Ran = tuple[int, bytes, str]
 
 
@@ -96,12 +110,18 @@ def test_reading_commands_print_for_programs_any_terminal_and_nobody(
         for words in (
             ["keys", "create", KEY],
             ["host", "add", "gpu", "--notes", NAME],
+            ["routes", "set", "coder", "nobody", "--anyway"],
+            ["on-demand", "add", "sndr-demo-q8-0", "--name", "small"],
             ["settings", "set", "models.folders", json.dumps([str(home / NAME)])],
         ):
             code, _, err = ran(*words)
             assert code == 0, err
         faults = {line: found for line in READING if (found := list(faults_of(line.split())))}
         assert not faults, "\n".join(f"{line}: {found}" for line, found in faults.items())
+        for line, name in NEAR.items():
+            code, _, err = ran(*line.split())
+            assert code == Exit.NOT_FOUND
+            assert f"Did you mean {name}" in err, (line, err)
         # A shell without a language: the signs are kept, on the way in and out.
         assert KEY in sndr("keys", "list", LC_ALL="C").out
         assert sndr("keys", "revoke", KEY, LC_ALL="C").code == 0
