@@ -87,7 +87,7 @@ class LatencyCard(Card):
             return
         self._shown = rows
         clear(self._grid)
-        for across, heading in enumerate(("", "median", "95 %", "mean", "count") if rows else ()):
+        for across, heading in enumerate(("", tr("median"), "95 %", tr("mean"), tr("count")) if rows else ()):
             self._grid.addWidget(text(heading, "muted"), 0, across)
         for line, entry in enumerate(rows, start=1):
             name = text(entry.name)
@@ -105,7 +105,9 @@ class LatencyCard(Card):
             cells = (name, text(entry.p50), text(entry.p95), text(entry.mean), text(entry.count, "muted"))
             for across, label in enumerate(cells):
                 self._grid.addWidget(label, line, across)
-        self._grid.setColumnStretch(0, 1)
+        # In a wide card figures stay beside what they are of.
+        self._grid.setColumnMinimumWidth(0, 160)
+        self._grid.setColumnStretch(5, 1)
 
 
 class SpeculationCard(Card):

@@ -96,7 +96,7 @@ class HomeView(Page):
         self._trend = Trend(tr("Decode rate of the last five minutes"), TREND_SECONDS)
         self._trend_card.body.addWidget(self._trend, 1)
         self._trend_card.setMinimumHeight(170)
-        self._trend_card.setMaximumHeight(330)
+        self._trend_card.setMaximumHeight(640)
         # What is left when the graph is as high as it gets stays empty: cards are no higher for it.
         self.body.addWidget(self._trend_card, 100)
         self.body.addStretch(1)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, Qt, Signal
-from PySide6.QtGui import QPainter
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
@@ -39,6 +39,8 @@ _FILTERS = {
 
 _ROW = 52
 _LINE = 18
+# A narrower list has the verdict below the name, which would be cut beside it; presets differ at their end.
+_BESIDE = 620
 
 
 class _TwoLines(QStyledItemDelegate):
@@ -70,6 +72,14 @@ class _TwoLines(QStyledItemDelegate):
             below.setLeft(below.left() + drawn.fontMetrics.horizontalAdvance(words))
             about = f"  ·  {about}"
         self._draw(painter, drawn, below, about, "muted")
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
+        name, _, about = str(index.data()).partition("\n")
+        row = self._model.rows.row_at(index.row())
+        if self.with_verdict and row is not None:
+            about = f"{row.here[0]}  ·  {about}"
+        words = option.fontMetrics
+        return QSize(18 + max(words.horizontalAdvance(name), words.horizontalAdvance(about)), _ROW)
 
     @staticmethod
     def _draw(painter: QPainter, drawn: QStyleOptionViewItem, line: QRect, words: str, tone: str) -> None:
@@ -107,6 +117,7 @@ class PresetList(QWidget):
         self.table.setColumnHidden(3, True)
         self.table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.table.fit({1: 136, 2: 74})
+        self.table.leave_out(2)
         self.table.row_chosen.connect(self._on_row)
         self.clear_filters = button(
             tr("Show all presets"), model.clear_filters, hint=tr("Clear the search and the filters")
@@ -150,13 +161,24 @@ class PresetList(QWidget):
             self.chosen.emit(found.item.preset.id)
 
     def set_narrow(self, narrow: bool) -> None:
-        """Have one column where there is little room: the verdict goes below the name."""
-        self._lines.with_verdict = narrow
-        self.table.setColumnHidden(1, narrow)
-        self.table.setColumnHidden(2, narrow)
+        """Have one column where there is little room."""
         self.narrow = narrow
+        self.table.leave_out(*(() if narrow else (2,)))
+        self.table.setColumnHidden(2, narrow)
+        self._place_verdict()
         self._arrange(2 if narrow else 4)
         self._on_filters()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place_verdict()
+
+    def _place_verdict(self) -> None:
+        below = self.narrow or self.width() < _BESIDE
+        if below is not self._lines.with_verdict:
+            self._lines.with_verdict = below
+            self.table.setColumnHidden(1, below)
+            self.table.viewport().update()
 
     def _arrange(self, columns: int) -> None:
         for number, widget in enumerate((*self.boxes.values(), self.here)):

@@ -91,6 +91,7 @@ class PatchesView(Page):
         self.body.addLayout(line)
         widths = {0: 216, 2: 120, 3: 76, 4: 112, 5: 84, 6: 104}
         self.table = Table(model.rows, tr("Patches"), 1, widths)  # type: ignore[arg-type]
+        self.table.leave_out(6)
         self.table.setMinimumSize(260, 120)
         self.table.row_chosen.connect(self._on_chosen)
         self.pane = PatchPane(model, self._on_bisect)

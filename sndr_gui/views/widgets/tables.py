@@ -2,27 +2,32 @@
 
 import math
 
-from PySide6.QtCore import QItemSelection, QModelIndex, QPersistentModelIndex, Qt, QTimer, Signal
-from PySide6.QtGui import QBrush, QPalette, QResizeEvent
+from PySide6.QtCore import QEvent, QItemSelection, QModelIndex, QPersistentModelIndex, Qt, QTimer, Signal
+from PySide6.QtGui import QBrush, QHelpEvent, QPalette, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QTableView,
+    QToolTip,
 )
 
 from sndr_gui.kit import theme
 from sndr_gui.kit.rows import TONE_ROLE, RowsModel
+from sndr_gui.kit.tooltip import plain_tooltip
 
 # The height of a row: comfortable, compact.
 _ROW = (36, 26)
 # What the stretched column keeps where there is little room, in pixels.
 _LEAST = 100
+# A table as wide as this shares out what its stretched column does not need: the eye finds the row's end.
+_WIDE = 1200
+_STEP = 8
 
 
 class _Delegate(QStyledItemDelegate):
-    """Colours a cell's text by its tone."""
+    """Colours a cell's text by its tone, and shows it whole in a tooltip where it is cut."""
 
     def initStyleOption(
         self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
@@ -34,6 +39,20 @@ class _Delegate(QStyledItemDelegate):
             palette = option.palette
             palette.setBrush(QPalette.ColorRole.Text, brush)
             palette.setBrush(QPalette.ColorRole.HighlightedText, brush)
+
+    def helpEvent(
+        self,
+        event: QHelpEvent,
+        view: QAbstractItemView,
+        option: QStyleOptionViewItem,
+        index: QModelIndex | QPersistentModelIndex,
+    ) -> bool:
+        words = str(index.data() or "")
+        if event.type() is QEvent.Type.ToolTip and words and not index.data(Qt.ItemDataRole.ToolTipRole):
+            cut = self.sizeHint(option, index).width() > option.rect.width()
+            QToolTip.showText(event.globalPos(), plain_tooltip(words) if cut else "", view)
+            return True
+        return super().helpEvent(event, view, option, index)
 
 
 class Table(QTableView):
@@ -70,6 +89,8 @@ class Table(QTableView):
         self._stretched = -1
         self._most: dict[int, int] = {}
         self._given = widths
+        self._optional: tuple[int, ...] = ()
+        self._left_out: set[int] = set()
         self._adjusted = False
         # Rows come many at a time.
         self._fitting = QTimer(self)
@@ -101,10 +122,33 @@ class Table(QTableView):
         self._stretched = column
 
     def fit(self, most: dict[int, int]) -> None:
-        """Keep columns as wide as what they hold, up to so many pixels; the stretched one has the rest."""
+        """Keep columns as wide as what they hold, up to so many pixels, or more where there is room."""
         self._most = most
         self.model().dataChanged.connect(self._fitting.start)
         self._fitting.start()
+
+    def leave_out(self, *columns: int) -> None:
+        """Leave columns out while they hold nothing and words of others would be cut for them."""
+        self._optional = columns
+        self._fitting.start()
+
+    def _choose_columns(self) -> None:
+        if not self._optional and not self._left_out:
+            return
+        shown = [place for place in range(self.model().columnCount()) if not self.isColumnHidden(place)]
+        wanted = sum(self._wanted(place) for place in {*shown, *self._left_out})
+        tight = wanted > self.viewport().width()
+        for place in {*self._optional, *self._left_out}:
+            if place in self._left_out and not (tight and self._holds_nothing(place)):
+                self._left_out.discard(place)
+                super().setColumnHidden(place, False)
+            elif place in shown and tight and self._holds_nothing(place):
+                self._left_out.add(place)
+                super().setColumnHidden(place, True)
+
+    def _holds_nothing(self, column: int) -> bool:
+        model = self.model()
+        return all(model.index(row, column).data() in {"", "—"} for row in range(model.rowCount()))
 
     def _squeeze(self) -> None:
         """Take from columns what there is no room for, down to their headings, or give what they lack."""
@@ -140,15 +184,41 @@ class Table(QTableView):
 
     def setColumnHidden(self, column: int, hide: bool) -> None:
         """Hide a column, or show it; the others make room."""
+        self._left_out.discard(column)
         if hide != self.isColumnHidden(column):
             super().setColumnHidden(column, hide)
             self._fitting.start()
 
     def _fit(self) -> None:
-        header = self.horizontalHeader()
-        if not self._most:
+        self._choose_columns()
+        if self._most:
+            self._fit_most()
+        else:
             self._squeeze()
-            return
+        self._share()
+
+    def _share(self) -> None:
+        """Give columns what they hold; in a wide table all have as much of the rest, not one alone."""
+        header = self.horizontalHeader()
+        others = [
+            place
+            for place in range(header.count())
+            if place != self._stretched and not self.isColumnHidden(place)
+        ]
+        spare = header.sectionSize(self._stretched) - max(_LEAST, self._wanted(self._stretched))
+        for place in others:
+            more = min(spare, self._wanted(place) - header.sectionSize(place))
+            if more > 0:
+                self.setColumnWidth(place, header.sectionSize(place) + more)
+                spare -= more
+        share = spare // (len(others) + 1) // _STEP * _STEP
+        if share > 0 and self.viewport().width() >= _WIDE:
+            for place in others:
+                self.setColumnWidth(place, header.sectionSize(place) + share)
+            self._adjusted = True
+
+    def _fit_most(self) -> None:
+        header = self.horizontalHeader()
         for column, most in self._most.items():
             if not self.isColumnHidden(column):
                 self.setColumnWidth(column, min(most, self._wanted(column)))

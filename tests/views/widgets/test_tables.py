@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 
 import pytest
-from PySide6.QtGui import QImage
+from PySide6.QtCore import QEvent, QPoint
+from PySide6.QtGui import QHelpEvent, QImage
+from PySide6.QtWidgets import QApplication, QToolTip
 
 from sndr_gui.kit.rows import Column, RowsModel
 from sndr_gui.views.widgets.tables import Table
@@ -37,7 +39,41 @@ async def test_a_column_has_the_room_that_its_texts_need(stage: Stage, table: Ta
     fill(table, NARROW)
     await stage.until(lambda: table.columnWidth(0) < 100)
     fill(table, WIDE * 9)
-    await stage.until(lambda: table.columnWidth(0) == 260)
+    await stage.until(lambda: table.columnWidth(1) == 100 and table.columnWidth(0) > 400)
+
+
+async def test_a_wide_table_shares_its_room_out(stage: Stage, table: Table) -> None:
+    table.fit({0: 260})
+    fill(table, NARROW)
+    table.resize(2000, 200)
+    await stage.until(lambda: table.columnWidth(0) > 900)
+    assert abs(table.columnWidth(0) - table.columnWidth(1)) < 120
+    table.resize(600, 200)
+    await stage.until(lambda: table.columnWidth(0) < 100)
+
+
+@pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
+async def test_a_column_that_holds_nothing_gives_way_to_words(stage: Stage) -> None:
+    held = ["—"]
+    columns: list[Column[str]] = [Column("One", str), Column("Two", lambda _row: held[0])]
+    rows: RowsModel[str] = RowsModel(columns, str, stage.window)
+    table = Table(rows, "Test", 0, {1: 90})  # type: ignore[arg-type]
+    table.leave_out(1)
+    table.resize(300, 200)
+    table.show()
+    fill(table, NARROW)
+    await stage.until(lambda: not table._fitting.isActive())
+    assert not table.isColumnHidden(1), "there is room for it"
+    fill(table, WIDE * 3)
+    await stage.until(lambda: table.isColumnHidden(1))
+    tip = QHelpEvent(QEvent.Type.ToolTip, QPoint(20, 20), table.viewport().mapToGlobal(QPoint(20, 20)))
+    QApplication.sendEvent(table.viewport(), tip)
+    assert QToolTip.text() == WIDE * 3, "what is cut can be read"
+    QToolTip.hideText()
+    held[0] = "5 tok/s"
+    fill(table, WIDE * 4)
+    await stage.until(lambda: not table.isColumnHidden(1))
+    table.deleteLater()
 
 
 async def test_a_column_of_a_given_width_grows_where_there_is_room(stage: Stage, table: Table) -> None:

@@ -84,7 +84,7 @@ async def test_every_column_of_requests_is_in_sight_with_two_engines(stage: Stag
     assert squeezed(view.table) == []
     assert scrolls(view.table) or header.length() <= view.table.viewport().width()
     await resized(stage, (1800, 900))
-    assert view.table.columnWidth(2) == 130, "with room they are as wide as before"
+    assert view.table.columnWidth(2) > 130, "with room they share it"
 
 
 @pytest.mark.parametrize("size", SIZES)
