@@ -20,7 +20,7 @@ class _Numbers:
 
 @dataclass
 class Line:
-    """One series as it is drawn; a gap is None and is drawn as a gap."""
+    """One series as it is drawn; a gap is None and is drawn as a gap. What has `ended` has no value now."""
 
     name: str
     unit: str
@@ -30,6 +30,7 @@ class Line:
     at: list[float] = field(default_factory=list)
     values: list[float | None] = field(default_factory=list)
     newest: float | None = None
+    ended: bool = False
     # Of lines that share their points, as those with another title do, it is one.
     _numbers: _Numbers = field(default_factory=_Numbers, repr=False, compare=False)
 
@@ -73,16 +74,18 @@ class Line:
             del numbers.at[:gone], numbers.values[:gone]
         del self.at[:gone], self.values[:gone]
 
-    def value_at(self, at: float) -> float | None:
-        """Return the value measured closest to a time; None in a gap."""
+    def value_at(self, at: float, within: float = math.inf) -> float | None:
+        """Return the value measured closest to a time, `within` seconds of it; None in a gap."""
         place = bisect_left(self.at, at)
         near = [one for one in (place - 1, place) if 0 <= one < len(self.at)]
         closest = min(near, key=lambda one: abs(self.at[one] - at), default=None)
-        return None if closest is None else self.values[closest]
+        return None if closest is None or abs(self.at[closest] - at) > within else self.values[closest]
 
     @property
     def latest(self) -> float | None:
-        """The newest value that was measured."""
+        """The newest value that was measured; None of what has ended."""
+        if self.ended:
+            return None
         if self.newest is not None:
             return self.newest
         return next((value for value in reversed(self.values) if value is not None), None)

@@ -15,6 +15,7 @@ from engine_host.protocol.language import tr
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.telemetry import Sample, TelemetryPage, TelemetryQuery
+from sndr_gui.host.choice import LIVE_STATES
 from sndr_gui.host.session import Session
 from sndr_gui.host.state import OPEN_REQUESTS
 from sndr_gui.kit import formats
@@ -41,6 +42,7 @@ RANGES = (
     (formats.measure("30", "d"), 2_592_000),
 )
 _POINTS = 600
+_WITHIN = 10.0
 _ENGINE_MEMORY = GraphRow(tr("Memory"), "memory", formats.size, of_engine=True)
 _MEMORY_USED = r"ram\.used|(recorded\.)?gpu\.\d+\.memory\.used"
 _TONES = {
@@ -289,7 +291,7 @@ class MonitorModel(LiveModel):
         readings = engine.readings if engine is not None else None
         if self.past.at is None:
             return pool_now(readings)
-        then = {line.name: line.value_at(self.past.at) for line in self.lines_of(KV)}
+        then = {line.name: line.value_at(self.past.at, self.within) for line in self.lines_of(KV)}
         capacity = readings.kv_capacity if readings is not None else None
         return pool_then(then.get("engine.kv.share"), then.get("engine.kv.cached"), capacity)
 
@@ -340,8 +342,26 @@ class MonitorModel(LiveModel):
                     others[name].append(line)
         led = ((name, one_after_another(own.get(name), lines)) for name, lines in others.items())
         # One name for all: to the graph and its legend they are one line.
-        found = [replace(line, name=f"engine.{name}") for name, line in led if line is not None]
+        found = [
+            replace(line, name=f"engine.{name}", ended=self._ended(split_name(line.name)[0]))
+            for name, line in led
+            if line is not None
+        ]
         return sorted(found, key=_in_order)
+
+    @property
+    def within(self) -> float:
+        """Seconds that a value may be away from the time that it is told for."""
+        return max(_WITHIN, 2.5 * self.step)
+
+    def _ended(self, engine_id: str) -> bool:
+        """Return True for an engine that runs no more; one that nobody knows has ended once others go on."""
+        engine = self.session.state.engines.get(engine_id)
+        if engine is not None:
+            return engine.state not in LIVE_STATES
+        ends = {name: line.at[-1] for name, line in self._series.items() if line.at}
+        own = [at for name, at in ends.items() if split_name(name)[0] == engine_id]
+        return not own or max(ends.values()) - max(own) > self.within
 
     def memory(self) -> list[Line]:
         """Return the lines of the memory graph: VRAM where there is any, else RAM; and the engines' parts."""

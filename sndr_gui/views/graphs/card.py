@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import math
 import time
 from typing import TYPE_CHECKING
 
@@ -120,10 +121,11 @@ class GraphCard(Card):
         seconds: float,
         now: float | None = None,
         at: float | None = None,
+        within: float = math.inf,
     ) -> None:
         """Draw the lines, or say that there are none; what there is no colour for is counted in the title.
 
-        With `at` the legend tells the values of that time, and the graph shows it.
+        With `at` the legend tells the values of that time, `within` seconds, and the graph shows it.
         """
         measured = [line for line in lines if any(value is not None for value in line.values)]
         most = len(theme.current().series)
@@ -134,7 +136,7 @@ class GraphCard(Card):
             else title,
         )
         measured = measured[:most]
-        self._show_legend(measured, at)
+        self._show_legend(measured, at, within)
         if self.graph is None:
             return
         self._note.sentence.setText(tr("Nothing was measured in this time."))
@@ -143,7 +145,7 @@ class GraphCard(Card):
             self.graph.show_lines(measured, seconds, time.time() if now is None else now)
             self.graph.show_time(at)
 
-    def _show_legend(self, lines: list[Line], at: float | None) -> None:
+    def _show_legend(self, lines: list[Line], at: float | None, within: float) -> None:
         names = tuple(line.name for line in lines)
         if names != self._names:
             self._names = names
@@ -158,6 +160,6 @@ class GraphCard(Card):
                 entry.setLayout(row(_SeriesDot(number), name, value, spacing=6))
                 self._legend.add(entry)
         for line, (_old, label) in zip(lines, self._values, strict=True):
-            told = line.latest if at is None else line.value_at(at)
+            told = line.latest if at is None else line.value_at(at, within)
             shown = formats.UNMEASURED if told is None else self._word(told)
             set_text(label, shown)  # type: ignore[arg-type]

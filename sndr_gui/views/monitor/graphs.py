@@ -115,13 +115,13 @@ class GraphGrid(QWidget):
         def show(card: GraphCard, row: GraphRow) -> None:
             lines = model.lines_of(row)
             title = row.title + (of if row.of_engine else "") + told_of(lines)
-            card.show_lines(title, lines, seconds, now, at)
+            card.show_lines(title, lines, seconds, now, at, model.within)
 
         def show_memory() -> None:
             memory = model.memory()
             vram = any(split_name(line.name)[0] == "" and "gpu." in line.name for line in memory)
             title = (tr("VRAM used, GiB") if vram else tr("RAM used, GiB")) + told_of(memory)
-            self.memory.show_lines(title, memory, seconds, now, at)
+            self.memory.show_lines(title, memory, seconds, now, at, model.within)
 
         if self.shown_set != ENGINE:
             rows = zip(GRAPHS[self.shown_set], self.cards(), strict=True)

@@ -12,6 +12,7 @@ from engine_host.protocol.events import EngineRequestEvent, TelemetryEvent
 from engine_host.protocol.telemetry import Sample
 from engine_host.telemetry.series import describe
 from sndr_gui.host.connection import Phase
+from sndr_gui.kit import formats
 from sndr_gui.models.monitor.graphs import RATES, SETS
 from sndr_gui.models.monitor.lines import Line
 from sndr_gui.views.monitor.page import MonitorView
@@ -84,6 +85,33 @@ async def test_the_header_names_the_engine_that_runs_now(stage: Stage) -> None:
     await stage.until(lambda: page.subtitle.text() == f"{engine.name}  ·  live")
     stage.host.set_engine(engine.model_copy(update={"state": EngineState.FAILED}))
     await stage.until(lambda: page.subtitle.text() == "no engine runs")
+
+
+async def test_an_engine_that_ended_has_no_values_of_now(stage: Stage) -> None:
+    page = opened(stage)
+    await stage.until(lambda: page.model.loaded and page.graphs.rates.graph is not None)
+    now = time.time()
+    kind = describe("engine.x.decode_rate")
+    engine = samples.engine(EngineState.READY)
+    name = f"engine.{engine.id}.decode_rate"
+    page.model._series = {
+        name: Line(name, kind.unit, kind.title, kind.source, True, [now - 60, now], [9.0, 7.0])
+    }
+
+    def told(at: float | None = None) -> str:
+        if at is not None:
+            page.model.past.look_at(at)
+        page.graphs.draw()
+        ((_line, label),) = page.graphs.rates._values
+        assert isinstance(label, QLabel)
+        return label.text()
+
+    stage.host.set_engine(engine)
+    await stage.until(lambda: told() == RATES.word(7.0))
+    stage.host.set_engine(engine.model_copy(update={"state": EngineState.FAILED}))
+    await stage.until(lambda: told() == formats.UNMEASURED)
+    assert told(now - 60) == RATES.word(9.0), "what it did then stays"
+    assert told(now - 120) == formats.UNMEASURED, "a value of another minute is none of that moment"
 
 
 async def test_the_age_of_the_last_values_grows_without_any_event(stage: Stage) -> None:
