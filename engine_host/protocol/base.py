@@ -1,6 +1,7 @@
 """The bases of all wire types, and the version of the protocol."""
 
 import json
+import re
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -12,6 +13,12 @@ CALLER = "x-sndr-caller"
 """The header by which the requests of one command are known as its own."""
 
 
+# A whole number that a file names may need more than the 64 bits of those who read what is sent; the same
+# digits may stand in a text.
+_HUGE = re.compile(r"[0-9]{19}")
+_MOST = (1 << 63) - 1
+
+
 # Each is built when first used: a program uses a few of four hundred, and building all was a fifth of
 # its start. pydantic 2.14 lets one thread at a time build.
 # JSON has no other numbers than finite ones, and arithmetic with others ends in errors far from their source.
@@ -21,9 +28,15 @@ class Wire(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False, defer_build=True)
 
     def model_dump_json(self, **options: Any) -> str:
-        """Return the value as JSON; what is no text in a name (a file's, a process's) is marked in it."""
+        """Return the value as JSON that every reader of ours takes.
+
+        What is no text in a name (a file's, a process's) is marked; a number of more than 64 bits is a text.
+        """
         try:
-            return super().model_dump_json(**options)
+            written = super().model_dump_json(**options)
+            if not _HUGE.search(written):
+                return written
+            return json.dumps(_writable(self.model_dump(mode="json", **options)))
         except ValueError:  # pydantic's own error is one.
             return json.dumps(_writable(self.model_dump(mode="json", **options)))
 
@@ -75,9 +88,11 @@ class Version(Wire):
 
 
 def _writable(value: Any) -> Any:
-    """The same with a question mark for each half of a letter, which no JSON can hold."""
+    """The same with a question mark for each half of a letter, and large whole numbers as texts."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8")
     if isinstance(value, dict):
         return {_writable(key): _writable(inner) for key, inner in value.items()}
+    if isinstance(value, int) and not -_MOST <= value <= _MOST:
+        return str(value)
     return [_writable(inner) for inner in value] if isinstance(value, list) else value

@@ -6,8 +6,12 @@ import os
 import pytest
 from pydantic import ValidationError
 
+from engine_host.core.errors import HostError
+from engine_host.core.outside.json_text import refuse_huge
 from engine_host.protocol.base import Command, Page, Query, Wire
+from engine_host.protocol.errors import ErrorAnswer, Reason
 from engine_host.protocol.events import NoticeEvent
+from engine_host.protocol.language import catalogue, tr
 from engine_host.protocol.models import ModelFile, ModelOrigin
 from engine_host.protocol.operations.table import OPERATIONS
 
@@ -42,6 +46,24 @@ def test_a_name_that_is_no_text_is_sent_with_a_mark() -> None:
     sent = file.model_dump_json()
     assert json.loads(sent)["path"] == "/models/?.gguf"
     assert ModelFile.model_validate_json(sent).path == "/models/?.gguf"
+
+
+def test_a_number_of_a_damaged_file_does_not_make_the_answer_unreadable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # As a host does: the message travels with its values.
+    monkeypatch.setattr(catalogue._Installed, "sends", True)
+    length = (1 << 64) - 7
+    fault = HostError(
+        Reason.MODEL_FILE_DAMAGED,
+        tr("{path} is damaged: {detail}.", path="m.gguf", detail=tr("{length} bytes", length=length)),
+        evidence={"length": length, "at": [1 << 70, -(1 << 63) - 1, 7]},
+    )
+    sent = ErrorAnswer(error=fault.problem).model_dump_json()
+    refuse_huge(sent)
+    heard = ErrorAnswer.model_validate_json(sent).error
+    assert heard.message == f"m.gguf is damaged: {length} bytes."
+    assert heard.evidence == {"length": str(length), "at": [str(1 << 70), str(-(1 << 63) - 1), 7]}
 
 
 def test_every_page_says_at_which_event_it_is_true() -> None:
