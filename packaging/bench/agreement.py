@@ -1,9 +1,10 @@
-"""Our figures beside those of `vllm bench serve`: the same server, the same load, in turns, in one run.
+"""Our figures beside those of `vllm bench serve`, or of `guidellm`, in turns, in one run.
 
 `python packaging/bench/agreement.py [--on-vllm | --paced | --url URL --model ID --tokenizer FOLDER]
-[--turns N]`. Without an address the real llama.cpp server answers, with the bundled model; with --on-vllm
-the vLLM that the other tool belongs to; with --paced a server whose times are known, for a machine that is
-too busy for a real one. Turns go ours, theirs, theirs, ours …, so that a machine that drifts does so for
+[--guidellm PROGRAM] [--turns N]`. Both ask the same server for the same load. Without an address the real
+llama.cpp server answers, with the bundled model; with --on-vllm the vLLM of `vllm bench serve`; with --paced
+a server whose times are known, for a machine that is too busy for a real one. --guidellm is that tool in an
+environment of its own. Turns go ours, theirs, theirs, ours …, so that a machine that drifts does so for
 both. Exit code 1 where a median is more than 3 % apart and their interval leaves out 0; a load on which the
 turns of one tool alone differ by more than that says so. A vLLM measures the same
 requests too: each tool's means are divided by its, turn by turn, and what these shares differ by is a
@@ -29,6 +30,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import guidellm_load
 import httpx
 
 from engine_host.bench.lab.load import client_of
@@ -174,6 +176,10 @@ def paced_server() -> Iterator[str]:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
+                if not head.startswith(b"POST "):
+                    # It measures nothing of its own.
+                    writer.write(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n")
+                    continue
                 length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
                 body = json.loads(await reader.readexactly(length))
                 await paced(body, writer, head.split(b" ", 2)[1].decode())
@@ -353,9 +359,10 @@ def main() -> int:
     parser.add_argument("--tokenizer", default=str(_MODEL))
     parser.add_argument("--on-vllm", action="store_true", help="the other tool's own vLLM answers")
     parser.add_argument("--paced", action="store_true", help="a server whose tokens come by a schedule")
+    parser.add_argument("--guidellm", metavar="PROGRAM", help="the other tool, instead of vLLM's")
     parser.add_argument("--turns", type=int, default=4, help="of each tool and load")
     asked = parser.parse_args()
-    if asked.vllm is None:
+    if asked.vllm is None and asked.guidellm is None:
         print("no vllm program was found, so there is nothing to agree with", file=sys.stderr)
         return 0
     with contextlib.ExitStack() as stack:
@@ -367,6 +374,17 @@ def main() -> int:
         for load in LOADS:
             apart |= compared(asked, url, load, folder)
     return 1 if apart else 0
+
+
+def of_other(
+    asked: argparse.Namespace, url: str, load: Load, texts: Sequence[str], folder: Path
+) -> dict[str, float] | None:
+    """Measure with the other tool that was chosen; None where a request of it failed."""
+    if asked.guidellm is None:
+        return theirs(asked.vllm, url, asked.model, asked.tokenizer, load, texts, folder)
+    return guidellm_load.asked(
+        asked.guidellm, url, asked.model, asked.tokenizer, load.at_once, load.answer, texts, folder
+    )
 
 
 def server_of(asked: argparse.Namespace) -> contextlib.AbstractContextManager[str]:
@@ -397,14 +415,16 @@ def compared(asked: argparse.Namespace, url: str, load: Load, folder: Path) -> b
                 said = None
                 while said is None:
                     texts = asyncio.run(prompts(url, asked.model, load, seed))
-                    said = theirs(asked.vllm, url, asked.model, asked.tokenizer, load, texts, folder)
+                    said = of_other(asked, url, load, texts, folder)
                     seed += 1
-                values = {one: said[name] / scale for one, name, scale, _ in _QUANTITIES}
+                values = {
+                    one: said[name] / scale if name in said else None for one, name, scale, _ in _QUANTITIES
+                }
                 means = {key: said[f"mean_{key}_ms"] / 1000 for key, *_ in _OWN}
             shares[side].append(shares_of_own(means, before, own_totals(url)))
             found[side].append(values)
     print(f"\n{load.name}: {load.tokens} tokens in, {load.answer} out, medians of {asked.turns} turns")
-    print(f"{'':18}{'ours':>10}{'vllm':>10}{'apart':>9}   turns of ours, turns of vllm")
+    print(f"{'':18}{'ours':>10}{'theirs':>10}{'apart':>9}   turns of ours, turns of theirs")
     apart = False
     for quantity, _, scale, name in _QUANTITIES:
         columns = [
@@ -412,7 +432,8 @@ def compared(asked: argparse.Namespace, url: str, load: Load, folder: Path) -> b
             for side in ("ours", "theirs")
         ]
         if not all(columns):
-            print(f"{name:18}{'n/a':>10}{statistics.median(columns[1]):10.2f}   not told by ours")
+            shown = [f"{statistics.median(one):.2f}" if one else "n/a" for one in columns]
+            print(f"{name:18}{shown[0]:>10}{shown[1]:>10}   not told by both")
             continue
         first, second = (statistics.median(column) for column in columns)
         share = first / second - 1
