@@ -33,7 +33,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = carry_out(words)
         if sys.stdout is not None:
             sys.stdout.flush()
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
+        # Programs know it by the code; a person is told what goes on.
+        for goes_on in getattr(error, "__notes__", ()) if "--json" not in words else ():
+            # Below the ^C of the terminal.
+            echo(f"\n{goes_on}", err=True)
         return Exit.INTERRUPTED
     except OSError as error:
         if error.errno in {errno.ENOSPC, errno.EDQUOT}:

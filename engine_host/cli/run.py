@@ -15,6 +15,7 @@ from engine_host.cli.start.follow import StartOptions, start, stop_engine
 from engine_host.cli.start.host import connected
 from engine_host.cli.start.options import LaunchOptions, launch_options
 from engine_host.cli.start.running import GONE, only_one
+from engine_host.cli.text.waiting import told_if_interrupted
 from engine_host.client.sync import ControlClient
 from engine_host.core.did_you_mean import meant_or
 from engine_host.core.errors import HostError
@@ -97,7 +98,10 @@ def stop(out: Output, engine: str | None, every: bool, now: bool) -> Exit | None
             raise HostError(Reason.NOT_FOUND, message, fix=fix)
         if not every:
             only_one(alive, "Name one of them, or end all with --all.")
-        stopped = [stop_engine(client, one, now=now) for one in alive]
+        stopped = []
+        for one in alive:
+            with told_if_interrupted(f"{one.name} goes on stopping: `sndr status` says when it has."):
+                stopped.append(stop_engine(client, one, now=now))
     if out.as_json:
         for one in stopped:
             out.record(one)

@@ -10,6 +10,7 @@ import click
 
 from engine_host.cli.output import Exit, Output, command, echo
 from engine_host.cli.start.host import connected
+from engine_host.cli.text.waiting import told_if_interrupted
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.core.processes.loading import loading
@@ -93,6 +94,17 @@ def quit_host(out: Output, seconds: float) -> Exit | None:
         kept = [one for one in alive if one.keep]
         client.call(ops.QUIT_HOST)
     end = time.monotonic() + seconds
+    with told_if_interrupted("The host goes on ending: `sndr status` says when it has."):
+        _wait_for_end(client, end, seconds)
+    lines = [f"The host{f' on {name}' if name else ''} has ended."]
+    if kept:
+        names = ", ".join(f"{one.name} (pid {one.pid})" for one in kept)
+        lines.append(f"Kept, and still running: {names}. The next host takes them up: `sndr serve`.")
+    out.result({"ended": True, "kept": [one.id for one in kept]}, lines)
+    return None
+
+
+def _wait_for_end(client: ControlClient, end: float, seconds: float) -> None:
     while _serves(client):
         if time.monotonic() > end:
             raise HostError(
@@ -102,12 +114,6 @@ def quit_host(out: Output, seconds: float) -> Exit | None:
                 fix="Look again with `sndr status`.",
             )
         time.sleep(0.05)
-    lines = [f"The host{f' on {name}' if name else ''} has ended."]
-    if kept:
-        names = ", ".join(f"{one.name} (pid {one.pid})" for one in kept)
-        lines.append(f"Kept, and still running: {names}. The next host takes them up: `sndr serve`.")
-    out.result({"ended": True, "kept": [one.id for one in kept]}, lines)
-    return None
 
 
 def _serves(client: ControlClient) -> bool:

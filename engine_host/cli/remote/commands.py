@@ -14,6 +14,7 @@ from engine_host.cli.remote.connecting import looked_for
 from engine_host.cli.remote.fact_lines import fact_lines
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.text.plan import finding_lines
+from engine_host.cli.text.waiting import told_if_interrupted
 from engine_host.core.sizes import duration
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.operations import remote_hosts as ops
@@ -205,7 +206,8 @@ def connect(out: Output, name: str) -> Exit | None:
     The connection is the engine host's: it stays until `sndr host disconnect`, or until the engine host ends.
     """
     with find_or_start(daemon=True) as hold:
-        with hold.ending_if_not_found():
+        goes_on = f"The engine host here goes on connecting: `sndr host disconnect {name}` ends that."
+        with hold.ending_if_not_found(), told_if_interrupted(goes_on):
             shown = connected(hold.client, name, out)
         shown = looked_for(hold.client, shown)
     missing = shown.engine_host_problem

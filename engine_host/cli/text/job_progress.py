@@ -6,6 +6,7 @@ import click
 
 from engine_host.cli.output import Output, echo, writes_to_terminal
 from engine_host.cli.text.lost_connection import found_again, goes_on, is_lost
+from engine_host.cli.text.waiting import told_if_interrupted
 from engine_host.client import failures
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
@@ -31,7 +32,8 @@ def follow(client: ControlClient, job: Job, out: Output) -> Job:
         ended = job if job.ended else _wait_steadily(client, job, steps)
     except KeyboardInterrupt:
         steps.finish()
-        ended = _cancelled(client, job, steps)
+        with told_if_interrupted(f"{job.title} is being cancelled; its end is not waited for any more."):
+            ended = _cancelled(client, job, steps)
     steps.finish()
     if ended.error is not None:
         raise HostError.from_problem(ended.error)

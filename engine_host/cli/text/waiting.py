@@ -2,9 +2,10 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from engine_host.cli.output import output_here
+from engine_host.cli.text.chosen_host import typed
 
 PATIENCE = 2.0
 """Seconds without a word."""
@@ -25,7 +26,22 @@ def told_when_long(text: str) -> Iterator[None]:
 
 
 @contextmanager
-def waiting_for_host(asked: str) -> Iterator[None]:
-    """Say what the engine host was asked, should its answer take long."""
-    with told_when_long(f"Waiting for the engine host. Asked for: {asked}"):
+def waiting_for_host(asked: str, changes: bool) -> Iterator[None]:
+    """Say what the engine host was asked, should its answer take long, or be no longer waited for."""
+    begun = f"The engine host was asked for this, and may do it all the same: {asked}"
+    with (
+        told_when_long(f"Waiting for the engine host. Asked for: {asked}"),
+        told_if_interrupted(begun) if changes else nullcontext(),
+    ):
         yield
+
+
+@contextmanager
+def told_if_interrupted(goes_on: str) -> Iterator[None]:
+    """Have the program say what goes on, should Ctrl+C end it in here; of several the outermost is said."""
+    said = typed(goes_on)
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        error.__notes__ = [said]
+        raise

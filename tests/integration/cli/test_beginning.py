@@ -76,6 +76,27 @@ def test_an_interrupt_while_the_commands_load_is_no_traceback(
         signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.parametrize("module", ["contextlib", "engine_host.cli", "engine_host.cli.root"])
+def test_an_interrupt_while_the_program_loads_is_no_traceback(home: Path, module: str) -> None:
+    code = f"""
+import os, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.modules.pop({module!r}, None)
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(1)
+sys.meta_path.insert(0, Interrupting())
+from engine_host.__main__ import main
+main()
+"""
+    ended = subprocess.run([sys.executable, "-c", code, "version"], capture_output=True, text=True)
+    # A shell says 130 of both.
+    assert ended.returncode in {130, -signal.SIGINT}
+    assert (ended.stdout, ended.stderr) == ("", "")
+
+
 def test_nothing_heavy_is_loaded_before_an_interrupt_is_caught() -> None:
     code = (
         "import sys, engine_host.cli; print(*(n for n in ('click', 'pydantic', 'httpx') if n in sys.modules))"

@@ -1,0 +1,89 @@
+"""Ctrl+C while the host does something: exit code 130, and what goes on is said."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.unit.cli.fake_host import FakeHost
+from tests.unit.cli.test_commands import ENGINE, engines
+
+Sndr = Callable[..., tuple[int, str, str]]
+JOB: dict[str, Any] = {
+    "id": "j1",
+    "kind": "engine.build",
+    "touches": "x",
+    "state": "running",
+    "title": "Build llama.cpp",
+    "created_at": 0,
+}
+
+
+@pytest.fixture(autouse=True)
+def as_at_a_terminal() -> Iterator[None]:
+    """Let SIGINT be Ctrl+C, however these tests were started."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def interrupting(answer: object) -> Callable[[], object]:
+    """Return an answer during which the person types Ctrl+C."""
+
+    def give() -> object:
+        os.kill(os.getpid(), signal.SIGINT)
+        # The command is interrupted while it still waits.
+        threading.Event().wait(0.3)
+        return answer
+
+    return give
+
+
+@pytest.mark.parametrize(
+    ("words", "asked", "said"),
+    [
+        (("settings", "set", "endpoint.port", "8001"), "PUT /v1/settings", "The engine host was asked for"),
+        (("routes", "remove", "coder"), "DELETE /v1/routes/coder", "and may do it all the same: Forget"),
+        (("stop", "demo"), "DELETE /v1/engines/engine-1", "demo goes on stopping: `sndr status` says"),
+        (("jobs",), "GET /v1/jobs", ""),
+    ],
+)
+def test_ctrl_c_while_the_host_is_asked(
+    words: tuple[str, ...], asked: str, said: str, host: FakeHost, sndr: Sndr
+) -> None:
+    host.answers["GET /v1/engines"] = engines(ENGINE)
+    host.answers[asked] = interrupting((200, {"seq": 0, "jobs": []}))
+    host.lies = True
+    code, out, err = sndr(*words)
+    assert (code, out) == (130, "")
+    assert "Traceback" not in err
+    assert said in err
+    assert (err == "") is (said == ""), err
+    assert sndr(*words, "--json")[::2] == (130, "")
+
+
+def test_ctrl_c_while_the_host_ends(host: FakeHost, sndr: Sndr, monkeypatch: pytest.MonkeyPatch) -> None:
+    host.answers["GET /v1/engines"] = engines()
+    host.answers["POST /v1/host/quit"] = (200, {})
+
+    def interrupt(_seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(time, "sleep", interrupt)
+    code, _, err = sndr("quit")
+    assert code == 130
+    assert err == "\nThe host goes on ending: `sndr status` says when it has.\n"
+
+
+def test_a_second_ctrl_c_does_not_wait_for_the_end_of_a_job(host: FakeHost, sndr: Sndr) -> None:
+    host.answers["POST /v1/servers/build"] = (202, JOB)
+    host.answers["GET /v1/jobs/j1"] = interrupting((200, JOB))
+    host.answers["DELETE /v1/jobs/j1"] = interrupting((202, JOB))
+    host.lies = True
+    code, _, err = sndr("engine", "build", "llama.cpp")
+    assert code == 130
+    assert "Build llama.cpp is being cancelled; its end is not waited for any more." in err
