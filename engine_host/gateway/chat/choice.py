@@ -31,7 +31,7 @@ def chosen(body: dict[str, Any], *, for_llamacpp: bool) -> dict[str, Any]:
         body = {**body, "tools": only(body.get("tools"), names, name_of), "tool_choice": mode}
         if isinstance(choice, dict) and choice.get("type") == "function":
             # One call of it is meant; the engine would let a model call it again and again.
-            body = {"parallel_tool_calls": False, **body}
+            body = {**body, "parallel_tool_calls": False}
     if mode in _FORCED and not body.get("tools"):
         raise faults.invalid(
             f"tool_choice is {mode}, and the request has no tools.", param="tool_choice", code="invalid_value"

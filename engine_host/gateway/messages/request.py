@@ -94,7 +94,8 @@ def _chosen(body: dict[str, Any], *, for_llamacpp: bool) -> dict[str, Any]:
         return {name: value for name, value in body.items() if name not in {"tools", "tool_choice"}}
     if kind == "tool" and isinstance(choice, dict) and for_llamacpp:
         tools = only(body.get("tools"), [choice.get("name")], _name)
-        return {**body, "tools": tools, "tool_choice": {"type": "any"}}
+        # One call of it is meant; the engine would let a model call it again and again.
+        return {**body, "tools": tools, "tool_choice": {"type": "any", "disable_parallel_tool_use": True}}
     return body
 
 

@@ -13,6 +13,7 @@ _MOST_VALUES = 1_000_000
 _DEEPEST = 200
 """Levels of lists and objects; schemas of tools have a dozen."""
 _BEFORE_VALUES = (b",", b"[", b"{")
+_LONGEST_ENCODING = 40
 _NUMBER = (int, float)
 TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "model": ((str,), "a text"),
@@ -58,6 +59,17 @@ async def read_body(receive: Receive, limit: int, held: BodyPart) -> bytes:
         parts.append(part)
         if not message.get("more_body", False):
             return b"".join(parts)
+
+
+def refuse_packed(encoding: str) -> None:
+    """Refuse a body whose `Content-Encoding` says that it is packed: a small one can become very large."""
+    if encoding.strip().lower() not in ("", "identity"):
+        raise EndpointError(
+            415,
+            "unsupported_encoding",
+            f"The body is packed ({encoding[:_LONGEST_ENCODING]}), and this endpoint unpacks none. Send it "
+            "without Content-Encoding, as it is.",
+        )
 
 
 def parse_body(raw: bytes) -> dict[str, Any]:

@@ -28,6 +28,8 @@ def repaired(body: dict[str, Any], *, for_llamacpp: bool) -> dict[str, Any]:
                 Reason.UNSUPPORTED,
                 name,
             )
+    # The answer is told while it is made, on both engines; vLLM refuses to keep one for later.
+    body = {name: value for name, value in body.items() if name != "background"}
     if for_llamacpp:
         body = _without_logprobs(body)
     # To both engines a field that is null is one of a wrong type.
@@ -122,6 +124,9 @@ def _chosen(body: dict[str, Any], *, for_llamacpp: bool) -> dict[str, Any]:
                 "tool_choice",
             )
         body = {**body, "tools": only(body.get("tools"), names, _name), "tool_choice": mode}
+        if choice.get("type") != "allowed_tools":
+            # One call of it is meant; the engine would let a model call it again and again.
+            body["parallel_tool_calls"] = False
     if mode == "required" and not body.get("tools"):
         raise faults.invalid("tool_choice is required, and the request has no tools.", param="tool_choice")
     if mode == "none":

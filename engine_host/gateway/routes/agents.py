@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -25,7 +26,6 @@ from engine_host.gateway.responses.from_chat import ChatAsResponse
 from engine_host.gateway.responses.request import repaired as repaired_response
 from engine_host.gateway.routes.calls import READER, as_calls, check_writes, forced
 from engine_host.gateway.routes.rows import Asked
-from engine_host.protocol.errors import Reason
 
 # Of llama.cpp: each reads a request as the route that answers it does, and computes nothing.
 COUNT_MESSAGES = "/v1/messages/count_tokens"
@@ -139,12 +139,9 @@ def count_responses(asked: Asked) -> Call:
     """Count the tokens of a request in the Responses form; raises EndpointError."""
     check_writes(asked)
     if not asked.target.native_infill:
-        raise faults.EndpointError(
-            404,
-            "route_unsupported",
-            f"The engine of {asked.target.name}, vLLM, has no {asked.path}. Count with {COUNT_MESSAGES}.",
-            Reason.UNSUPPORTED,
-        )
+        # vLLM counts no such request, but a chat of the same words.
+        chat = responses_to_chat.as_chat(repaired_response(asked.body, for_llamacpp=True))
+        return count_chat(replace(asked, body=chat))
     return Call(asked.path, _written(asked, repaired_response(asked.body, for_llamacpp=True)), False)
 
 

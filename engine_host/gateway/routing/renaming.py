@@ -14,16 +14,30 @@ _MODEL = b'"model"'
 _NAMED = re.compile(rb'(?<!\\)"model": ?"[^"\\]*"')
 _DATA = b"data: {"
 _BRACKETS = (b"{", b"}", b"[", b"]")
+_LONGEST = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _INNER = ("response", "message")
 """Where the events of Responses and of Messages hold an answer that names its model."""
 
 
 def for_engine(raw: bytes, body: dict[str, Any], target: Target) -> tuple[bytes, dict[str, Any]]:
-    """Return a request that names its model as the target does; the client's own bytes where it does."""
-    if "model" not in body or body["model"] == target.engine_name:
+    """Return a request that names its model as the target does; the client's own bytes where it does.
+
+    One for vLLM asks for no longer an answer than its context holds: agents ask for 32,000 tokens of any
+    model, which vLLM refuses. It shortens what is less than its context to what the prompt leaves.
+    """
+    changes: dict[str, Any] = {}
+    if "model" in body and body["model"] != target.engine_name:
+        changes["model"] = target.engine_name
+    if target.provider is None and not target.native_infill:
+        changes |= {name: target.context for name in _LONGEST if _is_more(body.get(name), target.context)}
+    if not changes:
         return raw, body
-    named = {**body, "model": target.engine_name}
-    return json.dumps(named, ensure_ascii=False).encode(), named
+    changed = {**body, **changes}
+    return json.dumps(changed, ensure_ascii=False).encode(), changed
+
+
+def _is_more(asked: object, most: int) -> bool:
+    return isinstance(asked, int) and not isinstance(asked, bool) and asked > most
 
 
 class Renaming:

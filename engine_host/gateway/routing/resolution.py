@@ -170,7 +170,8 @@ class Resolution:
             # Some agents leave the model out; with one engine there is no doubt about it.
             if len(targets) == 1:
                 return targets[0]
-            raise faults.invalid("model is missing and several models run.", param="model")
+            names = ", ".join(sorted(target.name for target in targets))
+            raise faults.invalid(f"model is missing, and several run: {names}. Name one.", param="model")
         if not targets and not self.listed():
             raise faults.no_engine_runs()
         if form is faults.Form.OLLAMA and not self._is_engine(name):

@@ -81,6 +81,16 @@ def test_wrong_requests(world: Any, body: bytes, code: str, param: str | None) -
     assert answer.json()["error"]["param"] == param
 
 
+@pytest.mark.parametrize("encoding", ["gzip", "zstd", "BR", "identity", ""])
+@pytest.mark.parametrize("path", [CHAT, "/v1/messages", "/api/show"])
+def test_a_packed_body_is_refused_as_one(world: Any, path: str, encoding: str) -> None:
+    answer = ask(world, "POST", path, content=b"{", headers={"content-encoding": encoding})
+    told = answer.json()["error"]
+    is_plain = encoding in ("identity", "")
+    assert answer.status_code == (400 if is_plain else 415)
+    assert ("packed" in (told if isinstance(told, str) else told["message"])) is not is_plain
+
+
 def test_what_nobody_foresaw_in_a_request_is_told_in_our_form(
     world: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -58,6 +58,8 @@ def test_a_named_tool_is_the_only_one(choice: Any, names: list[str], mode: str) 
     assert body["tool_choice"] == mode
     assert body.get("parallel_tool_calls") is (False if choice.get("type") == "function" else None)
     assert BODY["tools"] == [tool("a"), tool("b")]
+    often = repaired({**BODY, "tool_choice": choice, "parallel_tool_calls": True}, for_llamacpp=True)
+    assert often["parallel_tool_calls"] is (choice.get("type") != "function"), "some clients always send it"
     asked = {**BODY, "tool_choice": choice}
     assert repaired(asked, for_llamacpp=False, for_provider=True) is asked
     of_vllm = repaired(asked, for_llamacpp=False)

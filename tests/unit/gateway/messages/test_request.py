@@ -39,7 +39,8 @@ def test_which_tools_may_be_called_is_said_with_the_tools() -> None:
     assert "tools" not in none
     assert "tool_choice" not in none
     named = sent(tools=TOOLS, tool_choice={"type": "tool", "name": "b"})
-    assert (named["tools"], named["tool_choice"]) == ([TOOLS[1]], {"type": "any"})
+    once = {"type": "any", "disable_parallel_tool_use": True}
+    assert (named["tools"], named["tool_choice"]) == ([TOOLS[1]], once)
     choice = {"type": "tool", "name": "nope"}
     assert sent(False, tools=TOOLS, tool_choice=choice)["tool_choice"] == choice
     with pytest.raises(EndpointError, match="nope"):

@@ -97,13 +97,21 @@ def test_the_format_of_the_answer_is_that_of_a_chat() -> None:
         assert "response_format" not in sent(input="x", text=text)
 
 
+@pytest.mark.parametrize("for_llamacpp", [True, False])
+def test_an_answer_for_later_is_told_at_once(for_llamacpp: bool) -> None:
+    assert "background" not in repaired({"input": "x", "background": True}, for_llamacpp=for_llamacpp)
+
+
 def test_a_named_tool_is_the_only_one() -> None:
     tools = [{"type": "function", "name": "f"}, {"type": "function", "name": "g"}, {"type": "web_search"}]
-    body = sent(input="x", tools=tools, tool_choice={"type": "function", "name": "g"})
-    assert (body["tools"], body["tool_choice"]) == ([tools[1]], "required")
+    for others in ({}, {"parallel_tool_calls": True}):
+        body = sent(input="x", tools=tools, tool_choice={"type": "function", "name": "g"}, **others)
+        assert (body["tools"], body["tool_choice"]) == ([tools[1]], "required")
+        assert body["parallel_tool_calls"] is False, "it has to be called, once"
     allowed = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "f"}]}
     body = sent(input="x", tools=tools, tool_choice=allowed)
     assert (body["tools"], body["tool_choice"]) == ([tools[0]], "auto")
+    assert "parallel_tool_calls" not in body
 
 
 def test_what_calls_nothing_has_no_tools() -> None:

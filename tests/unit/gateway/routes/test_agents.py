@@ -53,3 +53,21 @@ def test_a_count_of_another_form_is_the_engines_fault(world: Any, scripts: Any, 
             assert (await client.post(PATH, json=CHAT)).status_code == 502
 
     asyncio.run(go())
+
+
+def test_vllm_counts_a_response_as_a_chat(world: Any, scripts: Any) -> None:
+    tool = {"type": "function", "name": "f", "parameters": {"type": "object"}}
+    asked = {"model": "m", "input": "hi", "instructions": "b", "tools": [tool], "max_output_tokens": 9}
+
+    async def go() -> None:
+        script = scripts.answers(200, b'{"count": 9, "tokens": []}')
+        async with world(script) as served, httpx.AsyncClient(base_url=served.url) as client:
+            served.running[:] = [replace(served.running[0], usage_on_request=True, native_infill=False)]
+            told = await client.post("/v1/responses/input_tokens", json=asked)
+            assert told.json() == {"input_tokens": 9, "object": "response.input_tokens"}
+            ((path, body),) = served.engine.received
+            assert (path, set(body)) == ("/tokenize", {"model", "messages", "tools"})
+            assert [one["role"] for one in body["messages"]] == ["system", "user"]
+            assert body["tools"][0]["function"]["name"] == "f"
+
+    asyncio.run(go())

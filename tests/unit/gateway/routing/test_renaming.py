@@ -1,6 +1,7 @@
 """Answers name the model as it was asked for, and nothing else in them changes."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,6 +23,19 @@ def test_a_request_names_the_model_as_the_engine_knows_it() -> None:
     same = b'{ "model":"qwen" }'
     assert for_engine(same, {"model": "qwen"}, TARGET)[0] is same
     assert for_engine(b"{}", {}, TARGET) == (b"{}", {})
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens", "max_output_tokens"])
+def test_vllm_is_asked_for_no_longer_an_answer_than_its_context(name: str) -> None:
+    vllm = replace(TARGET, native_infill=False)
+    asked = {"model": "qwen", name: 32_000}
+    raw, body = for_engine(b"{}", asked, vllm)
+    assert json.loads(raw) == body == {"model": "qwen", name: 4096}
+    assert for_engine(b"{}", asked, TARGET)[1] is asked, "llama.cpp ends at its context by itself"
+    assert for_engine(b"{}", asked, replace(vllm, provider="p"))[1] is asked
+    for fine in (4096, -1, None, True, "32000"):
+        same = {"model": "qwen", name: fine}
+        assert for_engine(b"{}", same, vllm)[1] is same
 
 
 def test_each_form_of_a_stream() -> None:

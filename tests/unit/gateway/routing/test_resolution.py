@@ -226,3 +226,11 @@ def test_a_model_of_this_machine_that_does_not_run_is_told_apart_from_an_unknown
     assert "runs here as one" in refused("qwen").message
     assert "sndr routes set qwen one" in refused("qwen").message
     assert refused("nobody").code == "model_not_found"
+
+
+def test_a_request_without_a_model_is_told_which_run(place: Place) -> None:
+    place.running = [engine("b"), engine("a")]
+    made = Resolution(place, place.routes, lambda _: 0.0)
+    with pytest.raises(EndpointError) as refused:
+        made.available(made.resolve(None))
+    assert (refused.value.param, "a, b" in refused.value.message) == ("model", True)
