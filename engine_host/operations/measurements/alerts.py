@@ -148,7 +148,7 @@ class AlertOperations:
                 self._keep(is_open[key].model_copy(update={"ended_at": at}))
                 self._events.publish(AlertsChangedEvent())
         for one in judged.going_on:
-            self._worsen(is_open[one.key], one)
+            self._go_on(is_open[one.key], one)
         for one in judged.begun:
             self._begin(
                 one.kind,
@@ -160,12 +160,17 @@ class AlertOperations:
                 unit=one.unit,
             )
 
-    def _worsen(self, alert: Alert, now: Measured) -> None:
+    def _go_on(self, alert: Alert, now: Measured) -> None:
+        """Keep the worst value; what is left on a disk is said anew, as it is looked at once a minute."""
+        on_disk = alert.kind is AlertKind.DISK
         before = alert.worst if alert.worst is not None else now.value
-        worst = min(before, now.value) if alert.kind is AlertKind.DISK else max(before, now.value)
-        if worst != alert.worst:
+        worst = min(before, now.value) if on_disk else max(before, now.value)
+        text = _sentence(now) if on_disk else alert.text
+        if (worst, text) != (alert.worst, alert.text):
             # Written to the disk when it ends: a temperature moves every second.
-            self._alerts[alert.id] = alert.model_copy(update={"worst": worst})
+            self._alerts[alert.id] = alert.model_copy(update={"worst": worst, "text": text})
+        if text != alert.text:
+            self._events.publish(AlertsChangedEvent())
 
     def _died(self, engine: Engine) -> None:
         if engine.ready_at is None:
