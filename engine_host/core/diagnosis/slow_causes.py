@@ -1,5 +1,6 @@
 """Judge from measured series why an engine was slow. Pure: series and engines in, causes out."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -20,6 +21,8 @@ _LEAST = 0.1
 """The share of the busy time from which a cause is worth a word."""
 ENOUGH = 5
 """Steps of work from which an engine's speed is judged: a cause of fewer is chance."""
+_STATE_OF = re.compile(r"(?:draft )?(\S+) (?:KV|recurrent state)")
+"""A buffer of llama.cpp that belongs to layers, and its device."""
 _FEW_DRAFTS = 1.3
 """Tokens a step below which drafts cost about what they bring."""
 
@@ -81,6 +84,7 @@ def causes_of(busy: Busy, measured: Measured) -> Iterator[SlowCause]:
             _prefix_missed,
             _drafts_refused,
             _eager,
+            _on_processor,
             _of_gpus,
             _of_machine,
         ):
@@ -208,6 +212,39 @@ def _eager(busy: Busy, _measured: Measured) -> Iterator[SlowCause]:
             share=0.3,
             fix=Fix(text="Start it without this setting.", settings={"eager": False}),
         )
+
+
+def _on_processor(busy: Busy, measured: Measured) -> Iterator[SlowCause]:
+    """Judge by where the cache lies, as llama.cpp keeps each layer with its own; words stay in RAM."""
+    sizes = {True: 0, False: 0}
+    for name, size in busy.engine.buffers.items():
+        if (found := _STATE_OF.fullmatch(name)) is not None:
+            sizes[found[1].startswith("CPU")] += size
+    whole = sum(sizes.values())
+    # Where no GPU is known, there is none that could compute.
+    if not whole or not (measured.gpus or sizes[False]) or sizes[True] < _LEAST * whole:
+        return
+    share = sizes[True] / whole
+    nothing = not sizes[False]
+    yield SlowCause(
+        reason=SlowReason.ON_PROCESSOR,
+        engine=busy.engine.name,
+        sentence=tr("Nothing of it lies on a GPU: all of it is computed on the processor.")
+        if nothing
+        else tr(
+            "{share:.0%} of its cache lies in main memory: the layers that it belongs to are computed on the"
+            " processor.",
+            share=share,
+        ),
+        share=share,
+        evidence={"main_memory": float(sizes[True]), "gpus": float(sizes[False])},
+        fix=Fix(
+            text="Choose a server that was built for this GPU; its driver has to know the server's CUDA.",
+            command="sndr engine list",
+        )
+        if nothing
+        else Fix(text="Take a smaller context, fewer streams or smaller weights, so that all layers fit."),
+    )
 
 
 def _of_gpus(busy: Busy, measured: Measured) -> Iterator[SlowCause]:

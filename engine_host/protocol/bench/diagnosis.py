@@ -25,6 +25,7 @@ class SlowReason(StrEnum):
     PREFIX_MISSED = "prefix_missed"
     DRAFTS_REFUSED = "drafts_refused"
     EAGER = "eager"
+    ON_PROCESSOR = "on_processor"
 
 
 class SlowCause(Spoken):

@@ -61,6 +61,7 @@ _CAUSES = {
     SlowReason.PREFIX_MISSED: (tr("Prompts read again"), _MONITOR),
     SlowReason.DRAFTS_REFUSED: (tr("Drafts refused"), _LAUNCH),
     SlowReason.EAGER: (tr("No compiled graphs"), _LAUNCH),
+    SlowReason.ON_PROCESSOR: (tr("On the processor"), _LAUNCH),
 }
 _REASONS = {
     Reason.ENGINE_CRASHED: tr("crashed"),

@@ -28,9 +28,10 @@ def found(
     series: Mapping[str, Sequence[float | None]],
     gpus: Sequence[Gpu] = (),
     lost: float = 0.0,
+    buffers: Mapping[str, int] | None = None,
     **plan: Any,
 ) -> dict[SlowReason, SlowCause]:
-    engine = engine_of(plain_plan(**plan), id="e")
+    engine = engine_of(plain_plan(**plan), id="e", buffers=buffers or {})
     measured = Measured({**BUSY, **series}, 1.0, gpus, {"e": lost})
     return {cause.reason: cause for cause in causes_of(busy_of(engine, measured), measured)}
 
@@ -109,6 +110,20 @@ def test_a_hot_gpu_counts_where_it_worked_alone() -> None:
     assert found({"cpu.share": all_the_time(1.0)}, [GPU]) == {}, (
         "with a GPU a busy processor is no cause alone"
     )
+
+
+def test_layers_that_do_not_lie_on_the_gpu_are_computed_on_the_processor() -> None:
+    on_gpu = {"CPU model": 900, "CUDA0 model": 100, "CUDA0 KV": 60, "CUDA1 KV": 40, "CPU output": 9}
+    assert found({}, [GPU], buffers=on_gpu) == {}, "the embedding of the words lies in RAM always"
+    assert found({}, buffers={"CPU KV": 40}) == {}, "there is no GPU that could"
+    partly = found({}, [GPU], buffers=on_gpu | {"CPU KV": 40, "draft CPU recurrent state": 60})
+    assert partly[SlowReason.ON_PROCESSOR].share == pytest.approx(0.5)
+    assert "50% of its cache" in partly[SlowReason.ON_PROCESSOR].sentence
+    assert found({}, buffers={"Vulkan0 KV": 1, "CPU KV": 1}).keys() == {SlowReason.ON_PROCESSOR}
+    wholly = found({}, [GPU], buffers={"CPU KV": 40})[SlowReason.ON_PROCESSOR]
+    assert "Nothing of it lies on a GPU" in wholly.sentence
+    assert wholly.fix is not None
+    assert wholly.fix.command == "sndr engine list"
 
 
 def test_prefix_drafts_and_eager() -> None:

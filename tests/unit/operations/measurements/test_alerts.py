@@ -123,7 +123,9 @@ def test_a_full_disk_is_an_alert_until_it_has_room(place: Place) -> None:
         await place.sample(60, {})
         [alert] = place.alerts.page(AlertQuery()).alerts
         assert alert.worst == 512 << 20
-        assert alert.text == "The disk at /models has 512.0 MiB left (alert below 5.0 GiB).", "what it has now"
+        assert alert.text == "The disk at /models has 512.0 MiB left (alert below 5.0 GiB).", (
+            "what it has now"
+        )
         changes = [one for one in place.events._ring if json.loads(one.data)["kind"] == "alerts.changed"]
         assert len(changes) == 2
         place.free[:] = [("/models", 1 << 40)]
