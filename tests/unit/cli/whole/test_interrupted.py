@@ -1,18 +1,18 @@
 """Ctrl+C while the host does something: exit code 130, and what goes on is said."""
 
-import os
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
+import httpx
 import pytest
 
+from engine_host.core.outside import answers
 from tests.unit.cli.fake_host import FakeHost
 from tests.unit.cli.test_commands import ENGINE, engines
 
 Sndr = Callable[..., tuple[int, str, str]]
+At = Callable[[str], None]
 JOB: dict[str, Any] = {
     "id": "j1",
     "kind": "engine.build",
@@ -23,24 +23,23 @@ JOB: dict[str, Any] = {
 }
 
 
-@pytest.fixture(autouse=True)
-def as_at_a_terminal() -> Iterator[None]:
-    """Let SIGINT be Ctrl+C, however these tests were started."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+@pytest.fixture
+def interrupt_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Have the person type Ctrl+C while the host is asked this: after it was sent, before it is answered.
 
+    No signal: one that comes late would end the tests.
+    """
+    asked: set[str] = set()
+    read_now = answers.read_now
 
-def interrupting(answer: object) -> Callable[[], object]:
-    """Return an answer during which the person types Ctrl+C."""
+    def reading(answer: httpx.Response, most: int) -> bytes:
+        content = read_now(answer, most)
+        if f"{answer.request.method} {answer.request.url.path}" in asked:
+            raise KeyboardInterrupt
+        return content
 
-    def give() -> object:
-        os.kill(os.getpid(), signal.SIGINT)
-        # The command is interrupted while it still waits.
-        threading.Event().wait(0.3)
-        return answer
-
-    return give
+    monkeypatch.setattr(answers, "read_now", reading)
+    return asked.add
 
 
 @pytest.mark.parametrize(
@@ -53,11 +52,12 @@ def interrupting(answer: object) -> Callable[[], object]:
     ],
 )
 def test_ctrl_c_while_the_host_is_asked(
-    words: tuple[str, ...], asked: str, said: str, host: FakeHost, sndr: Sndr
+    words: tuple[str, ...], asked: str, said: str, host: FakeHost, sndr: Sndr, interrupt_at: At
 ) -> None:
     host.answers["GET /v1/engines"] = engines(ENGINE)
-    host.answers[asked] = interrupting((200, {"seq": 0, "jobs": []}))
+    host.answers[asked] = (200, {"seq": 0, "jobs": []})
     host.lies = True
+    interrupt_at(asked)
     code, out, err = sndr(*words)
     assert (code, out) == (130, "")
     assert "Traceback" not in err
@@ -79,11 +79,15 @@ def test_ctrl_c_while_the_host_ends(host: FakeHost, sndr: Sndr, monkeypatch: pyt
     assert err == "\nThe host goes on ending: `sndr status` says when it has.\n"
 
 
-def test_a_second_ctrl_c_does_not_wait_for_the_end_of_a_job(host: FakeHost, sndr: Sndr) -> None:
+def test_a_second_ctrl_c_does_not_wait_for_the_end_of_a_job(
+    host: FakeHost, sndr: Sndr, interrupt_at: At
+) -> None:
     host.answers["POST /v1/servers/build"] = (202, JOB)
-    host.answers["GET /v1/jobs/j1"] = interrupting((200, JOB))
-    host.answers["DELETE /v1/jobs/j1"] = interrupting((202, JOB))
+    host.answers["GET /v1/jobs/j1"] = (200, JOB)
+    host.answers["DELETE /v1/jobs/j1"] = (202, JOB)
     host.lies = True
+    interrupt_at("GET /v1/jobs/j1")
+    interrupt_at("DELETE /v1/jobs/j1")
     code, _, err = sndr("engine", "build", "llama.cpp")
     assert code == 130
     assert "Build llama.cpp is being cancelled; its end is not waited for any more." in err
