@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -124,10 +124,12 @@ async def ask(
     sampling: Mapping[str, float],
     more: Mapping[str, Any] | None = None,
     streamed: bool = True,
+    read: Callable[[float], None] | None = None,
 ) -> Answered:
     """Ask once and time the answer; a failure is told in it. Cancelled, it closes its connection at once.
 
-    `more` are fields of the request beside these, such as tools.
+    `more` are fields of the request beside these, such as tools; `read` hears of the share of the prompt that
+    a server tells to have read.
     """
     body = {
         "model": model,
@@ -149,7 +151,7 @@ async def ask(
             if not stream.is_success:
                 answer.error = f"it answered {stream.status_code}: {await _beginning(stream)}"
             elif streamed:
-                await _read(stream, answer)
+                await _read(stream, answer, read)
             else:
                 await _read_whole(stream, answer)
     except TimeoutError:
@@ -169,7 +171,7 @@ async def _beginning(stream: httpx.Response) -> str:
     return said[:_SHOWN].decode("utf-8", "replace")
 
 
-async def _read(stream: httpx.Response, answer: Answered) -> None:
+async def _read(stream: httpx.Response, answer: Answered, read: Callable[[float], None] | None) -> None:
     """Read to the end. Raises ValueError for what is no stream of chat answers, StreamError, HTTPError."""
     reader = Reader()
     taken = _Taken(answer)
@@ -190,6 +192,8 @@ async def _read(stream: httpx.Response, answer: Answered) -> None:
             if said.get("error"):
                 raise ValueError(f"it broke off: {said['error']}")
             _take_usage(said, answer)
+            if read is not None and (share := _share_read(said)) is not None:
+                read(share)
             if taken.take(said, "delta"):
                 answer.arrivals.append(now)
         # The end of an answer, and not that of its connection.
@@ -197,6 +201,15 @@ async def _read(stream: httpx.Response, answer: Answered) -> None:
     taken.finish()
     if not ended and not answer.finish:
         raise ValueError("the answer was cut off")
+
+
+def _share_read(said: Mapping[str, Any]) -> float | None:
+    """Return the share of the prompt that llama.cpp has read; None in what tells nothing of it."""
+    told = said.get("prompt_progress")
+    whole, done = (told.get("total"), told.get("processed")) if isinstance(told, dict) else (None, None)
+    if not isinstance(whole, int | float) or not isinstance(done, int | float) or not 0 <= done <= whole:
+        return None
+    return done / whole if whole else None
 
 
 async def _read_whole(stream: httpx.Response, answer: Answered) -> None:

@@ -28,6 +28,8 @@ from engine_host.protocol.language import tr
 
 CANCELLED = "cancelled"
 _GIVE_UP = 3
+_TOLD_EACH = 10.0
+"""Seconds between two words on how far a prompt was read; most are read sooner."""
 # A trend costs as many slopes as there are pairs of sessions: 0.3 s of a thousand, each time they are kept.
 _TREND_EACH = 100
 
@@ -56,6 +58,7 @@ class LabRunning:
         self._memory: list[MemoryReading] = []
         self._watch = MemoryWatch(engine.pid if workload.watched else None)
         self._gpus = GpuWatch(engine.pid)
+        self.read: Callable[[float], None] | None = None
         now = time.time()
         self.run = LabRun(
             id=kept_runs.new_id(workload.name, now),
@@ -226,6 +229,7 @@ class LabRunning:
             seed=int(salted[:7], 16),
             sampling=self.workload.sampling,
             more={**load.beside(self.run.engine.engine), **asked.more},
+            read=self.read,
         )
         fault = "" if answer.error or answer.calls else gates.fault(answer.text, least_variety=part.variety)
         sample = Sample(
@@ -282,18 +286,19 @@ async def carry_out(
             for place, side in enumerate(sides if turn % 2 == 0 else reversed(sides), 1):
                 if side.has(part, turn):
                     continue
-                words = await side.round(part, turn)
                 which = _which(part, turn)
                 if len(sides) > 1:
                     which = f"{side.run.engine.model}, {which}"
+                step = LabStep(
+                    part=part.name, number=parts.index(part) + 1, of=len(parts), progress=0.0, words=which
+                )
+                rounds, before = part.rounds * len(sides), turn * len(sides) + place - 1
+                side.read = (
+                    _Reading(tell, step, before, rounds).read if len(part.requests(turn)) == 1 else None
+                )
+                words = await side.round(part, turn)
                 tell(
-                    LabStep(
-                        part=part.name,
-                        number=parts.index(part) + 1,
-                        of=len(parts),
-                        progress=(turn * len(sides) + place) / (part.rounds * len(sides)),
-                        words=f"{which}: {words}",
-                    )
+                    step.model_copy(update={"progress": (before + 1) / rounds, "words": f"{which}: {words}"})
                 )
             if last:
                 for side in sides:
@@ -309,6 +314,28 @@ async def carry_out(
         side.keep(done, complete=not ended_by, ended_by=ended_by)
         side.close()
     return [side.run for side in sides]
+
+
+class _Reading:
+    """Tells how far the one prompt of a round was read, where that takes long."""
+
+    def __init__(self, tell: Callable[[LabStep], None], step: LabStep, before: int, rounds: int) -> None:
+        """`step` is the round, with its name as its words; `before` are rounds of all `rounds`."""
+        self._tell = tell
+        self._step = step
+        self._before = before
+        self._rounds = rounds
+        self._told = time.perf_counter()
+
+    def read(self, share: float) -> None:
+        """Hear of the share of the prompt that was read."""
+        now = time.perf_counter()
+        if now - self._told < _TOLD_EACH:
+            return
+        self._told = now
+        words = f"{self._step.words}: {share:.0%} of the prompt read"
+        progress = (self._before + share) / self._rounds
+        self._tell(self._step.model_copy(update={"progress": progress, "words": words}))
 
 
 def _schedule(workload: Workload) -> Iterator[tuple[Part, int, bool]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine_host.bench.kept import runs as kept_runs
-from engine_host.bench.lab import load
+from engine_host.bench.lab import load, running
 from engine_host.bench.lab.comparing import compared
 from engine_host.bench.lab.running import CANCELLED, LabRunning, carry_out
 from engine_host.bench.lab.workloads import WORKLOADS, Part, Workload, prompt, repeated, salt
@@ -71,6 +71,7 @@ async def measured(
     cut: asyncio.Event | None = None,
     before: LabRun | None = None,
     engine: str = "",
+    tell: Callable[[LabStep], None] = lambda _step: None,
 ) -> tuple[LabRun, list[dict[str, object]], int]:
     """Run a workload against a server; the run, what was asked, and the connections left open."""
     asked: list[dict[str, object]] = []
@@ -104,7 +105,8 @@ async def measured(
         machine=LabMachine(program="1", python="3", system="s"),
     )
     async with server, load.client_of(ask.engine.address) as client:
-        work = asyncio.create_task(carry_out([LabRunning(ask, ask.engine, workload, client, 7, before)]))
+        side = LabRunning(ask, ask.engine, workload, client, 7, before)
+        work = asyncio.create_task(carry_out([side], tell))
         if cut is not None:
             await cut.wait()
             work.cancel()
@@ -122,6 +124,35 @@ def test_llama_cpp_tells_how_far_it_has_read_so_that_it_sees_who_has_gone(
     found, asked, _ = run(measured(well, tmp_path, engine=engine))
     assert found.complete
     assert {body.get("return_progress") for body in asked} == {tells}
+
+
+@pytest.mark.parametrize(
+    ("progress", "told"),
+    [
+        ({"total": 90_000, "processed": 22_500, "cache": 0, "time_ms": 9}, ["25%"]),
+        ({"total": 0, "processed": 0}, []),
+        ({"total": 1, "processed": 9}, []),
+        ({"total": "x"}, []),
+        ([7], []),
+    ],
+)
+def test_of_a_long_prompt_it_tells_how_far_it_was_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, progress: object, told: list[str]
+) -> None:
+    monkeypatch.setattr(running, "_TOLD_EACH", 0.0)
+    steps: list[LabStep] = []
+
+    async def slow(asked: dict[str, object], writer: asyncio.StreamWriter) -> None:
+        writer.write(event({"choices": [], "prompt_progress": progress}))
+        await well(asked, writer)
+
+    alone = Workload(WorkloadName.QUICK, (replace(SMALL.parts[0], streams=1, warm=0, measured=1),))
+    found, _, _ = run(measured(slow, tmp_path, workload=alone, tell=steps.append))
+    assert found.complete
+    reading = [step for step in steps if "of the prompt read" in step.words]
+    assert [step.words for step in reading] == [f"1 of 1: {share} of the prompt read" for share in told]
+    assert [step.progress for step in reading] == [0.25] * len(told)
+    assert steps[-1].progress == 1.0
 
 
 def test_every_request_is_salted_alike_for_a_seed_and_counted(tmp_path: Path) -> None:
