@@ -390,9 +390,10 @@ class Check:
     def repeated(self) -> None:
         """The same plan again and again, by turns with a patch that is to shorten a start."""
 
-        def once(part: str, more: tuple[str, ...]) -> Engine:
+        def once(part: str, early: bool) -> Engine:
             request = self.request("sndr-demo", drafts=True, context=4096, streams=8)
-            patches = PatchChoice(on=(*request.patches.on, *more))
+            off = () if early else (repeated_starts.EARLY,)
+            patches = PatchChoice(on=request.patches.on, off=off)
             plan = self.planned(part, request.model_copy(update={"patches": patches}))
             return self.started(part, plan, drafts=True)
 

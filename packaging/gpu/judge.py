@@ -234,7 +234,8 @@ def proof(part: str, found: Proof) -> Iterable[Row]:
         told = f"{equal.equal} of {equal.of}, {equal.accepted:,} of {equal.drafted:,} drafts taken"
         yield Row(part, "answers with MTP equal those without", equal.passed, told)
     if speed is not None:
-        told = f"{speed.shape}: {speed.ours:.4f} ms, bf16 {speed.bf16} ms by {speed.bf16_by}"
+        bf16 = "not measured" if speed.bf16 is None else f"{speed.bf16:.4f} ms by {speed.bf16_by}"
+        told = f"{speed.shape}: {speed.ours:.4f} ms, bf16 {bf16}"
         times = speed.times_bf16
         yield Row(part, "decode beside bf16", None, told + (f", {times:.2f} ×" if times else ""))
     right = found.verdict is ProofVerdict.RIGHT

@@ -195,7 +195,10 @@ class Check:
         buffers = {key: value for key, value in engine.buffers.items() if value}
         pids = {process.pid for process in processes_of(engine)}
         seen = self.host.info().gpus
-        held = {gpu.name: [one.memory for one in gpu.holders if one.pid in pids] for gpu in seen}
+        held = {
+            f"GPU {number}": [one.memory for one in gpu.holders if one.pid in pids]
+            for number, gpu in enumerate(seen)
+        }
         self.host.stop(engine)
         devices = {one.name: one.needed for one in report.devices}
         found = f"{rate:.1f} tok/s; predicted {devices}; printed {buffers}; held {held}"

@@ -75,29 +75,14 @@ def _memory(name: str, more: str) -> Step:
     return Step(name, words.strip(), 300, 2, "auto")
 
 
-def _turns(shape: str) -> Step:
-    words = f"engine_host.bench.gpu.prefix_turns {shape} --kv {K8V4} --reuse"
-    return Step(f"turns-{shape}-k8v4", words, 420, kv=K8V4)
-
-
 STEPS = (
     # First, as nothing else leaves it time in a call.
     Step("starts", "starts", 550),
-    _memory("oom-2", ""),
     _memory("oom-one-of-2", "--only-rank 1"),
-    # As in the table of docs/proof.md: a dense model's boundary layers are quantised too.
-    _speed("mimo-k8v4", "mimo-7b", "1x32768 16x32768", K8V4, on=("turboquant-boundary-layers",)),
-    _speed("27b-bf16-8", "qwen36-27b", "8x32768"),
-    _speed("27b-k8v4-8", "qwen36-27b", "8x32768", K8V4),
-    _turns("qwen36-27b"),
-    _turns("qwen36-35b-a3b"),
-    # Compiles FOLDER/llama.tar first, if `packaging/gpu/llamacpp.sh FOLDER/llama.tar --build-only` has not.
-    Step("llamacpp-on-2", "llamacpp --fit", 300, 2),
-    _speed("35b-bf16", "qwen36-35b-a3b", "1x32768 8x32768"),
-    _speed("35b-k8v4", "qwen36-35b-a3b", "1x32768 8x32768", K8V4),
-    Step("prove-4bit", f"prove --kv {FOUR_BITS}", 300),
     _speed("27b-k8v4-on-2", "qwen36-27b", "1x32768 8x32768", K8V4, 2, 400),
     _speed("27b-bf16-on-4", "qwen36-27b", "8x32768", gpus=4),
+    # Compiles FOLDER/llama.tar first, if `packaging/gpu/llamacpp.sh FOLDER/llama.tar --build-only` has not.
+    Step("llamacpp-on-2", "llamacpp --fit", 300, 2),
     # The patch keeps the prefix cache off for 4 bits until this has shown otherwise.
     Step("conversations-4bit", f"conversations {FOUR_BITS} --together --longer 3 --max-length 3584", 550),
 )

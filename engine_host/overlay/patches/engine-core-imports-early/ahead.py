@@ -19,8 +19,8 @@ MODULES = (
     "vllm.v1.core.sched.async_scheduler",
     "vllm.v1.worker.gpu_worker",
     "vllm.v1.worker.gpu.model_runner",
+    "vllm.model_executor.model_loader.default_loader",
 )
-ONE_GPU = ("vllm.model_executor.model_loader.default_loader",)
 COMPILING = ("vllm.compilation.backends", "torch._inductor.compile_fx")
 # Libraries read these when they are loaded, which has happened already.
 READ_EARLY = ("CUDA_", "LD_", "NVIDIA_", "PYTORCH_", "TORCH_")
@@ -43,7 +43,8 @@ def begin():
         if role()[0] != API_SERVER:
             return
         gc.disable()
-        if _waiting is None and len(os.sched_getaffinity(0)) >= FEWEST_CORES:
+        cores = len(os.sched_getaffinity(0))
+        if _waiting is None and cores >= FEWEST_CORES and _on_one_gpu(sys.argv[2:]):
             _waiting = _start(sys.argv[2:])
     except Exception as error:  # noqa: BLE001 - a start without it is slower, and no worse
         sys.stderr.write(f"{ID}: {error!r}\n")
@@ -149,15 +150,19 @@ def _note(detail):
     LEDGER.write("note", patch=ID, detail=detail)
 
 
+def _on_one_gpu(arguments):
+    """Return True if the model will be in the engine core itself, where the gain was measured."""
+    for name in ("--tensor-parallel-size", "--pipeline-parallel-size"):
+        with contextlib.suppress(ValueError, IndexError):
+            if arguments[arguments.index(name) + 1] != "1":
+                return False
+    return True
+
+
 def _for(arguments):
     """Further modules that a start will need, by its arguments: what compiles, and the model's own."""
     names = [] if "--enforce-eager" in arguments else [*COMPILING]
-    with contextlib.suppress(Exception):
-        # With several GPUs the model is in other processes, and this one keeps away from CUDA.
-        parallel = arguments[arguments.index("--tensor-parallel-size") + 1]
-        if parallel != "1":
-            return names
-    return [*names, *ONE_GPU, *_of_model(arguments[0] if arguments else "")]
+    return [*names, *_of_model(arguments[0] if arguments else "")]
 
 
 def _of_model(folder):

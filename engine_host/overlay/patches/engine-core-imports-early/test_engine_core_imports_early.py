@@ -41,12 +41,12 @@ from types import SimpleNamespace
 if __name__ == "__main__":
     from sndr_overlay_patches.engine_core_imports_early import ahead
 
-    ahead.FEWEST_CORES = int(sys.argv[2])
+    ahead.FEWEST_CORES = int(sys.argv[4])
     import vllm.version
     from vllm.v1.engine.utils import CoreEngineProcManager
 
     waiting = ahead._waiting[0] if ahead._waiting else None
-    os.environ[sys.argv[3]] = "changed"
+    os.environ[sys.argv[5]] = "changed"
     config = SimpleNamespace(parallel_config=SimpleNamespace(data_parallel_size=1))
     manager = CoreEngineProcManager(1, 0, 0, config, True, "done.txt", None, True)
     told = [waiting is not None, manager.process.pid == waiting, manager.process.exitcode]
@@ -55,16 +55,17 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize(
-    ("cores", "variable", "told", "note"),
+    ("cores", "gpus", "variable", "told", "note"),
     [
-        ("1", "OMP_NUM_THREADS_OF_ANOTHER", [True, True, 0, "done"], "beside the API server's"),
-        ("1", "CUDA_SOMETHING", [True, False, 0, "done"], "changed in between: CUDA_SOMETHING"),
-        ("9999", "CUDA_SOMETHING", [False, False, 0, "done"], None),
+        ("1", "1", "OMP_NUM_THREADS_OF_ANOTHER", [True, True, 0, "done"], "beside the API server's"),
+        ("1", "1", "CUDA_SOMETHING", [True, False, 0, "done"], "changed in between: CUDA_SOMETHING"),
+        ("9999", "1", "CUDA_SOMETHING", [False, False, 0, "done"], None),
+        ("1", "2", "CUDA_SOMETHING", [False, False, 0, "done"], None),
     ],
-    ids=["taken", "read at the beginning", "few cores"],
+    ids=["taken", "read at the beginning", "few cores", "two GPUs"],
 )
 def test_the_work_is_done_by_the_process_that_waits(
-    tmp_path: Path, cores: str, variable: str, told: list[object], note: str | None
+    tmp_path: Path, cores: str, gpus: str, variable: str, told: list[object], note: str | None
 ) -> None:
     fake = FakeVllm(tmp_path)
     fake.write("version", VERSION)
@@ -73,7 +74,7 @@ def test_the_work_is_done_by_the_process_that_waits(
     fake.write("v1/engine/utils", UTILS)
     folder = Path(__file__).parent
     fake.patches.append(LoadedPatch(folder, read_patch_file(folder)))
-    ran = fake.run(SCRIPT, "serve", cores, variable)
+    ran = fake.run(SCRIPT, "serve", "--tensor-parallel-size", gpus, cores, variable)
     assert json.loads(ran.stdout) == told, ran.stderr
     assert fake_outcome(ran.settled(ID)) == "applied"
     notes = [line["detail"] for line in ran.ledger if line["event"] == "note"]

@@ -9,6 +9,8 @@ CAREFUL_STEPS = 100
 SMALLEST_BUDGET = 256
 # How long the ranks of a step wait for one another before they give the engine up.
 AGREE_SECONDS = 10.0
+# How often this rank has asked the others.
+_asked = 0
 
 
 def survive(original):
@@ -25,6 +27,7 @@ def survive(original):
             return original(self, scheduler_output)
         except torch.OutOfMemoryError as error:
             if not _all_ran_out(self.vllm_config.parallel_config, error):
+                _end_if_unheard(self, error)
                 raise
             said = str(error)
         # Outside of the handler: the traceback would keep the step's tensors alive.
@@ -43,20 +46,52 @@ def _all_ran_out(parallel, error):
         return True
     if parallel.tensor_parallel_size != ranks or getattr(parallel, "data_parallel_size", 1) > 1:
         return False
+    import torch
     from vllm.distributed import get_tp_group
 
     group = get_tp_group().cpu_group
     # First who is there: the other calls have no limit of their own.
-    return _in_time(group) and _same_everywhere((_place(error), _drained()), ranks, group)
+    return _in_time(torch.distributed.get_rank(), ranks) and _same_everywhere(
+        (_place(error), _drained()), ranks, group
+    )
 
 
-def _in_time(group):
+def _end_if_unheard(worker, error):
+    """End this process if vLLM does not hear its rank; the executor sees that, and ends the engine.
+
+    MultiprocExecutor takes the answer to a step from one rank (`_get_output_rank`). Where another one fails,
+    the ranks that went on wait for its part of a sum, and the executor for them: 300 seconds by default.
+    """
+    import os
+
+    from vllm.logger import init_logger
+
+    parallel = worker.vllm_config.parallel_config
+    stage = parallel.tensor_parallel_size * getattr(parallel, "prefill_context_parallel_size", 1)
+    if parallel.distributed_executor_backend != "mp" or worker.rank == parallel.world_size - stage:
+        return
+    said = str(error).split("\n")[0]
+    init_logger("vllm.sndr").error("rank %d ran out of memory and not every other: %s", worker.rank, said)
+    os._exit(1)
+
+
+def _in_time(rank, ranks):
+    """Return True if every rank came here, each for the same time of asking.
+
+    `monitored_barrier` has its limit on rank 0 alone (ProcessGroupGloo.cpp): another one that came alone
+    would wait for the group's own half an hour.
+    """
+    global _asked
     from datetime import timedelta
 
-    import torch
+    from torch.distributed import distributed_c10d
 
+    _asked += 1
+    here = [f"{PATCH}/{_asked}/{number}" for number in range(ranks)]
+    store = distributed_c10d._get_default_store()
+    store.set(here[rank], "out of memory")
     try:
-        torch.distributed.monitored_barrier(group, timeout=timedelta(seconds=AGREE_SECONDS))
+        store.wait(here, timedelta(seconds=AGREE_SECONDS))
     except Exception:  # noqa: BLE001 - whatever keeps the ranks apart, the step's own error is told
         return False
     return True
