@@ -2,9 +2,11 @@
 
 import asyncio
 import contextlib
+import importlib
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from enum import StrEnum
+from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
@@ -12,6 +14,7 @@ from engine_host.client import HostError
 from engine_host.client.address import RemoteAddress
 from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.protocol.endpoint.requests import RequestQuery
+from engine_host.protocol.engines import ServerPage
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.language import tr
 from engine_host.protocol.operations import endpoint as endpoint_ops
@@ -23,7 +26,14 @@ from sndr_gui.host.process import HostProcess, HostStartFailed
 from sndr_gui.host.state import HostState, Snapshot
 
 USER_AGENT = "sndr-window"
+_SERVERS_PATIENCE = 0.05
 _PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
+
+
+def _load_client() -> None:
+    """Import what the first request would, a fifteenth of a second."""
+    for name in ("engine_host.client.local_http", "anyio", "sniffio"):
+        importlib.import_module(name)
 
 
 class Phase(StrEnum):
@@ -126,7 +136,8 @@ class HostConnection(QObject):
         return tr("{error} Reconnecting…", error=error)
 
     async def _once(self) -> None:
-        address = await self._process.find_or_start()
+        # While the host begins.
+        address, _ = await asyncio.gather(self._process.find_or_start(), asyncio.to_thread(_load_client))
         await self._drop()
         client = AsyncControlClient(address.socket, address.token, USER_AGENT, "the window", self._name)
         self._client = client
@@ -148,24 +159,45 @@ class HostConnection(QObject):
                 self._state.apply(event)
 
     async def _snapshot(self, client: AsyncControlClient, run_id: str) -> Snapshot:
-        host, engines, jobs, models, servers, settings = await asyncio.gather(
-            client.call(ops.HOST),
-            client.call(ops.ENGINES),
-            client.call(ops.JOBS),
-            client.call(ops.MODELS),
-            client.call(ops.SERVERS),
-            client.call(ops.SETTINGS),
+        # A host that has just begun runs them to learn what they are; nothing else waits for that.
+        late = asyncio.get_running_loop().create_task(client.call(ops.SERVERS), name="read servers")
+        late.add_done_callback(lambda done: done.cancelled() or done.exception())
+        try:
+            return await self._read_all(client, run_id, late)
+        except BaseException:
+            late.cancel()
+            raise
+
+    async def _read_all(
+        self, client: AsyncControlClient, run_id: str, late: asyncio.Task[ServerPage]
+    ) -> Snapshot:
+        (host, engines, jobs, models, settings), (on_demand, requests) = await asyncio.gather(
+            asyncio.gather(
+                client.call(ops.HOST),
+                client.call(ops.ENGINES),
+                client.call(ops.JOBS),
+                client.call(ops.MODELS),
+                client.call(ops.SETTINGS),
+            ),
+            asyncio.gather(
+                client.call(endpoint_ops.ON_DEMAND), client.call(endpoint_ops.REQUESTS, RequestQuery())
+            ),
         )
-        on_demand = await client.call(endpoint_ops.ON_DEMAND)
-        requests = await client.call(endpoint_ops.REQUESTS, RequestQuery())
         hosts: tuple[RemoteHost, ...] = ()
         questions: tuple[SshQuestion, ...] = ()
         if not self._name:
             # The hosts that another machine's host knows are its own affair.
             hosts, questions = await self._hosts(client)
         # The oldest number wins: an event applied twice is harmless, a missed one is not.
-        pages = (host, engines, jobs, models, servers, settings, on_demand, requests)
+        pages = (host, engines, jobs, models, settings, on_demand, requests)
         seq = min(page.seq for page in pages)
+        await asyncio.wait({late}, timeout=_SERVERS_PATIENCE)
+        servers = None
+        if late.done():
+            servers = late.result()
+            seq = min(seq, servers.seq)
+        else:
+            self._keep(self._take_servers(late), "take servers")
         return Snapshot(
             run_id,
             seq,
@@ -219,7 +251,10 @@ class HostConnection(QObject):
     # Parts that an event said to read again.
 
     def _on_outdated(self, part: str) -> None:
-        task = asyncio.get_event_loop().create_task(self._read(part), name=f"read {part}")
+        self._keep(self._read(part), f"read {part}")
+
+    def _keep(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        task = asyncio.get_event_loop().create_task(work, name=name)
         self._reads.add(task)
         task.add_done_callback(self._reads.discard)
 
@@ -238,6 +273,13 @@ class HostConnection(QObject):
         except HostError:
             # The stream notices the loss itself, and the next snapshot brings this part.
             return
+
+    async def _take_servers(self, late: asyncio.Task[ServerPage]) -> None:
+        # A host that goes meanwhile is noticed by its stream of events.
+        with contextlib.suppress(HostError):
+            page, known = await late, self._state.servers
+            if known is None or page.seq >= known.seq:
+                self._state.set_servers(page)
 
     async def _read_models(self, client: AsyncControlClient) -> None:
         self._state.set_models(await client.call(ops.MODELS))

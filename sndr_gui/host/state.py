@@ -80,7 +80,7 @@ class Snapshot:
     engines: EnginePage
     jobs: JobPage
     models: ModelPage
-    servers: ServerPage
+    servers: ServerPage | None
     settings: SettingPage
     requests: tuple[Request, ...] = ()
     on_demand: tuple[OnDemandModel, ...] = ()
@@ -248,7 +248,8 @@ class HostState(QObject):
         self.engines = {one.id: one for one in page.engines if one.state is not EngineState.UNLOADED}
         self.last_ran = page.last
         self.jobs = {job.id: job for job in snapshot.jobs.jobs}
-        self.models, self.servers, self.settings = snapshot.models, snapshot.servers, snapshot.settings
+        self.models, self.settings = snapshot.models, snapshot.settings
+        self.servers = snapshot.servers or self.servers
         self._settle()
         oldest_first = sorted(snapshot.requests, key=lambda request: request.created_at)
         self.requests = {request.id: request for request in oldest_first[-RECENT_REQUESTS:]}

@@ -23,7 +23,6 @@ from sndr_gui.host.state import HostState
 from sndr_gui.host.tasks import Tasks
 from sndr_gui.kit import theme
 from sndr_gui.kit.look.choices import Look, ThemeChoice
-from sndr_gui.kit.loop.application import Application
 from sndr_gui.kit.settings import SettingsFile
 from sndr_gui.views.window.context import PageContext
 from sndr_gui.views.window.main import Window
@@ -106,12 +105,6 @@ def garbage() -> Iterator[None]:
     gc.collect()
     gc.freeze()
     gc.enable()
-
-
-@pytest.fixture(scope="session")
-def qapp_cls() -> type[QApplication]:
-    """The program's own application, in place of Qt's."""
-    return Application
 
 
 @pytest.fixture(scope="session")

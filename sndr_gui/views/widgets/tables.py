@@ -91,6 +91,7 @@ class Table(QTableView):
         self._given = widths
         self._optional: tuple[int, ...] = ()
         self._left_out: set[int] = set()
+        self._wants: dict[int, int] = {}
         self._adjusted = False
         # Rows come many at a time.
         self._fitting = QTimer(self)
@@ -180,7 +181,11 @@ class Table(QTableView):
                 self._adjusted, room = True, room - more
 
     def _wanted(self, column: int) -> int:
-        return max(self.sizeHintForColumn(column), self.horizontalHeader().sectionSizeHint(column))
+        # Every cell is asked for it: once for each time that columns are fitted.
+        if column not in self._wants:
+            hint = self.horizontalHeader().sectionSizeHint(column)
+            self._wants[column] = max(self.sizeHintForColumn(column), hint)
+        return self._wants[column]
 
     def setColumnHidden(self, column: int, hide: bool) -> None:
         """Hide a column, or show it; the others make room."""
@@ -190,6 +195,7 @@ class Table(QTableView):
             self._fitting.start()
 
     def _fit(self) -> None:
+        self._wants.clear()
         self._choose_columns()
         if self._most:
             self._fit_most()

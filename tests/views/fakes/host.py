@@ -126,6 +126,7 @@ class FakeHost(FakeBench, FakeEndpoint, FakeLibrary, FakeRemoteHosts, FakeRemote
         self.log_lines: list[LogLine] = samples.log_lines()
         self.plan: LaunchPlan = samples.plan()
         self.plan_gate: asyncio.Event | None = None
+        self.servers_gate: asyncio.Event | None = None
         self.fit: Callable[[FitRequest], FitReport] = fit_samples.report
         self.fit_seconds = 0.0
         self.presets: PresetPage = preset_samples.presets()
@@ -275,7 +276,9 @@ class FakeHost(FakeBench, FakeEndpoint, FakeLibrary, FakeRemoteHosts, FakeRemote
         return self.models
 
     @performs(ops.SERVERS)
-    def _servers(self) -> ServerPage:
+    async def _servers(self) -> ServerPage:
+        if self.servers_gate is not None:
+            await self.servers_gate.wait()
         return self.servers.model_copy(update={"seq": self.seq})
 
     @performs(ops.BUILD_SERVER)

@@ -1,97 +1,109 @@
-"""An error in drawing, or in the answer to another event, stays there: the window goes on and tells it."""
+"""An error in drawing, or in the answer to another event, stays there: the window goes on and tells it.
 
-import asyncio
-from collections.abc import Iterator
+In a process of its own: there is one application in each, and the other tests have Qt's.
+"""
 
-import pytest
-from PySide6.QtCore import QAbstractTableModel, QEvent, QModelIndex, QPersistentModelIndex, Qt
-from PySide6.QtGui import QMouseEvent, QPaintEvent
+import json
+import os
+import subprocess
+import sys
+
+from sndr_gui.kit.loop.application import what_failed
+
+PROGRAM = """
+import json, sys
+from PySide6.QtCore import QAbstractTableModel, QEvent, QPoint, Qt, QTimer
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QTableView, QWidget
-
+from PySide6.QtWidgets import QTableView, QVBoxLayout, QWidget
 from sndr_gui.app import Report
-from sndr_gui.kit.loop.application import Application, what_failed
-from tests.views.conftest import Stage
-
-Index = QModelIndex | QPersistentModelIndex
-
+from sndr_gui.host.notices import Notices
+from sndr_gui.kit.loop.application import Application
 
 class Faulty(QWidget):
-    """Fails at each drawing, and at each click."""
-
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.setFixedSize(30, 30)
         self.drawn = 0
-
-    def paintEvent(self, _event: QPaintEvent) -> None:
+    def paintEvent(self, event):
         self.drawn += 1
         raise ValueError("it cannot be drawn.")
-
-    def mousePressEvent(self, _event: QMouseEvent) -> None:
+    def mousePressEvent(self, event):
         raise KeyError("it cannot be pressed")
 
-
 class FaultyTable(QAbstractTableModel):
-    """Fails at each cell."""
-
-    def rowCount(self, _parent: Index = QModelIndex()) -> int:  # noqa: B008 - as Qt has it
+    def rowCount(self, parent=None):
         return 5
-
-    def columnCount(self, _parent: Index = QModelIndex()) -> int:  # noqa: B008 - as Qt has it
+    def columnCount(self, parent=None):
         return 5
-
-    def data(self, _index: Index, _role: int = 0) -> object:
+    def data(self, index, role=0):
         raise RuntimeError("it has no cells")
 
+app = Application(["test"])
+notices, met, told, asked = Notices(), [], [], []
+notices.posted.connect(lambda notice: told.append(notice.text))
+report = Report(notices, None)
 
-@pytest.fixture
-def app() -> Iterator[Application]:
-    found = QApplication.instance()
-    assert isinstance(found, Application)
-    before = found.failed
-    yield found
-    found.failed, found.quit_wanted = before, None
+def failed(error):
+    met.append(str(error))
+    report.of_event(error)
 
+app.failed = failed
+window, table, model = QWidget(), QTableView(), FaultyTable()
+table.setModel(model)
+faulty = [Faulty(), Faulty()]
+lines = QVBoxLayout(window)
+for part in (*faulty, table):
+    lines.addWidget(part)
+window.show()
 
-async def test_what_fails_at_drawing_is_told_once_and_the_others_go_on(
-    stage: Stage, app: Application, capsys: pytest.CaptureFixture[str]
-) -> None:
-    met: list[Exception] = []
-    report = Report(stage.notices, None)
+def again():
+    if min(one.drawn for one in faulty) > 5:
+        QTest.mouseClick(faulty[0], Qt.MouseButton.LeftButton)
+        QTimer.singleShot(0, leave)
+        return
+    window.update()
+    QTimer.singleShot(5, again)
 
-    def failed(error: Exception) -> None:
-        met.append(error)
-        report.of_event(error)
-
-    app.failed = failed
-    body = stage.window.page.body
-    faulty, table, model = [Faulty(), Faulty()], QTableView(), FaultyTable()
-    table.setModel(model)
-    for one in (*faulty, table):
-        body.insertWidget(0, one)
-    await stage.until(lambda: all(one.drawn for one in faulty))
-    for _ in range(20):
-        stage.window.update()
-        await asyncio.sleep(0.02)
-    assert all(one.drawn > 5 for one in faulty), "each is asked at each drawing, whatever failed before it"
-    assert {what_failed(error) for error in met} == {"it cannot be drawn", "it has no cells"}
-    # Met where it happened: nothing else of Python was asked between.
-    assert all(str(error).count("override") == 1 for error in met)
-    QTest.mouseClick(faulty[0], Qt.MouseButton.LeftButton)
-    await stage.until(lambda: any("pressed" in one.text for one in stage.window.toasts.shown))
-    assert capsys.readouterr().err.count("ValueError: ") == 1
-    for one in (*faulty, table):
-        body.removeWidget(one)
-        one.deleteLater()
-    assert stage.window.page.isVisible()
-
-
-async def test_quitting_is_asked_for_and_not_done(stage: Stage, app: Application) -> None:
-    asked: list[bool] = []
+def leave():
     app.quit_wanted = lambda: asked.append(True)
     event = QEvent(QEvent.Type.Quit)
     app.sendEvent(app, event)
-    assert asked
-    assert not event.isAccepted()
-    assert stage.window.isVisible()
+    shown = window.isVisible()
+    app.quit_wanted = None
+    said = {"met": met, "told": told, "asked": asked, "accepted": event.isAccepted(), "shown": shown}
+    print(json.dumps(said))
+    app.exit()
+
+QTimer.singleShot(0, again)
+app.exec()
+"""
+
+
+def test_what_fails_at_drawing_is_told_once_and_the_others_go_on() -> None:
+    environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    met = {what_failed(RuntimeError(text)) for text in said["met"]}
+    assert {"it cannot be drawn", "it has no cells"} <= met
+    # Met where it happened: nothing else of Python was asked between.
+    assert all(text.count("override") == 1 for text in said["met"])
+    assert len(said["met"]) > 10, "each is asked at each drawing, whatever failed before it"
+    assert done.stderr.count("ValueError: ") == 1, "told once, and not at each drawing"
+    assert sum("it cannot be drawn" in text for text in said["told"]) == 1
+    assert said["asked"] == [True]
+    assert not said["accepted"], "quitting is asked for, and not done"
+    assert said["shown"]
+
+
+def test_the_message_has_no_names_of_overrides() -> None:
+    met = "Error calling Python override of QObject::eventFilter(): " * 2 + "it failed."
+    assert what_failed(ValueError(met)) == "it failed"
+    assert what_failed(ValueError()) == "ValueError"

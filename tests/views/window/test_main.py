@@ -177,6 +177,17 @@ async def test_reset_reads_everything_again(stage: Stage) -> None:
     await stage.until(lambda: stage.state.models is not None and not stage.state.models.models)
 
 
+async def test_nothing_waits_for_a_host_that_still_learns_its_servers(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    gate = stage.host.servers_gate = asyncio.Event()
+    await stage.open()
+    assert stage.state.host is not None
+    assert stage.state.servers is None
+    gate.set()
+    await stage.until(lambda: stage.state.servers is not None)
+    await stage.close()
+
+
 async def test_other_protocol_is_refused_in_a_sentence(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     stage.host.major = 2

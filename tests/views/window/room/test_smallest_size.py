@@ -40,6 +40,7 @@ async def test_no_page_is_wider_than_its_room(stage: Stage, state: EngineState |
     if state is not None:
         stage.host.set_engine(samples.engine(state))
         await stage.until(lambda: stage.state.engines)
+    await stage.until(lambda: stage.state.servers)
     assert stage.state.servers is not None
     stage.state.servers = stage.state.servers.model_copy(update={"comparison": measured()})
     for name in NAMES:
