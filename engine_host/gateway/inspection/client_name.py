@@ -1,5 +1,6 @@
 """Name the program that sent a request, from what its headers say of it."""
 
+import contextlib
 import re
 from collections.abc import Mapping
 
@@ -91,4 +92,7 @@ def _version(text: str) -> str:
 
 
 def _plain(text: str) -> str:
+    # HTTP's headers are read as Latin-1; who writes a name with other letters writes UTF-8.
+    with contextlib.suppress(UnicodeError):
+        text = text.encode("latin-1").decode()
     return visible(" ".join(text.split()))[:_MOST]

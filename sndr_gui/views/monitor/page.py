@@ -35,7 +35,7 @@ from sndr_gui.views.widgets.page import Page
 from sndr_gui.views.widgets.tables import Table
 
 # The column that only several engines need.
-_ENGINE = 2
+_ENGINE, _ACCEPTED = 2, 11
 # The least width of the choice of an engine, in pixels: a small window cuts its names.
 _ONLY = 72
 REQUESTS, LENS, MEMORY, POOL = PANES = (tr("Requests"), tr("Prefix lens"), tr("Memory"), "KV")
@@ -114,6 +114,8 @@ class MonitorView(Page):
         self.body.addLayout(bar)
         widths = {0: 84, 1: 92, 2: 130, 4: 140, 5: 76, 6: 100, 7: 104, 8: 72, 9: 72, 10: 72, 11: 84}
         self.table = Table(model.requests, tr("Requests"), 3, widths)  # type: ignore[arg-type]
+        # Without a drafter nothing is ever accepted.
+        self.table.leave_out(_ACCEPTED)
         self.table.setMinimumHeight(150)
         self.table.row_chosen.connect(self._on_chosen)
         self.table.doubleClicked.connect(self._on_inspect)

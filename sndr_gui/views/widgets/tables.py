@@ -131,6 +131,7 @@ class Table(QTableView):
     def leave_out(self, *columns: int) -> None:
         """Leave columns out while they hold nothing and words of others would be cut for them."""
         self._optional = columns
+        self.model().dataChanged.connect(self._fitting.start)
         self._fitting.start()
 
     def _choose_columns(self) -> None:
@@ -162,15 +163,27 @@ class Table(QTableView):
         others = [place for place in self._given if not self.isColumnHidden(place)]
         least = max(header.sectionSizeHint(self._stretched), _LEAST)
         lacks = least + sum(header.sectionSize(place) for place in others) - self.viewport().width()
-        spare = {place: header.sectionSize(place) - header.sectionSizeHint(place) for place in others}
-        spare = {place: width for place, width in spare.items() if width > 0}
-        self._adjusted = lacks > 0 and bool(spare)
+        self._adjusted = False
+        # First what no word needs, then the ends of the longest ones.
+        for kept in (self._wanted, header.sectionSizeHint):
+            lacks -= self._narrow({place: header.sectionSize(place) - kept(place) for place in others}, lacks)
         if self._adjusted:
-            share = min(1.0, lacks / sum(spare.values()))
-            for place, width in spare.items():
-                self.setColumnWidth(place, header.sectionSize(place) - math.ceil(width * share))
-        elif lacks < 0:
+            return
+        if lacks < 0:
             self._grow(others, least - lacks - max(least, self._wanted(self._stretched)))
+
+    def _narrow(self, spare: dict[int, int], lacks: int) -> int:
+        """Take so many pixels from columns, from each by what it can spare; return what was taken."""
+        spare = {place: width for place, width in spare.items() if width > 0}
+        if lacks <= 0 or not spare:
+            return 0
+        self._adjusted, taken = True, 0
+        share = min(1.0, lacks / sum(spare.values()))
+        for place, width in spare.items():
+            less = math.ceil(width * share)
+            self.setColumnWidth(place, self.horizontalHeader().sectionSize(place) - less)
+            taken += less
+        return taken
 
     def _grow(self, columns: list[int], room: int) -> None:
         """Give columns whose words are cut what the stretched one does not need."""

@@ -87,6 +87,22 @@ async def test_a_column_of_a_given_width_grows_where_there_is_room(stage: Stage,
     await stage.until(lambda: table.columnWidth(0) == 60)
 
 
+async def test_room_is_taken_first_from_columns_that_do_not_need_it(stage: Stage) -> None:
+    columns: list[Column[str]] = [
+        Column("One", lambda _row: "18:28:30"),
+        Column("Two", lambda _row: "x"),
+        Column("Three", str),
+    ]
+    rows: RowsModel[str] = RowsModel(columns, str, stage.window)
+    table = Table(rows, "Test", 2, {0: 84, 1: 200})  # type: ignore[arg-type]
+    table.resize(320, 200)
+    table.show()
+    fill(table, WIDE)
+    await stage.until(lambda: table.columnWidth(1) < 200)
+    assert table.columnWidth(0) >= table.sizeHintForColumn(0), "a time that is cut tells nothing"
+    table.deleteLater()
+
+
 async def test_what_somebody_dragged_stays(stage: Stage, table: Table) -> None:
     fill(table, NARROW)
     table.setColumnWidth(0, 90)

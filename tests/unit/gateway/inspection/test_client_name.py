@@ -9,6 +9,8 @@ from engine_host.gateway.inspection.client_name import client_name, known_part
     ("headers", "name"),
     [
         ({"user-agent": "claude-cli/2.1.329 (external, cli)", "x-app": "cli"}, "Claude Code 2.1.329"),
+        ({"user-agent": "名前/2".encode().decode("latin-1")}, "名前 2"),
+        ({"user-agent": "caf\xe9/2"}, "caf\xe9 2"),
         (
             {"user-agent": "codex_cli_rs/0.169.0 (Linux; x86_64)", "originator": "codex_cli_rs"},
             "Codex 0.169.0",
