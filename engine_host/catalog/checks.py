@@ -5,6 +5,7 @@ from typing import Any
 
 from engine_host.catalog.entries import Loaded
 from engine_host.catalog.index import Catalog
+from engine_host.core.did_you_mean import near_names
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import (
     EntryKind,
@@ -123,7 +124,9 @@ def _preset(one: Loaded[Any], catalog: Catalog) -> Iterator[CatalogFault]:
     model = catalog.models.get(preset.model)
     if model is None:
         yield one.fault(
-            ("model",), tr("there is no model {model}", model=preset.model), _one_of(catalog.models)
+            ("model",),
+            tr("there is no model {model}", model=preset.model),
+            _one_of(catalog.models, preset.model),
         )
     else:
         yield from _weights(one, preset, model.entry)
@@ -131,13 +134,14 @@ def _preset(one: Loaded[Any], catalog: Catalog) -> Iterator[CatalogFault]:
         yield one.fault(
             ("profile",),
             tr("there is no profile {profile}", profile=preset.profile),
-            _one_of(catalog.profiles),
+            _one_of(catalog.profiles, preset.profile),
         )
     if preset.engine not in catalog.engines:
         yield one.fault(("engine",), tr("nothing is known of the engine {engine}", engine=preset.engine))
     for number, name in enumerate(preset.needs.known_good):
         if name not in catalog.hardware:
-            message, fix = tr("there is no usable hardware {name}", name=name), _one_of(catalog.hardware)
+            message = tr("there is no usable hardware {name}", name=name)
+            fix = _one_of(catalog.hardware, name)
             yield one.fault(("needs", "known_good", number), message, fix, Severity.WARNING)
     parallel = preset.settings.tensor_parallel
     if parallel is not None and parallel > max(1, preset.needs.gpus):
@@ -196,14 +200,14 @@ def _card(one: Loaded[Any], preset: PresetEntry, catalog: Catalog) -> Iterator[C
         if figure.hardware is not None and figure.hardware not in catalog.hardware:
             message = tr("there is no usable hardware {hardware}", hardware=figure.hardware)
             place = ("card", "evidence", number, "hardware")
-            yield one.fault(place, message, _one_of(catalog.hardware), Severity.WARNING)
+            yield one.fault(place, message, _one_of(catalog.hardware, figure.hardware), Severity.WARNING)
     for path, name in named:
         if name == preset.id:
             yield one.fault(path, tr("it names itself"), "Name another preset.")
         elif name is not None and name not in catalog.presets and name not in catalog.variations:
             # Only a warning: a bad file must not hide those that point to it.
             message = tr("there is no usable preset {name}", name=name)
-            yield one.fault(path, message, _one_of(catalog.presets), Severity.WARNING)
+            yield one.fault(path, message, _one_of(catalog.presets, name), Severity.WARNING)
     if card.fallback != preset.id and _in_circle(preset.id, catalog):
         message = tr("its fallbacks lead back to it")
         yield one.fault(("card", "fallback"), message, "End the chain somewhere.", Severity.WARNING)
@@ -225,7 +229,7 @@ def _variation(one: Loaded[PresetVariation], catalog: Catalog) -> Iterator[Catal
             if known
             else tr("there is no preset {extends}", extends=variation.extends)
         )
-        yield one.fault(("extends",), message, _one_of(catalog.presets))
+        yield one.fault(("extends",), message, _one_of(catalog.presets, variation.extends))
         return
     model = catalog.models.get(base.entry.model)
     if variation.variant is not None and model is not None:
@@ -235,7 +239,7 @@ def _variation(one: Loaded[PresetVariation], catalog: Catalog) -> Iterator[Catal
         yield one.fault(
             ("profile",),
             tr("there is no profile {profile}", profile=variation.profile),
-            _one_of(catalog.profiles),
+            _one_of(catalog.profiles, variation.profile),
         )
     yield from _settings(one, variation.settings, ("settings",))
     yield from _foreign(one, variation.settings, base.entry.engine, ("settings",))
@@ -299,7 +303,9 @@ def _scaled(shape: Mapping[str, Any]) -> bool:
     return bool(text.get("rope_scaling"))
 
 
-def _one_of(known: Mapping[str, Any]) -> str:
+def _one_of(known: Mapping[str, Any], asked: str) -> str:
+    if near := near_names(asked, known, 3):
+        return tr("Did you mean {near}?", near=" or ".join(near))
     return f"Known: {', '.join(sorted(known))}." if len(known) <= 40 else "See the list."
 
 

@@ -224,6 +224,8 @@ def test_a_variation_extends_a_preset_and_no_other_variation(small: Small) -> No
     assert fault.message == "mine is a variation itself"
     small.write_own("deeper", VARIATION.replace("id: mine", "id: deeper").replace("small-one", "gone"))
     assert only(small).message == "there is no preset gone"
+    small.write_own("deeper", VARIATION.replace("id: mine", "id: deeper").replace("small-one", "smal-one"))
+    assert only(small).fix == "Did you mean small-one?"
     small.write_own("deeper", VARIATION.replace("id: mine", "id: deeper") + "variant: q4\n")
     assert only(small).message == "vllm does not read gguf"
 
