@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx
 
 from engine_host.core.errors import HostError
+from engine_host.core.likely_causes import slow_start
 from engine_host.engines.adapter import Adapter
 from engine_host.engines.process.spawn import EngineProcess
 from engine_host.protocol.errors import Problem, Reason
@@ -81,6 +82,7 @@ async def _until_healthy(
             raise HostError(
                 Reason.ENGINE_START_TIMEOUT,
                 tr("{plan} did not answer within {seconds:.0f} s.", plan=plan.name, seconds=seconds),
+                cause=slow_start(),
                 fix="Try again in a minute.",
                 evidence={"seconds": seconds, "lines": _lines(process.log)[-_SHOWN:]},
             )

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError, defect
 from engine_host.core.findings.table import finding
+from engine_host.core.likely_causes import odd_words_over_ssh
 from engine_host.core.outside import json_text
 from engine_host.gateway.directory import Target
 from engine_host.gateway.metrics.remote import RemoteEngineFigures
@@ -199,6 +200,7 @@ class EngineHostLink:
             raise HostError(
                 Reason.SSH_FAILED,
                 tr("{name} did not say whether an engine host runs there.", name=name),
+                cause=odd_words_over_ssh(),
                 fix=Fix(text="See its state.", command="sndr host list"),
                 evidence={"stdout": outcome.stdout[:500].decode("utf-8", "replace")},
             ) from error

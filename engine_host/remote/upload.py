@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from engine_host.core.errors import HostError
+from engine_host.core.likely_causes import lost_connection, odd_words_over_ssh
 from engine_host.core.outside import files, json_text
 from engine_host.core.sizes import size_text
 from engine_host.protocol.errors import Fix, Reason
@@ -123,6 +124,7 @@ def told_by(name: str, destination: str, outcome: RemoteOutcome) -> dict[str, An
         raise HostError(
             Reason.SSH_FAILED,
             tr("{name} did not say what became of the file.", name=name),
+            cause=odd_words_over_ssh(),
             fix="Do it again.",
             evidence={"stdout": raw[:500].decode("utf-8", "replace")},
         ) from error
@@ -162,6 +164,7 @@ def told_by(name: str, destination: str, outcome: RemoteOutcome) -> dict[str, An
         raise HostError(
             Reason.SSH_LOST,
             tr("{destination} was sent to {name} in part.", destination=destination, name=name),
+            cause=lost_connection(),
             fix=Fix(text="Do it again: it goes on where it stopped."),
             evidence=evidence,
         )

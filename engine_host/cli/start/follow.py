@@ -21,6 +21,7 @@ from engine_host.cli.text.plan import exit_of, plan_lines
 from engine_host.client.chat_stream import Answer, ask
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
+from engine_host.core.likely_causes import slow_end
 from engine_host.core.sizes import duration
 from engine_host.protocol.base import Severity
 from engine_host.protocol.engines import Engine, EngineState, StopEngine
@@ -227,6 +228,7 @@ def stop_engine(client: ControlClient, engine: Engine, *, now: bool) -> Engine:
             raise HostError(
                 Reason.ENGINE_NOT_READY,
                 tr("{engine} is still stopping after {stop:.0f} s.", engine=engine.name, stop=_STOP),
+                cause=slow_end(),
                 fix="End it at once with `sndr stop --now`.",
             )
         time.sleep(0.05)

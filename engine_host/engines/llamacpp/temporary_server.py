@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx
 
 from engine_host.core.errors import HostError
+from engine_host.core.likely_causes import slow_start
 from engine_host.engines.llamacpp.command import STRIPPED_ENVIRONMENT, LlamaCppStart, command
 from engine_host.engines.llamacpp.log import explain_exit
 from engine_host.engines.llamacpp.servers import ServerCapabilities
@@ -78,6 +79,7 @@ async def _until_healthy(
             raise HostError(
                 Reason.ENGINE_START_TIMEOUT,
                 tr("The server was not ready within {timeout:g} s.", timeout=timeout),
+                cause=slow_start(),
                 fix="Try again in a minute.",
                 evidence={"seconds": timeout},
             )

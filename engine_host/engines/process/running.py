@@ -12,6 +12,7 @@ import httpx
 from engine_host.core.bounds.cut_text import cut_text
 from engine_host.core.bounds.newest import Newest
 from engine_host.core.errors import HostError
+from engine_host.core.likely_causes import slow_start
 from engine_host.engines.adapter import Adapter
 from engine_host.engines.process.rates import prefill_rate
 from engine_host.engines.process.spawn import EngineProcess
@@ -128,6 +129,7 @@ class RunningEngine:
                     tr(
                         "{plan} did not answer within {seconds:.0f} s.", plan=self._plan.name, seconds=seconds
                     ),
+                    cause=slow_start(),
                     fix=tr("See its log: sndr logs {id}", id=self.id),
                 )
             await asyncio.sleep(_HEALTH_EVERY)

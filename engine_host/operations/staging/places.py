@@ -8,6 +8,7 @@ from typing import Protocol
 
 from engine_host.core.errors import HostError
 from engine_host.core.jobs import JobControl
+from engine_host.core.likely_causes import slow_end
 from engine_host.engines.manager import EngineManager
 from engine_host.operations.engines import EngineOperations
 from engine_host.operations.staging.far_host import FarHost, far_host
@@ -240,6 +241,7 @@ async def _until(place: Place, engine_id: str, passing: frozenset[EngineState]) 
             raise HostError(
                 Reason.ENGINE_NOT_READY,
                 tr("{engine} is still stopping after {stop:.0f} s.", engine=engine.name, stop=_STOP),
+                cause=slow_end(),
                 fix=Fix(text="End it at once.", command=f"sndr stop {shlex.quote(engine.name)} --now"),
             )
         await asyncio.sleep(_LOOK)

@@ -309,6 +309,7 @@ def not_connected(name: str) -> HostError:
     return HostError(
         Reason.SSH_LOST,
         tr("{name} is not connected.", name=name),
+        cause=tr("It was not connected since this host started, or was disconnected."),
         fix=Fix(text="Connect it first.", command=f"sndr host connect {name}"),
     )
 

@@ -6,6 +6,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from engine_host.core.errors import HostError
+from engine_host.core.likely_causes import odd_words_over_ssh
 from engine_host.core.outside import json_text
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.language import tr
@@ -30,6 +31,7 @@ async def files_there(hosts: Runner, name: str, model: str, path: str) -> ModelF
         raise HostError(
             Reason.SSH_FAILED,
             tr("{name} did not say which files a model has there.", name=name),
+            cause=odd_words_over_ssh(),
             fix="Do it again.",
         ) from error
     return understood(told, model, name)

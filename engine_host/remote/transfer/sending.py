@@ -7,6 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeGuard
 
 from engine_host.core.errors import HostError
+from engine_host.core.likely_causes import odd_words_over_ssh
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.language import tr
 from engine_host.protocol.remote.transfers import FileStanding, TransferFile
@@ -53,6 +54,7 @@ async def compared_there(
         raise HostError(
             Reason.SSH_FAILED,
             tr("{name} did not say what is there.", name=name),
+            cause=odd_words_over_ssh(),
             fix="Do it again.",
             evidence={"folder": folder},
         )

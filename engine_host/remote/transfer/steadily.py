@@ -50,6 +50,7 @@ async def _again(hosts: RemoteHosts, name: str, longest: float) -> bool:
             raise HostError(
                 Reason.SSH_LOST,
                 tr("{name} was disconnected in the middle of it.", name=name),
+                cause=tr("Somebody disconnected or removed it while this went on."),
                 fix=Fix(
                     text="Connect it and do the same once more: it goes on from what is there.",
                     command=f"sndr host connect {name}",

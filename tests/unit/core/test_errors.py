@@ -46,3 +46,24 @@ def test_each_sentence_has_a_next_action_but_what_somebody_called_off() -> None:
         if all(given.arg != "fix" for given in call.keywords) and "CANCELLED" not in ast.dump(call.args[0])
     ]
     assert not without, "name what to do next: fix="
+
+
+_HAPPENS = ("ENGINE_START_TIMEOUT", "SSH_FAILED", "SSH_LOST")
+_TELLS_WHY = {"error", "why", "detail", "message", "sentence"}
+"""Values of a sentence that hold what another program said of it."""
+
+
+def test_each_failure_that_comes_from_outside_has_a_likely_cause() -> None:
+    found = [
+        (place, call)
+        for place, call in _sentences()
+        if any(f"'{name}'" in ast.dump(call.args[0]) for name in _HAPPENS)
+    ]
+    assert len(found) > 8
+    without = [
+        place
+        for place, call in found
+        if all(given.arg != "cause" for given in call.keywords)
+        and not {given.arg for given in getattr(call.args[1], "keywords", ())} & _TELLS_WHY
+    ]
+    assert not without, "say what is likely behind it: cause="
