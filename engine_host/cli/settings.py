@@ -15,10 +15,10 @@ from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
 from engine_host.core.settings import SettingsFile
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.language import tr
+from engine_host.protocol.language import tr, translated
 from engine_host.protocol.launch.plans import Finding, Layer, Setting
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.settings import MendSettings, SettingPage, SettingsChange, SettingsRepair
+from engine_host.protocol.settings import MEANINGS, MendSettings, SettingPage, SettingsChange, SettingsRepair
 
 _NEGATIVE = re.compile(r"-\d[\d.eE+-]*|-\.\d+")
 
@@ -44,8 +44,12 @@ def get(out: Output, name: str | None) -> Exit | None:
     """Print all settings with where each comes from, or the value of one."""
     page = _read()
     if name is None:
-        rows = [(entry.name, json.dumps(entry.value), _layer(entry)) for entry in page.settings]
-        out.result(page, [*table(("setting", "value", "set by"), rows), "", f"File: {page.file}"])
+        rows = [
+            (entry.name, json.dumps(entry.value), _layer(entry), translated(MEANINGS.get(entry.name, "")))
+            for entry in page.settings
+        ]
+        heads = ("setting", "value", "set by", "what it is")
+        out.result(page, [*table(heads, rows), "", f"File: {page.file}"])
         if page.problem is not None:
             out.note(f"warning: {page.problem.message} `sndr settings check` says more.")
         return None

@@ -150,7 +150,8 @@ def _engines(engines: tuple[Engine, ...]) -> list[str]:
                 kv = f"{readings.kv_tokens:,} of {readings.kv_capacity:,}"
             if readings.memory is not None:
                 memory = size(readings.memory)
-        state = engine.state.value + (", kept" if engine.keep and engine.state not in _GONE else "")
+        word = "refused" if engine.was_refused else engine.state.value
+        state = word + (", kept" if engine.keep and engine.state not in _GONE else "")
         rows.append((engine.id, engine.name, engine.server.value, state, busy, kv, memory))
     lines = table(("engine", "model", "server", "state", "streams", "KV tokens", "memory"), rows)
     for engine in engines:

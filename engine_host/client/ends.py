@@ -41,7 +41,7 @@ def what_it_did(engine: Engine) -> str:
     """Return how far an engine came that failed, as the end of a sentence about it."""
     if engine.ready_at is not None:
         return tr("died while it served")
-    return tr("failed to start") if engine.stages else tr("was refused its start")
+    return tr("was refused its start") if engine.was_refused else tr("failed to start")
 
 
 def failed(engines: Iterable[Engine]) -> list[Engine]:

@@ -13,7 +13,13 @@ from engine_host.core.bounds.cut_text import cut_text
 from engine_host.core.log_buffer import LogBuffer, LogBufferHandler
 from engine_host.core.paths import Folders
 from engine_host.daemon.repeated_records import RepeatedRecords
+from engine_host.protocol.events import EventBase, JobDoneEvent, MarkEvent
+from engine_host.protocol.jobs import Job, JobState
+from engine_host.protocol.telemetry import Mark, MarkKind
 
+_log = logging.getLogger(__name__)
+
+_BAD = {MarkKind.DIED, MarkKind.OUT_OF_MEMORY, MarkKind.PATCH_FAILED}
 _LONGEST = 20_000
 """Characters of a record with its traceback; a huge one must not push out the file's other lines."""
 
@@ -97,3 +103,29 @@ def host_log(folders: Folders, log_buffer: LogBuffer, level: str) -> Iterator[No
         for handler in (counted, to_file, to_buffer):
             handler.close()
         root.setLevel(before)
+
+
+def tell_in_log(event: EventBase) -> None:
+    """Write a line for each engine that started, was ready, was refused or ended, and for each job's end.
+
+    No prompt and no key is in these events.
+    """
+    if isinstance(event, MarkEvent):
+        _mark(event.mark)
+    elif isinstance(event, JobDoneEvent):
+        _job(event.job)
+
+
+def _mark(mark: Mark) -> None:
+    level = logging.WARNING if mark.kind in _BAD else logging.INFO
+    _log.log(level, "%s%s", mark.text, f" ({mark.engine})" if mark.engine else "")
+
+
+def _job(job: Job) -> None:
+    seconds = (job.ended_at or job.created_at) - (job.started_at or job.created_at)
+    if job.error is not None:
+        _log.warning("%s: %s after %.1f s: %s", job.title, job.error.reason.value, seconds, job.error.message)
+    elif job.state is JobState.CANCELLED:
+        _log.info("%s: cancelled after %.1f s", job.title, seconds)
+    else:
+        _log.info("%s: done after %.1f s", job.title, seconds)

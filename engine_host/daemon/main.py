@@ -25,7 +25,7 @@ from engine_host.daemon import run_folder_watch
 from engine_host.daemon.active_clients import ActiveClients
 from engine_host.daemon.descriptors import raise_limit
 from engine_host.daemon.host import Host
-from engine_host.daemon.host_log import host_log
+from engine_host.daemon.host_log import host_log, tell_in_log
 from engine_host.daemon.http_protocol import ConnectionLimits, bounded, control_refusal
 from engine_host.daemon.http_server import HttpServer
 from engine_host.daemon.memory import MemoryKeeper, trimmer
@@ -88,6 +88,7 @@ async def _claimed(options: ServeOptions, folders: Folders) -> int:
         events = EventLog()
         log_buffer = LogBuffer(events.publish)
         with host_log(folders, log_buffer, settings.current.host.log_level):
+            events.listen(tell_in_log)
             if settings.problem is not None:
                 _log.warning("settings: %s", settings.problem.sentence())
             with marked(folders.crashes, "host", __version__, (HostError, asyncio.CancelledError)):

@@ -135,6 +135,11 @@ class Engine(Wire):
     buffers: dict[str, int] = Field(default_factory=dict, description="bytes, as the engine printed them")
 
     @property
+    def was_refused(self) -> bool:
+        """Tell whether nothing of it ever ran: its start was refused before a first stage."""
+        return self.state is EngineState.FAILED and self.ready_at is None and not self.stages
+
+    @property
     def context(self) -> int:
         """The tokens of one stream: as the engine says, and until it does as they were planned."""
         said = self.verified.context if self.verified is not None else None

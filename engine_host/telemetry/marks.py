@@ -96,11 +96,13 @@ class MarkBook:
             )
         if engine.state is EngineState.FAILED:
             problem = engine.problem
-            memory = problem is not None and problem.reason is Reason.OUT_OF_MEMORY
+            memory = problem is not None and problem.reason is Reason.OUT_OF_MEMORY and not engine.was_refused
             kind = MarkKind.OUT_OF_MEMORY if memory else MarkKind.DIED
             why = problem.message if problem is not None else None
             if memory:
                 text = tr("{engine} ran out of memory[: {why}]", engine=engine.name, why=why)
+            elif engine.was_refused:
+                text = tr("{engine} was refused its start[: {why}]", engine=engine.name, why=why)
             elif engine.ready_at is None:
                 text = tr("{engine} failed[: {why}]", engine=engine.name, why=why)
             else:

@@ -55,6 +55,8 @@ _SPEEDS = (
     "With drafts, ≤: if every draft were taken, which no usual text reaches.",
     "Measured: one stream on this very hardware, as the preset's card tells.",
 )
+# Of how many presets the steps are told.
+_TOLD = 3
 # In words what a finding says is missing, by its id; of others the first part of the id says enough.
 _WORDS = {
     "preset.gpus": "GPUs",
@@ -68,16 +70,16 @@ _WORDS_OF = {"weights": "files", "drafter_missing": "files of its drafter", "eng
 
 
 def _to_start(shown: list[PresetVerdict]) -> list[str]:
-    """Return the command for the first ready preset, and the steps for the first that lacks only
+    """Return the command for the first ready preset, and the steps for the first few that lack only
     downloads."""
     lines: list[str] = []
     ready = next((one for one in shown if one.model and not one.missing), None)
     if ready is not None:
         lines += ["", f"To start {ready.preset}:", f"  $ sndr launch {ready.preset}"]
-    absent = next((one for one in shown if one.missing and not any(map(_of_the_machine, one.missing))), None)
-    if absent is not None:
-        lines += ["", f"To start {absent.preset}:"]
-        for finding in absent.missing:
+    absent = [one for one in shown if one.missing and not any(map(_of_the_machine, one.missing))]
+    for one in absent[:_TOLD]:
+        lines += ["", f"To start {one.preset}:"]
+        for finding in one.missing:
             lines.append(f"  {finding.message}")
             if finding.fix is not None and finding.fix.command:
                 lines.append(f"    $ {finding.fix.command}")

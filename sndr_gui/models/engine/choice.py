@@ -11,7 +11,7 @@ from engine_host.protocol.language import tr
 from sndr_gui.host.choice import LIVE_STATES, STARTING_STATES, newest
 from sndr_gui.host.state import HostState
 from sndr_gui.kit.formats import inside, shortened
-from sndr_gui.models.engine.start import SERVING, STATE_WORDS, build_of
+from sndr_gui.models.engine.start import SERVING, build_of, word_for
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def _title(engine: Engine, timed: bool, brief: bool) -> str:
 
 def state_word(engine: Engine) -> str:
     """Return the state in a word that requests do not change: a list that somebody has open holds still."""
-    return tr("running") if engine.state in SERVING else inside(STATE_WORDS[engine.state])
+    return tr("running") if engine.state in SERVING else inside(word_for(engine))
 
 
 def command_of(state: HostState, engine: Engine | None, *words: str) -> str:
@@ -65,7 +65,7 @@ def tone_of(engine: Engine) -> str:
         return "accent"
     if engine.state in SERVING:
         return "good"
-    return "bad" if engine.state is EngineState.FAILED else "warn"
+    return "bad" if engine.state is EngineState.FAILED and not engine.was_refused else "warn"
 
 
 def other_than(state: HostState, engine: Engine | None) -> Engine | None:

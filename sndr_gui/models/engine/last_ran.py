@@ -55,7 +55,10 @@ class LastRan:
         if engine.context:
             parts.append(tr("{context} tokens of context", context=formats.number(engine.context)))
         parts.extend(memory_of(engine.plan))
-        was = tr("{name} ran last: {parts}.", name=engine.name, parts=", ".join(parts))
+        if engine.was_refused:
+            was = tr("{name} was to be started: {parts}.", name=engine.name, parts=", ".join(parts))
+        else:
+            was = tr("{name} ran last: {parts}.", name=engine.name, parts=", ".join(parts))
         return f"{was} {self._end(engine)}".strip()
 
     @staticmethod
@@ -64,7 +67,10 @@ class LastRan:
         if engine.state is EngineState.FAILED:
             why = engine.problem
             told = " ".join(part for part in (why.message, why.cause) if part) if why is not None else ""
-            failed = tr("It failed {ago}.", ago=ago) if ago else tr("It failed.")
+            if engine.was_refused:
+                failed = tr("It was refused {ago}.", ago=ago) if ago else tr("It was refused.")
+            else:
+                failed = tr("It failed {ago}.", ago=ago) if ago else tr("It failed.")
             return f"{failed} {formats.strip_backticks(told)}".strip()
         return tr("Stopped {ago}.", ago=ago) if ago else ""
 

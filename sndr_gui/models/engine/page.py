@@ -19,13 +19,13 @@ from sndr_gui.models.engine.cards import LatencyRow, Speculation
 from sndr_gui.models.engine.metrics import EngineMetrics, Metric
 from sndr_gui.models.engine.start import (
     SERVING,
-    STATE_WORDS,
     PageMode,
     StageRow,
     build_of,
     page_mode,
     stage_rows,
     start_failed,
+    word_for,
 )
 from sndr_gui.models.engine.trends import TREND_SECONDS, Trends
 from sndr_gui.models.home.page import HomeModel
@@ -126,7 +126,7 @@ class EngineModel(LiveModel):
         if engine.state in SERVING and engine.ready_at:
             parts.append(tr("up {duration}", duration=formats.duration(time.time() - engine.ready_at)))
         else:
-            parts.append(formats.inside(STATE_WORDS[engine.state]))
+            parts.append(formats.inside(word_for(engine)))
         if (lost := self.session.connection.lost_at) is not None:
             parts.append(tr("last seen {age}", age=formats.age(time.time() - lost)))
         return "  ·  ".join(part for part in parts if part)
@@ -297,7 +297,7 @@ class EngineModel(LiveModel):
                 ),
             ),
             Fact(tr("Speculation"), plan.speculation),
-            Fact(tr("State"), STATE_WORDS[engine.state]),
+            Fact(tr("State"), word_for(engine)),
             Fact(
                 tr("Processes"), self._processes(engine), tr("role and process id; the first leads the group")
             ),

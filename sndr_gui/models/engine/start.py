@@ -29,6 +29,8 @@ STATE_WORDS = {
     EngineState.FAILED: tr("Failed"),
     EngineState.UNLOADED: tr("Stopped"),
 }
+REFUSED = tr("Refused")
+"""The state of an engine of which nothing ever ran."""
 SERVING = (EngineState.READY, EngineState.BUSY)
 ENDING = (EngineState.DRAINING, EngineState.STOPPING)
 
@@ -82,6 +84,11 @@ def stage_rows(stages: tuple[StageTime, ...], now: float, failed: bool = False) 
             StageRow(stage.name, stage.detail, formats.duration(max(0.0, end - stage.started_at)), state)
         )
     return tuple(rows)
+
+
+def word_for(engine: Engine) -> str:
+    """Return the state of an engine in a word or two."""
+    return REFUSED if engine.was_refused else STATE_WORDS[engine.state]
 
 
 def start_failed(engine: Engine) -> bool:

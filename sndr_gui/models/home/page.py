@@ -18,13 +18,13 @@ from sndr_gui.models.engine.last_ran import LastRan
 from sndr_gui.models.engine.metrics import EngineMetrics, Metric
 from sndr_gui.models.engine.start import (
     SERVER_NAMES,
-    STATE_WORDS,
     PageMode,
     StageRow,
     build_of,
     page_mode,
     stage_rows,
     start_failed,
+    word_for,
 )
 from sndr_gui.models.home.alerts import Alerts
 from sndr_gui.models.home.engines import EngineRow, engine_rows
@@ -96,7 +96,7 @@ class HomeModel(LiveModel):
         if engine.state in (EngineState.READY, EngineState.BUSY) and engine.ready_at:
             parts.append(tr("up {duration}", duration=formats.duration(time.time() - engine.ready_at)))
         else:
-            parts.append(formats.inside(STATE_WORDS[engine.state]))
+            parts.append(formats.inside(word_for(engine)))
         if self.session.connection.lost_at is not None:
             parts.append(
                 tr("last seen {age}", age=formats.age(time.time() - self.session.connection.lost_at))

@@ -62,7 +62,7 @@ class SettingsModel(QObject):
         names = [setting.name for setting in page.settings] if page else []
         known = [entry for entry in ENTRIES if entry.name in names]
         listed = {entry.name for entry in known}
-        more = [Entry(name, tr("More"), name, "", "text") for name in names if name not in listed]
+        more = [Entry(name, tr("More"), name, "text") for name in names if name not in listed]
         return (*known, *more)
 
     def offers(self, entry: Entry, words: Sequence[str]) -> bool:

@@ -101,7 +101,10 @@ class HostNotices(QObject):
             if engine.state is not EngineState.FAILED or was not in LIVE_STATES:
                 continue
             why = f" {engine.problem.message}" if engine.problem is not None else ""
-            said = tr("{name} failed.{why}", name=engine.name, why=why)
+            if engine.was_refused:
+                said = tr("{name} was refused its start.{why}", name=engine.name, why=why)
+            else:
+                said = tr("{name} failed.{why}", name=engine.name, why=why)
             if engine is state.engine:
                 self._tell(f"engine {engine.id}", "error", said, opens)
             else:

@@ -1,6 +1,7 @@
 """`sndr status`: what is of now, and how many starts there were before; `sndr logs`: also from files."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,7 @@ def test_an_engine_that_failed_names_its_log_and_how_to_start_it_again(host: Fak
     host.answers["GET /v1/engines"] = engines(failed())
     _, out, _ = sndr("status")
     assert "engine-7: vLLM was ended by SIGKILL. (was refused its start, " in out
+    assert re.search(r"^engine-7 .* refused +-", out, re.MULTILINE), "nothing of it ever ran"
     assert " ago)" in out
     assert "$ sndr autopsy engine-7" in out
     assert "$ sndr logs engine-7" in out

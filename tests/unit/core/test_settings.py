@@ -11,6 +11,7 @@ from engine_host.core.keys.plain import read_api_keys
 from engine_host.core.settings import SettingsFile
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.launch.plans import Layer
+from engine_host.protocol.settings import MEANINGS
 from tests.unit.full_disk import small_disk
 
 
@@ -39,6 +40,7 @@ def test_without_a_file_everything_is_a_default(path: Path) -> None:
     settings = SettingsFile(path)
     settings.load()
     assert settings.current.endpoint.port == 8020
+    assert {setting.name for setting in settings.settings()} == set(MEANINGS), "each is told in a sentence"
     assert {setting.layer for setting in settings.settings()} == {Layer.ENGINE}
     assert not path.exists()
 

@@ -1,5 +1,6 @@
 """The marks of the graphs: one for each thing that happened, over restarts of the host and damaged ones."""
 
+import logging
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 
 from engine_host.core.event_log import EventLog
 from engine_host.core.store import Store
+from engine_host.daemon.host_log import tell_in_log
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.events import EngineStateEvent, JobDoneEvent, JobStepEvent, PatchResultEvent
@@ -32,6 +34,28 @@ def engine(state: EngineState, **values: Any) -> Engine:
 
 def told(marks: tuple[Mark, ...]) -> list[tuple[MarkKind, float]]:
     return [(mark.kind, mark.at) for mark in marks]
+
+
+def test_the_log_of_the_host_has_a_line_of_each_engine_and_job(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    _, events, store = book(tmp_path)
+    events.listen(tell_in_log)
+    why = Problem(reason=Reason.OUT_OF_MEMORY, message="It wants 40 GiB.")
+    job = Job(id="j", kind=JobKind.ENGINE_START, title="Start two", touches="", state=JobState.FAILED,
+              created_at=NOW, started_at=NOW, ended_at=NOW + 2, error=why)  # fmt: skip
+    with caplog.at_level(logging.INFO):
+        events.publish(EngineStateEvent(engine=engine(EngineState.READY, ready_at=NOW - 50)))
+        refused = engine(EngineState.FAILED, id="e-2", name="two", pid=None, stages=(), problem=why)
+        events.publish(EngineStateEvent(engine=refused))
+        events.publish(JobDoneEvent(job=job))
+    assert [(line.levelname, line.getMessage()) for line in caplog.records] == [
+        ("INFO", "sndr-demo started (llama.cpp) (engine-1)"),
+        ("INFO", "sndr-demo is ready, after 10.0 s (engine-1)"),
+        ("WARNING", "two was refused its start: It wants 40 GiB. (e-2)"),
+        ("WARNING", "Start two: out_of_memory after 2.0 s: It wants 40 GiB."),
+    ]
+    store.close()
 
 
 def test_an_engine_is_marked_once_when_it_starts_is_ready_and_stops(tmp_path: Path) -> None:
