@@ -17,8 +17,10 @@ from engine_host.protocol.remote.hosts import AddRemoteHost, HostCandidate, Remo
 from sndr_gui.host.fleet import Fleet
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
+from sndr_gui.models.engine.last_ran import LastRan
 from sndr_gui.models.hosts.cards import HostCard, card_here, card_of
 from sndr_gui.models.hosts.installing import job_of
+from sndr_gui.models.window.actions import Actions
 from sndr_gui.models.window.live_model import LiveModel
 
 
@@ -28,10 +30,12 @@ class HostsModel(LiveModel):
     Signals:
         saved: a host that a dialog sent was taken
         refused: the Problem of what a dialog sent
+        consent_wanted: a start on another machine waits for a consent; with its Actions
     """
 
     saved = Signal()
     refused = Signal(object)
+    consent_wanted = Signal(object)
 
     def __init__(self, fleet: Fleet) -> None:
         super().__init__()
@@ -44,10 +48,12 @@ class HostsModel(LiveModel):
         self._pending: set[str] = set()
         self._shown = False
         fleet.changed.connect(self._on_fleet)
+        fleet.forgotten.connect(self._on_forgotten)
         fleet.local.state.jobs_changed.connect(self.throttle.trigger)
         # The figures of hosts that nobody looks at elsewhere move on with their own events.
         self._dismissed: set[str] = set()
         self._watched: set[str] = set()
+        self._last_ran: dict[str, tuple[Session, LastRan]] = {}
 
     @property
     def session(self) -> Session:
@@ -86,6 +92,22 @@ class HostsModel(LiveModel):
             if (remote := fleet.remote(name)) is not None:
                 found.append(card_of(remote, fleet.known_session(name), self.facts.get(name), program))
         return tuple(found)
+
+    def last_ran(self, name: str) -> LastRan | None:
+        """Return what ran last on another machine; None while its engine host was never reached."""
+        session = self.fleet.known_session(name)
+        if session is None:
+            return None
+        known = self._last_ran.get(name)
+        if known is None or known[0] is not session:
+            actions = Actions(session)
+            actions.changed.connect(self.changed)
+            actions.consent_wanted.connect(self.consent_wanted)
+            known = self._last_ran[name] = (session, LastRan(session, actions))
+        return known[1]
+
+    def _on_forgotten(self, name: str) -> None:
+        self._last_ran.pop(name, None)
 
     def open(self, name: str | None) -> None:
         """Show everything of one host; None for all of them at one glance."""

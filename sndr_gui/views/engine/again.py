@@ -2,7 +2,6 @@
 
 from engine_host.protocol.language import tr
 from sndr_gui.kit import theme
-from sndr_gui.kit.shortcuts import keys
 from sndr_gui.models.engine.last_ran import LastRan
 from sndr_gui.views.widgets.buttons import Button, tip
 
@@ -10,12 +9,13 @@ from sndr_gui.views.widgets.buttons import Button, tip
 class StartAgain(Button):
     """Starts what ran last; shown only where something did."""
 
-    def __init__(self, last: LastRan) -> None:
+    def __init__(self, last: LastRan, shortcut: str = "") -> None:
         super().__init__("", has_icon=True)
-        self._last = last
+        self._last, self._keys = last, shortcut
         self.setProperty("primary", "true")
         theme.ButtonIcon(self, "rotate-cw", "on_accent")
-        self.setShortcut(keys("relaunch"))
+        if shortcut:
+            self.setShortcut(shortcut)
         self.clicked.connect(last.start)
 
     def refresh(self, empty: bool) -> bool:
@@ -27,5 +27,5 @@ class StartAgain(Button):
             self.setText(tr("Starting…") if last.pending else last.label)
             self.setAccessibleName(last.label)
             self.setEnabled(last.can_start)
-            self.setToolTip(tip(tr("Start the same again"), keys("relaunch"), last.command))
+            self.setToolTip(tip(tr("Start the same again"), self._keys, last.command))
         return shown

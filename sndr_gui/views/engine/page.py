@@ -71,7 +71,7 @@ class EngineView(Page):
         )
         self._try = CopyField(_DEMO, tr("equivalent command"))
         self._try.setFixedWidth(300)
-        self.again = StartAgain(model.home.last)
+        self.again = StartAgain(model.home.last, keys("relaunch"))
         self.empty = EmptyState("gauge", "", "", row(self.again, self.launch), self._try)
         self.failure = ProblemBox(apply_fix=model.actions.apply_fix)
         self.failure.log.show()

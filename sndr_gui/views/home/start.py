@@ -5,6 +5,7 @@ from collections.abc import Callable
 from engine_host.protocol.language import tr
 from sndr_gui.host.connection import Phase
 from sndr_gui.kit import formats
+from sndr_gui.kit.shortcuts import keys
 from sndr_gui.models.engine.choice import command_of
 from sndr_gui.models.home.page import HomeModel
 from sndr_gui.views.engine.again import StartAgain
@@ -29,7 +30,7 @@ class Hero(Card):
     def __init__(self, model: HomeModel, open_launch: Callable[[], None]) -> None:
         super().__init__()
         self._model = model
-        self.again = StartAgain(model.last)
+        self.again = StartAgain(model.last, keys("relaunch"))
         self.start = button(tr("Start the demo model"), model.start_demo, kind="primary", icon="play")
         self.choose = button(
             tr("Choose a model"), open_launch, icon="rocket", hint=tr("Open Launch"), shortcut=""

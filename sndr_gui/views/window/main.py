@@ -174,6 +174,7 @@ class Window(QMainWindow):
 
         self._context = context
         self._close_confirmation = CloseConfirmation(context.session, self._file)
+        context.hosts.consent_wanted.connect(self._on_consent)
         placeholder = self._stack.currentWidget()
         self._join(context)
         self._add_engine_choice(context)

@@ -7,14 +7,17 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from engine_host.protocol.language import tr
 from engine_host.protocol.remote.hosts import RemoteMode
 from sndr_gui.kit import formats
+from sndr_gui.kit.typed_commands import mark_host
 from sndr_gui.models.hosts.cards import HostCard
 from sndr_gui.models.hosts.detail import HostDetailModel
 from sndr_gui.models.hosts.pin import HostPinModel
+from sndr_gui.views.engine.again import StartAgain
 from sndr_gui.views.hosts.actions import HostButtons
 from sndr_gui.views.hosts.sections.pin import PinCard
 from sndr_gui.views.hosts.sections.plain_table import PlainTable
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.labels import set_text, text
+from sndr_gui.views.widgets.layout import row
 from sndr_gui.views.widgets.problems import Findings
 
 _AGENTLESS = tr(
@@ -39,9 +42,13 @@ class EngineHostSection(QWidget):
         self.about = text("", "muted", wrap=True)
         self.table = PlainTable(tr("Engine host"))
         self.findings = Findings(lambda _finding: None, lambda _fix: False)
+        self.again: StartAgain | None = None
+        self._again_place = QVBoxLayout()
         self.buttons = HostButtons(model.hosts, model.name, ("install", "update", "back", "uninstall"))
-        for part in (self.about, self.table, self.findings, self.buttons):
+        for part in (self.about, self.table, self.findings):
             card.body.addWidget(part)
+        card.body.addLayout(self._again_place)
+        card.body.addWidget(self.buttons)
         self.pin = PinCard(HostPinModel(model.hosts.fleet, model.name))
         lines = QVBoxLayout(self)
         lines.setContentsMargins(0, 0, 0, 0)
@@ -71,3 +78,14 @@ class EngineHostSection(QWidget):
         self.pin.setVisible(ours)
         self.pin.refresh()
         self.findings.show_findings(remote.findings)
+        self._show_again()
+
+    def _show_again(self) -> None:
+        """Offer what ran there last, as Home of that host does, while nothing runs there."""
+        last = self._model.hosts.last_ran(self._model.name)
+        if self.again is None and last is not None:
+            self.again = StartAgain(last)
+            mark_host(self.again, self._model.name)
+            self._again_place.addLayout(row(self.again, None))
+        if self.again is not None:
+            self.again.refresh(self._model.is_connected)

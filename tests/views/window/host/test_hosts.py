@@ -2,6 +2,7 @@
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import qasync
@@ -11,17 +12,22 @@ from PySide6.QtWidgets import QLineEdit, QPlainTextEdit
 
 from engine_host.protocol.base import Severity
 from engine_host.protocol.engines import EngineState
+from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.events import LogLineEvent, NoticeEvent, RemoteHostEvent
+from engine_host.protocol.launch.consents import ConsentNeeded, Demand
 from engine_host.protocol.logs import LogLine
 from engine_host.protocol.remote.hosts import RemoteHost, RemoteHostState
 from sndr_gui.host.connection import Phase
 from sndr_gui.host.notices import Notice
 from sndr_gui.host.session import Session
+from sndr_gui.views.hosts.page import HostsView
 from sndr_gui.views.widgets.buttons import Button
 from sndr_gui.views.widgets.copying import CopyField
+from sndr_gui.views.window.consent import ConsentDialog
 from sndr_gui.views.window.pages import PAGES
 from tests.views.conftest import Stage
 from tests.views.fakes.host import FakeHost
+from tests.views.home.test_last_ran import ran
 from tests.views.samples import host as samples
 
 
@@ -161,6 +167,42 @@ async def test_commands_on_the_pages_name_the_host(stage: SeveralHosts, gpu: Fak
     stage.window.go("connect")
     texts = [one.label.text() for one in stage.window.page.findChildren(CopyField) if one.isVisible()]
     assert not [one for one in texts if "--host gpu" in one], "editors are of this machine"
+    await stage.quiet()
+
+
+async def test_what_ran_last_there_is_started_again_from_hosts(stage: SeveralHosts, gpu: FakeHost) -> None:
+    stage.window.go("hosts")
+    page = stage.window.page
+    assert isinstance(page, HostsView)
+    stage.pages.hosts.open("gpu")
+    await stage.until(lambda: page.detail is not None)
+    detail = page.detail
+    assert detail is not None
+    detail.show_section("Engine host")
+    section: Any = detail.shown
+    await stage.until(lambda: section.again is not None)
+    assert not section.again.isVisible(), "nothing ran there yet"
+    gpu.set_engine(ran(EngineState.READY))
+    await stage.until(lambda: stage.there.state.running)
+    gpu.set_engine(ran())
+    await stage.until(section.again.isVisible)
+    assert section.again.text() == section.again.accessibleName() == "Start qwen again"
+    assert section.again.toolTip().endswith("sndr --host gpu run qwen.gguf")
+    assert section.again.shortcut().isEmpty(), "Ctrl+R is of Home and Engine"
+    needed = ConsentNeeded(digest="ab12", demands=(Demand(file="x", key="a", what="--rm", does="It runs."),))
+    gpu.refuse["/v1/engines"] = Problem(
+        reason=Reason.CONSENT_NEEDED, message="It asks for more.", evidence=needed.model_dump(mode="json")
+    )
+    QTest.keyClick(section.again, Qt.Key.Key_Return)
+    assert section.again.text() == "Starting…"
+    await stage.until(lambda: gpu.sent("POST", "/v1/engines"))
+    await stage.until(lambda: stage.window.findChildren(ConsentDialog))
+    (dialog,) = stage.window.findChildren(ConsentDialog)
+    gpu.refuse.clear()
+    dialog.allow.click()
+    await stage.until(lambda: not section.again.isVisible())
+    assert stage.pages.fleet.chosen == "", "the page Hosts stays in front"
+    assert not stage.host.sent("POST", "/v1/engines")
     await stage.quiet()
 
 
