@@ -25,7 +25,7 @@ from engine_host.core.paths import Folders
 from engine_host.core.sizes import duration
 from engine_host.protocol.base import Severity
 from engine_host.protocol.engines import Engine, EngineState
-from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.events import EventBase, LogLineEvent
 from engine_host.protocol.host import Endpoint, GpuAbsence, HostInfo, Reach, updated
 from engine_host.protocol.language import tr
@@ -158,9 +158,27 @@ def _engines(engines: tuple[Engine, ...]) -> list[str]:
         if engine.problem is not None:
             age = age_words(ended(engine), time.time())
             lines.append(f"{engine.id}: {engine.problem.message} ({what_it_did(engine)}, {age})")
-            lines += [f"  its end:     $ sndr autopsy {engine.id}", f"  its log:     $ sndr logs {engine.id}"]
-            lines.append(f"  start again: $ {engine.plan.command}")
+            lines += _refused(engine, engine.problem) if engine.was_refused else _ended(engine)
     return lines
+
+
+def _ended(engine: Engine) -> list[str]:
+    """Return what leads on from an engine that failed: its end, its log, the same start."""
+    return [
+        f"  its end:     $ sndr autopsy {engine.id}",
+        f"  its log:     $ sndr logs {engine.id}",
+        f"  start again: $ {engine.plan.command}",
+    ]
+
+
+def _refused(engine: Engine, problem: Problem) -> list[str]:
+    """Return what leads on from a start that was refused: nothing ran, so there is no end and no log."""
+    lines = [f"  why:         {problem.cause}"] if problem.cause else []
+    if problem.fix is not None:
+        lines.append(f"  what to do:  {problem.fix.text}")
+        if problem.fix.command and problem.fix.command != engine.plan.command:
+            lines.append(f"               $ {problem.fix.command}")
+    return [*lines, f"  then:        $ {engine.plan.command}"]
 
 
 @click.command()

@@ -68,17 +68,31 @@ def test_no_gpu_is_said_in_words(host: FakeHost, sndr: Sndr) -> None:
     assert "none (the NVIDIA driver does not answer: nvmlInit: Unknown Error)" in sndr("status")[1]
 
 
-def failed() -> dict[str, Any]:
+def failed(**changes: Any) -> dict[str, Any]:
     problem = {"reason": "engine_crashed", "message": "vLLM was ended by SIGKILL."}
-    return {**started(7, "failed"), "problem": problem, "plan": {**ENGINE["plan"], "command": "sndr run m"}}
+    plan = {**ENGINE["plan"], "command": "sndr run m"}
+    return {**started(7, "failed"), "problem": problem, "plan": plan, "ready_at": 1.0, **changes}
+
+
+def test_a_start_that_was_refused_names_its_cause_and_what_to_do(host: FakeHost, sndr: Sndr) -> None:
+    host.answers["GET /v1/host"] = (200, HOST)
+    fix = {"text": "Stop it.", "command": "sndr stop other"}
+    problem = {"reason": "conflict", "message": "The port is taken.", "cause": "By another.", "fix": fix}
+    host.answers["GET /v1/engines"] = engines(failed(problem=problem, ready_at=None))
+    _, out, _ = sndr("status")
+    assert "engine-7: The port is taken. (was refused its start, " in out
+    assert re.search(r"^engine-7 .* refused +-", out, re.MULTILINE), "nothing of it ever ran"
+    for words in ("why:         By another.", "what to do:  Stop it.", "$ sndr stop other", "$ sndr run m"):
+        assert words in out
+    for words in ("sndr autopsy", "sndr logs", "start again"):
+        assert words not in out, "there is no end and no log of what never ran"
 
 
 def test_an_engine_that_failed_names_its_log_and_how_to_start_it_again(host: FakeHost, sndr: Sndr) -> None:
     host.answers["GET /v1/host"] = (200, HOST)
     host.answers["GET /v1/engines"] = engines(failed())
     _, out, _ = sndr("status")
-    assert "engine-7: vLLM was ended by SIGKILL. (was refused its start, " in out
-    assert re.search(r"^engine-7 .* refused +-", out, re.MULTILINE), "nothing of it ever ran"
+    assert "engine-7: vLLM was ended by SIGKILL. (died while it served, " in out
     assert " ago)" in out
     assert "$ sndr autopsy engine-7" in out
     assert "$ sndr logs engine-7" in out
