@@ -92,6 +92,7 @@ class Table(QTableView):
         self._optional: tuple[int, ...] = ()
         self._left_out: set[int] = set()
         self._wants: dict[int, int] = {}
+        self._hints: dict[int, int] = {}
         self._adjusted = False
         # Rows come many at a time.
         self._fitting = QTimer(self)
@@ -196,7 +197,9 @@ class Table(QTableView):
     def _wanted(self, column: int) -> int:
         # Every cell is asked for it: once for each time that columns are fitted.
         if column not in self._wants:
-            hint = self.horizontalHeader().sectionSizeHint(column)
+            # Qt gives a hidden column's heading no width, and this one may be about to be shown.
+            hint = self.horizontalHeader().sectionSizeHint(column) or self._hints.get(column, 0)
+            self._hints[column] = hint
             self._wants[column] = max(self.sizeHintForColumn(column), hint)
         return self._wants[column]
 
