@@ -172,13 +172,13 @@ def _ended(engine: Engine) -> list[str]:
 
 
 def _refused(engine: Engine, problem: Problem) -> list[str]:
-    """Return what leads on from a start that was refused: nothing ran, so there is no end and no log."""
+    """Return what leads on from a start that was refused: nothing ran, so it has no log."""
     lines = [f"  why:         {problem.cause}"] if problem.cause else []
     if problem.fix is not None:
         lines.append(f"  what to do:  {problem.fix.text}")
         if problem.fix.command and problem.fix.command != engine.plan.command:
             lines.append(f"               $ {problem.fix.command}")
-    return [*lines, f"  then:        $ {engine.plan.command}"]
+    return [*lines, f"  then:        $ {engine.plan.command}", f"  its record:  $ sndr autopsy {engine.id}"]
 
 
 @click.command()
