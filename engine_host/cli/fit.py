@@ -131,8 +131,15 @@ def fit(
             found = hold.client.call(ops.READ_FROM_HUB, hub_request)
             request = request.model_copy(update={"model": found.model})
         report = hold.client.call(ops.FIT, request)
-    out.result(report, _lines(report))
+    usual = preset is None and given["streams"] is None and report.verdict is not Verdict.CANNOT_RUN
+    out.result(report, [*_lines(report), *(["", _ONE_STREAM] if usual else [])])
     return Exit.ENGINE if report.verdict in {Verdict.DOES_NOT_FIT, Verdict.CANNOT_RUN} else None
+
+
+_ONE_STREAM = (
+    "Counted for one stream. A start without --streams serves as many as the setting engine.streams says "
+    "(8 by default): --streams counts them here."
+)
 
 
 def _gpu(given: str) -> FitGpu:

@@ -49,7 +49,7 @@ def rung_headings() -> tuple[str, ...]:
 
 def figure_headings() -> tuple[str, ...]:
     """Return those of the columns of `figure_row`."""
-    return "", tr("median"), tr("95 % interval"), tr("quartiles"), "p95", "p99", "n", ""
+    return "", tr("median"), tr("interval (95 % or as said)"), tr("quartiles"), "p95", "p99", "n", ""
 
 
 def marked(text: str) -> str:

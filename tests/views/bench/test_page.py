@@ -107,7 +107,7 @@ async def test_runs_are_shown_found_compared_and_copied(stage: Stage) -> None:
     await stage.until(lambda: page.shown.isVisible())
     assert page.table.model().rowCount() == 2
     assert page.report.label.text() == f"sndr bench report {NEW} --md"
-    assert "95 % interval" in words(page)
+    assert "interval (95 % or as said)" in words(page)
     assert "n/a" in words(page)
     click(page.copied)
     assert QGuiApplication.clipboard().text().startswith("## quick: m")
