@@ -6,6 +6,7 @@ from engine_host.client.bench_reports.figures import median_text, name_of
 from engine_host.core.sizes import duration
 from engine_host.protocol.bench.lab import LabRun, Quantity
 from engine_host.protocol.bench.sweeps import LabSweep, SweepArm, SweepReport
+from engine_host.protocol.errors import Problem
 from engine_host.protocol.language import tr
 
 HEADINGS = ("value", "decode, one stream", "TTFT", "TPOT", "tokens a step", "run", "")
@@ -22,8 +23,15 @@ def state_text(sweep: LabSweep) -> str:
     """Return the worth of a sweep in a word or two."""
     if sweep.ended_by:
         return f"partial ({sweep.ended_by})"
-    failed = sum(arm.problem is not None for arm in sweep.arms)
-    return "complete" if sweep.complete else f"{failed} of {len(sweep.arms)} starts failed"
+    if sweep.complete:
+        return "complete"
+    of = len(sweep.arms)
+    refused = sum(arm.refused for arm in sweep.arms)
+    failed = sum(arm.problem is not None for arm in sweep.arms) - refused
+    told = [f"{refused} of {of} refused before a start"] if refused else []
+    if failed or not told:
+        told.append(f"{failed} of {of - refused} starts failed")
+    return ", ".join(told)
 
 
 def restored_text(sweep: LabSweep) -> str:
@@ -64,9 +72,21 @@ def medians(report: SweepReport, quantity: Quantity) -> dict[str, float]:
     return {value: statistics.median(values) for value, values in found.items()}
 
 
+def _why_none(problem: Problem, *, refused: bool) -> str:
+    return f"{'refused' if refused else 'failed'}: {problem.message}"
+
+
 def _row(arm: SweepArm, run: LabRun | None) -> list[str]:
     if arm.problem is not None:
-        return [arm.value, tr("n/a"), tr("n/a"), tr("n/a"), "", "", arm.problem.message]
+        return [
+            arm.value,
+            tr("n/a"),
+            tr("n/a"),
+            tr("n/a"),
+            "",
+            "",
+            _why_none(arm.problem, refused=arm.refused),
+        ]
     if run is None or not run.parts:
         return [arm.value, tr("n/a"), tr("n/a"), tr("n/a"), "", arm.run, "nothing was kept"]
     figures = {figure.quantity: median_text(figure) for figure in run.parts[0].figures}

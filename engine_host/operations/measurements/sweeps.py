@@ -228,7 +228,13 @@ class _Sweep:
         name = tr("{kind} {value}", kind=self.asked.kind, value=value)
         control.step(number, of, name, tr("starting the engine"), None)
         try:
-            engine = await self._started(request_of(self.asked, self.engine.plan, self.request, value), value)
+            request = request_of(self.asked, self.engine.plan, self.request, value)
+            plan = await self.of.plan_of(self.asked, request, value)
+        except HostError as error:
+            self._add(SweepArm(value=value, problem=error.problem, refused=True))
+            return
+        try:
+            engine = await self._started(plan)
         except HostError as error:
             if error.reason is Reason.CANCELLED:
                 raise CutShortError.before(error.problem.message) from error
@@ -266,9 +272,8 @@ class _Sweep:
         run = next(iter(kept.ids), "")
         self._add(SweepArm(value=value, run=run, complete=True, acceptance_length=length))
 
-    async def _started(self, request: LaunchRequest, value: str) -> Engine:
+    async def _started(self, plan: LaunchPlan) -> Engine:
         """Start an engine in place of the one of its name. Raises HostError with what kept it from it."""
-        plan = await self.of.plan_of(self.asked, request, value)
         engine = self.of._engines.start(plan)
         assert engine.job is not None
         try:

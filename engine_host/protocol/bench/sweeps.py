@@ -75,6 +75,7 @@ class SweepArm(Wire):
     run: str = ""
     complete: bool = False
     problem: Problem | None = None
+    refused: bool = Field(False, description="the problem was known before any start, and none was tried")
     acceptance_length: float | None = Field(None, description="tokens a step, as the engine told them")
 
 
