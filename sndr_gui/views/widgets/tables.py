@@ -168,6 +168,14 @@ class Table(QTableView):
         # First what no word needs, then the ends of the longest ones.
         for kept in (self._wanted, header.sectionSizeHint):
             lacks -= self._narrow({place: header.sectionSize(place) - kept(place) for place in others}, lacks)
+        # A section that stretches has no least width of its own: below its heading the table scrolls instead.
+        heading = header.sectionSizeHint(self._stretched)
+        scrolls = lacks - least + heading > 0
+        mode = QHeaderView.ResizeMode.Interactive if scrolls else QHeaderView.ResizeMode.Stretch
+        if header.sectionResizeMode(self._stretched) is not mode:
+            header.setSectionResizeMode(self._stretched, mode)
+        if scrolls:
+            self.setColumnWidth(self._stretched, heading)
         if self._adjusted:
             return
         if lacks < 0:
