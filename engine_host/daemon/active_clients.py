@@ -10,10 +10,11 @@ from engine_host.daemon.http_protocol import IS_OPEN
 from engine_host.protocol.base import CALLER
 
 _FOLLOWED = ("/v1/events", "/openai/")
-_PAUSE = 2.0
+_PAUSE = 4.0
 """Seconds between two requests of one piece of work; a caller that is silent for longer has finished.
 
-One whose connection is closed has finished too: a host that ends lets no new one in.
+One whose connection is closed has finished too: a host that ends lets no new one in. On a machine at work
+with much else a command took more than two seconds from the host's version to its question.
 """
 
 

@@ -2,8 +2,10 @@
 
 import asyncio
 
+import pytest
 from starlette.types import Message, Receive, Scope, Send
 
+from engine_host.daemon import active_clients
 from engine_host.daemon.active_clients import ActiveClients
 from engine_host.daemon.http_protocol import IS_OPEN
 from engine_host.protocol.base import CALLER
@@ -40,7 +42,9 @@ async def ended(task: "asyncio.Task[None]") -> bool:
     return task.done()
 
 
-def test_the_end_waits_for_another_command() -> None:
+def test_the_end_waits_for_another_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(active_clients, "_PAUSE", 0.5)
+
     async def check() -> None:
         rig = Rig()
         work = asyncio.create_task(rig.ask("/v1/fit", "other"))
