@@ -13,7 +13,7 @@ mkdir -p .whl
 # check.sh installs from it, and checks the same hashes again where the wheels have arrived.
 wanted=.whl/packages.lock
 # The window and llama.cpp's prebuilt server are of no use there; NumPy is in every Python that runs vLLM.
-awk '/^[a-z0-9]/ { skip = /^(pyside6|shiboken6|qasync|pyqtgraph|xllamacpp|numpy|colorama|requests|urllib3|charset-normalizer)/ }
+awk '/^[a-z0-9]/ { skip = /^(pyside6|shiboken6|qasync|pyqtgraph|jeepney|xllamacpp|numpy|colorama|requests|urllib3|charset-normalizer)/ }
      !skip' packaging/locks/run.lock >"$wanted"
 platforms=()
 for glibc in 39 38 36 35 34 31 28 27 26 24 17; do platforms+=(--platform "manylinux_2_${glibc}_x86_64"); done

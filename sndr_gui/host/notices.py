@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from PySide6.QtCore import QObject, Signal
 
@@ -30,6 +30,14 @@ class Notice:
     opens: Callable[[], object] | None = None
 
 
+class Leads(TypedDict, total=False):
+    """The parts of a notice that lead on, as in `Notice`."""
+
+    action_text: str
+    action: Callable[[], object] | None
+    opens: Callable[[], object] | None
+
+
 class Notices(QObject):
     """Collects notices for whoever shows them.
 
@@ -43,41 +51,17 @@ class Notices(QObject):
     aside = Signal(object)
     withdrawn = Signal(str)
 
-    def info(
-        self,
-        key: str,
-        text: str,
-        *,
-        action_text: str = "",
-        action: Callable[[], object] | None = None,
-        opens: Callable[[], object] | None = None,
-    ) -> None:
+    def info(self, key: str, text: str, **leads: Unpack[Leads]) -> None:
         """Say that something happened."""
-        self.posted.emit(Notice(key, "info", text, action_text, action, opens))
+        self.posted.emit(Notice(key, "info", text, **leads))
 
-    def warning(
-        self,
-        key: str,
-        text: str,
-        *,
-        action_text: str = "",
-        action: Callable[[], object] | None = None,
-        opens: Callable[[], object] | None = None,
-    ) -> None:
+    def warning(self, key: str, text: str, **leads: Unpack[Leads]) -> None:
         """Say that something deserves a look."""
-        self.posted.emit(Notice(key, "warning", text, action_text, action, opens))
+        self.posted.emit(Notice(key, "warning", text, **leads))
 
-    def error(
-        self,
-        key: str,
-        text: str,
-        *,
-        action_text: str = "",
-        action: Callable[[], object] | None = None,
-        opens: Callable[[], object] | None = None,
-    ) -> None:
+    def error(self, key: str, text: str, **leads: Unpack[Leads]) -> None:
         """Say that something failed."""
-        self.posted.emit(Notice(key, "error", text, action_text, action, opens))
+        self.posted.emit(Notice(key, "error", text, **leads))
 
     def problem(self, key: str, problem: Problem) -> None:
         """Say what failed, why, and what to do."""

@@ -5,35 +5,34 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import html
-import itertools
 import os
 import re
+import struct
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from urllib.parse import unquote
+from typing import Any
 
-from sndr_gui.kit.desktop.wire import CALL, ERROR, REPLY, SIGNAL, Message, length, read
+from jeepney import DBusAddress, HeaderFields, MatchRule, Message, MessageType, new_method_call
+from jeepney.auth import BEGIN, Authenticator
+from jeepney.bus import get_bus
+from jeepney.bus_messages import message_bus
+from jeepney.io.asyncio import DBusConnection
 
-_NAME, _PATH = "org.freedesktop.Notifications", "/org/freedesktop/Notifications"
-_BUS = "org.freedesktop.DBus"
+_NAME = "org.freedesktop.Notifications"
+_DESKTOP = DBusAddress("/org/freedesktop/Notifications", _NAME, _NAME)
 _PATIENCE = 5.0
+_LOST = (OSError, EOFError, ValueError, LookupError, TypeError, RuntimeError, struct.error)
+"""No bus, one that ends or refuses, and bytes that are no message: a notification less, and nothing else."""
 _MOST_KNOWN = 100
 _TOKEN = re.compile(r"[\w.:/=+-]{1,200}")
 
 
 def bus_address(environment: Mapping[str, str]) -> str | None:
-    """Return the socket of the session's bus, one of the abstract kind with a NUL before it; None without."""
-    for address in environment.get("DBUS_SESSION_BUS_ADDRESS", "").split(";"):
-        kind, _, rest = address.partition(":")
-        values = dict(one.partition("=")[::2] for one in rest.split(","))
-        if kind == "unix" and values.get("path"):
-            return unquote(values["path"])
-        if kind == "unix" and values.get("abstract"):
-            return "\0" + unquote(values["abstract"])
-    if environment.get("DBUS_SESSION_BUS_ADDRESS") or not environment.get("XDG_RUNTIME_DIR"):
-        return None
-    usual = Path(environment["XDG_RUNTIME_DIR"]) / "bus"
-    return str(usual) if usual.is_socket() else None
+    """Return the address of the session's bus; None where there is none."""
+    if said := environment.get("DBUS_SESSION_BUS_ADDRESS"):
+        return said
+    usual = Path(environment.get("XDG_RUNTIME_DIR") or "/nowhere") / "bus"
+    return f"unix:path={usual}" if usual.is_socket() else None
 
 
 class Notifications:
@@ -48,8 +47,8 @@ class Notifications:
         self._icon, self._action = icon, action
         self.clicked: Callable[[str, str], object] = lambda _key, _token: None
         self._writer: asyncio.StreamWriter | None = None
+        self._bus: Any = None
         self._reading: asyncio.Task[None] | None = None
-        self._serials = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[Message]] = {}
         self._known: dict[str, int] = {}
         self._tokens: dict[int, str] = {}
@@ -71,14 +70,15 @@ class Notifications:
                         "SNDR Control Center",
                         self._known.get(key, 0),
                         str(self._icon),
-                        title,
-                        html.escape(text, quote=False),
+                        title.replace("\0", ""),
+                        html.escape(text.replace("\0", ""), quote=False),
                         ["default", self._action],
                         hints,
                         -1,
                     )
-                    answer = await self._call(_NAME, _PATH, _NAME, "Notify", "susssasa{sv}i", body)
-            except (OSError, ValueError, TimeoutError, asyncio.IncompleteReadError):
+                    asked = new_method_call(_DESKTOP, "Notify", "susssasa{sv}i", body)
+                    answer = await self._call(asked)
+            except _LOST:
                 await self.close()
                 return False
             number = answer.body[0] if answer.body else 0
@@ -110,48 +110,37 @@ class Notifications:
         address = bus_address(os.environ)
         if address is None:
             raise OSError("there is no bus of the session")
-        reader, self._writer = await asyncio.open_unix_connection(address)
-        self._writer.write(b"\0AUTH EXTERNAL " + str(os.getuid()).encode().hex().encode() + b"\r\n")
-        if not (await reader.readline()).startswith(b"OK "):
-            raise OSError("the bus of the session refused this user")
-        self._writer.write(b"BEGIN\r\n")
-        self._reading = asyncio.get_running_loop().create_task(
-            self._read(reader), name="desktop notifications"
-        )
-        await self._call(_BUS, "/org/freedesktop/DBus", _BUS, "Hello")
-        rule = f"type='signal',interface='{_NAME}',path='{_PATH}'"
-        await self._call(_BUS, "/org/freedesktop/DBus", _BUS, "AddMatch", "s", (rule,))
+        reader, self._writer = await asyncio.open_unix_connection(get_bus(address))
+        login = Authenticator()
+        for said in login:
+            self._writer.write(said)
+            login.feed(await reader.readline())
+        self._writer.write(BEGIN)
+        self._bus = DBusConnection(reader, self._writer)
+        self._reading = asyncio.get_running_loop().create_task(self._read(), name="desktop notifications")
+        await self._call(message_bus.Hello())
+        rule = MatchRule(type="signal", interface=_NAME, path=_DESKTOP.object_path)
+        await self._call(message_bus.AddMatch(rule))
 
-    async def _call(
-        self,
-        to: str,
-        path: str,
-        interface: str,
-        member: str,
-        signature: str = "",
-        body: tuple[object, ...] = (),
-    ) -> Message:
+    async def _call(self, asked: Message) -> Message:
         """Call a method, and return its reply. Raises OSError where that is an error or the bus goes."""
-        assert self._writer is not None
-        serial = next(self._serials)
+        serial = next(self._bus.outgoing_serial)
         answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         self._waiting[serial] = answer
         try:
-            sent = Message(CALL, serial, path, interface, member, 0, to, signature, body)
-            self._writer.write(sent.packed())
+            await self._bus.send(asked, serial=serial)
             got = await answer
         finally:
             self._waiting.pop(serial, None)
-        if got.kind == ERROR:
+        if got.header.message_type is MessageType.error:
             raise OSError(str(got.body[:1]))
         return got
 
-    async def _read(self, reader: asyncio.StreamReader) -> None:
+    async def _read(self) -> None:
         try:
             while True:
-                begin = await reader.readexactly(16)
-                self._take(read(begin + await reader.readexactly(length(begin) - 16)))
-        except (OSError, ValueError, asyncio.IncompleteReadError):
+                self._take(await self._bus.receive())
+        except _LOST:
             pass
         finally:
             for waiting in self._waiting.values():
@@ -159,19 +148,21 @@ class Notifications:
                     waiting.set_exception(OSError("the bus of the session is gone"))
 
     def _take(self, message: Message) -> None:
-        if message.kind in {REPLY, ERROR}:
-            waiting = self._waiting.get(message.reply_to)
+        fields = message.header.fields
+        if message.header.message_type is not MessageType.signal:
+            waiting = self._waiting.get(fields.get(HeaderFields.reply_serial, 0))
             if waiting is not None and not waiting.done():
                 waiting.set_result(message)
-        elif message.kind == SIGNAL and message.interface == _NAME and len(message.body) == 2:
+        elif fields.get(HeaderFields.interface) == _NAME and len(message.body) == 2:
             number, said = message.body
             key = next((one for one, known in self._known.items() if known == number), None)
             if key is None or not isinstance(number, int):
                 return
-            if message.member == "ActivationToken" and isinstance(said, str) and _TOKEN.fullmatch(said):
+            member = fields.get(HeaderFields.member)
+            if member == "ActivationToken" and isinstance(said, str) and _TOKEN.fullmatch(said):
                 self._tokens[number] = said
-            elif message.member == "ActionInvoked":
+            elif member == "ActionInvoked":
                 self.clicked(key, self._tokens.pop(number, ""))
-            elif message.member == "NotificationClosed":
+            elif member == "NotificationClosed":
                 self._known.pop(key)
                 self._tokens.pop(number, None)

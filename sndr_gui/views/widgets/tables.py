@@ -154,7 +154,7 @@ class Table(QTableView):
         return all(model.index(row, column).data() in {"", "—"} for row in range(model.rowCount()))
 
     def _squeeze(self) -> None:
-        """Take from columns what there is no room for, down to their headings, or give what they lack."""
+        """Take from columns what there is no room for, down to their headings."""
         header = self.horizontalHeader()
         for column, width in self._given.items():
             now = header.sectionSize(column)
@@ -176,10 +176,6 @@ class Table(QTableView):
             header.setSectionResizeMode(self._stretched, mode)
         if scrolls:
             self.setColumnWidth(self._stretched, heading)
-        if self._adjusted:
-            return
-        if lacks < 0:
-            self._grow(others, least - lacks - max(least, self._wanted(self._stretched)))
 
     def _narrow(self, spare: dict[int, int], lacks: int) -> int:
         """Take so many pixels from columns, from each by what it can spare; return what was taken."""
@@ -193,14 +189,6 @@ class Table(QTableView):
             self.setColumnWidth(place, self.horizontalHeader().sectionSize(place) - less)
             taken += less
         return taken
-
-    def _grow(self, columns: list[int], room: int) -> None:
-        """Give columns whose words are cut what the stretched one does not need."""
-        for column in columns:
-            more = min(room, self._wanted(column) - self.horizontalHeader().sectionSize(column))
-            if more > 0:
-                self.setColumnWidth(column, self.horizontalHeader().sectionSize(column) + more)
-                self._adjusted, room = True, room - more
 
     def _wanted(self, column: int) -> int:
         # Every cell is asked for it: once for each time that columns are fitted.
@@ -240,7 +228,7 @@ class Table(QTableView):
             more = min(spare, self._wanted(place) - header.sectionSize(place))
             if more > 0:
                 self.setColumnWidth(place, header.sectionSize(place) + more)
-                spare -= more
+                self._adjusted, spare = True, spare - more
         share = spare // (len(others) + 1) // _STEP * _STEP
         if share > 0 and self.viewport().width() >= _WIDE:
             for place in others:
