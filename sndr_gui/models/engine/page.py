@@ -298,12 +298,14 @@ class EngineModel(LiveModel):
             ),
             Fact(tr("Speculation"), plan.speculation),
             Fact(tr("State"), word_for(engine)),
-            Fact(
-                tr("Processes"), self._processes(engine), tr("role and process id; the first leads the group")
-            ),
-            Fact(tr("Started"), time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(engine.created_at))),
-            Fact(tr("Keep running"), tr("yes") if engine.keep else tr("no, it ends with the engine host")),
         ]
+        if not engine.was_refused:
+            begun = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(engine.created_at))
+            led = tr("role and process id; the first leads the group")
+            kept = tr("yes") if engine.keep else tr("no, it ends with the engine host")
+            facts.append(Fact(tr("Processes"), self._processes(engine), led))
+            facts.append(Fact(tr("Started"), begun))
+            facts.append(Fact(tr("Keep running"), kept))
         if plan.gpus:
             facts.append(Fact("GPUs", self._gpus(plan.gpus), "\n".join(plan.gpus)))
         if plan.installation:

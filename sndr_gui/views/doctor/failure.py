@@ -36,7 +36,6 @@ class FailureCard(Card):
         self.cold = ProblemBox("info")
         self.about = text("", "muted", wrap=True)
         self.failure = ProblemBox("error", apply_fix)
-        self.failure.log.show()
         self.failure.log_wanted.connect(self._on_log_wanted)
         self.command = CopyField("", tr("the command that shows the log"))
         self.record = CopyField("", tr("the command that shows what it held and wanted"))
@@ -62,13 +61,9 @@ class FailureCard(Card):
         set_text(self.about, self._told(failed))
         self.command.set_content(f"sndr logs {failed.id}")
         self.record.set_content(f"sndr autopsy {failed.id}")
-        lines = failed.marked_lines
-        if failed.problem is not None:
-            set_text(self.reason, reason_words(failed.problem.reason))
-            self.failure.show_problem(failed.problem, lines)
-        else:
-            set_text(self.reason, tr("ended"))
-            self.failure.show_sentence(tr("{name} ended.", name=failed.name), "", lines)
+        problem = failed.problem
+        set_text(self.reason, tr("ended") if problem is None else reason_words(problem.reason))
+        self.failure.show_end(failed)
 
     def _told(self, failed: Engine) -> str:
         said = tr(

@@ -74,7 +74,6 @@ class EngineView(Page):
         self.again = StartAgain(model.home.last, keys("relaunch"))
         self.empty = EmptyState("gauge", "", "", row(self.again, self.launch), self._try)
         self.failure = ProblemBox(apply_fix=model.actions.apply_fix)
-        self.failure.log.show()
         self.failure.log_wanted.connect(self._on_log)
         self.start = StartCard(model)
         self.cards: list[ValueCard] = []
@@ -196,8 +195,9 @@ class EngineView(Page):
         there = mode not in _EMPTY
         running = mode in ("running", "stopping")
         self.empty.setVisible(not there)
-        for part in (self.start, self._lower_part, self.settings):
+        for part in (self._lower_part, self.settings):
             part.setVisible(there)
+        self.start.setVisible(there and not self._refused)
         self.failure.setVisible(mode == "failed")
         for part in (self._cards, self.trends):
             part.setVisible(running)
@@ -256,7 +256,7 @@ class EngineView(Page):
         option = ("--model",) if model.told_apart else ()
         command = command_of(model.session.state, model.engine, "chat", *option)
         self.chat.setToolTip(tip(tr("Chat with this model"), "", command))
-        self.log.setVisible(mode not in _EMPTY)
+        self.log.setVisible(mode not in _EMPTY and not self._refused)
 
     def _refresh_stop(self, stopping: bool) -> None:
         model = self.model
@@ -265,14 +265,14 @@ class EngineView(Page):
         if model.engine is not None:
             self.stop.show_equivalent_command(shlex.join(["sndr", "stop", model.engine.name]))
 
+    @property
+    def _refused(self) -> bool:
+        """True for a start of which nothing ever ran: it has no stages and no log."""
+        return self.model.engine is not None and self.model.engine.was_refused
+
     def _refresh_failure(self, mode: str) -> None:
-        engine, problem = self.model.engine, self.model.problem()
-        if mode != "failed" or engine is None:
-            return
-        if problem is not None:
-            self.failure.show_problem(problem, engine.marked_lines)
-        else:
-            self.failure.show_sentence(tr("{name} ended.", name=engine.name), "", engine.marked_lines)
+        if mode == "failed" and self.model.engine is not None:
+            self.failure.show_end(self.model.engine)
 
     def _show_cards(self, values: tuple[Metric, ...]) -> None:
         while len(self.cards) < len(values):

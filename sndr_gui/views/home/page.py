@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
-from engine_host.protocol.errors import Problem
 from engine_host.protocol.language import tr
 from sndr_gui.kit.look.level import chosen, is_simple
 from sndr_gui.kit.shortcuts import keys
@@ -69,7 +68,6 @@ class HomeView(Page):
         self.engines = EnginesCard(model, open_chat, open_engine)
         self.starting = StartCard(model)
         self.failure = ProblemBox(apply_fix=model.actions.apply_fix)
-        self.failure.log.show()
         self.failure.log_wanted.connect(self._on_log_wanted)
         self.record = CopyField("", tr("the command that shows what it held and what would have saved it"))
         self.endpoint = EndpointCard(model)
@@ -163,11 +161,6 @@ class HomeView(Page):
             self.relaunch.setToolTip(tip(tr("Start the same again"), keys("relaunch"), engine.plan.command))
 
     def _refresh_failure(self) -> None:
-        engine, problem = self.model.engine, self.model.problem()
-        if engine is None:
-            return
-        self.record.set_content(f"sndr autopsy {engine.id}")
-        if isinstance(problem, Problem):
-            self.failure.show_problem(problem, engine.marked_lines)
-        else:
-            self.failure.show_sentence(tr("{name} ended.", name=engine.name), "", engine.marked_lines)
+        if (engine := self.model.engine) is not None:
+            self.record.set_content(f"sndr autopsy {engine.id}")
+            self.failure.show_end(engine)

@@ -124,7 +124,6 @@ class OutcomeCard(Card):
         self.ready.setLayout(row(IconLabel("circle-check", "good", 18), self.ready_text, self.chat))
         self.failure = ProblemBox(apply_fix=model.actions.apply_fix)
         self.failure.log_wanted.connect(self._on_log)
-        self.failure.log.show()
         self.again = button(
             tr("Try again"), self._on_again, icon="rotate-cw", hint=tr("Start the same again")
         )
@@ -166,10 +165,7 @@ class OutcomeCard(Card):
         if latest is None:
             return
         if failed:
-            if latest.problem is not None:
-                self.failure.show_problem(latest.problem, latest.marked_lines)
-            else:
-                self.failure.show_sentence(tr("{name} failed.", name=latest.name), "", latest.marked_lines)
+            self.failure.show_end(latest)
             sending = model.actions.starting
             self.again.setEnabled(not sending and model.session.connection.connected)
             return

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
+from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Fix, Problem
 from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Finding
@@ -86,6 +87,14 @@ class ProblemBox(QFrame):
     def show_problem(self, problem: Problem, lines: tuple[str, ...] = ()) -> None:
         """Show a problem, and the end of a log where there is one."""
         self._show(problem, problem.message, problem.cause, lines)
+
+    def show_end(self, engine: Engine) -> None:
+        """Show why an engine ended, with its log; of a start that was refused nothing ran that has one."""
+        if engine.problem is not None:
+            self.show_problem(engine.problem, engine.marked_lines)
+        else:
+            self.show_sentence(tr("{name} ended.", name=engine.name), "", engine.marked_lines)
+        self.log.setVisible(not engine.was_refused)
 
     def show_finding(self, finding: Finding) -> None:
         """Show a finding of a check."""

@@ -215,6 +215,20 @@ async def test_failed_says_where_why_and_what_to_do(stage: Stage) -> None:
     assert isinstance(stage.window.page, LogsView)
 
 
+async def test_a_refused_start_offers_no_log_and_no_stages(stage: Stage) -> None:
+    """Nothing of it ever ran."""
+    stage.host.set_engine(samples.engine(EngineState.FAILED, stages=(), ready_at=None, pid=None))
+    await stage.until(lambda: stage.state.engine is not None)
+    page = shown(stage)
+    await stage.until(page.failure.isVisible)
+    assert {fact.value for fact in page.model.facts() if fact.name == "State"} == {"Refused"}
+    assert "Started" not in {fact.name for fact in page.model.facts()}
+    assert not page.failure.log.isVisible()
+    assert not page.log.isVisible()
+    assert not page.start.isVisible()
+    assert page.relaunch.isVisible()
+
+
 async def test_threads_are_those_of_the_engine(stage: Stage) -> None:
     setting = Setting(name="threads", value=4, layer=Layer.HARDWARE, why="")
     stage.host.set_engine(samples.engine(EngineState.READY, plan=samples.plan(settings=(setting,))))
