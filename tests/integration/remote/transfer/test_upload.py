@@ -15,6 +15,7 @@ from engine_host.remote.upload import upload
 from tests.integration.remote.conftest import Fleet
 from tests.integration.remote.machines import Machines, fill, small_disk
 from tests.unit.asynchronous import run
+from tests.waiting import wait_until
 
 Open = Callable[..., AbstractAsyncContextManager[Fleet]]
 SIZE = 3_000_001
@@ -63,8 +64,12 @@ def test_what_was_sent_before_the_connection_was_lost_is_not_sent_again(
             found.hosts.connect("gpu")
             await found.reach("gpu")
 
+            part = machines.far / "a" / ".model.gguf.sndr-part"
+
             def cut(done: int, _all: int) -> None:
                 if done > SIZE // 2:
+                    # What was sent may still be on its way.
+                    assert wait_until(lambda: part.is_file() and part.stat().st_size > 0)
                     machines.target.stop()
 
             with pytest.raises(HostError) as lost:
