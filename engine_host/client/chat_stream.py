@@ -34,7 +34,7 @@ class Answer:
     def speed(self) -> str:
         """TTFT, tokens and rate in one line."""
         parts = [
-            f"TTFT {duration(self.ttft)}" if self.ttft is not None else "",
+            f"TTFT {duration(self.ttft)} (client)" if self.ttft is not None else "",
             f"{self.generated_tokens} tokens" if self.generated_tokens is not None else "",
             f"{self.decode_rate:.1f} tok/s" if self.decode_rate is not None else "",
         ]

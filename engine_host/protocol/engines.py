@@ -140,6 +140,11 @@ class Engine(Wire):
         return self.state is EngineState.FAILED and self.ready_at is None and not self.stages
 
     @property
+    def ready_after(self) -> float | None:
+        """The seconds from the start of its process until it had answered: the one length of a start."""
+        return self.verified.ready_after if self.verified is not None else None
+
+    @property
     def context(self) -> int:
         """The tokens of one stream: as the engine says, and until it does as they were planned."""
         said = self.verified.context if self.verified is not None else None

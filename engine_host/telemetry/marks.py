@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
+from engine_host.core.sizes import duration
 from engine_host.core.store import Store
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Reason
@@ -88,11 +89,11 @@ class MarkBook:
                 tr("{engine} started ({kind})", engine=engine.name, kind=engine.engine),
             )
         if engine.ready_at is not None:
-            seconds = engine.ready_at - engine.created_at
+            took = duration(engine.ready_after) if engine.ready_after is not None else None
             add(
                 engine.ready_at,
                 MarkKind.READY,
-                tr("{engine} is ready, after {seconds:.1f} s", engine=engine.name, seconds=seconds),
+                tr("{engine} is ready[ after {duration}]", engine=engine.name, duration=took),
             )
         if engine.state is EngineState.FAILED:
             problem = engine.problem

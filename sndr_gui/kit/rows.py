@@ -23,6 +23,8 @@ class Column(Generic[Row]):
     tone: Callable[[Row], str] | None = None
     right: bool = False
     tip: Callable[[Row], str] | None = None
+    about: str = ""
+    """What the column holds, as its heading tells with the pointer on it and to screen readers."""
 
 
 class RowsModel(QAbstractTableModel, Generic[Row]):
@@ -122,6 +124,10 @@ class RowsModel(QAbstractTableModel, Generic[Row]):
         if role == Qt.ItemDataRole.TextAlignmentRole:
             side = Qt.AlignmentFlag.AlignRight if self._columns[section].right else Qt.AlignmentFlag.AlignLeft
             return side | Qt.AlignmentFlag.AlignVCenter
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return plain_tooltip(self._columns[section].about)
+        if role == Qt.ItemDataRole.AccessibleDescriptionRole:
+            return self._columns[section].about
         return None
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:

@@ -53,7 +53,7 @@ def test_make_run_answers_serves_and_ends_with_ctrl_c(tmp_path: Path) -> None:
     with running("packaging/run.sh", out=out) as process:
         assert wait_until(lambda: serves(process, out), 60)
         said = out.read_text(encoding="utf-8")
-        assert re.search(r"TTFT [\d.]+ m?s · \d+ tokens · [\d.]+ tok/s", said), said
+        assert re.search(r"TTFT [\d.]+ m?s \(client\) · \d+ tokens · [\d.]+ tok/s", said), said
         address = re.search(r"Endpoint: (http://127\.0\.0\.1:\d+/v1)", said)
         assert address, said
         with urllib.request.urlopen(f"{address[1]}/models", timeout=10) as answer:

@@ -50,7 +50,10 @@ _LIMIT = click.option("-n", "--last", type=click.IntRange(1, 500), default=20, s
 @_LIMIT
 @command("sndr requests")
 def requests(out: Output, follow: bool, engine: str | None, last: int) -> Exit | None:
-    """Say what the endpoint is asked: by whom, how fast it answers, and what was reused."""
+    """Say what the endpoint is asked: by whom, how fast it answers, and what was reused.
+
+    Times are those of the endpoint: `first` is from a request to the first piece of its answer.
+    """
     if click.get_current_context().invoked_subcommand is None:
         _list(out, follow, engine, last)
     return None
@@ -62,7 +65,10 @@ def requests(out: Output, follow: bool, engine: str | None, last: int) -> Exit |
 @_LIMIT
 @command("sndr requests list --last 20", "sndr requests list --follow")
 def show_list(out: Output, follow: bool, engine: str | None, last: int) -> Exit | None:
-    """List live and recent requests, the newest last."""
+    """List live and recent requests, the newest last.
+
+    Times are those of the endpoint: `first` is from a request to the first piece of its answer.
+    """
     _list(out, follow, engine, last)
     return None
 

@@ -65,7 +65,7 @@ def request_lines(request: Request, turn: PrefixTurn | None) -> list[str]:
         ("state", _state(request)),
         ("began", time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(request.created_at))),
         ("waited", _seconds(request.waited, _NOT)),
-        ("first token", _seconds(request.ttft, _NOT)),
+        ("first token (endpoint)", _seconds(request.ttft, _NOT)),
         ("prefill", _seconds(prefill, _NOT)),
         ("decode", _rate(request.decode_rate, _NOT, " tokens/s")),
         ("tokens in", _count(request.prompt_tokens, _NOT)),

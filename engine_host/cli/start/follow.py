@@ -96,10 +96,10 @@ def start(
                 shown=options.about is not None,
             )
             own.append(started.id)
-            began = time.monotonic()
             started = until_ready(hold.client, started, out)
             host = hold.client.call(ops.HOST)
-            out.note(f"{started.name} is ready after {duration(time.monotonic() - began)}.")
+            after = f" after {duration(started.ready_after)}" if started.ready_after is not None else ""
+            out.note(f"{started.name} is ready{after}.")
             if started.context < plan.context:
                 out.note(f"It gives a stream {started.context:,} tokens, not the {plan.context:,} asked for.")
             answer = _ask_demo(out, hold.client, host, started) if options.ask_demo else None

@@ -48,7 +48,6 @@ def restart(out: Output, engine: str | None, dry_run: bool) -> Exit | None:
             out.result(plan, plan_lines(plan))
             return exit_of(plan)
         started = until_ready(client, client.call(ops.START, StartRequest(plan=plan.id)), out)
-    took = started.verified.ready_after if started.verified is not None else None
-    after = f" after {duration(took)}" if took is not None else ""
+    after = f" after {duration(started.ready_after)}" if started.ready_after is not None else ""
     out.result(started, f"{started.name} is ready again{after}.")
     return None

@@ -54,7 +54,7 @@ def figures(turn: Turn) -> str:
     measured = turn.measured
     parts = [turn.engine]
     if measured.ttft is not None:
-        parts.append(f"first token after {duration(measured.ttft)}")
+        parts.append(f"first token after {duration(measured.ttft)} (client)")
     if measured.rate is not None:
         parts.append(f"{measured.rate:.1f} tok/s")
     if measured.tokens is not None:

@@ -93,7 +93,7 @@ class StageOperations:
             target=planned.target,
             engine=engine.id,
             context=engine.context,
-            ready_after=engine.verified.ready_after if engine.verified is not None else None,
+            ready_after=engine.ready_after,
             promote=planned.promote,
         ).model_dump(mode="json")
 

@@ -66,7 +66,7 @@ class Message:
             return self.status
         parts = [self.engine] if self.names_engine else []
         if self.ttft is not None:
-            parts.append(tr("first token after {duration}", duration=formats.duration(self.ttft)))
+            parts.append(tr("first token after {duration} (client)", duration=formats.duration(self.ttft)))
         if self.rate is not None:
             parts.append(formats.rate(self.rate))
         if self.tokens is not None:

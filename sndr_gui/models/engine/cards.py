@@ -91,7 +91,7 @@ def cards(
     vllm = engine.engine == EngineKind.VLLM
     made = (
         _explained(
-            decode, tr("Measured at the endpoint, for each request on its own; else the engine's counter.")
+            decode, tr("Measured by the endpoint, for each request on its own; else the engine's counter.")
         ),
         _prompt(prefill, readings, vllm),
         _first_token(engine, readings, requests),
@@ -144,15 +144,16 @@ def _prompt(points: Points, readings: Readings | None, vllm: bool) -> Metric:
 
 def _first_token(engine: Engine, readings: Readings | None, requests: Sequence[Request]) -> Metric:
     """Return the time to the first token."""
-    caption = tr("First token")
     if engine.engine == EngineKind.VLLM:
+        caption = tr("First token (engine)")
         found = next((one for one in (readings.latencies if readings else ()) if one.name == "TTFT"), None)
-        why = tr("The engine's own histogram since its start; the median is read from its buckets.")
+        why = tr("Measured by the engine since its start; the median is read from its buckets.")
         if found is None or not found.count:
             return Metric(caption, formats.UNMEASURED, tr("no request yet"), why)
         note = tr("median of {requests}", requests=formats.plural(found.count, "request"))
         return Metric(caption, quantile_words(found.p50, found.p50_below), note, why)
-    why = tr("Measured at the endpoint: llama.cpp reports no latencies of its own.")
+    caption = tr("First token (endpoint)")
+    why = tr("Measured by the endpoint: llama.cpp reports no latencies of its own.")
     times = [one.ttft for one in _finished(engine, requests) if one.ttft is not None]
     if not times:
         return Metric(caption, formats.UNMEASURED, tr("no request yet"), why)
@@ -247,8 +248,8 @@ def _endpoint_rows(done: Sequence[Request]) -> tuple[LatencyRow, ...]:
 def latency_source(engine: Engine) -> str:
     """Return where the latencies come from, in a sentence."""
     if engine.engine == EngineKind.VLLM:
-        return tr("Since the start, in the engine; quantiles are read from its buckets.")
-    return tr("Of the last requests, measured at the endpoint: llama.cpp reports no latencies of its own.")
+        return tr("Since the start, measured by the engine; quantiles are read from its buckets.")
+    return tr("Of the last requests, measured by the endpoint: llama.cpp reports no latencies of its own.")
 
 
 def speculation(engine: Engine, readings: Readings | None) -> Speculation | None:

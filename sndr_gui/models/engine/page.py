@@ -24,6 +24,7 @@ from sndr_gui.models.engine.start import (
     build_of,
     page_mode,
     stage_rows,
+    start_age,
     start_failed,
     word_for,
 )
@@ -163,13 +164,10 @@ class EngineModel(LiveModel):
             return ""
         if engine.state in STARTING_STATES:
             return tr("Starting {name}", name=engine.name)
-        if engine.state is EngineState.FAILED and engine.ready_at is not None:
-            return tr(
-                "Ready after {duration}, ended later",
-                duration=formats.duration(engine.ready_at - engine.created_at),
-            )
-        if engine.verified is not None:
-            return tr("Ready after {duration}", duration=formats.duration(engine.verified.ready_after))
+        if (took := engine.ready_after) is not None:
+            if engine.state is EngineState.FAILED:
+                return tr("Ready after {duration}, ended later", duration=formats.duration(took))
+            return tr("Ready after {duration}", duration=formats.duration(took))
         if engine.state is EngineState.FAILED and engine.stages:
             return tr("Failed in stage “{name}”", name=engine.stages[-1].name)
         return tr("Start")
@@ -180,7 +178,7 @@ class EngineModel(LiveModel):
         engine = self.engine
         if engine is None or engine.state not in STARTING_STATES:
             return ""
-        return formats.duration(time.time() - engine.created_at)
+        return start_age(engine)
 
     def problem(self) -> Problem | None:
         """Return the problem that made the engine fail."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -89,6 +90,13 @@ def stage_rows(stages: tuple[StageTime, ...], now: float, failed: bool = False) 
 def word_for(engine: Engine) -> str:
     """Return the state of an engine in a word or two."""
     return REFUSED if engine.was_refused else STATE_WORDS[engine.state]
+
+
+def start_age(engine: Engine) -> str:
+    """Return the time that a start under way has taken: of its process, as `Engine.ready_after` is."""
+    return formats.duration(
+        time.time() - (engine.stages[0].started_at if engine.stages else engine.created_at)
+    )
 
 
 def start_failed(engine: Engine) -> bool:

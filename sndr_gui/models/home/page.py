@@ -23,6 +23,7 @@ from sndr_gui.models.engine.start import (
     build_of,
     page_mode,
     stage_rows,
+    start_age,
     start_failed,
     word_for,
 )
@@ -134,7 +135,7 @@ class HomeModel(LiveModel):
     def start_age(self) -> str:
         """The time that the start has taken."""
         engine = self.engine
-        return formats.duration(time.time() - engine.created_at) if engine else ""
+        return start_age(engine) if engine else ""
 
     def problem(self) -> Problem | None:
         """Return the problem that made the engine fail."""

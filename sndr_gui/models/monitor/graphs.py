@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine_host.protocol.language import tr
-from sndr_gui.kit import formats
+from sndr_gui.kit import formats, measured_by
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,8 @@ class GraphRow:
     scale: float = 1.0
     top: float | None = None
     of_engine: bool = False
+    about: str = ""
+    """Who measured it, where engines differ."""
 
     def has(self, name: str) -> bool:
         """Return True for the name of a series, without the engine's id, that belongs here."""
@@ -43,7 +45,13 @@ KV = GraphRow(tr("KV cache, %"), r"kv\.(share|cached)", formats.percent, 100.0, 
 RATES = GraphRow(tr("Tokens per second"), r"(decode|prefill)_rate", formats.rate, of_engine=True)
 GRAPHS = {
     LATENCY: (
-        GraphRow(tr("Time to first token, s"), r"ttft|queued", formats.duration, of_engine=True),
+        GraphRow(
+            tr("Time to first token, s"),
+            r"ttft|queued",
+            formats.duration,
+            of_engine=True,
+            about=measured_by.ENGINE_OR_ENDPOINT,
+        ),
         GraphRow(tr("Between tokens, ms"), r"itl", formats.duration, 1000.0, of_engine=True),
         GraphRow(
             tr("Prefix found and drafts accepted, %"),

@@ -102,7 +102,7 @@ class InspectorModel(QObject):
             (tr("Route"), one.route),
             (tr("Model"), f"{one.destination} ({one.engine})"),
             (tr("Waited"), _seconds(one.waited)),
-            (tr("First token"), _seconds(one.ttft)),
+            (tr("First token (endpoint)"), _seconds(one.ttft)),
             (tr("Prefill"), _seconds(prefill)),
             (tr("Decode"), _NOT if one.decode_rate is None else formats.rate(one.decode_rate)),
             (tr("Tokens in"), _tokens(one.prompt_tokens)),

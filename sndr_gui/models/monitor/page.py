@@ -18,7 +18,7 @@ from engine_host.protocol.telemetry import Sample, TelemetryPage, TelemetryQuery
 from sndr_gui.host.choice import LIVE_STATES
 from sndr_gui.host.session import Session
 from sndr_gui.host.state import OPEN_REQUESTS
-from sndr_gui.kit import formats
+from sndr_gui.kit import formats, measured_by
 from sndr_gui.kit.rows import Column, RowsModel
 from sndr_gui.kit.setting_words import word_of
 from sndr_gui.models.monitor.as_of import as_of
@@ -106,7 +106,12 @@ def request_columns(name_of: Callable[[str], str]) -> list[Column[Request]]:
             tr("Waited"), lambda r: formats.duration(r.waited), lambda r: r.waited or 0, muted, right=True
         ),
         Column(
-            tr("First token"), lambda r: formats.duration(r.ttft), lambda r: r.ttft or 0, muted, right=True
+            tr("First token"),
+            lambda r: formats.duration(r.ttft),
+            lambda r: r.ttft or 0,
+            muted,
+            right=True,
+            about=measured_by.ENDPOINT,
         ),
         Column(tr("Decode"), lambda r: formats.rate(r.decode_rate), lambda r: r.decode_rate or 0, right=True),
         Column(

@@ -32,7 +32,7 @@ def restart_of(
     open_now = state.open_requests(engine.id) if engine is not None else 0
     if engine is None or (engine.state not in _LOADED and not open_now):
         return None
-    took = engine.verified.ready_after if engine.verified else None
+    took = engine.ready_after
     last = (
         (" " + tr("Its last start took {duration}.", duration=formats.duration(took)))
         if took is not None

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from engine_host.protocol.language import tr
+from sndr_gui.kit import measured_by
 from sndr_gui.models.chat.message import Message
 from sndr_gui.views.chat.folding import FoldButton
 from sndr_gui.views.chat.rich_text import MessageText
@@ -144,6 +145,9 @@ class MessageView(QWidget):
         over = message.state != "streaming"
         said = message.metrics()
         set_text(self.metrics, unbroken(said) if self.metrics.wordWrap() else said)
+        who = measured_by.CLIENT if message.ttft is not None and over else ""
+        self.metrics.setToolTip(who)
+        self.metrics.setAccessibleDescription(who)
         self.body.setVisible(bool(message.text))
         self.fold.setVisible(bool(message.reasoning))
         self.fold.setText(message.reasoning_label())

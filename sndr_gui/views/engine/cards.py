@@ -5,6 +5,7 @@ from collections.abc import Callable
 from PySide6.QtWidgets import QGridLayout, QPushButton, QVBoxLayout, QWidget
 
 from engine_host.protocol.language import tr
+from sndr_gui.kit import measured_by
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.cards import LatencyRow
 from sndr_gui.models.engine.choice import command_of
@@ -43,6 +44,9 @@ class StartCard(Card):
         model = self._model
         starting = mode == "starting"
         set_text(self.title, model.start_title)
+        how = measured_by.START if model.engine is not None and model.engine.ready_after is not None else ""
+        self.title.setToolTip(plain_tooltip(how))
+        self.title.setAccessibleDescription(how)
         set_text(self._age, model.start_age)
         self._age.setVisible(starting)
         engine = model.engine

@@ -62,11 +62,14 @@ class _Picture(QStackedWidget):
 class GraphCard(Card):
     """One graph with its title, its legend with newest values, and the reading under the pointer."""
 
-    def __init__(self, title: str, word: Callable[[float], str]) -> None:
+    def __init__(self, title: str, word: Callable[[float], str], about: str = "") -> None:
+        """`about`: who measured it, for the pointer on the title and for screen readers."""
         self._legend = Flow(spacing=14, lines=2)
         # A small window wraps the legend, or cuts it, rather than widening the page.
         self._legend.setMinimumWidth(1)
         super().__init__(title)
+        self.title.setToolTip(plain_tooltip(about))
+        self.setAccessibleDescription(about)
         self.body.addWidget(self._legend)
         self._word = word
         self._reading = text("", "muted")

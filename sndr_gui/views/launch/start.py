@@ -7,9 +7,10 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from engine_host.protocol.engines import EngineState
 from engine_host.protocol.language import tr
-from sndr_gui.kit import formats
+from sndr_gui.kit import formats, measured_by
 from sndr_gui.kit.formats import listed
 from sndr_gui.kit.shortcuts import keys
+from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.choice import command_of
 from sndr_gui.models.launch.page import LaunchModel
 from sndr_gui.views.engine.stages import StageList
@@ -169,10 +170,9 @@ class OutcomeCard(Card):
             sending = model.actions.starting
             self.again.setEnabled(not sending and model.session.connection.connected)
             return
-        took = latest.verified.ready_after if latest.verified else None
-        if took is None and latest.ready_at is not None:
-            took = latest.ready_at - latest.created_at
         said = tr("{name}: ready.", name=latest.name)
-        if took is not None:
+        if (took := latest.ready_after) is not None:
             said = tr("{name}: ready after {duration}.", name=latest.name, duration=formats.duration(took))
         set_text(self.ready_text, said)
+        self.ready_text.setToolTip(plain_tooltip(measured_by.START))
+        self.ready_text.setAccessibleDescription(measured_by.START)

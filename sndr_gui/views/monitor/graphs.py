@@ -71,7 +71,7 @@ class GraphGrid(QWidget):
         """Return the cards of the set that is shown."""
         if self.shown_set not in self._cards:
             rows = GRAPHS[self.shown_set]
-            self._cards[self.shown_set] = tuple(GraphCard(row.title, row.word) for row in rows)
+            self._cards[self.shown_set] = tuple(GraphCard(row.title, row.word, row.about) for row in rows)
         return self._cards[self.shown_set]
 
     def set_shown(self, shown: bool) -> None:

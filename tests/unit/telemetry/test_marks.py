@@ -10,7 +10,7 @@ import pytest
 from engine_host.core.event_log import EventLog
 from engine_host.core.store import Store
 from engine_host.daemon.host_log import tell_in_log
-from engine_host.protocol.engines import Engine, EngineState
+from engine_host.protocol.engines import Engine, EngineState, Verification
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.events import EngineStateEvent, JobDoneEvent, JobStepEvent, PatchResultEvent
 from engine_host.protocol.jobs import Job, JobKind, JobState
@@ -20,6 +20,8 @@ from engine_host.telemetry.marks import MOST_MARKS, MarkBook
 from tests.views.samples import host as samples
 
 NOW = 1_795_000_000.0
+VERIFIED = Verification(model_listed=True, token_generated=True, ready_after=9.5)
+"""Half a second less than from the question to the answer: the start has the length that the engine tells."""
 
 
 def book(folder: Path) -> tuple[MarkBook, EventLog, Store]:
@@ -45,13 +47,15 @@ def test_the_log_of_the_host_has_a_line_of_each_engine_and_job(
     job = Job(id="j", kind=JobKind.ENGINE_START, title="Start two", touches="", state=JobState.FAILED,
               created_at=NOW, started_at=NOW, ended_at=NOW + 2, error=why)  # fmt: skip
     with caplog.at_level(logging.INFO):
-        events.publish(EngineStateEvent(engine=engine(EngineState.READY, ready_at=NOW - 50)))
+        events.publish(
+            EngineStateEvent(engine=engine(EngineState.READY, ready_at=NOW - 50, verified=VERIFIED))
+        )
         refused = engine(EngineState.FAILED, id="e-2", name="two", pid=None, stages=(), problem=why)
         events.publish(EngineStateEvent(engine=refused))
         events.publish(JobDoneEvent(job=job))
     assert [(line.levelname, line.getMessage()) for line in caplog.records] == [
         ("INFO", "sndr-demo started (llama.cpp) (engine-1)"),
-        ("INFO", "sndr-demo is ready, after 10.0 s (engine-1)"),
+        ("INFO", "sndr-demo is ready after 9.5 s (engine-1)"),
         ("WARNING", "two was refused its start: It wants 40 GiB. (e-2)"),
         ("WARNING", "Start two: out_of_memory after 2.0 s: It wants 40 GiB."),
     ]
@@ -60,7 +64,7 @@ def test_the_log_of_the_host_has_a_line_of_each_engine_and_job(
 
 def test_an_engine_is_marked_once_when_it_starts_is_ready_and_stops(tmp_path: Path) -> None:
     marks, events, store = book(tmp_path)
-    ready = {"ready_at": NOW - 50}
+    ready = {"ready_at": NOW - 50, "verified": VERIFIED}
     for one in (
         engine(EngineState.PREPARING, pid=None),
         engine(EngineState.STARTING),
@@ -76,7 +80,7 @@ def test_an_engine_is_marked_once_when_it_starts_is_ready_and_stops(tmp_path: Pa
         (MarkKind.READY, NOW - 50),
         (MarkKind.STOPPED, NOW - 10),
     ]
-    assert found[1].text == "sndr-demo is ready, after 10.0 s"
+    assert found[1].text == "sndr-demo is ready after 9.5 s"
     assert {mark.engine for mark in found} == {"engine-1"}
     assert told(marks.since(NOW - 55, NOW - 40)) == [(MarkKind.READY, NOW - 50)]
     store.close()

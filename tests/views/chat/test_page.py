@@ -42,7 +42,9 @@ async def test_answer_streams_and_is_measured(stage: Stage) -> None:
     assert (answer.rate, answer.tokens, answer.state) == (120.5, 9, "done")
     assert "120.5 tok/s" in answer.metrics()
     assert "9 tokens" in answer.metrics()
+    assert "(client)" in answer.metrics()
     view = page._views[1]
+    assert view.metrics.accessibleDescription().startswith("Measured by the client")
     assert view.body.toPlainText().startswith("Hello there."), "Markdown is shown as text"
     assert view.copy.isVisible()
     sent = stage.host.sent("POST", PATH)[0]

@@ -95,8 +95,9 @@ async def test_vllm_shows_what_it_reports(stage: Stage) -> None:
     assert found["KV cache"] == ("25 %", "25k of 100k tokens")
     assert found["Prefix cache"] == ("40 %", "400 of 1,000 prompt tokens")
     assert found["Preemptions"] == ("3", "KV cache was full")
-    assert found["First token"] == ("40 ms", "median of 12 requests")
+    assert found["First token (engine)"] == ("40 ms", "median of 12 requests")
     assert "Ready after 40.0 s" in words(page)
+    assert page.start.title.accessibleDescription().startswith("From the start of the engine's process")
     rows = {row.name: (row.p50, row.p95, row.count) for row in page.model.latencies()}
     assert rows["Between tokens"] == ("11 ms", "20 ms", "400")
     assert rows["Queue"] == ("< 300 ms", "< 300 ms", "12"), "only its bound is known"
@@ -122,7 +123,13 @@ async def test_what_is_not_measured_is_a_dash_that_says_why(stage: Stage) -> Non
     await stage.until(lambda: values(page)["Prefix cache"][0] == "—")
     dashes = [card for card in page.cards if card.value.text() == "—"]
     names = {card.caption.text() for card in dashes}
-    assert names >= {"Prefill, one request", "First token", "KV cache", "Prefix cache", "Preemptions"}
+    assert names >= {
+        "Prefill, one request",
+        "First token (engine)",
+        "KV cache",
+        "Prefix cache",
+        "Preemptions",
+    }
     assert all(card.toolTip() for card in dashes)
     assert page.speculation.sentence.text().startswith("No draft tokens were verified yet")
     assert not page.speculation.bars.isVisible()
@@ -186,7 +193,7 @@ async def test_llama_cpp_shows_what_the_endpoint_measured(stage: Stage) -> None:
             decode_rate=100.0,
         )
         stage.host.publish(EngineRequestEvent(request=done))
-    await stage.until(lambda: values(page)["First token"] == ("55 ms", "median of 10 requests"))
+    await stage.until(lambda: values(page)["First token (endpoint)"] == ("55 ms", "median of 10 requests"))
     assert values(page)["Prefix cache"] == ("25 %", "250 of 1,000 prompt tokens")
     assert values(page)["Preemptions"] == ("—", "none in llama.cpp")
     rows = {row.name: (row.p50, row.p95) for row in page.model.latencies()}

@@ -156,7 +156,7 @@ def test_the_plan_is_shown_and_then_started_and_followed(ready: FakeHost, sndr: 
     code, out, err = sndr("launch", "p", "--detach")
     assert code == 0
     assert was_started(ready)
-    assert err.index("p fits on this machine") < err.index("demo is ready after")
+    assert err.index("p fits on this machine") < err.index("demo is ready")
     assert "Endpoint:" in out
 
 

@@ -154,7 +154,7 @@ def test_an_export_has_what_is_shown_or_everything(tmp_path: Path) -> None:
         "How large?",
         "````\nHm ``` hm\n````",
         "Tool call: look",
-        "first token after 250 ms · 50.0 tok/s · 9 tokens · 7 of 10 draft tokens accepted",
+        "first token after 250 ms (client) · 50.0 tok/s · 9 tokens · 7 of 10 draft tokens accepted",
     ):
         assert said in text, said
     assert "Small." not in text, "a branch that is not shown"
