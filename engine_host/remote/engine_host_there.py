@@ -85,6 +85,7 @@ class EngineHostLink:
         self._changed = changed
         self._now = asyncio.Event()
         self._seen = asyncio.Event()
+        self._begun = self._ended = 0
         self._forwarded: str | None = None
         self._endpoint: str | None = None
         self._stood = False
@@ -94,17 +95,22 @@ class EngineHostLink:
         self._now.set()
 
     async def look_now(self, seconds: float) -> None:
-        """Look now, and wait that long at most for what is found."""
-        seen = self._seen
+        """Look now, and wait that long at most for what a look finds that begins from now on."""
+        # One that goes on may have asked before what somebody waits for was there.
+        wanted = self._begun + 1
         self._now.set()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await seen.wait()
+                while self._ended < wanted:
+                    await self._seen.wait()
 
-    def _tell(self, there: EngineHostThere) -> None:
+    def _tell(self, there: EngineHostThere, *, found: bool) -> None:
+        """Tell what a look showed; the loss of one that stood is not what a look for it `found`."""
         self._changed(there)
-        seen, self._seen = self._seen, asyncio.Event()
-        seen.set()
+        if found:
+            self._ended = self._begun
+            seen, self._seen = self._seen, asyncio.Event()
+            seen.set()
 
     async def keep(self) -> None:
         """Find it and stay with it, until this is cancelled."""
@@ -118,11 +124,11 @@ class EngineHostLink:
             except Exception as error:  # noqa: BLE001 - nothing would find it again, and nobody would hear of it
                 _log.exception("the engine host of %s could not be looked at", self._connection.host.name)
                 problem = defect(error)
-            failed = 0 if self._stood else failed
-            self._stood = False
+            lost, self._stood = self._stood, False
+            failed = 0 if lost else failed
             with contextlib.suppress(OSError):
                 self._connection.folder.token.unlink()
-            self._tell(EngineHostThere(problem=problem))
+            self._tell(EngineHostThere(problem=problem), found=not lost)
             # Each request for what is not there asks for a look.
             await asyncio.sleep(max(0.0, soonest - asyncio.get_running_loop().time()))
             asked = await self._pause(_PAUSES[min(failed, len(_PAUSES) - 1)])
@@ -141,6 +147,7 @@ class EngineHostLink:
     async def _once(self) -> NoReturn:
         """Stay with the one that runs until it does not answer. Always raises HostError: that is its end."""
         name, folder = self._connection.host.name, self._connection.folder
+        self._begun += 1
         socket, token = await self._find()
         if self._forwarded != socket:
             await self._connection.forward(folder.control, socket)
@@ -168,8 +175,9 @@ class EngineHostLink:
                 there = await self._with_figures(there, token)
             looks += 1
             models, ended = page.models[:_MOST_MODELS], page.ended[:_MOST_ENDED]
-            self._tell(replace(there, models=models, startable=startable, ended=ended))
+            self._tell(replace(there, models=models, startable=startable, ended=ended), found=True)
             await self._pause(_LOOK)
+            self._begun += 1
             if asyncio.get_running_loop().time() >= again:
                 startable = await self._startable(token)
                 again = asyncio.get_running_loop().time() + _STARTABLE

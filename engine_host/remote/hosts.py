@@ -331,10 +331,10 @@ class RemoteHosts:
         elif name in self._connections:
             self._connections[name].hurry()
 
-    async def look_now(self, name: str) -> None:
-        """Ask what runs there now, and wait a moment for the answer; nothing without a connection."""
+    async def look_now(self, name: str, seconds: float = _LOOK_NOW) -> None:
+        """Ask what runs there now, and wait that long at most for it; nothing without a connection."""
         if name in self._links:
-            await self._links[name].look_now(_LOOK_NOW)
+            await self._links[name].look_now(seconds)
         else:
             self.look(name)
 

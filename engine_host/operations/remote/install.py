@@ -20,6 +20,9 @@ from engine_host.remote.install.installing import Left, Tell, Workplace
 from engine_host.remote.install.machine import Machine
 from engine_host.remote.transfer.steadily import steadily
 
+_SEEN = 20.0
+"""Seconds for the look at what runs there once something was changed; it takes less than two."""
+
 
 class RemoteInstallOperations:
     """The installs; what changes one host is done one after the other."""
@@ -132,6 +135,8 @@ class RemoteInstallOperations:
             finally:
                 # One that failed or was cancelled has changed what runs there too.
                 self._hosts.look(name)
+            # Whoever is told of its end asks next what runs there.
+            await self._hosts.look_now(name, _SEEN)
             control.left = ""
             return done.model_dump(mode="json")
 

@@ -40,6 +40,12 @@ def listens(path: str) -> bool:
     return True
 
 
+def not_running(data: str, run: str) -> "dict[str, str]":
+    """Return what there is to tell of one that does not run: it was installed, or started by hand."""
+    installed = os.path.exists(os.path.join(data, "host", "current"))
+    return {"state": "installed" if installed else "ended", "run": run}
+
+
 def found() -> "dict[str, str]":
     """Return what there is to tell: `state` is running, ended, installed, unsafe or none."""
     for data in data_folders():
@@ -55,9 +61,9 @@ def found() -> "dict[str, str]":
             with open(os.path.join(run, "token"), encoding="utf-8") as file:
                 token = file.read(_LARGEST).strip()
         except OSError:
-            return {"state": "ended", "run": run}
+            return not_running(data, run)
         if not listens(control):
-            return {"state": "ended", "run": run}
+            return not_running(data, run)
         return {"state": "running", "run": run, "socket": control, "token": token}
     if any(os.path.exists(os.path.join(data, "host", "current")) for data in data_folders()):
         return {"state": "installed"}

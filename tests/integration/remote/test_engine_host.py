@@ -1,11 +1,14 @@
 """The engine host of another machine behind forwarded sockets: found, asked, lost and found again."""
 
 import asyncio
+import json
 import signal
 import stat
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, ExitStack
 from pathlib import Path
+
+import pytest
 
 from engine_host.client.address import RemoteAddress
 from engine_host.client.sync import ControlClient
@@ -62,6 +65,13 @@ def test_it_is_found_asked_and_found_again(fleet: Open, machines: Machines) -> N
                 await until(lambda: found.hosts.shown("gpu").control_socket)
                 second = await asyncio.to_thread(ask, found.hosts.shown("gpu"))
                 assert second.run_id != first.run_id
+
+                # As an update: the one before is gone and another one runs before a look has noticed it.
+                await asyncio.to_thread(machines.end_engine_host, signal.SIGKILL)
+                await asyncio.to_thread(stack.enter_context, machines.engine_host())
+                await found.hosts.look_now("gpu", 60.0)
+                third = await asyncio.to_thread(ask, found.hosts.shown("gpu"))
+                assert third.run_id != second.run_id
                 await found.hosts.disconnect("gpu")
                 assert found.hosts.shown("gpu").control_socket is None
                 assert found.hosts.figures() == []
@@ -75,10 +85,14 @@ def exists(path: str | None) -> bool:
     return path is not None and Path(path).exists()
 
 
+@pytest.mark.parametrize("killed", [False, True], ids=["ended", "killed"])
 def test_one_that_is_installed_and_does_not_run_is_not_called_missing(
-    fleet: Open, machines: Machines
+    fleet: Open, machines: Machines, killed: bool
 ) -> None:
-    (machines.far / "data" / "host" / "current").mkdir(parents=True)
+    data = machines.far / "data"
+    (data / "host" / "current").mkdir(parents=True)
+    if killed:
+        (data / "host.claim").write_text(json.dumps({"run": str(machines.far / "run")}), "utf-8")
 
     async def work() -> None:
         async with fleet() as found:

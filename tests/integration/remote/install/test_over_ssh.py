@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from engine_host import __version__
 from tests.integration.host_process import SNDR, Ended, environment, serving, sndr
 from tests.integration.remote.install.machines import tree
 from tests.integration.remote.machines import Machines
@@ -44,6 +45,10 @@ def test_from_nothing_to_an_answer_and_back(machines: Machines, monkeypatch: pyt
         assert installed.code == 0, installed.out
         done = json.loads(installed.out.splitlines()[-1])
         assert "SNDR" in done["demo_answer"]
+        # Whoever is told of the end is told at once what runs there now.
+        listed = json.loads(sndr("host", "list", "--json").out)["hosts"][0]
+        assert listed["version"] == f"sndr {__version__}"
+        assert listed["control_socket"] is not None
         shown = sndr("--host", "gpu", "status", "--json")
         assert shown.code == 0, shown.err
         pid = json.loads(shown.out)["host"]["pid"]
@@ -54,5 +59,8 @@ def test_from_nothing_to_an_answer_and_back(machines: Machines, monkeypatch: pyt
         asked = sndr("host", "uninstall", "gpu", "--json")
         assert asked.code == 2, "without a yes nothing is removed"
         assert patient("host", "uninstall", "gpu", "--yes").code == 0
+        listed = json.loads(sndr("host", "list", "--json").out)["hosts"][0]
+        assert listed["version"] is None
+        assert listed["engine_host_problem"]["fix"]["command"] == "sndr host install gpu"
         assert tree(machines.far) == before
         assert sndr("host", "disconnect", "gpu").code == 0
