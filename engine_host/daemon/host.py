@@ -350,7 +350,7 @@ class Host:
                 lambda: self._settings.current.engine.verify,
                 self.model_index.find,
                 self._environment,
-                *(machine.words, self._gpus, self._history),
+                *(machine.words, self._gpus, self._history, self.fit.ceiling_of),
                 self.gateway.prefixes,
                 self._folders,
                 *(others_wait, lambda: played.shown),

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from engine_host.protocol.engines import Attention
+
 LONGEST_MATCHED = 2000
 """Characters of a line that patterns see: engines echo grammars and prompts of any length into their logs."""
 MOST_BUFFERS = 64
@@ -46,11 +48,15 @@ class StageReader(ABC):
 
     def __init__(self) -> None:
         self.buffers: dict[str, int] = {}
+        self.attention = Attention()
         self._seen: list[str] = []
 
     def feed(self, line: str) -> StageChange | None:
         """The stage that this line announces, with the sizes known so far; or new sizes of this one."""
         line = matched_part(line)
+        if self.stages[-1][0] not in self._seen:
+            # No line of an engine that serves: it may repeat what a request said.
+            self.attention = self.attend(line)
         changed = self.measure(line)
         for name, pattern in self.stages if self.stages[-1][0] not in self._seen else ():
             if name not in self._seen and (found := pattern.search(line)) is not None:
@@ -63,6 +69,10 @@ class StageReader(ABC):
     @abstractmethod
     def measure(self, line: str) -> bool:
         """Note the sizes that a line tells; True where one changed."""
+
+    def attend(self, line: str) -> Attention:
+        """Return what is known of the attention after this line of the start."""
+        return self.attention
 
     def keep(self, name: str, size: int) -> bool:
         """Note the bytes of a buffer, by its name; False where so many are known that it is no real one."""

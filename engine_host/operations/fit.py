@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from engine_host.catalog.index import Catalog
 from engine_host.catalog.needs import Card, capability
 from engine_host.catalog.resolve import TargetHardware
+from engine_host.core.diagnosis.work import Ceiling
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
 from engine_host.core.package_data import resources
@@ -20,6 +21,7 @@ from engine_host.engines.llamacpp.servers import ServerCapabilities
 from engine_host.fit.hardware import counted
 from engine_host.fit.kv import check_kv_type
 from engine_host.fit.report import report, start_of
+from engine_host.fit.roofline import roofline
 from engine_host.fit.shapes.read import model_of, model_of_config, windowed
 from engine_host.fit.start import Device, Model, Start
 from engine_host.fit.verified import CorrectionScope, LoggedMemory, compare, corrections, start_words
@@ -46,6 +48,7 @@ from engine_host.protocol.launch.fit import (
     FitRequest,
     Measured,
     MeasuredPage,
+    Roofline,
     Verdict,
     memory_of_patches,
 )
@@ -212,6 +215,24 @@ class FitOperations:
         self._store.prune(_KIND, _KEPT)
         self._remembered = None
         return found
+
+    async def ceiling_of(self, engine: Engine) -> Ceiling | None:
+        """Return what its hardware allows this engine; None where model or GPUs are not known any more."""
+        where = {"use_gpus": engine.plan.gpus} if engine.plan.gpus else {"cpu": True}
+        request = request_of(engine.plan).model_copy(update=where)
+        try:
+            model = await self._model(request)
+            cpu, devices = await self.devices(request)
+            start = start_of(request, model, devices, cpu=cpu)
+        except HostError:
+            return None
+        if start.embeddings:
+            return None
+
+        def ceiling(streams: int, depth: int | None, length: float | None) -> Roofline:
+            return roofline(model, replace(start, streams=streams, context=depth or start.context), length)
+
+        return ceiling
 
     async def _model(self, request: FitRequest) -> Model:
         wanted = request.model

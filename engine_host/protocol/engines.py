@@ -110,6 +110,16 @@ class Verification(Wire):
     ready_after: float
 
 
+class Attention(Wire):
+    """The way in which an engine computes attention, as its log told it; names are the engine's own."""
+
+    backend: str = Field("", description="empty where the log names none")
+    others: tuple[str, ...] = Field((), description="which would have worked too, in the engine's order")
+    passed_over: tuple[str, ...] = Field((), description="which it prefers, and could not use")
+    asked: bool = Field(False, description="the start asked for one by name; the engine did not choose")
+    why: str = Field("", description="the line that tells why a better one was passed over")
+
+
 class Engine(Wire):
     """One engine: its plan, its process and how it does."""
 
@@ -133,6 +143,7 @@ class Engine(Wire):
     problem: Problem | None = None
     last_lines: tuple[str, ...] = Field((), description="the end of the log of a failed engine")
     buffers: dict[str, int] = Field(default_factory=dict, description="bytes, as the engine printed them")
+    attention: Attention | None = Field(None, description="null where its log tells nothing of it")
 
     @property
     def was_refused(self) -> bool:

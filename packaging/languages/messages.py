@@ -57,6 +57,7 @@ ALSO = (
     "what the start needed: its model could not be looked at",
     "the KV cache",
     "prefix hits",
+    "the bandwidth of its memory",
     "requests",
     "on",
     "off",

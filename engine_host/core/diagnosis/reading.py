@@ -6,7 +6,8 @@ Pure: a record in, sentences out.
 from collections.abc import Iterator, Sequence
 
 from engine_host.core.diagnosis.kill import judge_kill, verdict_of
-from engine_host.core.diagnosis.slow_causes import Measured, busy_of, causes_of
+from engine_host.core.diagnosis.slow_causes import causes_of
+from engine_host.core.diagnosis.work import Measured, busy_of
 from engine_host.protocol.base import Severity
 from engine_host.protocol.bench.autopsy import (
     Autopsy,

@@ -1,16 +1,15 @@
 """Judge from measured series why an engine was slow. Pure: series and engines in, causes out."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 
+from engine_host.core.diagnosis.slow_attention import attention_causes
+from engine_host.core.diagnosis.slow_ceilings import ceiling_causes
+from engine_host.core.diagnosis.work import Busy, Measured, Values
 from engine_host.protocol.bench.diagnosis import SlowCause, SlowReason
-from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Fix
 from engine_host.protocol.host import THROTTLE_WORDS, Gpu
 from engine_host.protocol.language import tr
-
-Values = Sequence[float | None]
 
 _KV_FULL = 0.95
 _RAM_SHORT = 0.95
@@ -19,59 +18,10 @@ _WORKING = 0.5
 """The share of time from which a GPU counts as at work."""
 _LEAST = 0.1
 """The share of the busy time from which a cause is worth a word."""
-ENOUGH = 5
-"""Steps of work from which an engine's speed is judged: a cause of fewer is chance."""
 _STATE_OF = re.compile(r"(?:draft )?(\S+) (?:KV|recurrent state)")
 """A buffer of llama.cpp that belongs to layers, and its device."""
 _FEW_DRAFTS = 1.3
 """Tokens a step below which drafts cost about what they bring."""
-
-
-@dataclass(frozen=True)
-class Measured:
-    """All series of the time looked at, on one grid of steps of `step` seconds; a gap is None."""
-
-    series: Mapping[str, Values]
-    step: float = 1.0
-    gpus: Sequence[Gpu] = ()
-    lost: Mapping[str, float] = field(default_factory=dict)
-    """Seconds that conversations waited for prompts that were read again, by the id of the engine."""
-
-    def values(self, name: str) -> Values:
-        """Return a series; of one that was not measured nothing."""
-        return self.series.get(name, ())
-
-
-@dataclass(frozen=True)
-class Busy:
-    """The steps in which one engine worked."""
-
-    engine: Engine
-    steps: frozenset[int]
-
-    @property
-    def enough(self) -> bool:
-        """True where it worked long enough to be judged."""
-        return len(self.steps) >= ENOUGH
-
-    def share(self, values: Values, holds: Callable[[float], bool]) -> float | None:
-        """Return the share of the busy steps that were measured for which this holds; None without any."""
-        known = [value for step in self.steps if step < len(values) and (value := values[step]) is not None]
-        return sum(map(holds, known)) / len(known) if known else None
-
-    def mean(self, values: Values) -> float | None:
-        """Return the mean over the busy steps that were measured."""
-        known = [value for step in self.steps if step < len(values) and (value := values[step]) is not None]
-        return sum(known) / len(known) if known else None
-
-
-def busy_of(engine: Engine, measured: Measured) -> Busy:
-    """Return the steps in which an engine answered or had somebody wait, for however short a moment."""
-    steps: set[int] = set()
-    for name in ("requests.running", "requests.waiting", "decode_rate", "prefill_rate", "ttft"):
-        values = measured.values(f"engine.{engine.id}.{name}")
-        steps.update(step for step, value in enumerate(values) if value)
-    return Busy(engine, frozenset(steps))
 
 
 def causes_of(busy: Busy, measured: Measured) -> Iterator[SlowCause]:
@@ -85,6 +35,8 @@ def causes_of(busy: Busy, measured: Measured) -> Iterator[SlowCause]:
             _drafts_refused,
             _eager,
             _on_processor,
+            attention_causes,
+            ceiling_causes,
             _of_gpus,
             _of_machine,
         ):
@@ -92,7 +44,7 @@ def causes_of(busy: Busy, measured: Measured) -> Iterator[SlowCause]:
 
 
 def _of(busy: Busy, measured: Measured, name: str) -> Values:
-    return measured.values(f"engine.{busy.engine.id}.{name}")
+    return measured.of(busy.engine, name)
 
 
 def _queued(busy: Busy, measured: Measured) -> Iterator[SlowCause]:
@@ -209,7 +161,6 @@ def _eager(busy: Busy, _measured: Measured) -> Iterator[SlowCause]:
             engine=busy.engine.name,
             sentence="It was started without compiled graphs (eager): each step pays for every kernel's"
             " launch.",
-            share=0.3,
             fix=Fix(text="Start it without this setting.", settings={"eager": False}),
         )
 
@@ -289,7 +240,6 @@ def _of_gpus(busy: Busy, measured: Measured) -> Iterator[SlowCause]:
                     width=gpu.pcie.width,
                     most_width=gpu.pcie.most_width,
                 ),
-                share=_LEAST,
                 evidence={
                     "gpu": gpu.uuid,
                     "lanes": float(gpu.pcie.width),

@@ -5,8 +5,10 @@ import signal
 from collections.abc import Sequence
 
 from engine_host.engines.exit_rules import ExitRule, explain_lines, signal_name
+from engine_host.engines.llamacpp.attention import attention_of
 from engine_host.engines.llamacpp.build.toolchain import processor_has_amx
 from engine_host.engines.stage_reader import NUMBER, StageReader, size_of
+from engine_host.protocol.engines import Attention
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.language import tr
 
@@ -62,6 +64,10 @@ class LlamaCppStageReader(StageReader):
         changed = self._buffer(line)
         self._fact(line)
         return changed
+
+    def attend(self, line: str) -> Attention:
+        """Return what is known of the model's own attention; a drafter's layers tell nothing of it."""
+        return self.attention if self._draft else attention_of(line, self.attention)
 
     def _buffer(self, line: str) -> bool:
         found = _BUFFER.search(line)

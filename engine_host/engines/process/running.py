@@ -17,7 +17,7 @@ from engine_host.engines.adapter import Adapter
 from engine_host.engines.process.rates import prefill_rate
 from engine_host.engines.process.spawn import EngineProcess
 from engine_host.engines.process.worked_time import WorkedTime
-from engine_host.protocol.engines import Engine, Readings, StageTime, Verification
+from engine_host.protocol.engines import Attention, Engine, Readings, StageTime, Verification
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import LaunchPlan
@@ -79,6 +79,7 @@ class RunningEngine:
         self._plan = engine.plan
         self._stages = list(engine.stages)
         self._buffers = dict(engine.buffers)
+        self._attention = engine.attention
         self._readings: Readings | None = None
         self._tail: Newest[str] = Newest(_TAIL, _TAIL_SIZE)
         self._tasks: list[asyncio.Task[None]] = []
@@ -177,14 +178,17 @@ class RunningEngine:
         self._stages.append(StageTime(name=name, detail=detail, started_at=now))
         self.stage_ended(self._stages[-1])
         self.on_stage(name, detail)
-        self.changed(stages=tuple(self._stages), buffers=dict(self._buffers))
+        self._tell_stages()
 
     def end_stage(self, now: float | None = None) -> None:
         """The running stage ends."""
         if self._stages and self._stages[-1].ended_at is None:
             self._stages[-1] = self._stages[-1].model_copy(update={"ended_at": now or time.time()})
             self.stage_ended(self._stages[-1])
-            self.changed(stages=tuple(self._stages), buffers=dict(self._buffers))
+            self._tell_stages()
+
+    def _tell_stages(self) -> None:
+        self.changed(stages=tuple(self._stages), buffers=dict(self._buffers), attention=self._attention)
 
     async def release(self) -> None:
         """Stop watching and close the connection; the process is not touched."""
@@ -206,6 +210,8 @@ class RunningEngine:
                 if stage is None:
                     continue
                 self._buffers.update(stage.buffers)
+                if reader.attention != Attention():
+                    self._attention = reader.attention
                 # Once it is being verified, a late line of the log says nothing new about the start.
                 current = self._stages[-1].name if self._stages else ""
                 if current not in {stage.name, VERIFY} and self._starting:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from engine_host.engines.exit_rules import ExitRule, explain_lines, signal_name
 from engine_host.engines.stage_reader import NUMBER, StageReader, matched_part, size_of
+from engine_host.engines.vllm.attention import attention_of
+from engine_host.protocol.engines import Attention
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.language import tr
 
@@ -79,6 +81,12 @@ class VllmStageReader(StageReader):
         if found["cpu_kv"] is not None and self._checkpoint is not None:
             self.keep(_CHECKPOINT, self._checkpoint)
         return True
+
+    def attend(self, line: str) -> Attention:
+        """Return what is known of the attention after this line."""
+        beginning = _PREFIX.match(line)
+        length = beginning.end() if beginning is not None else 0
+        return attention_of(line[length:], line[:length], self.attention)
 
 
 def explain_exit(code: int | None, lines: Sequence[str], model: str, version: str) -> Problem:

@@ -1,9 +1,11 @@
 """Why engines are slow: what was measured while they worked, judged."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
-from engine_host.core.diagnosis.slow_causes import Measured, busy_of, causes_of
+from engine_host.core.diagnosis.slow_causes import causes_of
+from engine_host.core.diagnosis.slow_ceilings import beyond, reached
+from engine_host.core.diagnosis.work import Ceiling, Measured, busy_of
 from engine_host.core.event_log import EventLog
 from engine_host.gateway.inspection.prefix_lens import PrefixLens
 from engine_host.operations.performs import performs
@@ -14,7 +16,10 @@ from engine_host.protocol.telemetry import TelemetryPage
 from engine_host.telemetry.gpus import Gpus
 from engine_host.telemetry.history import History
 
+CeilingOf = Callable[[Engine], Awaitable[Ceiling | None]]
+"""Returns what the hardware allows an engine; None where that cannot be computed."""
 _TURNS = 200
+_BANDWIDTH = "the bandwidth of its memory"
 _PARTS = {"kv.share": "the KV cache", "prefix_hits": "prefix hits", "requests.running": "requests"}
 
 
@@ -29,6 +34,7 @@ class DiagnosisOperations:
         prefixes: PrefixLens,
         gpus: Gpus,
         events: EventLog,
+        ceiling_of: CeilingOf,
     ) -> None:
         """`find_engine` finds by id or public name, and raises HostError(not_found)."""
         self._alive = alive
@@ -37,6 +43,7 @@ class DiagnosisOperations:
         self._prefixes = prefixes
         self._gpus = gpus
         self._events = events
+        self._ceiling_of = ceiling_of
 
     @performs(ops.DIAGNOSE)
     async def diagnose(self, asked: DiagnosisQuery) -> Diagnosis:
@@ -45,7 +52,8 @@ class DiagnosisOperations:
         engines = [self._find_engine(asked.engine)] if asked.engine is not None else self._alive()
         page = await self._history.page((), since)
         reading = self._gpus.last
-        measured = Measured(_on_one_grid(page), page.step, reading.gpus, self._lost(since))
+        ceilings = {one.id: known for one in engines if (known := await self._ceiling_of(one)) is not None}
+        measured = Measured(_on_one_grid(page), page.step, reading.gpus, self._lost(since), ceilings)
         found: list[SlowCause] = []
         worked: dict[str, float] = {}
         too_little: list[str] = []
@@ -66,7 +74,7 @@ class DiagnosisOperations:
             seq=self._events.seq,
             seconds=asked.minutes * 60,
             busy=worked,
-            causes=tuple(sorted(found, key=lambda cause: -cause.share)),
+            causes=tuple(sorted(found, key=_gravity)),
             too_little=tuple(too_little),
             not_measured=tuple(_not_measured(engines, measured)),
         )
@@ -78,6 +86,11 @@ class DiagnosisOperations:
                 if turn.at >= since and turn.lost_seconds:
                     lost[turn.engine] = lost.get(turn.engine, 0.0) + turn.lost_seconds
         return lost
+
+
+def _gravity(cause: SlowCause) -> float:
+    """Sort causes, the gravest first; last those whose cost was not measured."""
+    return 1.0 if cause.share is None else -cause.share
 
 
 def _on_one_grid(page: TelemetryPage) -> dict[str, tuple[float | None, ...]]:
@@ -97,9 +110,18 @@ def _not_measured(engines: Sequence[Engine], measured: Measured) -> Sequence[str
             for name, words in _PARTS.items()
             if not measured.values(f"engine.{engine.id}.{name}") and not _is_counted(engine, name)
         ]
+        if not _ceiling_known(engine, measured):
+            parts.append(_BANDWIDTH)
         if parts:
             missing.append(f"{engine.name}: {', '.join(parts)}")
     return missing
+
+
+def _ceiling_known(engine: Engine, measured: Measured) -> bool:
+    """Tell whether it can be said how near an engine is to what its hardware allows."""
+    ceiling = measured.ceilings.get(engine.id)
+    known = ceiling is not None and ceiling(1, None, None).decode is not None
+    return known and not beyond(reached(busy_of(engine, measured), measured))
 
 
 def _is_counted(engine: Engine, name: str) -> bool:

@@ -15,7 +15,7 @@ from engine_host.launch.dependencies import Environment
 from engine_host.launch.proofs import KernelProofs
 from engine_host.library.index import IndexedModel
 from engine_host.operations.measurements.bench import BenchOperations
-from engine_host.operations.measurements.diagnosis import DiagnosisOperations
+from engine_host.operations.measurements.diagnosis import CeilingOf, DiagnosisOperations
 from engine_host.operations.measurements.memory import MemoryOperations
 from engine_host.operations.measurements.profiles import ProfileOperations
 from engine_host.operations.measurements.proofs import ProofOperations
@@ -47,6 +47,7 @@ def measurement_services(
     machine: Callable[[], str],
     gpus: Gpus,
     history: History,
+    ceiling_of: CeilingOf,
     prefixes: PrefixLens,
     folders: Folders,
     refuse_others: Callable[[], None],
@@ -54,8 +55,9 @@ def measurement_services(
 ) -> tuple[Any, ...]:
     """Return what proves kernels, measures quality and speed, and judges it.
 
-    `machine` tells its words, `on_start` of starts that serve for the first time, and `verify_level` what is
-    checked of them; `refuse_others` raises while starts of somebody else's are under way.
+    `ceiling_of` tells what the hardware allows an engine, `machine` its words, `on_start` of starts that
+    serve for the first time, and `verify_level` what is checked of them; `refuse_others` raises while starts
+    of somebody else's are under way.
     """
     verify = VerifyOperations(jobs, folders.run, engines.alive, engines.get, patches.probe, verify_level)
     on_start(verify.after_start)
@@ -78,5 +80,5 @@ def measurement_services(
         ProfileOperations(jobs, folders, engines.alive),
         verify,
         MemoryOperations(gpus, engines.alive, played, events),
-        DiagnosisOperations(engines.alive, engines.get, history, prefixes, gpus, events),
+        DiagnosisOperations(engines.alive, engines.get, history, prefixes, gpus, events, ceiling_of),
     )

@@ -26,15 +26,20 @@ class SlowReason(StrEnum):
     DRAFTS_REFUSED = "drafts_refused"
     EAGER = "eager"
     ON_PROCESSOR = "on_processor"
+    ATTENTION_BACKEND = "attention_backend"
+    ROOFLINE = "roofline"
 
 
 class SlowCause(Spoken):
-    """One reason; `share` is how much of the engine's busy time it concerned, 0 to 1."""
+    """One reason; `share` is how much of the engine's busy time it concerned, 0 to 1.
+
+    It is null for what holds all the time and whose cost was not measured, such as a setting.
+    """
 
     reason: SlowReason
     engine: str | None = Field(None, description="the public name; null for the machine")
     sentence: Sentence
-    share: float = Field(ge=0.0, le=1.0)
+    share: float | None = Field(None, ge=0.0, le=1.0)
     evidence: dict[str, float | str] = Field(default_factory=dict)
     fix: Fix | None = None
 

@@ -62,6 +62,8 @@ _CAUSES = {
     SlowReason.DRAFTS_REFUSED: (tr("Drafts refused"), _LAUNCH),
     SlowReason.EAGER: (tr("No compiled graphs"), _LAUNCH),
     SlowReason.ON_PROCESSOR: (tr("On the processor"), _LAUNCH),
+    SlowReason.ATTENTION_BACKEND: (tr("Slower attention"), _LAUNCH),
+    SlowReason.ROOFLINE: (tr("As fast as the memory allows"), _FIT),
 }
 _REASONS = {
     Reason.ENGINE_CRASHED: tr("crashed"),

@@ -7,7 +7,7 @@ from functools import partial
 
 from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
-from engine_host.protocol.bench.diagnosis import SlowCause
+from engine_host.protocol.bench.diagnosis import SlowCause, SlowReason
 from engine_host.protocol.language import tr
 from sndr_gui.kit import formats
 from sndr_gui.models.doctor.words import evidence_words, fix_words, remedy_of, title_of
@@ -46,6 +46,15 @@ class Causes(QWidget):
         show_part(self, bool(causes))
 
 
+def _share_of(cause: SlowCause) -> QWidget:
+    if cause.share is None:
+        return badge(tr("all the time; its cost is not measured"), "warn")
+    words = tr("{percent} of the time it worked", percent=formats.percent(cause.share))
+    if cause.reason is SlowReason.ROOFLINE:
+        return badge(words, "good")
+    return badge(words, "bad" if cause.share >= _GRAVE else "warn")
+
+
 class CauseRow(QFrame):
     """One cause."""
 
@@ -56,11 +65,7 @@ class CauseRow(QFrame):
         lines.setSpacing(6)
         whose = "" if cause.engine is None else f"  ·  {formats.shortened(cause.engine)}"
         title = text(f"{number}. {title_of(cause)}{whose}", name="h2")
-        share = badge(
-            tr("{percent} of the time it worked", percent=formats.percent(cause.share)),
-            "bad" if cause.share >= _GRAVE else "warn",
-        )
-        lines.addWidget(Flow(title, share))
+        lines.addWidget(Flow(title, _share_of(cause)))
         lines.addWidget(text(cause.sentence, wrap=True))
         if evidence := evidence_words(cause):
             lines.addWidget(text(evidence, "muted", wrap=True))

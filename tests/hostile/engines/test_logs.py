@@ -47,6 +47,9 @@ def test_stages() -> None:
                     assert len(change.detail) <= 2000
             assert len(reader.buffers) <= MOST_BUFFERS
             assert all(0 <= size < 1 << 62 for size in reader.buffers.values())
+            names = (reader.attention.backend, *reader.attention.passed_over, *reader.attention.others)
+            assert all(len(name) <= 60 for name in names)
+            assert len(names) <= 40
 
     fuzz("stages of a start", st.lists(lines, max_size=12), check)
 

@@ -11,7 +11,7 @@ from engine_host.protocol.bench.diagnosis import DiagnosisQuery, SlowReason
 from engine_host.protocol.engines import EngineState
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.telemetry import TelemetryQuery
-from tests.integration.host.conftest import RunningHost, wait_for
+from tests.integration.host.conftest import SMALL, RunningHost, wait_for
 from tests.integration.host_process import sndr
 
 
@@ -41,8 +41,8 @@ def test_one_short_question_is_work_and_has_a_wait(host: RunningHost) -> None:
         assert (told["too_little"], told["causes"]) == ([engine.name], [])
 
 
-def test_a_queue_is_seen_and_named(host: RunningHost) -> None:
-    engine = host.start()
+def test_a_queue_is_seen_and_named_before_a_setting_that_costs(host: RunningHost) -> None:
+    engine = host.start(overrides=SMALL.model_copy(update={"flash_attention": "off"}))
     url = host.client.call(ops.HOST).endpoint.url
     assert url is not None
     assert engine.pid is not None
@@ -72,6 +72,9 @@ def test_a_queue_is_seen_and_named(host: RunningHost) -> None:
     assert told["too_little"] == []
     reasons = [cause["reason"] for cause in told["causes"]]
     assert "queued" in reasons
+    assert reasons[-1] == "attention_backend", "read off the engine's own log; its cost is not measured"
+    assert told["causes"][-1]["share"] is None
+    assert "--set flash_attention=auto" in text
     assert told["busy"][engine.name] > 0
     assert "Requests waited for a free stream" in text
     assert f"$ sndr fit {engine.plan.model} --streams" in text

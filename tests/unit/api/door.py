@@ -313,6 +313,7 @@ async def door() -> AsyncIterator[Door]:
                 lambda: "a machine",
                 Gpus(None),
                 History(),
+                fits.ceiling_of,
                 PrefixLens(),
                 built.folders,
                 bisections.refuse_others,

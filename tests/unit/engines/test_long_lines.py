@@ -26,6 +26,11 @@ PIECES = [
     "/a.gguf'",
     "No valid attention backend found for ",
     "Timed out waiting for engine core processes to start. ",
+    "--block-size 8 precluded higher-priority backend(s) FLASH_ATTN, ",
+    "Using FLASH_ATTN attention backend out of potential backends: ['A', ",
+    "Cannot use FA ",
+    "llama_context: flash_attn = ",
+    "sched: layer 1 is assigned to device A but ",
     "a quantization is currently not supported ",
 ]
 

@@ -18,11 +18,12 @@ from engine_host.library.index import IndexedModel
 from engine_host.operations.fit import FitOperations, request_of
 from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.host import Gpu
 from engine_host.protocol.launch.fit import FitPart, FitReport, FitRequest, Measured, PartSource
 from engine_host.protocol.launch.plans import EngineKind, LaunchPlan, Layer, ServerChoice, Setting
 from engine_host.protocol.models import ModelFile, ModelOrigin
 from engine_host.protocol.patches import PlannedPatches
-from tests.plan_samples import vllm_plan
+from tests.plan_samples import engine_of, plain_plan, vllm_plan
 from tests.unit.asynchronous import run
 from tests.unit.launch.models import server
 
@@ -31,10 +32,11 @@ DEMO = resources() / "models" / "sndr-demo" / "sndr-demo-q8_0.gguf"
 
 
 class Here:
-    """A machine without GPUs that has the demo model and the llama.cpp that a test names."""
+    """A machine, without GPUs at first, that has the demo model and the llama.cpp that a test names."""
 
     def __init__(self, home: Path) -> None:
         self.server: ServerCapabilities | None = None
+        self.gpus: tuple[Gpu, ...] = ()
         self.events = EventLog()
         self.store = Store(home / "store.sqlite")
         services = PresetOperations(
@@ -44,7 +46,7 @@ class Here:
             self._model,
             self._list,
             services,
-            lambda: (),
+            lambda: self.gpus,
             lambda: (16 * GIB, 12 * GIB),
             MachineState,
             lambda: (),
@@ -132,6 +134,30 @@ def test_a_machine_that_is_only_described_has_no_llama_cpp(here: Here) -> None:
     plain = compute(here.fit(gpus=[{"total": 24 * GIB}]))
     here.server = server(ServerChoice.PREBUILT)
     assert compute(here.fit(gpus=[{"total": 24 * GIB}])) == plain
+
+
+def test_the_ceiling_of_a_running_engine_is_that_of_its_own_gpus(here: Here) -> None:
+    card = Gpu(index=0, uuid="GPU-a", name="NVIDIA GeForce RTX 3090", memory_total=24 * GIB, memory_used=0)
+    here.gpus = (card, card.model_copy(update={"index": 1, "uuid": "GPU-b", "name": "Unknown"}))
+
+    def most(*gpus: str, streams: int = 1, depth: int | None = None) -> float | None:
+        plan = plain_plan(model_path=str(DEMO), context=8192, gpus=gpus)
+        found = run(here.fits.ceiling_of(engine_of(plan)))
+        return found(streams, depth, None).decode_all_streams if found is not None else None
+
+    one = most("GPU-a")
+    assert one is not None
+    asked = FitRequest(model="demo", context=8192, hardware="rtx-3090", server=ServerChoice.PREBUILT)
+    computed = run(here.fits.fit(asked)).roofline
+    assert computed is not None
+    assert one == pytest.approx(computed.decode), "as fit computes it"
+    assert (most("GPU-a", streams=4) or 0) > 3 * one
+    assert (most("GPU-a", depth=100_000) or 0) == pytest.approx(one), (
+        "the context of a stream that just began"
+    )
+    assert most("GPU-b") is None, "its bandwidth is not known"
+    assert most("GPU-gone") is None
+    assert most() is None, "the processor's is not known"
 
 
 def test_a_running_engine_is_compared_with_what_its_patches_make_of_the_cache() -> None:

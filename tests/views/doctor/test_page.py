@@ -33,7 +33,6 @@ EAGER = SlowCause(
     reason=SlowReason.EAGER,
     engine="sndr-demo",
     sentence="It was started without compiled graphs.",
-    share=0.3,
     fix=Fix(text="Start it without this setting.", settings={"eager": False}),
 )
 LOG = (*(f"INFO loading {number}" for number in range(50)), "E cudaMalloc failed: out of memory", "INFO end")
@@ -86,6 +85,7 @@ async def test_causes_are_ranked_with_evidence_and_what_helps(stage: Stage) -> N
     said = words(page)
     assert "1. Requests queue  ·  sndr-demo" in said
     assert "62 %" in said
+    assert "all the time; its cost is not measured" in said
     assert "waiting at most 9  ·  streams 4" in said
     assert "sndr fit sndr-demo --streams 8" in said
     assert "Start it without this setting. (--set eager=false)" in said

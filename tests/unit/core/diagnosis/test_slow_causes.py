@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from engine_host.core.diagnosis.slow_causes import Measured, busy_of, causes_of
+from engine_host.core.diagnosis.slow_causes import causes_of
+from engine_host.core.diagnosis.work import Measured, busy_of
 from engine_host.protocol.bench.diagnosis import SlowCause, SlowReason
 from engine_host.protocol.host import Gpu, PcieLink, ThrottleReason
 from engine_host.protocol.launch.plans import Layer, Setting
@@ -138,4 +139,6 @@ def test_prefix_drafts_and_eager() -> None:
     assert refused.fix is not None
     assert refused.fix.settings == {"speculation": "off"}
     eager = Setting(name="eager", value=True, layer=Layer.OVERRIDE)
-    assert set(found({}, settings=(eager,))) == {SlowReason.EAGER}
+    slow = found({}, settings=(eager,))
+    assert set(slow) == {SlowReason.EAGER}
+    assert slow[SlowReason.EAGER].share is None, "what it costs was not measured"

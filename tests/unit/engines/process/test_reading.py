@@ -57,7 +57,7 @@ def test_a_request_that_ends_before_the_next_look_is_confirmed_by_another(
 ) -> None:
     monkeypatch.setattr(running, "_READ_BUSY", 0.01)
     process: Any = SimpleNamespace(running=True, memory=lambda: None, working=Waiting)
-    engine: Any = SimpleNamespace(plan=None, stages=(), buffers={})
+    engine: Any = SimpleNamespace(plan=None, stages=(), buffers={}, attention=None)
 
     async def go() -> None:
         adapter: Any = Adapter()
@@ -80,7 +80,7 @@ def test_a_request_that_begins_and_ends_beside_a_look_is_seen_by_the_next(
 ) -> None:
     monkeypatch.setattr(running, "_READ_BUSY", 0.01)
     process: Any = SimpleNamespace(running=True, memory=lambda: None, working=Waiting)
-    engine: Any = SimpleNamespace(plan=None, stages=(), buffers={})
+    engine: Any = SimpleNamespace(plan=None, stages=(), buffers={}, attention=None)
 
     async def go() -> None:
         adapter: Any = Adapter()
@@ -114,7 +114,7 @@ def test_who_asks_the_engine_itself_is_found_within_a_moment_and_one_that_spins_
 
     works = False
     process: Any = SimpleNamespace(running=True, memory=lambda: None, working=Asked)
-    engine: Any = SimpleNamespace(plan=None, stages=(), buffers={})
+    engine: Any = SimpleNamespace(plan=None, stages=(), buffers={}, attention=None)
 
     async def go() -> None:
         nonlocal works

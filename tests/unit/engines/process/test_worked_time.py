@@ -101,7 +101,7 @@ def test_an_answer_after_a_pause_is_told_at_its_own_speed(monkeypatch: pytest.Mo
 
     async def asked() -> None:
         process: Any = SimpleNamespace(running=True, memory=lambda: None, working=Waiting)
-        engine: Any = SimpleNamespace(plan=None, stages=(), buffers={})
+        engine: Any = SimpleNamespace(plan=None, stages=(), buffers={}, attention=None)
         async with httpx.AsyncClient() as client:
             running = RunningEngine(
                 "engine-x",
