@@ -304,17 +304,15 @@ class Host:
             ),
             *staging_services(self.remote, here, routes, self.gateway, self._jobs, self._store, self._events),
             RouteOperations(
-                routes,
-                self,
-                self._events,
-                catalogue,
+                *(routes, self, self._events, catalogue),
                 self.models.listed,
                 self.on_demand.is_known,
                 self.gateway.providers.of,
                 others,
             ),
             EndpointModelOperations(
-                *(self.gateway.listed, self.gateway.loadable, self._events, self.engines.saved.ended)
+                *(self.gateway.listed, self.gateway.loadable, self._events, self.engines.saved.ended),
+                self.on_demand.is_being_planned,
             ),
             *setting_services(
                 *(self._settings, self._events, self.endpoint.describe, self._settings_changed),

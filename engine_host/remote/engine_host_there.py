@@ -222,6 +222,15 @@ class EngineHostLink:
                     text="Install it there; nothing of it needs root.", command=f"sndr host install {name}"
                 ),
             )
+        if state == "starting":
+            raise HostError(
+                Reason.HOST_UNREACHABLE,
+                tr("The engine host on {name} is starting.", name=name),
+                cause=tr("Its service began a moment ago, as after a restart of the machine."),
+                fix=Fix(
+                    text=tr("Wait a moment: it is looked for until it answers."), command="sndr host list"
+                ),
+            )
         if state == "installed":
             raise HostError(
                 Reason.HOST_UNREACHABLE,

@@ -25,7 +25,9 @@ class RemoteEngines:
 
     def others(self) -> OtherMachines:
         """Return them as routes see them."""
-        return OtherMachines(self.targets, self.means, self.known, self.why_not, self.command, self.look)
+        return OtherMachines(
+            *(self.targets, self.means, self.known, self.why_not, self.command, self.look, self.on_demand)
+        )
 
     def targets(self) -> list[Target]:
         """Return the engines that can be asked now."""
@@ -47,6 +49,11 @@ class RemoteEngines:
         named = {*there.startable, *(model.id for model in there.models), *(one.name for one in there.ended)}
         return engine in named
 
+    def on_demand(self, name: str) -> bool:
+        """Return True if the next request for an engine loads it there."""
+        host, _, engine = name.partition("/")
+        return any(model.id == engine and model.on_demand for model in self._hosts.there(host).models)
+
     async def look(self, names: Iterable[str]) -> None:
         """Ask the engine hosts of some engines what runs there now."""
         hosts = {name.partition("/")[0] for name in names if self.means(name)}
@@ -58,7 +65,10 @@ class RemoteEngines:
         self._hosts.look(host)
         shown = self._hosts.shown(host)
         if shown.state is not RemoteHostState.CONNECTED:
-            return f"{host} is not connected."
+            why = shown.problem
+            return (
+                f"{host} is not connected. {why.message}" if why is not None else f"{host} is not connected."
+            )
         if shown.mode is not RemoteMode.ENGINE_HOST:
             return f"{engine} does not answer on {host}."
         if shown.control_socket is None:

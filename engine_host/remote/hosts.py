@@ -374,9 +374,7 @@ class RemoteHosts:
             self._there[name] = there
             if old != there or is_new:
                 self._figures_of(name).measured(there.rate)
-                self._figures_of(name).answers(
-                    [one.id for one in old.models], [one.id for one in there.models], told=there.reachable
-                )
+                self._figures_of(name).answers(_answering(old), _answering(there), told=there.reachable)
                 self._changed(name)
 
         link = EngineHostLink(connection, lambda script: self.run(name, script), changed)
@@ -454,3 +452,8 @@ class RemoteHosts:
     def _changed(self, name: str) -> None:
         if name in self.book.all:
             self._publish(RemoteHostEvent(remote=self.shown(name)))
+
+
+def _answering(there: EngineHostThere) -> list[str]:
+    """Return the models that answer there, and not those that a request would load first."""
+    return [one.id for one in there.models if not one.on_demand]

@@ -141,7 +141,7 @@ def _told(status: RouteStatus) -> list[str]:
     route = status.route
     lines = [f"{route.id} leads to {' and '.join(target.name for target in status.targets)}."]
     for target in status.targets:
-        where = f" ({target.detail})" if target.detail else ""
+        where = f" ({target.detail.removesuffix('.')})" if target.detail else ""
         words = note(target, where=False)
         lines.append(f"  {target.name}{where}: {_WORDS[target.state]}. {words}".rstrip())
     lines += [f"{one.severity}: {one.message}" for one in status.findings]
@@ -160,5 +160,7 @@ def note(target: TargetStatus, *, where: bool = True) -> str:
     elif target.failure:
         parts.append(target.failure)
     if where and target.detail:
-        parts.insert(0, f"{target.detail}." if parts else target.detail)
+        # A reason is a sentence already.
+        ends = "" if target.detail.endswith(".") or not parts else "."
+        parts.insert(0, f"{target.detail}{ends}")
     return " ".join(parts)

@@ -26,7 +26,7 @@ class OtherMachines:
     `targets` are the engines that answer now, each by HOST/ENGINE; `means` tells whether a name is one of a
     machine that was added, `known` whether its engine is there, None where that cannot be told now; `why_not`
     says what hinders one that cannot be asked, and `command` what would help. `look` asks the machines of
-    some names anew, for as long as somebody waits for it.
+    some names anew, for as long as somebody waits for it. `on_demand`: the next request loads it.
     """
 
     targets: Callable[[], Sequence[Target]] = tuple
@@ -35,6 +35,7 @@ class OtherMachines:
     why_not: Callable[[str], str] = _nowhere
     command: Callable[[str], str] = lambda _name: "sndr host add NAME USER@HOST"
     look: Callable[[Iterable[str]], Awaitable[None]] = _unchanged
+    on_demand: Callable[[str], bool] = lambda _name: False
 
     def advice(self, name: str) -> str:
         """Return what hinders an engine, and the command that would help."""

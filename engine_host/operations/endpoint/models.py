@@ -18,15 +18,18 @@ class EndpointModelOperations:
         loadable: Callable[[], Sequence[Target]],
         events: EventLog,
         ended: Callable[[], Sequence[EndedWithHost]] = tuple,
+        is_being_planned: Callable[[str], bool] = lambda _name: False,
     ) -> None:
         """`listed` returns what the endpoint's own lists show, `loadable` what a request would load.
 
-        `ended` are the engines that ended with a host before this one.
+        `ended` are the engines that ended with a host before this one; one `is_being_planned` of which it is
+        not known yet whether a request would load it.
         """
         self._listed = listed
         self._loadable = loadable
         self._events = events
         self._ended = ended
+        self._is_being_planned = is_being_planned
 
     @performs(endpoint_ops.ENDPOINT_MODELS)
     def page(self) -> EndpointModelPage:
@@ -51,5 +54,7 @@ class EndpointModelOperations:
         ]
         models.sort(key=lambda model: (not model.chat, model.provider is not None, model.on_demand))
         there = {model.id for model in models}
-        ended = tuple(one for one in self._ended() if one.name not in there)
+        ended = tuple(
+            one for one in self._ended() if one.name not in there and not self._is_being_planned(one.name)
+        )
         return EndpointModelPage(seq=self._events.seq, models=tuple(models), ended=ended)

@@ -160,6 +160,11 @@ class OnDemandModels:
         """Return True for a model that requests may load."""
         return name in self._models
 
+    def is_being_planned(self, name: str) -> bool:
+        """Return True for a model of which it is not known yet whether it can be loaded."""
+        model = self._models.get(name)
+        return model is not None and model.shown is None and model.problem is None
+
     def loadable(self) -> Sequence[Target]:
         """Return the models that do not answer now, as the endpoint lists them."""
         found = []

@@ -111,9 +111,8 @@ def _engine(route: Route, name: str, known: Known) -> TargetStatus:
 
 def _elsewhere(name: str, running: Sequence[Target], others: OtherMachines) -> TargetStatus:
     if running:
-        return TargetStatus(
-            name=name, state=TargetState.RUNS, detail=tr("on {machine}", machine=running[0].machine)
-        )
+        runs = TargetState.ON_DEMAND if others.on_demand(name) else TargetState.RUNS
+        return TargetStatus(name=name, state=runs, detail=tr("on {machine}", machine=running[0].machine))
     state = TargetState.UNKNOWN if others.known(name) is False else TargetState.NOT_RUNNING
     return TargetStatus(name=name, state=state, detail=others.why_not(name), command=others.command(name))
 

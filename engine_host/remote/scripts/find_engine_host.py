@@ -7,9 +7,13 @@ import json
 import os
 import socket
 import stat
+import subprocess
 import sys
+import time
 
 _LARGEST = 4096
+_UNIT = "sndr-host.service"
+_LONGEST_START = 120.0
 
 
 def data_folders() -> "list[str]":
@@ -40,14 +44,30 @@ def listens(path: str) -> bool:
     return True
 
 
+def starting() -> bool:
+    """Return True if the service of the engine host began a moment ago, as after a restart of the machine."""
+    asked = ["systemctl", "--user", "show", "--property=ActiveState,ActiveEnterTimestampMonotonic", _UNIT]
+    try:
+        said = subprocess.run(
+            asked, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=5.0
+        )
+        told = dict(line.partition("=")[::2] for line in said.stdout.decode("utf-8", "replace").splitlines())
+        began = int(told["ActiveEnterTimestampMonotonic"]) / 1e6
+    except (OSError, ValueError, KeyError, subprocess.SubprocessError):
+        return False
+    active = told.get("ActiveState") in ("active", "activating")
+    return active and time.clock_gettime(time.CLOCK_MONOTONIC) - began < _LONGEST_START
+
+
 def not_running(data: str, run: str) -> "dict[str, str]":
     """Return what there is to tell of one that does not run: it was installed, or started by hand."""
-    installed = os.path.exists(os.path.join(data, "host", "current"))
-    return {"state": "installed" if installed else "ended", "run": run}
+    if not os.path.exists(os.path.join(data, "host", "current")):
+        return {"state": "ended", "run": run}
+    return {"state": "starting" if starting() else "installed", "run": run}
 
 
 def found() -> "dict[str, str]":
-    """Return what there is to tell: `state` is running, ended, installed, unsafe or none."""
+    """Return what there is to tell: `state` is running, starting, ended, installed, unsafe or none."""
     for data in data_folders():
         try:
             with open(os.path.join(data, "host.claim"), encoding="utf-8") as file:
@@ -65,9 +85,8 @@ def found() -> "dict[str, str]":
         if not listens(control):
             return not_running(data, run)
         return {"state": "running", "run": run, "socket": control, "token": token}
-    if any(os.path.exists(os.path.join(data, "host", "current")) for data in data_folders()):
-        return {"state": "installed"}
-    return {"state": "none"}
+    told = [not_running(data, "") for data in data_folders()]
+    return {"state": next((one["state"] for one in told if one["state"] != "ended"), "none")}
 
 
 if __name__ == "__main__":

@@ -170,6 +170,7 @@ def test_after_a_restart_there_the_route_says_why_it_leads_nowhere_or_follows(he
         # One that its host loads comes back with it, and the route follows.
         here.sndr("--host", "gpu", "stop", "story")
         here.sndr("--host", "gpu", "on-demand", "add", str(DEMO), "--name", "story", "--pin", "--at-start")
+        assert wait_until(lambda: "loaded when asked" in here.sndr("routes", "list"), 30)
         here.machines.end_engine_host()
     with here.machines.engine_host():
         there = wait_for_host(here.machines.far_folders, 60)

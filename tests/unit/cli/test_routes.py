@@ -32,6 +32,10 @@ def test_a_note_is_made_of_sentences() -> None:
     assert note(alone) == "on this machine"
     seen = alone.model_copy(update={"answered_at": 1.0})
     assert note(seen) == f"on this machine. Answered last at {clock(1.0)}."
+    why = TargetStatus(
+        name="gpu/x", state=TargetState.NOT_RUNNING, detail="gpu is not connected.", command="y"
+    )
+    assert note(why) == "gpu is not connected. $ y"
     assert note(seen, where=False) == f"Answered last at {clock(1.0)}."
 
 

@@ -63,6 +63,7 @@ def problem_after(
     ("said", "reason"),
     [
         ({"state": "none"}, Reason.HOST_UNREACHABLE),
+        ({"state": "starting", "run": "/run"}, Reason.HOST_UNREACHABLE),
         ({"state": "ended", "run": "/run"}, Reason.HOST_UNREACHABLE),
         ({"state": "unsafe", "run": "/run"}, Reason.RUN_FOLDER_UNSAFE),
         ({"state": "running", "socket": "relative", "token": TOKEN}, Reason.HOST_UNREACHABLE),

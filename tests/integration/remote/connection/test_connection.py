@@ -407,7 +407,8 @@ def test_who_needs_a_lost_machine_brings_the_next_try_forward(
             shown = await found.reach("gpu", RemoteHostState.RECONNECTING)
             assert shown.next_try_at is not None
             machines.target.start()
-            assert RemoteEngines(found.hosts).why_not("gpu/demo") == "gpu is not connected."
+            lost = "gpu is not connected. The connection to direct was lost."
+            assert RemoteEngines(found.hosts).why_not("gpu/demo") == lost
             await found.reach("gpu")
 
     run(work())

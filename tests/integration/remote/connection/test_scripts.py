@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -25,3 +26,30 @@ def test_half_a_line_of_a_start_file_does_not_spoil_the_answer(
         input=asked, capture_output=True, check=True, env={"HOME": str(tmp_path), "PATH": os.environ["PATH"]},
     ).stdout  # fmt: skip
     assert json_text.parse_last_line(b"Welcome, {you}: " + printed) == told
+
+
+@pytest.mark.parametrize(
+    ("state", "age", "told"),
+    [
+        ("active", 5, "starting"),
+        ("active", 500, "installed"),
+        ("inactive", 5, "installed"),
+        ("", 0, "installed"),
+    ],
+)
+def test_an_engine_host_whose_service_began_a_moment_ago_is_starting(
+    tmp_path: Path, state: str, age: int, told: str
+) -> None:
+    """As after a restart of the machine; FAKE systemctl."""
+    (tmp_path / ".local/share/sndr/host/current").mkdir(parents=True)
+    began = int((time.clock_gettime(time.CLOCK_MONOTONIC) - age) * 1e6)
+    fake = tmp_path / "systemctl"
+    fake.write_text(
+        f"#!/bin/sh\necho ActiveState={state}\necho ActiveEnterTimestampMonotonic={began}\n", "utf-8"
+    )
+    fake.chmod(0o755 if state else 0o644)
+    printed = subprocess.run(
+        [sys.executable, "-I", str(SCRIPTS / "find_engine_host.py")],
+        input=b"", capture_output=True, check=True, env={"HOME": str(tmp_path), "PATH": str(tmp_path)},
+    ).stdout  # fmt: skip
+    assert json_text.parse_last_line(printed)["state"] == told

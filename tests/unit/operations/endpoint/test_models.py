@@ -42,3 +42,8 @@ def test_what_ended_with_a_host_is_told_until_it_can_be_asked_again() -> None:
     ended = tuple(EndedWithHost(name=name, command=f"sndr run {name}") for name in ("chat", "gone"))
     page = EndpointModelOperations(_listed, tuple, EventLog(), lambda: ended).page()
     assert page.ended == ended[1:]
+    # A host that has just started does not know yet whether a request would load it.
+    page = EndpointModelOperations(
+        _listed, tuple, EventLog(), lambda: ended, lambda name: name == "gone"
+    ).page()
+    assert page.ended == ()
