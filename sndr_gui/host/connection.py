@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import importlib
+import sys
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from enum import StrEnum
@@ -32,7 +33,7 @@ _PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 
 def _load_client() -> None:
     """Import what the first request would, a fifteenth of a second."""
-    for name in ("engine_host.client.local_http", "anyio", "sniffio"):
+    for name in ("engine_host.client.local_http", "anyio"):
         importlib.import_module(name)
 
 
@@ -116,7 +117,21 @@ class HostConnection(QObject):
                 else:
                     failures = 1 if self.connected else failures + 1
                     self._lost(await self._story(error))
+            except Exception as error:  # noqa: BLE001 - whatever it is, every page waits for this loop
+                failures += 1
+                self._defect(error)
             await self._pause(failures)
+
+    def _defect(self, error: Exception) -> None:
+        if self.connected:
+            self.lost_at = time.time()
+        what = f"{type(error).__name__}: {str(error)[:200]}"
+        said = tr(
+            "A defect of the window cut its connection to the engine host ({what}). Trying again…", what=what
+        )
+        if said != self.sentence:
+            sys.excepthook(type(error), error, error.__traceback__)
+        self._tell(Phase.FAILED, said)
 
     async def _story(self, error: HostError | None = None) -> str:
         if isinstance(self._process, RemoteLink):

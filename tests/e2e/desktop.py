@@ -16,6 +16,7 @@ from engine_host.core.paths import Folders
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.operations import table as ops
 from sndr_gui.views.window.pages import PAGES
+from tests import run_packages
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,7 +36,8 @@ class Desktop:
     def environment(self) -> dict[str, str]:
         """The environment of this moment's test, with this display."""
         # Where D-Bus starts a bus for each display that has none, it would outlive the test.
-        found = {**os.environ, "DISPLAY": self._display, "DBUS_SESSION_BUS_ADDRESS": "disabled:"}
+        own = {"DISPLAY": self._display, "DBUS_SESSION_BUS_ADDRESS": "disabled:"}
+        found = {**os.environ, **run_packages.variables(), **own}
         for name in ("QT_QPA_PLATFORM", "WAYLAND_DISPLAY"):
             found.pop(name, None)
         return found

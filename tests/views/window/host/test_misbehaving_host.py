@@ -5,6 +5,7 @@ the window goes on as soon as the host does.
 """
 
 import asyncio
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QLineEdi
 
 from engine_host.protocol.engines import EngineState, RequestState
 from engine_host.protocol.events import EngineRequestEvent, LogLineEvent
+from sndr_gui.host import connection
 from sndr_gui.host.connection import Phase
 from sndr_gui.views.faults.page import FaultPage
 from sndr_gui.views.settings.appearance import AppearanceCard
@@ -182,6 +184,27 @@ async def open_all(stage: Stage) -> None:
         stage.window.go(name)
         await asyncio.sleep(0.02)
         assert not stage.window.grab().isNull(), name
+
+
+async def test_a_defect_of_the_connection_is_told_once_and_tried_again(
+    loop: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[BaseException] = []
+    monkeypatch.setattr(sys, "excepthook", lambda _kind, error, _trace: told.append(error))
+
+    def load() -> None:
+        raise ModuleNotFoundError("No module named 'left_out'")
+
+    monkeypatch.setattr(connection, "_load_client", load)
+    async with opened(tmp_path, connect=False) as stage:
+        await stage.host.start()
+        stage.connection.retry()
+        await stage.until(lambda: stage.connection.phase is Phase.FAILED and told)
+        assert "left_out" in stage.connection.sentence
+        stage.connection.retry()
+        monkeypatch.setattr(connection, "_load_client", lambda: None)
+        await stage.until(lambda: stage.connection.connected)
+        assert [type(error) for error in told] == [ModuleNotFoundError]
 
 
 async def test_a_page_that_cannot_be_made_leaves_the_others(
