@@ -242,8 +242,8 @@ def _prefix_cache(s: AdviceInput) -> Iterator[Advice]:
             "prefix_cache_hybrid",
             Severity.WARNING,
             tr(
-                "Prefix caching with TurboQuant slows a hybrid; with drafts, k8v4 alone keeps it at "
-                "the start."
+                "Prefix caching with TurboQuant slows a hybrid; with drafts, k8v4 and 4bit_nc keep it "
+                "at the start."
             ),
             tr("Take an fp8 cache where conversations are long, or switch prefix caching off and compare."),
             tr("-28.8 % with TurboQuant (Genesis hardware notes); vLLM #53912, #47194, #45238"),

@@ -29,6 +29,8 @@ TURBOQUANT = {
     "turboquant_k3v4_nc": (7, 6),
     "turboquant_3bit_nc": (6, 6),
 }
+# With these a hybrid that drafts keeps its prefix cache (the patch hybrid-speculation-prefix-cache).
+PREFIXES_COMPARED = ("turboquant_k8v4", "turboquant_4bit_nc")
 # Bits of an element where every token and head has scales of its own (KVQuantMode.is_per_token_head).
 PER_TOKEN_HEAD = {"int8_per_token_head": 8, "fp8_per_token_head": 8, "int4_per_token_head": 4}
 _ELEMENT = {"float16": 2, "bfloat16": 2, "float32": 4}

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from engine_host.fit.kv import TURBOQUANT, heads_on_gpu
+from engine_host.fit.kv import PREFIXES_COMPARED, TURBOQUANT, heads_on_gpu
 from engine_host.fit.pool import Pool, vllm_pool
 from engine_host.fit.shapes.model import ModelShape
 from engine_host.fit.shapes.weights import weights_of
@@ -130,7 +130,7 @@ class Start:
         """
         if not (self.draft_tokens and (shape.gated_delta or shape.mamba)):
             return self.prefix_caching
-        compared = self.kv_cache_dtype not in TURBOQUANT or self.kv_cache_dtype == "turboquant_k8v4"
+        compared = self.kv_cache_dtype not in TURBOQUANT or self.kv_cache_dtype in PREFIXES_COMPARED
         newer = not is_before(self.version, (0, 32))
         return self.prefix_caching and compared and newer and self.build == "cuda"
 

@@ -70,29 +70,15 @@ def _speed(
     return Step(name, f"{words} --kv {kv or 'auto'}", seconds, gpus, kv or None, on)
 
 
-def _memory(name: str, more: str) -> Step:
-    words = f"engine_host.bench.gpu.out_of_memory qwen3-8b --tensor-parallel 2 {more}"
-    return Step(name, words.strip(), 300, 2, "auto")
-
-
 STEPS = (
-    # First, as nothing else leaves them time in a call.
-    Step("starts", "starts", 550),
-    # The patch keeps the prefix cache off for 4 bits until this has shown otherwise.
-    Step("conversations-4bit", f"conversations {FOUR_BITS} --together --longer 3 --max-length 3584", 550),
-    _memory("oom-one-of-2", "--only-rank 1"),
-    _speed("27b-k8v4-on-2", "qwen36-27b", "1x32768 8x32768", K8V4, 2, 300),
-    _speed("27b-bf16-on-4", "qwen36-27b", "8x32768", gpus=4, seconds=200),
-    _speed("27b-k8v4-on-4", "qwen36-27b", "8x32768", K8V4, 4, 200),
-    _speed("27b-bf16-on-2", "qwen36-27b", "1x32768 8x32768", gpus=2),
-    # Compiles FOLDER/llama.tar first, if `packaging/gpu/llamacpp.sh FOLDER/llama.tar --build-only` has not.
-    Step("llamacpp-on-2", "llamacpp --fit", 300, 2),
+    # An H100's rows of docs/proof.md.
     Step("prove-k8v4", "prove", 300),
     _speed("mimo-bf16", "mimo-7b", "1x32768 16x32768", seconds=240),
     # As in the table of docs/kernels.md: a dense model's boundary layers are quantised too.
     _speed("mimo-k8v4", "mimo-7b", "1x32768 16x32768", K8V4, seconds=240, on=("turboquant-boundary-layers",)),
-    Step("kernels", "engine_host.bench.kernels.turboquant --quick", 200),
     Step("prove-4bit", f"prove --kv {FOUR_BITS}", 300),
+    # The cache is on for it since conversations were compared; the whole product was not run with it.
+    Step("reuse-4bit", f"reuse --type {FOUR_BITS}", 480),
 )
 
 

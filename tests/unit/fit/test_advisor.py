@@ -59,7 +59,7 @@ QUIET: dict[str, Any] = {"prefix_caching": False}
             "prefix_states",
             model("hybrid"),
             start(kv="turboquant_k8v4", drafting=True),
-            start(kv="turboquant_4bit_nc", drafting=True),
+            start(kv="turboquant_k3v4_nc", drafting=True),
         ),
         ("eager", model("dense"), start(eager=True), start()),
         ("pcie_x4", model("dense"), start(**NARROW), start(**TWO)),

@@ -1,5 +1,7 @@
 """A hybrid that drafts: states kept densely where answers were compared, else no prefix cache."""
 
+COMPARED = ("turboquant_k8v4", "turboquant_4bit_nc")
+
 
 def is_measured(vllm_config, cuda):
     """Return True where answers after a hit were compared: vLLM 0.32's V2 runner on CUDA, these types of KV.
@@ -12,7 +14,7 @@ def is_measured(vllm_config, cuda):
         speculation, "disable_eagle_block_drop"
     )
     kv = str(cache.cache_dtype)
-    if not (cuda and has_both) or (kv.startswith("turboquant") and kv != "turboquant_k8v4"):
+    if not (cuda and has_both) or (kv.startswith("turboquant") and kv not in COMPARED):
         return False
     return bool(vllm_config.use_v2_model_runner)
 

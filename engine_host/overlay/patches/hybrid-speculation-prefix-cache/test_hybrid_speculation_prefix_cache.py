@@ -39,12 +39,13 @@ def configuration(dtype: str = "auto", *, v2: bool = True, settings: bool = True
         (configuration(), True, True),
         (configuration("fp8"), True, True),
         (configuration("turboquant_k8v4"), True, True),
-        (configuration("turboquant_4bit_nc"), True, False),
+        (configuration("turboquant_4bit_nc"), True, True),
+        (configuration("turboquant_k3v4_nc"), True, False),
         (configuration(v2=False), True, False),
         (configuration(settings=False), True, False),
         (configuration(), False, False),
     ],
-    ids=["0.32", "fp8", "k8v4", "4bit_nc", "V1 runner", "0.26", "CPU"],
+    ids=["0.32", "fp8", "k8v4", "4bit_nc", "k3v4_nc", "V1 runner", "0.26", "CPU"],
 )
 def test_the_cache_is_kept_where_answers_were_compared(
     found: SimpleNamespace, cuda: bool, measured: bool
