@@ -235,7 +235,20 @@ class EngineHostLink:
             raise HostError(
                 Reason.HOST_UNREACHABLE,
                 tr("The engine host on {name} is installed and does not run.", name=name),
-                fix=Fix(text="Start it; nothing is installed anew.", command=f"sndr host update {name}"),
+                fix=Fix(
+                    text="Start it; what is damaged of it is made anew.", command=f"sndr host update {name}"
+                ),
+            )
+        if state == "locked":
+            raise HostError(
+                Reason.HOST_UNREACHABLE,
+                tr("The token of the engine host on {name} cannot be read.", name=name),
+                cause=str(told.get("why", ""))[:300],
+                fix=Fix(
+                    text="Make it readable for the user of ssh there, or start the host anew with a new one.",
+                    command=f"sndr host update {name}",
+                ),
+                evidence={"run": run},
             )
         raise HostError(
             Reason.RUN_FOLDER_UNSAFE if state == "unsafe" else Reason.HOST_UNREACHABLE,

@@ -137,6 +137,8 @@ def _lines(done: RemoteInstalled) -> list[str]:
         lines = [f"{done.host} runs {done.release} already."]
     else:
         lines = [f"{done.host} runs {done.release}, as {_service(done)}."]
+    if done.repaired is not None:
+        lines.append(f"It was damaged ({done.repaired}) and was made anew.")
     if done.demo_answer is not None:
         lines.append(f"The bundled model said there: {done.demo_answer}")
     if done.back_to not in (None, done.release) and not done.unchanged:

@@ -4,6 +4,11 @@ from engine_host.core.findings.text import ERROR, INFO, WARNING, Text
 from engine_host.protocol.errors import Reason
 
 REMOTE = {
+    "remote.damaged": Text(
+        WARNING,
+        "{release} is damaged on {host}: {why}.",
+        fix="It is made anew; settings, data and models stay as they are.",
+    ),
     "remote.demo-failed": Text(
         WARNING,
         "The host runs there, but the bundled model did not answer: {why}",
@@ -31,6 +36,11 @@ REMOTE = {
         WARNING,
         "With the host there every engine ends, kept ones too: {names}.",
         fix="Wait until they are not needed.",
+    ),
+    "remote.silent": Text(
+        WARNING,
+        "The engine host on {host} runs and does not answer.",
+        fix="It is started anew.",
     ),
     "remote.services-stay": Text(
         INFO,

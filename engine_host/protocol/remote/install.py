@@ -61,7 +61,8 @@ class RemoteInstallPlan(Wire):
 class RemoteInstalled(Wire):
     """The result of the job: what became of it.
 
-    `unchanged` when that release ran there already. `back_to` is the release that one command brings back.
+    `unchanged` when that release ran there already. `back_to` is the release that one command brings back,
+    `repaired` what was wrong with the release that was made anew.
     """
 
     host: str
@@ -71,6 +72,7 @@ class RemoteInstalled(Wire):
     service: str | None = None
     back_to: str | None = None
     unchanged: bool = False
+    repaired: str | None = None
     demo_answer: str | None = None
     removed: tuple[str, ...] = ()
     kept: tuple[str, ...] = Field((), description="folders of the program that were there before, and stay")

@@ -74,7 +74,11 @@ class FoundModel(MachineAnswer):
 
 
 class Probed(MachineAnswer):
-    """A machine before an install."""
+    """A machine before an install.
+
+    `releases` are whole, `damaged` says what is wrong with each of the others; `silent` is a host of ours
+    that runs and does not answer.
+    """
 
     user: Word
     machine: Word
@@ -92,6 +96,9 @@ class Probed(MachineAnswer):
     current: Word | None
     previous: Word | None
     releases: Annotated[tuple[Word, ...], Field(max_length=_MANY)]
+    damaged: dict[Word, Word] = {}
+    installed: bool = False
+    silent: bool = False
     running: FoundHost | None
     engines: Annotated[tuple[FoundEngine, ...], Field(max_length=_MANY)]
     own_data: Annotated[tuple[Word, ...], Field(max_length=_MANY)]
@@ -104,6 +111,10 @@ class Probed(MachineAnswer):
     def ours_runs(self) -> bool:
         """True if the host that was installed from here runs."""
         return self.running is not None and self.running.ours
+
+    def serves(self, release: str) -> bool:
+        """Return True if this release is whole there, and its host runs and answers."""
+        return self.current == release and release in self.releases and self.ours_runs and not self.silent
 
 
 class Begun(MachineAnswer):

@@ -36,7 +36,13 @@ STEPS = (
     "Ask the demo model",
 )
 _DEMO = STEPS[-1]
-_OF_PLANS = {"remote.plain", "remote.plain/no-services", "remote.engines-end"}
+_OF_PLANS = {
+    "remote.plain",
+    "remote.plain/no-services",
+    "remote.engines-end",
+    "remote.damaged",
+    "remote.silent",
+}
 """What a plan says and its result does not: it is so by then, or is told anew."""
 REMOVAL_STEPS = ("Look at the machine", "Stop and remove")
 BACK_STEPS = ("Look at the machine", "Switch and start")
@@ -92,20 +98,21 @@ async def install(
     left(_UNTOUCHED)
     tell(STEPS[0], "", None)
     said = await _probe(machine)
-    if update and said.current is None:
+    if update and not said.installed:
         raise not_installed(machine.name)
     tell(STEPS[1], "", None)
     wheel = await own_wheel(workplace.wheels)
     decided = decide(machine.name, asked, said, wheel)
     refuse(decided.plan)
     findings = [one for one in decided.plan.findings if one.id not in _OF_PLANS]
-    unchanged = said.current == wheel.release and said.ours_runs
+    unchanged = said.serves(wheel.release)
     told = None
     if not unchanged:
         told = await _brought(machine, decided, wheel, workplace, said, tell, left)
         if told.service == "plain":
             findings.append(plain(machine.name, said, told.why_plain))
     left(f"{wheel.release} runs there.")
+    came_from = told.before if told else said.previous
     answer = None
     if asked.demo:
         tell(_DEMO, "", None)
@@ -116,8 +123,9 @@ async def install(
         program=told.version.program if told else None,
         protocol=told.version.protocol if told else None,
         service=told.service if told else said.record.service if said.record else None,
-        back_to=told.before if told else said.previous,
+        back_to=None if came_from in said.damaged else came_from,
         unchanged=unchanged,
+        repaired=said.damaged.get(wheel.release),
         demo_answer=answer,
         findings=tuple(findings),
     )
@@ -150,8 +158,15 @@ async def planned_back(machine: Machine) -> RemoteInstallPlan:
 
 
 def _way_back(machine: Machine, said: Probed) -> RemoteInstallPlan:
-    if said.current is None:
+    if not said.installed:
         raise not_installed(machine.name)
+    if (before := next((one for one in said.damaged if one != said.current), None)) is not None:
+        raise HostError(
+            Reason.INSTALL_FAILED,
+            tr("The release before on {machine}, {before}, is damaged.", machine=machine.name, before=before),
+            cause=said.damaged[before],
+            fix=Fix(text="Let this version run there.", command=f"sndr host update {machine.name}"),
+        )
     if said.previous is None:
         raise HostError(
             Reason.NOT_FOUND,
@@ -163,7 +178,7 @@ def _way_back(machine: Machine, said: Probed) -> RemoteInstallPlan:
             cause="It was installed once, and not updated since.",
             fix=Fix(text="See what runs there.", command="sndr host list"),
         )
-    return going_back(machine.name, said, said.current, said.previous)
+    return going_back(machine.name, said, said.previous)
 
 
 async def planned_removal(machine: Machine) -> RemoteInstallPlan:

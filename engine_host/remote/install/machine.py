@@ -78,7 +78,8 @@ SHARED = modules_in("engine_host.remote.install.there", "places", "programs", "s
 INSTALL = Steps(
     (
         *SHARED,
-        *modules_in("engine_host.remote.install.there", "service", "probing", "removal", "releases", "steps"),
+        *modules_in("engine_host.remote.install.there", "service", "wholeness", "probing", "removal"),
+        *modules_in("engine_host.remote.install.there", "releases", "steps"),
     ),
     {"probe": 180.0, "environment": 1800.0, "switch": 420.0, "demo": 600.0, "uninstall": 480.0},
 )
@@ -154,6 +155,7 @@ def _answer(name: str, step: str, said: RemoteOutcome) -> dict[str, Any]:
 _REASONS = {
     "bad_request": Reason.BAD_REQUEST,
     "conflict": Reason.CONFLICT,
+    "damaged": Reason.INSTALL_FAILED,
     "disk_full": Reason.DISK_FULL,
     "download_failed": Reason.DOWNLOAD_FAILED,
     "engine_start_failed": Reason.ENGINE_START_FAILED,
@@ -171,6 +173,9 @@ _FIXES = {
 }
 
 
+_REPAIR = "Make the host there whole with `sndr host update {name}`, and run the same command again."
+
+
 def _failed(name: str, steps: Steps, answer: dict[str, Any]) -> HostError:
     evidence = answer.get("evidence")
     evidence = evidence if isinstance(evidence, dict) else {}
@@ -182,7 +187,7 @@ def _failed(name: str, steps: Steps, answer: dict[str, Any]) -> HostError:
     if evidence.get("back_on"):
         message += f" {evidence['back_on']}, which ran before, runs again."
     usual = "Look at the lines, mend what they name, and run the same command again."
-    fix = {**_FIXES, **steps.fixes}.get(reason, usual)
+    fix = {**_FIXES, **steps.fixes}.get(reason, usual) if answer.get("failed") != "damaged" else _REPAIR
     return HostError(reason, message, cause=seen, fix=fix.format(name=name), evidence=evidence)
 
 

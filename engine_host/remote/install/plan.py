@@ -51,8 +51,12 @@ def decide(host: str, asked: InstallOnHost, said: Probed, wheel: LocalFile) -> D
         elif why_here and not asked.offline:
             findings.append(finding("remote.packages-from-here", why=why_here))
     needs = UNPACKED + wheel.size + _ROOM
-    if said.current != wheel.release and said.free < needs:
+    if wheel.release not in said.releases and said.free < needs:
         findings.append(finding("remote.disk", host=host, free=said.free, path=said.root, needed=needs))
+    if (why := said.damaged.get(wheel.release)) is not None:
+        findings.append(finding("remote.damaged", host=host, release=wheel.release, why=why))
+    elif said.silent:
+        findings.append(finding("remote.silent", host=host))
     findings += _of_what_runs(host, said)
     if said.lacks_openmp:
         findings.append(finding("remote.no-openmp", host=host, library=OPENMP))
@@ -86,21 +90,20 @@ def plain(host: str, said: Probed, why: str) -> Finding:
     return finding("remote.plain", why=why, user=said.user)
 
 
-def going_back(host: str, said: Probed, current: str, previous: str) -> RemoteInstallPlan:
+def going_back(host: str, said: Probed, previous: str) -> RemoteInstallPlan:
     """Return what it changes to let the release before run again."""
     changed = RemoteChange.CHANGE
-    service = "systemd" if said.systemd else "plain"
-    changes = [
-        PlannedChange(
-            kind=changed, what=f"{said.root}/current -> {previous}", note=tr("was {current}", current=current)
-        ),
-        PlannedChange(
-            kind=changed,
-            what=f"{said.root}/previous -> {current}",
-            note=tr("was {previous}", previous=previous),
-        ),
-        PlannedChange(kind=RemoteChange.KEEP, what=f"{said.root}/{current}", note="stays, one command away"),
-    ]
+    service, current = "systemd" if said.systemd else "plain", said.current
+    note = tr("was {current}", current=current) if current is not None else tr("what it led to is gone")
+    changes = [PlannedChange(kind=changed, what=f"{said.root}/current -> {previous}", note=note)]
+    if current is not None:
+        back = f"{said.root}/previous -> {current}"
+        changes += [
+            PlannedChange(kind=changed, what=back, note=tr("was {previous}", previous=previous)),
+            PlannedChange(
+                kind=RemoteChange.KEEP, what=f"{said.root}/{current}", note="stays, one command away"
+            ),
+        ]
     changes += _service(said) if service == "systemd" else _process(said.root)
     return RemoteInstallPlan(
         host=host,
@@ -196,11 +199,15 @@ def _changes(said: Probed, wheel: LocalFile, service: str, unit: str, python: st
         uploaded = f"{root}/incoming/{wheel.path.name}"
         yield PlannedChange(kind=add, what=uploaded, size=wheel.size, note="removed in the end")
         yield PlannedChange(kind=run, what=f"{python} -m venv {root}/{wheel.release}")
-        yield PlannedChange(kind=add, what=f"{root}/{wheel.release}", size=UNPACKED, note="about")
+        whole = f"{root}/{wheel.release}"
+        if wheel.release in said.damaged:
+            yield PlannedChange(kind=change, what=whole, size=UNPACKED, note=tr("made anew: it is damaged"))
+        else:
+            yield PlannedChange(kind=add, what=whole, size=UNPACKED, note="about")
     if said.current != wheel.release:
         was = tr("was {current}", current=said.current) if said.current else ""
         yield PlannedChange(kind=change if was else add, what=f"{root}/current -> {wheel.release}", note=was)
-    for name in said.releases:
+    for name in (*said.releases, *said.damaged):
         if name not in {wheel.release, said.current}:
             yield PlannedChange(kind=RemoteChange.REMOVE, what=f"{root}/{name}", note="an older release")
     if service == "systemd":

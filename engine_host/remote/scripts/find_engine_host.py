@@ -14,6 +14,7 @@ import time
 _LARGEST = 4096
 _UNIT = "sndr-host.service"
 _LONGEST_START = 120.0
+_FEW = 3
 
 
 def data_folders() -> "list[str]":
@@ -46,28 +47,32 @@ def listens(path: str) -> bool:
 
 def starting() -> bool:
     """Return True if the service of the engine host began a moment ago, as after a restart of the machine."""
-    asked = ["systemctl", "--user", "show", "--property=ActiveState,ActiveEnterTimestampMonotonic", _UNIT]
+    words = "--property=ActiveState,ActiveEnterTimestampMonotonic,NRestarts"
+    asked = ["systemctl", "--user", "show", words, _UNIT]
     try:
         said = subprocess.run(
             asked, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=5.0
         )
         told = dict(line.partition("=")[::2] for line in said.stdout.decode("utf-8", "replace").splitlines())
         began = int(told["ActiveEnterTimestampMonotonic"]) / 1e6
+        again = int(told.get("NRestarts") or 0)
     except (OSError, ValueError, KeyError, subprocess.SubprocessError):
         return False
-    active = told.get("ActiveState") in ("active", "activating")
+    # One that is damaged ends and begins for good.
+    active = told.get("ActiveState") in ("active", "activating") and again < _FEW
     return active and time.clock_gettime(time.CLOCK_MONOTONIC) - began < _LONGEST_START
 
 
 def not_running(data: str, run: str) -> "dict[str, str]":
     """Return what there is to tell of one that does not run: it was installed, or started by hand."""
-    if not os.path.exists(os.path.join(data, "host", "current")):
+    # Also where what the link leads to is gone: an update makes it anew.
+    if not os.path.lexists(os.path.join(data, "host", "current")):
         return {"state": "ended", "run": run}
     return {"state": "starting" if starting() else "installed", "run": run}
 
 
 def found() -> "dict[str, str]":
-    """Return what there is to tell: `state` is running, starting, ended, installed, unsafe or none."""
+    """Return what to tell: `state` is running, starting, installed, ended, locked, unsafe or none."""
     for data in data_folders():
         try:
             with open(os.path.join(data, "host.claim"), encoding="utf-8") as file:
@@ -78,12 +83,17 @@ def found() -> "dict[str, str]":
         try:
             if not private(run):
                 return {"state": "unsafe", "run": run}
-            with open(os.path.join(run, "token"), encoding="utf-8") as file:
-                token = file.read(_LARGEST).strip()
         except OSError:
             return not_running(data, run)
         if not listens(control):
             return not_running(data, run)
+        try:
+            with open(os.path.join(run, "token"), encoding="utf-8") as file:
+                token = file.read(_LARGEST).strip()
+            if not token:
+                raise ValueError("the file of the token is empty")
+        except (OSError, ValueError) as error:
+            return {"state": "locked", "run": run, "why": str(error)}
         return {"state": "running", "run": run, "socket": control, "token": token}
     told = [not_running(data, "") for data in data_folders()]
     return {"state": next((one["state"] for one in told if one["state"] != "ended"), "none")}

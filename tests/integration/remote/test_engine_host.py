@@ -3,6 +3,7 @@
 import asyncio
 import json
 import signal
+import socket
 import stat
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, ExitStack
@@ -85,14 +86,24 @@ def exists(path: str | None) -> bool:
     return path is not None and Path(path).exists()
 
 
-@pytest.mark.parametrize("killed", [False, True], ids=["ended", "killed"])
-def test_one_that_is_installed_and_does_not_run_is_not_called_missing(
-    fleet: Open, machines: Machines, killed: bool
+@pytest.mark.parametrize("state", ["stopped", "killed", "without its token"])
+def test_one_that_is_installed_is_not_called_missing_whatever_it_lacks(
+    fleet: Open, machines: Machines, state: str
 ) -> None:
-    data = machines.far / "data"
-    (data / "host" / "current").mkdir(parents=True)
-    if killed:
-        (data / "host.claim").write_text(json.dumps({"run": str(machines.far / "run")}), "utf-8")
+    data, folder = machines.far / "data", machines.far / "run"
+    (data / "host").mkdir(parents=True)
+    # What it leads to is gone: `sndr host update` makes it anew.
+    (data / "host" / "current").symlink_to("0.2.0-gone")
+    listening = socket.socket(socket.AF_UNIX)
+    message = "The engine host on gpu is installed and does not run."
+    if state != "stopped":
+        folder.mkdir(mode=0o700)
+        (data / "host.claim").write_text(json.dumps({"run": str(folder)}), encoding="utf-8")
+        listening.bind(str(folder / "control.sock"))
+    if state == "without its token":
+        listening.listen()
+        (folder / "token").touch()
+        message = "The token of the engine host on gpu cannot be read."
 
     async def work() -> None:
         async with fleet() as found:
@@ -102,8 +113,9 @@ def test_one_that_is_installed_and_does_not_run_is_not_called_missing(
             await until(lambda: found.hosts.shown("gpu").engine_host_problem)
             problem = found.hosts.shown("gpu").engine_host_problem
             assert problem is not None
-            assert problem.message == "The engine host on gpu is installed and does not run."
+            assert problem.message == message
             assert problem.fix is not None
             assert problem.fix.command == "sndr host update gpu"
 
-    run(work())
+    with listening:
+        run(work())

@@ -15,6 +15,8 @@ _PATIENCE = 20.0
 RECORD = "install.json"
 
 
+SWITCHED = "switched"
+"""Said in the note of an install once its host has run: what it keeps is somebody's from then on."""
 COMPLETE = "complete.json"
 
 

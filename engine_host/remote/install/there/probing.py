@@ -24,6 +24,7 @@ from engine_host.remote.install.there.places import (
 from engine_host.remote.install.there.programs import NO_PROGRAMS, QUICK, attempt, own_variables, pip, user
 from engine_host.remote.install.there.service import engines, has_services, lingers, running_host
 from engine_host.remote.install.there.staying import services, staying
+from engine_host.remote.install.there.wholeness import damaged
 
 OPENMP = "libgomp.so.1"
 """What the prebuilt llama.cpp needs of the system and its package does not bring."""
@@ -50,6 +51,8 @@ def probe(asked: dict[str, Any]) -> dict[str, Any]:
     """Tell what an install needs to know; nothing is changed."""
     places = Places()
     found = _interpreters(asked["interpreters"])
+    wrong, living = damaged(places), engines(places)
+    whole = [name for name in names(places.root) if is_complete(os.path.join(places.root, name))]
     return {
         "home": places.home,
         "user": user(),
@@ -69,12 +72,15 @@ def probe(asked: dict[str, Any]) -> dict[str, Any]:
         "record": read(os.path.join(places.root, RECORD)),
         "current": release_of(places.current),
         "previous": release_of(places.previous),
-        "releases": [name for name in names(places.root) if is_complete(os.path.join(places.root, name))],
+        "releases": [name for name in whole if name not in wrong],
+        "damaged": wrong,
+        "installed": os.path.islink(places.current),
         "incoming": {
             name: os.path.getsize(os.path.join(places.incoming, name)) for name in names(places.incoming)
         },
         "running": running_host(places),
-        "engines": engines(places),
+        "engines": living or [],
+        "silent": living is None,
         "own_data": [path for path in places.own if os.path.isdir(path)],
         "staying": [path for path in map(staying, places.own) if path is not None],
         "services": services(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import tarfile
@@ -12,6 +13,7 @@ from typing import Any
 from engine_host.remote.install.there.places import (
     COMPLETE,
     RECORD,
+    SWITCHED,
     Failed,
     Places,
     beside,
@@ -28,6 +30,7 @@ from engine_host.remote.install.there.places import (
 )
 from engine_host.remote.install.there.programs import LONG, NO_PROGRAMS, QUICK, check_caller, pip, run, sndr
 from engine_host.remote.install.there.service import answering, launch, refuse_other, start, stop
+from engine_host.remote.install.there.wholeness import damage, note_files
 
 _LEAST_FREE = 4 << 20
 """Bytes without which a host does not start: its database, its log, its notes."""
@@ -63,9 +66,11 @@ def begin(asked: dict[str, Any]) -> dict[str, Any]:
 def environment(asked: dict[str, Any]) -> dict[str, Any]:
     """Make the release's own Python environment out of what was uploaded."""
     places = Places()
-    target = places.release(asked["release"])
-    if is_complete(target):
+    whole = places.release(asked["release"])
+    if damage(whole) is None:
         return {"was_there": True}
+    # Beside a damaged one: a host may run from it, and it stays where this fails.
+    target = whole + ".new"
     wheel = os.path.join(places.incoming, os.path.basename(asked["wheel"]))
     bundle = os.path.join(places.incoming, os.path.basename(asked["bundle"])) if asked["bundle"] else None
     shutil.rmtree(target, ignore_errors=True)
@@ -90,12 +95,15 @@ def environment(asked: dict[str, Any]) -> dict[str, Any]:
             file.write('#!/bin/sh\nexec "$(dirname "$(readlink -f "$0")")/python" -P -m engine_host "$@"\n')
         os.chmod(program, 0o755)
         said = sndr(target, ["version", "--json"])
+        note_files(target)
         write(os.path.join(target, COMPLETE), {"at": time.time(), "version": said, "python": asked["python"]})
+        shutil.rmtree(whole, ignore_errors=True)
+        os.replace(target, whole)
     except BaseException:
         # Half an environment is of no use to anybody, and may be what fills the disk.
         shutil.rmtree(target, ignore_errors=True)
         raise
-    return {"was_there": False, "version": said, "size": size(target)}
+    return {"was_there": False, "version": said, "size": size(whole)}
 
 
 def switch(asked: dict[str, Any]) -> dict[str, Any]:
@@ -105,11 +113,12 @@ def switch(asked: dict[str, Any]) -> dict[str, Any]:
     if not is_complete(target):
         raise Failed("not_found", "That release is not installed there.", release=asked["release"])
     refuse_other(places)
+    led = os.path.basename(os.readlink(places.current)) if os.path.islink(places.current) else None
     before = release_of(places.current)
     record = read(os.path.join(places.root, RECORD)) or {}
-    another = before is not None and before != asked["release"]
+    another = led is not None and led != asked["release"]
     # Made while nothing has changed yet: on a full disk it could not be made any more.
-    link_back = beside(places.current, str(before), ".before") if another else None
+    link_back = beside(places.current, str(led), ".before") if another else None
     service = record.get("service") or "plain"
     try:
         stop(places, record)
@@ -126,21 +135,28 @@ def switch(asked: dict[str, Any]) -> dict[str, Any]:
         failure.evidence["back_on"] = None
         if link_back is not None:
             os.replace(link_back, places.current)
+        if link_back is not None and before is not None:
             try:
                 answering(places, places.release(str(before)), launch(places, service))
                 failure.evidence["back_on"] = before
             except Exception as again:  # noqa: BLE001 - the first failure is the one to tell
                 failure.evidence["back_failed"] = failure_of(again).message
-        elif before is None and os.path.islink(places.current):
+        elif led is None and os.path.islink(places.current):
             os.remove(places.current)
         raise failure from error
-    if link_back is not None:
+    # On a disk that is full by now the link says the same.
+    with contextlib.suppress(OSError):
+        write(os.path.join(places.root, RECORD), {**record, SWITCHED: True})
+    if link_back is not None and before is not None:
         os.replace(link_back, places.previous)
+    elif link_back is not None:
+        os.remove(link_back)
     kept = {asked["release"], release_of(places.previous)}
     for name in names(places.root):
-        if is_complete(os.path.join(places.root, name)) and name not in kept:
-            shutil.rmtree(os.path.join(places.root, name))
-    shutil.rmtree(places.incoming, ignore_errors=True)
+        folder = os.path.join(places.root, name)
+        # Others, what a killed step left of one, and what was uploaded.
+        if name not in kept and os.path.isdir(folder) and not os.path.islink(folder):
+            shutil.rmtree(folder, ignore_errors=True)
     return {"before": before, "version": version, **told}
 
 

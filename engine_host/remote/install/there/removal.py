@@ -7,7 +7,7 @@ import os
 import shutil
 from typing import Any
 
-from engine_host.remote.install.there.places import RECORD, UNIT, Failed, Places, names, read, release_of
+from engine_host.remote.install.there.places import RECORD, SWITCHED, UNIT, Failed, Places, names, read
 from engine_host.remote.install.there.programs import QUICK, attempt
 from engine_host.remote.install.there.service import (
     end_engines,
@@ -17,6 +17,7 @@ from engine_host.remote.install.there.service import (
     stop,
 )
 from engine_host.remote.install.there.staying import end_lingering, hand_over, staying
+from engine_host.remote.install.there.wholeness import damage
 
 
 def abandon(asked: dict[str, Any]) -> dict[str, Any]:
@@ -24,7 +25,9 @@ def abandon(asked: dict[str, Any]) -> dict[str, Any]:
     places = Places()
     if asked["drop_uploads"]:
         shutil.rmtree(places.incoming, ignore_errors=True)
-    if release_of(places.current) is None and not names(places.incoming):
+    record = read(os.path.join(places.root, RECORD)) or {}
+    ran = record.get(SWITCHED) or os.path.islink(places.current)
+    if not ran and not names(places.incoming):
         return remove(places)
     return {"removed": [], "kept": []}
 
@@ -38,8 +41,13 @@ def uninstall(asked: dict[str, Any]) -> dict[str, Any]:
     if refuse_other(places) is None:
         end_outlived(places, record)
     if refuse_other(places) is not None:
-        end_engines(places)
+        whole = damage(os.path.realpath(places.current)) is None
+        if whole:
+            end_engines(places)
         stop(places, record)
+        if not whole:
+            # Those that are kept could not be ended before.
+            end_outlived(places, record)
     return remove(places)
 
 

@@ -78,8 +78,8 @@ def refuse_other(places: Places) -> dict[str, Any] | None:
     return running
 
 
-def engines(places: Places) -> list[dict[str, Any]]:
-    """The engines of our host, if it runs and answers."""
+def engines(places: Places) -> list[dict[str, Any]] | None:
+    """The engines of our host, if it runs; None where it does not answer."""
     running = running_host(places)
     if running is None:
         return outlived(places)
@@ -88,7 +88,7 @@ def engines(places: Places) -> list[dict[str, Any]]:
     try:
         return _living(places)
     except (Failed, KeyError, TypeError):
-        return []
+        return None
 
 
 def outlived(places: Places) -> list[dict[str, Any]]:
@@ -132,7 +132,7 @@ def end_outlived(places: Places, record: dict[str, Any]) -> None:
     except Failed as failure:
         names = [one["name"] for one in left]
         raise Failed(
-            "conflict",
+            "damaged",
             "Engines of the host run there, and it does not start any more to end them.",
             engines=names,
             why=failure.message,

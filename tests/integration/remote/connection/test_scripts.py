@@ -29,23 +29,26 @@ def test_half_a_line_of_a_start_file_does_not_spoil_the_answer(
 
 
 @pytest.mark.parametrize(
-    ("state", "age", "told"),
+    ("state", "age", "again", "told"),
     [
-        ("active", 5, "starting"),
-        ("active", 500, "installed"),
-        ("inactive", 5, "installed"),
-        ("", 0, "installed"),
+        ("active", 5, 0, "starting"),
+        ("active", 500, 0, "installed"),
+        ("inactive", 5, 0, "installed"),
+        ("active", 5, 9, "installed"),
+        ("", 0, 0, "installed"),
     ],
 )
 def test_an_engine_host_whose_service_began_a_moment_ago_is_starting(
-    tmp_path: Path, state: str, age: int, told: str
+    tmp_path: Path, state: str, age: int, again: int, told: str
 ) -> None:
     """As after a restart of the machine; FAKE systemctl."""
     (tmp_path / ".local/share/sndr/host/current").mkdir(parents=True)
     began = int((time.clock_gettime(time.CLOCK_MONOTONIC) - age) * 1e6)
     fake = tmp_path / "systemctl"
     fake.write_text(
-        f"#!/bin/sh\necho ActiveState={state}\necho ActiveEnterTimestampMonotonic={began}\n", "utf-8"
+        f"#!/bin/sh\necho ActiveState={state}\necho ActiveEnterTimestampMonotonic={began}\n"
+        f"echo NRestarts={again}\n",
+        "utf-8",
     )
     fake.chmod(0o755 if state else 0o644)
     printed = subprocess.run(

@@ -98,10 +98,19 @@ def test_an_update_can_be_taken_back_and_all_of_it_removed(
     asked = InstallOnHost(offline=True)
     said: list[str] = []
     first = asyncio.run(install(there.machine, asked, workplace, steps(said)))
+    assert first.release is not None
     assert said == list(installing.steps_of(asked))
     assert (first.unchanged, first.back_to) == (False, None)
     again = asyncio.run(install(there.machine, asked, workplace, steps([])))
     assert (again.unchanged, again.release) == (True, first.release)
+
+    root = there.home / ".local/share/sndr/host"
+    gone = next((root / first.release).glob("lib/*/site-packages/pydantic/main.py"))
+    gone.unlink()
+    mended = asyncio.run(install(there.machine, asked, workplace, steps([]), update=True))
+    assert (mended.unchanged, mended.release) == (False, first.release)
+    assert (mended.repaired or "").endswith("pydantic/main.py is missing")
+    assert gone.exists()
 
     def runs() -> str:
         assert asked_there(there, "status", "--json").returncode == 0
@@ -120,7 +129,6 @@ def test_an_update_can_be_taken_back_and_all_of_it_removed(
     assert (returned.release, returned.back_to) == (first.release, newer.release)
     assert runs() == first.release
     what = asyncio.run(planned_removal(there.machine))
-    root = there.home / ".local/share/sndr/host"
     assert str(root) in {one.what for one in what.changes if one.kind is RemoteChange.REMOVE}
     assert not (root / "incoming").exists()
     asyncio.run(uninstall(there.machine, steps([])))

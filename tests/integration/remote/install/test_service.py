@@ -277,6 +277,35 @@ def test_a_first_install_that_cannot_be_started_leads_nowhere(there: SecondHome)
     assert not (there.home / ".local/share/sndr/host/current").is_symlink()
 
 
+def test_what_a_host_keeps_survives_the_loss_of_its_release_and_every_failed_repair(
+    there: SecondHome,
+) -> None:
+    before = tree(there.home)
+    (there.home.parent / "refuses").touch()
+    data = there.home / ".local/share/sndr"
+    unit = begun(there, "one")
+    step(there, "switch", release="one", unit=unit)
+    (data / "models").mkdir()
+    (data / "models" / "mine.gguf").write_bytes(b"model")
+    shutil.rmtree(data / "host" / "one")
+    said = step(there, "probe", interpreters=["python3"], small_package=None)
+    assert said["damaged"] == {"one": "its folder is missing"}
+    assert (said["releases"], said["installed"], said["running"]["ours"]) == ([], True, True)
+
+    begun(there, "two")
+    (data / "host" / "two" / "broken").touch()
+    with pytest.raises(HostError):
+        step(there, "switch", release="two", unit=unit)
+    assert (data / "host" / "current").readlink() == Path("one")
+    step(there, "abandon", drop_uploads=True)
+    assert (data / "models" / "mine.gguf").read_bytes() == b"model"
+    (data / "host" / "two" / "broken").unlink()
+    step(there, "switch", release="two", unit=unit)
+    (data / "host" / "two" / "bin" / "python").unlink()
+    step(there, "uninstall")
+    assert tree(there.home) == before
+
+
 def test_a_step_that_meets_anything_else_says_so(there: SecondHome) -> None:
     with pytest.raises(HostError) as failed:
         step(there, "environment")
@@ -337,7 +366,7 @@ def test_a_holder_that_tells_nothing_of_itself_is_not_ours(there: SecondHome, no
 
 SLOW = """#!/bin/sh
 PATH=/usr/bin:/bin
-mkdir -p "$HOME/.local/share/sndr/host/one"
+mkdir -p "$HOME/.local/share/sndr/host/one.new"
 sh -c 'sleep 600; :' "$HOME" &
 wait
 """
@@ -357,7 +386,7 @@ def test_a_cancelled_step_ends_what_it_runs_and_clears_it_away(there: SecondHome
     python = there.home / "python"
     python.write_text(SLOW, encoding="utf-8")
     python.chmod(0o755)
-    target = there.home / ".local/share/sndr/host/one"
+    target = there.home / ".local/share/sndr/host/one.new"
     machine = Leaves(there.home, variables=there.variables).machine
     asked = {"release": "one", "python": str(python), "wheel": "w", "bundle": "b", "lock": ""}
 

@@ -21,6 +21,9 @@ from engine_host.remote.install.unit import unit_of
 WHEEL = LocalFile(Path("sndr_control_center-0.2.0-py3-none-any.whl"), 30 << 20, "ab" * 32)
 
 
+RELEASE = WHEEL.release
+
+
 def said(**changes: Any) -> Probed:
     """The answer of a machine on which nothing stands in the way."""
     python = {
@@ -77,6 +80,8 @@ BARE = {"path": "/usr/bin/python3.11", "version": [3, 11, 2], "ensurepip": False
     [
         ({"pythons": []}, ["remote.no-python"]),
         ({"pythons": [OLD]}, ["remote.no-python"]),
+        ({"damaged": {RELEASE: "it is"}, "free": 1}, ["remote.disk", "remote.damaged"]),
+        ({"current": RELEASE, "releases": [RELEASE], "free": 1, "silent": True}, ["remote.silent"]),
         ({"pythons": [OLD, BARE]}, ["remote.packages-from-here"]),
         ({"index": {"reachable": False, "said": "no route"}}, ["remote.packages-from-here"]),
         ({"index": {"reachable": False, "said": ""}, "libc": ["", ""]}, ["remote.no-platform"]),
@@ -206,7 +211,7 @@ def test_only_what_can_help_there_is_advised(changes: dict[str, Any], command: s
 
 def test_going_back_is_a_diff_too_and_names_what_ends() -> None:
     engines = [{"name": "a", "keep": False}]
-    plan = going_back("gpu", said(current="0.2-b", previous="0.1-a", engines=engines), "0.2-b", "0.1-a")
+    plan = going_back("gpu", said(current="0.2-b", previous="0.1-a", engines=engines), "0.1-a")
     assert (plan.before, plan.release) == ("0.2-b", "0.1-a")
     assert "current -> 0.1-a" in plan.changes[0].what
     assert [one.id for one in plan.findings] == ["remote.engines-end"]
