@@ -22,7 +22,7 @@ from engine_host.remote.install.there.places import (
     size,
 )
 from engine_host.remote.install.there.programs import NO_PROGRAMS, QUICK, attempt, own_variables, pip, user
-from engine_host.remote.install.there.service import engines, has_services, lingers, running_host
+from engine_host.remote.install.there.service import engines, has_services, lingers, outlived, running_host
 from engine_host.remote.install.there.staying import services, staying
 from engine_host.remote.install.there.wholeness import damaged
 
@@ -79,7 +79,7 @@ def probe(asked: dict[str, Any]) -> dict[str, Any]:
             name: os.path.getsize(os.path.join(places.incoming, name)) for name in names(places.incoming)
         },
         "running": running_host(places),
-        "engines": living or [],
+        "engines": outlived(places) if living is None else living,
         "silent": living is None,
         "own_data": [path for path in places.own if os.path.isdir(path)],
         "staying": [path for path in map(staying, places.own) if path is not None],

@@ -135,7 +135,7 @@ def end_outlived(places: Places, record: dict[str, Any]) -> None:
             "damaged",
             "Engines of the host run there, and it does not start any more to end them.",
             engines=names,
-            why=failure.message,
+            error="%s: %s" % (", ".join(names)[:300], failure.message),
         ) from failure
 
 
@@ -212,6 +212,10 @@ def launch(places: Places, service: str) -> int | None:
             stderr=log,
             start_new_session=True,
         )
+    except OSError as error:
+        raise Failed(
+            "damaged", "The program of the host there cannot be started.", error=str(error)
+        ) from error
     finally:
         os.close(log)
     return started.pid

@@ -302,6 +302,21 @@ def test_what_a_host_keeps_survives_the_loss_of_its_release_and_every_failed_rep
     (data / "host" / "two" / "broken").unlink()
     step(there, "switch", release="two", unit=unit)
     (data / "host" / "two" / "bin" / "python").unlink()
+    sleeping = subprocess.Popen(["sleep", "600"])
+    store = Store(data / "sndr.sqlite")
+    body = {"engine": {"name": "kept"}, "pid": sleeping.pid, "born": spawn._born(sleeping.pid)}
+    store.put("engine", "kept", 1.0, json.dumps(body))
+    store.close()
+    try:
+        said = step(there, "probe", interpreters=["python3"], small_package=None)
+        assert (said["silent"], said["engines"]) == (True, [{"name": "kept", "keep": True}])
+        with pytest.raises(HostError) as failed:
+            step(there, "uninstall")
+    finally:
+        sleeping.kill()
+        sleeping.wait()
+    assert "kept" in failed.value.problem.cause
+    assert "`sndr host update gpu`" in str(failed.value.problem.fix)
     step(there, "uninstall")
     assert tree(there.home) == before
 
