@@ -16,7 +16,15 @@ from sndr_gui.kit.setting_words import word_of
 from sndr_gui.models.engine.choice import state_word
 from sndr_gui.models.engine.start import SERVING
 from sndr_gui.models.hosts.facts import models_of
-from sndr_gui.models.hosts.words import STATES, THIS_MACHINE, state_here, state_of
+from sndr_gui.models.hosts.words import (
+    STATES,
+    THIS_MACHINE,
+    is_mendable,
+    is_missing,
+    speaks_another_protocol,
+    state_here,
+    state_of,
+)
 
 _JOINED = frozenset(
     {
@@ -55,6 +63,7 @@ class HostCard:
     can_disconnect: bool = False
     can_show: bool = True
     can_install: bool = False
+    can_start: bool = False
     can_update: bool = False
     can_uninstall: bool = False
     can_probe: bool = False
@@ -98,6 +107,7 @@ def card_of(
     connected = remote.state is RemoteHostState.CONNECTED
     answers = connected and remote.control_socket is not None
     ours = remote.mode is RemoteMode.ENGINE_HOST
+    mendable = connected and ours and not answers and is_mendable(remote)
     return HostCard(
         name=remote.name,
         title=remote.name,
@@ -115,9 +125,11 @@ def card_of(
         can_retry=remote.state is RemoteHostState.RECONNECTING,
         can_disconnect=joined,
         can_show=ours,
-        can_install=connected and ours and not answers and remote.engine_host_problem is not None,
-        can_update=answers and bool(program) and remote.version not in {None, program},
-        can_uninstall=answers and ours,
+        can_install=connected and ours and not answers and is_missing(remote),
+        can_start=mendable and not speaks_another_protocol(remote),
+        can_update=(mendable and speaks_another_protocol(remote))
+        or (answers and bool(program) and remote.version not in {None, program}),
+        can_uninstall=ours and (answers or mendable),
         can_probe=connected,
     )
 

@@ -25,6 +25,7 @@ class Verb(StrEnum):
     """The change of the engine host over there."""
 
     INSTALL = "install"
+    START = "start"
     UPDATE = "update"
     BACK = "back"
     UNINSTALL = "uninstall"
@@ -67,9 +68,8 @@ class InstallModel(QObject):
     @property
     def command(self) -> str:
         """The command that does the same."""
-        words = ["sndr", "host", self.verb.value, self.name]
-        if self.verb is Verb.BACK:
-            words = ["sndr", "host", "update", self.name, "--back"]
+        verb = "update" if self.verb in {Verb.START, Verb.BACK} else self.verb.value
+        words = ["sndr", "host", verb, self.name, *(["--back"] if self.verb is Verb.BACK else [])]
         return shlex.join([*words, *(["--offline"] if self.offline else [])])
 
     @property
@@ -125,7 +125,7 @@ class InstallModel(QObject):
                 job = await client.call(ops.UNINSTALL_HOST, name=self.name)
             elif self.verb is Verb.BACK:
                 job = await client.call(ops.HOST_BACK, name=self.name)
-            elif self.verb is Verb.UPDATE:
+            elif self.verb in {Verb.START, Verb.UPDATE}:
                 job = await client.call(ops.UPDATE_HOST, asked, name=self.name)
             else:
                 job = await client.call(ops.INSTALL_HOST, asked, name=self.name)

@@ -68,6 +68,11 @@ _ACTIONS: Mapping[str, _Action] = {
         "sndr host install {name}",
         icon="download", offered=lambda card: card.can_install,
     ),
+    "start": _Action(
+        tr("Start…"),
+        tr("Start the engine host there, and make anew what is damaged; its plan is shown first"),
+        "sndr host update {name}", icon="play", offered=lambda card: card.can_start,
+    ),
     "update": _Action(
         tr("Update…"),
         tr("Update the engine host over there; its plan is shown first"),
@@ -97,6 +102,7 @@ _ACTIONS: Mapping[str, _Action] = {
 }  # fmt: skip
 _PLANNED = {
     "install": Verb.INSTALL,
+    "start": Verb.START,
     "update": Verb.UPDATE,
     "back": Verb.BACK,
     "uninstall": Verb.UNINSTALL,

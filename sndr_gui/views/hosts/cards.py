@@ -86,7 +86,7 @@ class HostCardView(Card):
         facts.setColumnStretch(1, 3)
         facts.setColumnStretch(3, 2)
         # This machine is neither connected nor opened: the other pages are about it.
-        others = ("open", "show", "connect", "retry", "disconnect", "install", "update")
+        others = ("open", "connect", "retry", "install", "start", "update", "show", "disconnect")
         self.buttons = HostButtons(model, name, others if name else ("show",))
         self._job = JobView(tr("change of the host"), dismiss=True)
         self._job.cancel.clicked.connect(self._on_cancel)

@@ -60,7 +60,7 @@ class HostDetail(QWidget):
         self._sentence = text("", "muted", wrap=True)
         self._problem = ProblemBox()
         self._card: HostCard | None = None
-        wanted = ("show", "connect", "retry", "disconnect", "probe", "install", "update", "remove")
+        wanted = ("connect", "retry", "install", "start", "update", "show", "probe", "disconnect", "remove")
         self.buttons = HostButtons(hosts, name, wanted)
         self._job = JobView(tr("job on the host"), dismiss=True)
         self._job.cancel.clicked.connect(self._on_cancel)

@@ -17,12 +17,14 @@ from sndr_gui.views.widgets.problems import Findings, ProblemBox
 
 _TITLES = {
     Verb.INSTALL: (tr("Install the engine host on {host}"), tr("Install")),
+    Verb.START: (tr("Start the engine host on {host}"), tr("Start it")),
     Verb.UPDATE: (tr("Update the engine host on {host}"), tr("Update")),
     Verb.BACK: (tr("Let the version before run again on {host}"), tr("Go back")),
     Verb.UNINSTALL: (tr("Remove the engine host from {host}"), tr("Remove")),
 }
 _ABOUT = {
     Verb.INSTALL: tr("For your user there alone; nothing of it needs root. This is all that would change:"),
+    Verb.START: tr("Settings, data and models there stay as they are. This is all that would change:"),
     Verb.UPDATE: tr("What runs there stays until the new version answers. This is all that would change:"),
     Verb.BACK: tr("What runs there now stays, one step away. This is all that would change:"),
     Verb.UNINSTALL: tr(
@@ -42,7 +44,7 @@ class InstallDialog(Dialog):
         self._about = text(_ABOUT[model.verb], "muted", wrap=True)
         self.offline = QCheckBox(tr("Send the packages from here: the machine has no internet"))
         self.offline.setAccessibleName(tr("Send the packages from here"))
-        self.offline.setVisible(model.verb in {Verb.INSTALL, Verb.UPDATE})
+        self.offline.setVisible(model.verb in {Verb.INSTALL, Verb.START, Verb.UPDATE})
         self.offline.toggled.connect(model.set_offline)
         self.problem = ProblemBox()
         self.findings = Findings(lambda _finding: None, lambda _fix: False)

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.launch.plans import Finding
@@ -102,6 +104,34 @@ async def test_an_older_host_is_offered_the_update(stage: Stage) -> None:
     await stage.until(lambda: dialog.start.isEnabled())
     dialog.start.click()
     await stage.until(lambda: stage.host.sent("POST", "/v1/hosts/gpu/update"))
+
+
+@pytest.mark.parametrize(
+    ("reason", "action", "word"),
+    [
+        (Reason.HOST_UNREACHABLE, "start", "host does not answer"),
+        (Reason.PROTOCOL_MISMATCH, "update", "other version"),
+    ],
+)
+async def test_a_host_that_an_update_mends_is_offered_that_and_its_removal(
+    stage: Stage, reason: Reason, action: str, word: str
+) -> None:
+    stage.host.install_plan = PLAN
+    fix = Fix(text="Start it, or update it.", command="sndr host update gpu")
+    shown = await card(
+        stage, remote(engine_host_problem=Problem(reason=reason, message="It does not answer.", fix=fix))
+    )
+    await stage.until(lambda: shown.buttons.made[action].isVisible())
+    offered = {name for name in ("install", "start", "update") if shown.buttons.made[name].isVisible()}
+    assert (offered, shown._state.text()) == ({action}, word)
+    shown.buttons.made[action].click()
+    dialog = dialog_of(stage)
+    await stage.until(lambda: dialog.start.isEnabled())
+    assert dialog.command.label.text() == "sndr host update gpu"
+    dialog.start.click()
+    await stage.until(lambda: stage.host.sent("POST", "/v1/hosts/gpu/update"))
+    made = of_engine_host(stage, shown)
+    await stage.until(lambda: made["uninstall"].isVisible() and made["back"].isVisible())
 
 
 async def test_a_removal_shows_what_goes_first(stage: Stage) -> None:

@@ -171,7 +171,7 @@ async def test_a_failure_says_what_why_and_what_to_do(stage: Stage) -> None:
     card = page.cards["gpu"]
     await stage.until(lambda: card._problem.isVisible())
     assert card._problem._command.label.text() == "ssh-keygen -R gpu"
-    assert card._state.text() == "failed"
+    assert card._state.text() == "host key changed"
 
 
 @pytest.mark.parametrize("hostile", ["<b>bold</b>\x1b[2J", "a" * 5_000, "\u202eevil", "two\nlines"])

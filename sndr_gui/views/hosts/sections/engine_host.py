@@ -44,7 +44,9 @@ class EngineHostSection(QWidget):
         self.findings = Findings(lambda _finding: None, lambda _fix: False)
         self.again: StartAgain | None = None
         self._again_place = QVBoxLayout()
-        self.buttons = HostButtons(model.hosts, model.name, ("install", "update", "back", "uninstall"))
+        self.buttons = HostButtons(
+            model.hosts, model.name, ("install", "start", "update", "back", "uninstall")
+        )
         for part in (self.about, self.table, self.findings):
             card.body.addWidget(part)
         card.body.addLayout(self._again_place)
