@@ -249,13 +249,13 @@ def _kv(report: FitReport) -> list[str]:
 def _ceiling(found: Roofline) -> list[str]:
     if found.decode is None:
         return [f"Most tokens a second: not known ({found.why or 'no bandwidth'})."]
-    prefill = "" if found.prefill is None else f"; reading {found.prefill:,.0f} tok/s"
+    prefill = "" if found.prefill is None else f"; prefill {found.prefill:,.0f} tok/s"
     drafted = f", {found.tokens_per_step:g} tokens a step" if found.tokens_per_step > 1 else ""
     begun = _speeds(found.decode, found.decode_all_streams, found.streams)
-    lines = [f"Writing at most, context just begun{drafted}: {begun}{prefill}."]
+    lines = [f"Decode at most, short context{drafted}: {begun}{prefill}."]
     if found.decode_at_depth is not None:
         deep = _speeds(found.decode_at_depth, found.all_streams_at_depth, found.streams)
-        lines.append(f"Writing at most at {found.depth or 0:,} tokens of context: {deep}.")
+        lines.append(f"Decode at most, at {found.depth or 0:,} tokens of context: {deep}.")
     return lines
 
 

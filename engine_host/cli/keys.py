@@ -84,7 +84,7 @@ def revoke(out: Output, key: str) -> Exit | None:
         lambda client: client.call(endpoint_ops.REVOKE_KEY, id=key),
         lambda file: _revoked(file, key),
     )
-    left = f"{len(page.keys)} left." if page.keys else "No key is left: any is accepted on this machine."
+    left = f"{len(page.keys)} left." if page.keys else "No API key is left, so the endpoint asks for none."
     out.result(page, f"{key} is revoked. {left}")
     return None
 

@@ -18,7 +18,7 @@ _REASONS = {
     PrefixReason.OTHER_ENGINE: tr("another engine answered"),
     PrefixReason.CHECKPOINT: tr("reused up to the last state that was kept"),
     PrefixReason.CACHE_COLD: tr("same prompt, cold cache: another slot, or evicted"),
-    PrefixReason.NOT_MEASURED: tr("the engine did not tell"),
+    PrefixReason.NOT_MEASURED: tr("not reported by the engine"),
 }
 _LONGEST_LINE = 2_000
 _LONGEST = 200_000

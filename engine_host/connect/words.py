@@ -9,8 +9,8 @@ STATES = {
     ConnectionState.OTHER: tr("set to another address"),
     ConnectionState.NOT_SET_UP: tr("not set up"),
     ConnectionState.UNREADABLE: tr("its file cannot be read"),
-    ConnectionState.BY_HAND: tr("for you to copy in"),
-    ConnectionState.IMPOSSIBLE: tr("out of reach"),
+    ConnectionState.BY_HAND: tr("manual setup"),
+    ConnectionState.IMPOSSIBLE: tr("cannot reach this machine"),
 }
 OUTCOMES = {
     ProbeOutcome.PASSED: tr("works"),

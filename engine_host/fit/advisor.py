@@ -111,7 +111,7 @@ def _gdn_prefill(s: AdviceInput) -> Iterator[Advice]:
             tr(
                 "Beyond vLLM's share of the GPU less is free than the prefill of gated-delta layers may take."
             ),
-            tr("Read prompts in smaller chunks (batched_tokens), or give vLLM a smaller share (gpu_memory)."),
+            tr("Take smaller prefill chunks (batched_tokens), or give vLLM a smaller share (gpu_memory)."),
             tr("vLLM #54775 and #52871: its memory profile warms up with 64 tokens only"),
         )
 
@@ -305,7 +305,7 @@ def _power(s: AdviceInput) -> Iterator[Advice]:
             "power_cap",
             Severity.INFO,
             tr(
-                "A GPU is limited to {shares:.0%} of its power; reading prompts gets slower first.",
+                "A GPU is limited to {shares:.0%} of its power; prefill gets slower first.",
                 shares=min(shares),
             ),
             tr("Raise the limit for long prompts; decoding hardly needs it."),

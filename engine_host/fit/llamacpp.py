@@ -26,7 +26,7 @@ def parts(model: Model, start: Start) -> tuple[Part, ...]:
     found.append(_compute(shape, start))
     output = shape.vocabulary * _FLOAT * start.streams * (2 if _drafts(shape, start) else 1)
     if start.cpu:
-        found.append(_exact("output", output, Basis.FORMULA, tr("scores of one token for each stream")))
+        found.append(_exact("output", output, Basis.FORMULA, tr("logits of one token for each stream")))
         found.append(_banded("server", _PROCESS, 0.6, 1.6, tr("the process itself")))
     else:
         found.append(_banded("CUDA context", _CUDA_CONTEXT, 0.6, 1.5, tr("driver, kernels, libraries")))
@@ -150,7 +150,7 @@ def _embedding(shape: ModelShape, start: Start) -> Part:
     chosen = [sizes[start.server]] if start.server in sizes else [*sizes.values()]
     low, high = _band(shape, start)
     likely, least, most = chosen[0][0], min(one for one, _ in chosen), max(two for _, two in chosen)
-    about = tr("for batches of {tokens:,} tokens, with the scores of each", tokens=tokens)
+    about = tr("for batches of {tokens:,} tokens, with the logits of each", tokens=tokens)
     return Part("compute", likely, round(least * low), round(most * high), Basis.ESTIMATE, about)
 
 

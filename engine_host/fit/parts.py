@@ -173,7 +173,9 @@ def _weights(shape: ModelShape, start: Start) -> Part:
     number = found.total - (0 if start.mtp else found.drafting)
     size = math.ceil(number * shape.element / start.tp)
     about = tr(
-        "{number:.2f} billion weights of {element} bytes", number=number / 1000000000.0, element=shape.element
+        "{number:.2f} billion parameters of {element} bytes",
+        number=number / 1000000000.0,
+        element=shape.element,
     )
     return Part("weights", size, round(0.98 * size), round(1.05 * size), Basis.FORMULA, about)
 
@@ -269,7 +271,9 @@ def _stream_buffers(shape: ModelShape, start: Start) -> tuple[Part, ...]:
         return ()
     size = start.streams * shape.vocabulary * (4 + 2 / 8)
     beyond = is_before(start.version, (0, 32))
-    counts = ntr("counts of words of {n} stream", "counts of words of {n} streams", start.streams)
+    counts = ntr(
+        "token counts for penalties, {n} stream", "token counts for penalties, {n} streams", start.streams
+    )
     about = tr("{part}; beyond vLLM's share", part=counts) if beyond else counts
     return (_banded("stream buffers", size, 0.9, 1.2, about, beyond=beyond),)
 

@@ -30,7 +30,7 @@ async def gate_of(subject: Subject, name: CheckName | None, tokens: int) -> tupl
     if name is CheckName.TOOL_CALL:
         return (await judged(name, tr("calls tools, streamed and not"), tool_gate, subject),)
     if name is CheckName.NEEDLE_SHORT and not tokens:
-        why = tr("the server does not say how many tokens it read")
+        why = tr("the server does not report the tokens of the prompt")
         return (Check(name=name, title="finds a fact in a long prompt", outcome=Outcome.SKIPPED, why=why),)
     if name is CheckName.NEEDLE_SHORT:
         title = tr("finds a fact in {tokens:,} tokens", tokens=tokens)

@@ -75,7 +75,7 @@ class Haystack:
             if answer.error:
                 return answer.error
             if answer.prompt_tokens is None:
-                return "the server does not say how many tokens it read"
+                return "the server does not report the tokens of the prompt"
             counts.append(answer.prompt_tokens)
         self._of_line = (counts[1] - counts[0]) / 32
         self._bare = counts[0] - 8 * self._of_line

@@ -89,7 +89,7 @@ def mark(folder: Path, wanted: str, *, on: bool) -> None:
         state = "struck" if run.struck else "partial"
         raise HostError(
             Reason.CONFLICT,
-            tr("{run} is {state}, so no run can be held to it.", run=run.id, state=state),
+            tr("{run} is {state}, so it cannot be a baseline.", run=run.id, state=state),
             fix=Fix(text="Measure again.", command=f"sndr bench run {run.workload}"),
         )
     same = [one.id for one in page(folder).runs if one.baseline and one.subject == run.subject]

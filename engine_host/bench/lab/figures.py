@@ -225,7 +225,7 @@ def _reading(quantity: Quantity, part: Part | PartResult) -> Callable[[Sample], 
 def _window(sample: Sample, max_tokens: int) -> Reading:
     """Return the seconds from the first to the last token of an answer, where they can be told."""
     if sample.tokens is None:
-        return None, Gate.NO_USAGE, "the server does not say how many tokens it made"
+        return None, Gate.NO_USAGE, "the server does not report the generated tokens"
     if sample.first is None or sample.last is None or sample.tokens < 2:
         return None, Gate.ANSWER_SHORT, f"an answer has {sample.tokens} tokens"
     max_tokens = sample.max_tokens or max_tokens
@@ -295,7 +295,7 @@ def _spared(sample: Sample, *, shared: bool) -> str:
 
 def _prefill(sample: Sample, *, shared: bool) -> Reading:
     if sample.prompt_tokens is None:
-        return None, Gate.NO_USAGE, "the server does not say how many tokens it read"
+        return None, Gate.NO_USAGE, "the server does not report the tokens of the prompt"
     if sample.prompt_tokens < LEAST_PROMPT:
         why = f"a prompt of {sample.prompt_tokens} tokens is too short for it; `sndr bench run prefill`"
         return None, Gate.PROMPT_SHORT, why
@@ -312,7 +312,7 @@ def _itl(samples: Sequence[Sample], struck: tuple[Gate, str] | None) -> Figure:
     gaps = []
     for sample in samples:
         if sample.tokens is None:
-            return _none(Quantity.ITL, Gate.NO_USAGE, tr("the server does not say how many tokens it made"))
+            return _none(Quantity.ITL, Gate.NO_USAGE, tr("the server does not report the generated tokens"))
         if len(sample.arrivals) < 2:
             return _none(Quantity.ITL, Gate.WINDOW_SHORT, tr("an answer came in one lump"))
         together = sample.tokens / len(sample.arrivals)
@@ -362,7 +362,7 @@ def _gap(sample: Sample) -> float | None:
 def _aggregate(part: Part, samples: Sequence[Sample], struck: tuple[Gate, str] | None) -> Figure:
     """Return the tokens a second of all streams of a round: from the first request sent to the last end."""
     if any(sample.tokens is None for sample in samples):
-        return _none(Quantity.AGGREGATE, Gate.NO_USAGE, tr("the server does not say how many tokens it made"))
+        return _none(Quantity.AGGREGATE, Gate.NO_USAGE, tr("the server does not report the generated tokens"))
     for sample in samples:
         value, gate, why = _total(sample, shared=part.shared)
         if value is None and gate is not None:

@@ -61,7 +61,10 @@ def lab_check(out: Output, run: str, against: str | None, slower: float) -> Exit
         if asked.baseline:
             raise HostError(
                 Reason.CONFLICT,
-                tr("{run} is the baseline itself, and no later run is named to hold to it.", run=asked.id),
+                tr(
+                    "{run} is the baseline itself, and no later run is named to compare with it.",
+                    run=asked.id,
+                ),
                 fix=Fix(text="Measure again, then check.", command=RunBench(workload=asked.workload).command),
             )
         if found is None:

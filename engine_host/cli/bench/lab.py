@@ -266,7 +266,7 @@ def kept(of_host: Callable[[ControlClient], T], of_folder: Callable[[str], T]) -
 
 def measured_by_host(out: Output, client: ControlClient, asked: RunBench) -> tuple[list[str], bool]:
     """Have the host measure; the runs that were kept, and True where it was cancelled. Raises HostError."""
-    out.note(f"measuring as a job of the host: {asked.command}")
+    out.note(f"measuring in the background (sndr jobs): {asked.command}")
     job = client.call(ops.RUN_BENCH, asked)
     try:
         return [str(one) for one in follow(client, job, out).result.get("runs", ())], False

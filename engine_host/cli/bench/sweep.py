@@ -143,7 +143,7 @@ def _asked(out: Output, asked: RunBench, url: str | None, model: str | None) -> 
 
 
 def _swept(out: Output, client: ControlClient, asked: RunSweep) -> Exit | None:
-    out.note(f"sweeping as a job of the host: {asked.command}")
+    out.note(f"sweeping in the background (sndr jobs): {asked.command}")
     interrupted = False
     try:
         result = follow(client, client.call(ops.RUN_SWEEP, asked), out).result

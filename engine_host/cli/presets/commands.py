@@ -36,6 +36,17 @@ from engine_host.protocol.presets import (
     SetBy,
 )
 
+_STATUSES = {
+    PresetStatus.VERIFIED: "this project ran it as it is, with its settings",
+    PresetStatus.REPORTED: "others published figures for it; not run by this project",
+    PresetStatus.COMPUTED: "estimated to fit in memory; nobody measured it",
+    PresetStatus.EXPERIMENTAL: "it ran somewhere, with known problems",
+    PresetStatus.PREVIEW: "it ran somewhere, and is not finished",
+    PresetStatus.UPSTREAM_GATED: "it waits for a fix in the engine (llama.cpp, vLLM or SGLang)",
+    PresetStatus.DEPRECATED: "do not use it for new setups",
+}
+"""The legend of the list; of the statuses in it each gets a line."""
+
 
 @click.group(cls=WholeHelp)
 def presets() -> None:
@@ -88,6 +99,9 @@ def list_presets(
     ]
     headings = ("preset", "status", "engine", "needs", "from", "title")
     lines = table(headings, rows) if rows else ["No preset is like that."]
+    if rows:
+        there = {item.preset.card.status for item in shown}
+        lines += ["", *(f"{status.value}: {told}" for status, told in _STATUSES.items() if status in there)]
     lines += fault_lines(page.faults)
     out.result(page.model_copy(update={"presets": shown}), lines)
     return None

@@ -90,7 +90,7 @@ def transfer_lines(plan: ModelTransferPlan) -> list[str]:
         }[one.standing]
         lines.append(f"{_SIGNS[one.standing]} {one.name}  ({size(one.size)}{note})")
     free = f"; {size(plan.free)} are free" if plan.free is not None else ""
-    lines.append(f"{size(plan.left)} to carry{free}." if plan.left else "Nothing has to be carried.")
+    lines.append(f"{size(plan.left)} to carry{free}." if plan.left else "Nothing to transfer.")
     return [*lines, *(line for one in plan.findings for line in finding_lines(one))]
 
 

@@ -90,7 +90,7 @@ async def _counter(host: Host, request: Request, closed_at: float, end: float) -
                     return Stopped(
                         ProbeOutcome.PASSED,
                         tr(
-                            "Cancelled {after}; the engine's counter stands at {last}.",
+                            "Cancelled {after}; the engine then stopped generating, at {last} tokens.",
                             after=after,
                             last=last[1],
                         ),
@@ -98,12 +98,17 @@ async def _counter(host: Host, request: Request, closed_at: float, end: float) -
         await asyncio.sleep(_LOOK)
     if not grown:
         return Stopped(
-            ProbeOutcome.UNCLEAR, tr("Cancelled {after}; the engine tells no counter.", after=after)
+            ProbeOutcome.UNCLEAR,
+            tr("Cancelled {after}; the engine reports no count of generated tokens.", after=after),
         )
     if any(one.state in _LIVE and one.engine == request.engine for one in await host.requests()):
         return Stopped(
             ProbeOutcome.UNCLEAR,
-            tr("Cancelled {after}; the engine works for others, so it counts on.", after=after),
+            tr(
+                "Cancelled {after}; the engine still generates for other requests, so its token "
+                "count proves nothing.",
+                after=after,
+            ),
         )
     return Stopped(
         ProbeOutcome.FAILED, tr("The engine went on: {grown} more tokens between two readings.", grown=grown)

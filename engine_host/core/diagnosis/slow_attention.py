@@ -119,8 +119,8 @@ def _of_llamacpp(engine: Engine, told: Attention) -> tuple[str, Fix] | None:
     if told.backend == _PLAIN and told.asked:
         return (
             tr(
-                "It was started without flash attention: the scores of each token are written to memory and "
-                "read again."
+                "It was started without flash attention: the attention scores of each token are written to "
+                "memory and read again."
             ),
             Fix(
                 text="Let the server decide.",

@@ -102,7 +102,8 @@ def _preempted(busy: Busy, measured: Measured) -> Iterator[SlowCause]:
             reason=SlowReason.PREEMPTED,
             engine=busy.engine.name,
             sentence=tr(
-                "{total:.0f} requests lost their KV blocks to others and were read again from the start.",
+                "{total:.0f} requests were preempted: they lost their KV blocks, and were recomputed "
+                "from the start.",
                 total=total,
             ),
             share=max(share, _LEAST),
@@ -121,8 +122,8 @@ def _prefix_missed(busy: Busy, measured: Measured) -> Iterator[SlowCause]:
             reason=SlowReason.PREFIX_MISSED,
             engine=busy.engine.name,
             sentence=tr(
-                "Conversations waited {lost:.0f} s for parts of their prompts that had been read "
-                "before.{found}",
+                "Conversations waited {lost:.0f} s for the prefill of prompt parts that had been "
+                "computed before.{found}",
                 lost=lost,
                 found=found,
             ),
@@ -265,7 +266,7 @@ def _of_machine(busy: Busy, measured: Measured) -> Iterator[SlowCause]:
         yield SlowCause(
             reason=SlowReason.CPU_BUSY,
             sentence=tr(
-                "Every processor was busy in {cpu:.0%} of the time that the engine worked: it "
+                "All CPU cores were busy in {cpu:.0%} of the time that the engine worked: it "
                 "computes there, and whatever else runs takes from it.",
                 cpu=cpu,
             ),

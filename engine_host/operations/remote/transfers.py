@@ -42,7 +42,7 @@ _STEPS = {
     TransferWay.SEND: ("Look at the model", "Compare with what is there", "Send", "Look for it there"),
     TransferWay.FETCH: ("Look at the model", "Compare with what is here", "Fetch", "Look for it here"),
 }
-_KEPT = tr("What was carried stays: the same command goes on from it.")
+_KEPT = tr("What was transferred stays: the same command resumes from it.")
 
 
 @dataclass(frozen=True)

@@ -65,10 +65,10 @@ class BaselineModel(QObject):
         if run is None:
             return ""
         if run.baseline:
-            return tr("Later runs of its workload, model and kind of engine are held to this one.")
+            return tr("Later runs of its workload, model and kind of engine are compared with this one.")
         if baseline is None:
             return tr("There is no baseline of its workload, model and kind of engine.")
-        return tr("It is held to the run of {at_text}.", at_text=at_text(baseline))
+        return tr("It is compared with the baseline of {at_text}.", at_text=at_text(baseline))
 
     @property
     def mark_command(self) -> str:

@@ -117,13 +117,13 @@ class DoctorModel(QObject):
             return (tr("No engine runs, so none is slow."),)
         return tuple(
             tr(
-                "{name} worked {duration} of {span}.",
+                "{name} was busy {duration} of {span}.",
                 name=name,
                 duration=formats.duration(seconds),
                 span=span,
             )
             if seconds
-            else tr("{name} did not work in {span}.", name=name, span=span)
+            else tr("{name} was idle in {span}.", name=name, span=span)
             for name, seconds in found.busy.items()
         )
 

@@ -51,17 +51,17 @@ _FIT, _LAUNCH, _MONITOR = (
     Remedy("monitor", tr("Open Monitor")),
 )
 _CAUSES = {
-    SlowReason.THROTTLED: (tr("GPU slowed down"), _MONITOR),
+    SlowReason.THROTTLED: (tr("GPU throttled"), _MONITOR),
     SlowReason.PCIE_NARROW: (tr("Narrow PCIe link"), _MONITOR),
-    SlowReason.CPU_BUSY: (tr("Processors busy"), _MONITOR),
+    SlowReason.CPU_BUSY: (tr("CPU saturated"), _MONITOR),
     SlowReason.RAM_SHORT: (tr("RAM full"), _MONITOR),
     SlowReason.QUEUED: (tr("Requests queue"), _FIT),
     SlowReason.KV_FULL: (tr("KV cache full"), _FIT),
     SlowReason.PREEMPTED: (tr("Requests preempted"), _FIT),
-    SlowReason.PREFIX_MISSED: (tr("Prompts read again"), _MONITOR),
-    SlowReason.DRAFTS_REFUSED: (tr("Drafts refused"), _LAUNCH),
+    SlowReason.PREFIX_MISSED: (tr("Prompts recomputed"), _MONITOR),
+    SlowReason.DRAFTS_REFUSED: (tr("Draft tokens rejected"), _LAUNCH),
     SlowReason.EAGER: (tr("No compiled graphs"), _LAUNCH),
-    SlowReason.ON_PROCESSOR: (tr("On the processor"), _LAUNCH),
+    SlowReason.ON_PROCESSOR: (tr("Runs on the CPU"), _LAUNCH),
     SlowReason.ATTENTION_BACKEND: (tr("Slower attention"), _LAUNCH),
     SlowReason.ROOFLINE: (tr("As fast as the memory allows"), _FIT),
 }

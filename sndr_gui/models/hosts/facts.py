@@ -165,7 +165,12 @@ _PARTS: dict[str, _Part] = {
         _engines,
         tr("No engine runs there."),
     ),
-    "disks": (tr("Disks"), (tr("Mounted at"), tr("Device"), tr("Free"), ""), _disks, tr("No disk was told.")),
+    "disks": (
+        tr("Disks"),
+        (tr("Mounted at"), tr("Device"), tr("Free"), ""),
+        _disks,
+        tr("No disk was reported."),
+    ),
     "memory": (tr("Main memory"), (), _memory, ""),
     "system": (tr("System"), (), _system, ""),
     "containers": (

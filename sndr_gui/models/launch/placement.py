@@ -144,7 +144,7 @@ def room(plan: LaunchPlan | None, report: FitReport | None) -> Room:
 def _automatic(chosen: Ended, plan: LaunchPlan | None) -> str:
     if chosen is not None or plan is None:
         return tr("Automatic")
-    return tr("Automatic: instead") if plan.instead_of else tr("Automatic: beside")
+    return tr("Automatic (replaces one)") if plan.instead_of else tr("Automatic (runs alongside)")
 
 
 def _left(plan: LaunchPlan, report: FitReport | None) -> tuple[str, str]:

@@ -54,7 +54,7 @@ GRAPHS = {
         ),
         GraphRow(tr("Between tokens, ms"), r"itl", formats.duration, 1000.0, of_engine=True),
         GraphRow(
-            tr("Prefix found and drafts accepted, %"),
+            tr("Prefix cache hits and draft acceptance, %"),
             r"prefix_hits|acceptance\.\d+",
             formats.percent,
             100.0,
@@ -69,7 +69,7 @@ GRAPHS = {
         GraphRow(tr("Temperature, °C"), r"(recorded\.)?gpu\.\d+\.temperature", _in("°C")),
         GraphRow(tr("Memory temperature, °C"), r"(recorded\.)?gpu\.\d+\.memory\.temperature", _in("°C")),
         GraphRow(
-            tr("Slowed down by power or heat, %"),
+            tr("Throttled by power or heat, %"),
             r"(recorded\.)?gpu\.\d+\.throttled",
             formats.percent,
             100.0,

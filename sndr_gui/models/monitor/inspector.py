@@ -114,13 +114,13 @@ class InspectorModel(QObject):
         if turn is not None:
             rows += [
                 (tr("Prefix"), turn_text(turn)),
-                (tr("Read again"), _tokens(turn.read_again)),
-                (tr("Lost by that"), _seconds(turn.lost_seconds)),
+                (tr("Recomputed"), _tokens(turn.read_again)),
+                (tr("Time lost"), _seconds(turn.lost_seconds)),
             ]
             if turn.checkpoint is not None:
                 rows += [
                     (tr("Hit ended at state"), _tokens(turn.checkpoint)),
-                    (tr("Computed again for it"), _tokens(turn.checkpoint_again)),
+                    (tr("Recomputed after it"), _tokens(turn.checkpoint_again)),
                 ]
         if one.problem is not None:
             rows.append((tr("Problem"), one.problem.sentence()))

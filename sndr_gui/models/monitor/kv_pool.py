@@ -40,7 +40,7 @@ class KvPool:
             tokens = formats.count(share * self.capacity)
             return tr("{share}, {tokens} tokens", share=formats.percent(share), tokens=tokens)
 
-        kept = tr("this engine does not tell") if self.kept is None else told(self.kept)
+        kept = tr("not reported by this engine") if self.kept is None else told(self.kept)
         free = told(max(0.0, 1 - self.filled))
         share = f"{100 / number:.3g}"
         map_of = tr(
@@ -57,8 +57,10 @@ class KvPool:
             )
         return (
             tr("Used by requests: {told}", told=told(self.used)),
-            tr("Kept for prompts that begin alike: {kept}", kept=kept),
-            tr("Free or kept: {told}", told=free) if self.kept is None else tr("Free: {told}", told=free),
+            tr("Prefix cache: {kept}", kept=kept),
+            tr("Free or prefix cache: {told}", told=free)
+            if self.kept is None
+            else tr("Free: {told}", told=free),
             map_of,
         )
 

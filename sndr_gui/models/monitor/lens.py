@@ -72,7 +72,9 @@ def turn_columns() -> list[Column[PrefixTurn]]:
         Column(
             tr("Cached"), lambda t: formats.count(t.cached_tokens), lambda t: t.cached_tokens or 0, right=True
         ),
-        Column(tr("Again"), lambda t: formats.count(t.read_again), lambda t: t.read_again or 0, right=True),
+        Column(
+            tr("Recomputed"), lambda t: formats.count(t.read_again), lambda t: t.read_again or 0, right=True
+        ),
         Column(
             tr("Lost"), lambda t: formats.duration(t.lost_seconds), lambda t: t.lost_seconds or 0, right=True
         ),

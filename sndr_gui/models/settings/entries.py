@@ -45,7 +45,7 @@ ENTRIES = (
     ),
     Entry("engine.own_server", tr("Engine"), tr("Your own llama-server"), "path"),
     Entry("engine.vllm", tr("Engine"), "vLLM", "path"),
-    Entry("engine.vllm_before", tr("Engine"), tr("vLLM before"), "path"),
+    Entry("engine.vllm_before", tr("Engine"), tr("Previous vLLM"), "path"),
     Entry("engine.streams", tr("Engine"), tr("Streams"), "number"),
     Entry("engine.context", tr("Engine"), tr("Context"), "number"),
     Entry("engine.threads", tr("Engine"), tr("Threads"), "number"),

@@ -39,22 +39,22 @@ class BaselineRow(QWidget):
         run, found = model.run, model.judgement
         if run is None:
             return
-        said = tr("Baseline no more") if run.baseline else tr("Make it the baseline")
+        said = tr("Unset as baseline") if run.baseline else tr("Make it the baseline")
         self.mark.setText(said)
         self.mark.setAccessibleName(f"{said}: {one_line(run)}")
         self.mark.setEnabled(run.baseline or (run.complete and not run.struck))
         self.mark.setToolTip(
             tip(
-                tr("Hold later runs of its workload, model and kind of engine to it")
+                tr("Compare later runs of its workload, model and kind of engine with it")
                 if run.complete and not run.struck
-                else tr("Nothing is held to a run that is partial or struck"),
+                else tr("A run that is partial or struck cannot be a baseline"),
                 command=model.mark_command,
             )
         )
         self.check.setVisible(model.baseline is not None)
         self.check.setAccessibleName(f"{tr('Check against its baseline')}: {one_line(run)}")
         self.check.setToolTip(
-            tip(tr("Is any figure slower for certain by more than 3 %?"), command=model.check_command)
+            tip(tr("Is any figure significantly slower, by more than 3 %?"), command=model.check_command)
         )
         set_text(self.about, model.about)
         self.problem.setVisible(model.problem is not None)

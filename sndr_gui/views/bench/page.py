@@ -156,7 +156,7 @@ class BenchView(Page):
         command = model.request.command
         self.start.setEnabled(model.can_start)
         self.start.setToolTip(
-            tip(tr("Measure as a job of the host, also while the window is closed"), command=command)
+            tip(tr("Benchmark in the background, also while the window is closed"), command=command)
         )
         self.launch.setVisible(model.connected and engine is None)
         set_text(self.about, model.about())
@@ -178,7 +178,7 @@ class BenchView(Page):
         if self._asks_to_remove != run.id:
             self._asks_to_remove = ""
         set_text(self.shown.title, one_line(run))
-        self.keep.setText(tr("Compare with…") if kept is None else tr("Compare no more"))
+        self.keep.setText(tr("Compare with…") if kept is None else tr("End the comparison"))
         self.keep.setAccessibleName(
             f"{(tr('Compare') if kept is None else tr('Do not compare'))} {one_line(kept or run)}"
         )

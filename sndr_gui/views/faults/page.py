@@ -17,7 +17,7 @@ class FaultPage(Page):
         from sndr_gui.views.widgets.cards import EmptyState  # The first picture does without it.
 
         super().__init__(title)
-        self.again = button(tr("Try again"), again, kind="primary", hint=tr("Make this page anew"))
+        self.again = button(tr("Try again"), again, kind="primary", hint=tr("Reload this page"))
         what = str(error)[:200] or tr("no more is known")
         said = tr(
             "It failed with {error}: {what}. The other pages work as before. "

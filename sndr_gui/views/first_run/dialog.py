@@ -90,7 +90,7 @@ class FirstRunDialog(Dialog):
         self.first = Card(tr("Start something"))
         self.about = text("", wrap=True)
         self.start = button(tr("Start it"), model.start, kind="primary", icon="play")
-        self.cancel = button(tr("Cancel"), model.cancel_start, hint=tr("Give up the start"))
+        self.cancel = button(tr("Cancel"), model.cancel_start, hint=tr("Cancel the start"))
         self.cancel.setAccessibleName(tr("Cancel the start"))
         self.chat = button(
             tr("Open Chat"), self._leave_to("chat"), icon="message-square", hint=tr("Talk to it")
@@ -183,7 +183,7 @@ class FirstRunDialog(Dialog):
         self.go_measure.setText(tr("Measure again") if figures else tr("Measure"))
         self.go_measure.setEnabled(bench.can_start)
         self.go_measure.setToolTip(
-            tip(tr("Measure what runs as a job of the host"), command=bench.request.command)
+            tip(tr("Benchmark the engine that runs, in the background"), command=bench.request.command)
         )
 
 

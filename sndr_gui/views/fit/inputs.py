@@ -236,7 +236,7 @@ class FitInputs(QWidget):
         chunk = self._number("batched_tokens", tr("Tokens of one step"), 16, 1_000_000)
         gpus = self._number("tensor_parallel", tr("GPUs that share each layer"), 1, 64)
         draft = self._number("draft_tokens", tr("Draft tokens per step"), 1, 64)
-        bits = self._number("bits", tr("Bits of a weight, for a config without files"), 1.0, 32.0)
+        bits = self._number("bits", tr("Bits per weight, for a config without files"), 1.0, 32.0)
         drafting, eager = (
             self._box("speculation", tr("Speculation")),
             self._box("eager", tr("Eager, without CUDA graphs")),

@@ -80,7 +80,7 @@ _ACTIONS: Mapping[str, _Action] = {
         icon="download", offered=lambda card: card.can_update,
     ),
     "back": _Action(
-        tr("Go back…"), tr("Let the version before the last update run again; its plan is shown first"),
+        tr("Go back…"), tr("Roll back to the version before the last update; its plan is shown first"),
         "sndr host update {name} --back", icon="undo-2", offered=lambda card: card.can_uninstall,
     ),
     "uninstall": _Action(

@@ -19,7 +19,7 @@ _TITLES = {
     Verb.INSTALL: (tr("Install the engine host on {host}"), tr("Install")),
     Verb.START: (tr("Start the engine host on {host}"), tr("Start it")),
     Verb.UPDATE: (tr("Update the engine host on {host}"), tr("Update")),
-    Verb.BACK: (tr("Let the version before run again on {host}"), tr("Go back")),
+    Verb.BACK: (tr("Roll {host} back to the previous version"), tr("Go back")),
     Verb.UNINSTALL: (tr("Remove the engine host from {host}"), tr("Remove")),
 }
 _ABOUT = {

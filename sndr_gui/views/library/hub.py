@@ -157,7 +157,7 @@ class HubPane(Card):
             )
         )
         self.download.setToolTip(
-            tip(tr("Download as a job of the host, also while the window is closed"), command=model.command)
+            tip(tr("Download in the background, also while the window is closed"), command=model.command)
         )
 
     def _show_companions(self, companions: tuple[HubCompanion, ...]) -> None:

@@ -41,9 +41,9 @@ _ONLY = 72
 REQUESTS, LENS, MEMORY, POOL = PANES = (tr("Requests"), tr("Prefix lens"), tr("Memory"), "KV")
 _HINTS = (
     tr("Requests to the endpoint"),
-    tr("What of each prompt came from the cache, and where it parted from the turn before"),
+    tr("What of each prompt came from the prefix cache, and where it diverged from the turn before"),
     tr("Who holds the memory of GPUs and RAM; engines by their parts"),
-    tr("The pool of KV cache: used, kept, free"),
+    tr("KV cache pool: used, prefix cache, free"),
 )
 _NO_REQUESTS = tr(
     "No requests yet. Every request to the endpoint appears here: from Chat, your editor or curl."

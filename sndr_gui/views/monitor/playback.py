@@ -22,7 +22,7 @@ class PlaybackLine(QWidget):
         self.stop = button(
             tr("Stop playing"),
             model.stop,
-            hint=tr("Play the recorded trace no more"),
+            hint=tr("Stop the recorded trace"),
             command="sndr telemetry stop",
         )
         line = row(self.said, self.stop)

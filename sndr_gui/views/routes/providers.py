@@ -39,7 +39,7 @@ class ProviderList(QWidget):
         self.add = button(
             tr("Add"), self._on_add, hint=tr("One more provider, asked where those before it fail")
         )
-        self.remove = button(tr("Remove"), self._on_remove, hint=tr("Ask this provider no more"))
+        self.remove = button(tr("Remove"), self._on_remove, hint=tr("Remove this provider"))
         self.up = button(tr("Up"), lambda: self._move(-1), hint=tr("Ask it before the one above"))
         self.down = button(tr("Down"), lambda: self._move(1), hint=tr("Ask it after the one below"))
         for made in (self.add, self.remove, self.up, self.down):

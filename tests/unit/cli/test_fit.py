@@ -83,7 +83,10 @@ def test_the_report_counts_in_words(served: FakeHost, sndr: Sndr) -> None:
     out_of_none = sndr("fit", "m", "--kv-cache-gib", "40")[1]
     assert "most streams of 8,192 tokens: none." in out_of_none
     assert received(served, "/v1/fit")["kv_cache_gib"] == 40
-    assert "context just begun, 4 tokens a step: one stream 51 tok/s, 8 streams together 1,051 tok/s." in out
+    assert (
+        "Decode at most, short context, 4 tokens a step: one stream 51 tok/s, 8 streams together 1,051 tok/s."
+        in out
+    )
     assert "at 8,192 tokens of context: one stream 40 tok/s, 8 streams together 300 tok/s." in out
     assert "Learnt from 1 start like it here: compute ×1.09" in out
 

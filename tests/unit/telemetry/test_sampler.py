@@ -187,7 +187,7 @@ def test_what_happened_since_the_last_sample_is_of_it_alone() -> None:
     }
     for name in engine_values("e", now, before):
         assert describe(name).unit in UNITS
-    assert describe("engine.e.acceptance.2").title == "Drafts accepted at position 2"
+    assert describe("engine.e.acceptance.2").title == "Draft acceptance at position 2"
     # An engine that was started anew counts from nothing.
     assert engine_values("e", before, now) == {}
     assert engine_values("e", now, now) == {

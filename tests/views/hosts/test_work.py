@@ -105,7 +105,7 @@ async def test_services_of_ours_are_acted_on_and_others_are_only_shown(stage: St
     log.following.click()
     assert log.command.label.text() == "sndr host logs gpu sndr-qwen --in systemd"
     log.accept()
-    assert made["enable"].accessibleName() == "Start with machine sndr-qwen"
+    assert made["enable"].accessibleName() == "Start at boot sndr-qwen"
     made["stop"].click()
     path = "/v1/hosts/gpu/services/systemd/sndr-qwen"
     await stage.until(lambda: stage.host.sent("POST", f"{path}/act"))

@@ -55,7 +55,7 @@ async def test_a_start_goes_beside_what_runs_and_says_how_much_is_left(stage: St
     view = await beside_one(stage, plan(beside=(FIRST,)))
     await stage.until(lambda: "left (estimated)" in view.placement.sentence.text())
     assert view.placement.sentence.text().startswith("Fits beside first, ")
-    assert view.placement.box.currentText() == "Automatic: beside"
+    assert view.placement.box.currentText() == "Automatic (runs alongside)"
     labels = [view.placement.box.itemText(place) for place in range(view.placement.box.count())]
     assert labels[1:] == ["Beside what runs", "Instead of first"], "all is no more than the one"
     assert view.start.note.text() == "Runs beside first."

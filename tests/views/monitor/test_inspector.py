@@ -110,7 +110,7 @@ async def test_hostile_texts_are_text_and_can_be_copied_and_exported(stage: Stag
         "same prompt, cold cache: another slot, or evicted; "
         "the hit ended at the state kept at 768 tokens, so that 1,232 were computed again"
     )
-    assert (facts["Hit ended at state"], facts["Computed again for it"]) == ("768", "1,232")
+    assert (facts["Hit ended at state"], facts["Recomputed after it"]) == ("768", "1,232")
     for place, chosen in enumerate(dialog.tabs.buttons):
         chosen.click()
         assert dialog.stack.currentIndex() == place

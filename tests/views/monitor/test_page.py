@@ -184,7 +184,7 @@ async def test_each_set_of_graphs_has_its_series(stage: Stage) -> None:
     assert said["Disk, MiB/s"] == ["1 MiB/s"]
     assert said["Clock, MHz"] == [], "what was not measured has no line"
     assert said["KV cache, %"] == ["50 %"], "no other share is the KV cache"
-    assert sorted(said["Prefix found and drafts accepted, %"]) == ["75 %", "80 %"]
+    assert sorted(said["Prefix cache hits and draft acceptance, %"]) == ["75 %", "80 %"]
 
 
 async def test_every_gpu_has_a_line_as_far_as_there_are_colours(stage: Stage) -> None:

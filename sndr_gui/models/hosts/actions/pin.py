@@ -44,7 +44,7 @@ class PinBackAction(PlannedAction):
     about = tr("Starts use the pin again that was before; it is installed first where it is missing.")
 
     def __init__(self, name: str) -> None:
-        self.title = tr("Pin of vLLM before, on {name}", name=name)
+        self.title = tr("Previous vLLM pin on {name}", name=name)
         self._name = name
 
     def command(self, _values: Values) -> str:

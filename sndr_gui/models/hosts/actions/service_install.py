@@ -39,7 +39,7 @@ class InstallServiceAction(PlannedAction):
             AskedField("port", tr("Port"), tr("on loopback there"), value=_PORT, required=True),
             AskedField("name", tr("Name"), tr("the preset's"), more=True),
             AskedField("program", tr("Engine's program"), tr("its path there, for a unit"), more=True),
-            AskedField("enable", tr("Start it with the machine"), value="yes", check=True),
+            AskedField("enable", tr("Start it at boot"), value="yes", check=True),
             AskedField("start", tr("Start it now"), value="yes", check=True),
             AskedField("replace", tr("Replace what was changed there"), check=True),
         )

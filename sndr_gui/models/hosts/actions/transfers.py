@@ -102,10 +102,10 @@ def _planned(plan: ModelTransferPlan) -> Planned:
         for one in plan.files
     ]
     if not plan.left:
-        lines.append("  " + tr("Nothing has to be carried."))
+        lines.append("  " + tr("Nothing to transfer."))
     elif plan.free is None:
-        lines.append(tr("$ carry {size}", size=formats.size(plan.left)))
+        lines.append(tr("$ transfer {size}", size=formats.size(plan.left)))
     else:
         size, free = formats.size(plan.left), formats.size(plan.free)
-        lines.append(tr("$ carry {size}; {free} are free", size=size, free=free))
+        lines.append(tr("$ transfer {size}; {free} are free", size=size, free=free))
     return Planned("\n".join(lines), plan.findings)

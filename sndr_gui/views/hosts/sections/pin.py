@@ -50,7 +50,7 @@ class PinCard(Card):
             hint=tr("Use the pin again that was before; its plan is shown first"),
             command=f"sndr host pin {name} --back",
         )
-        self.back.setAccessibleName(tr("Back to the vLLM before on {name}", name=name))
+        self.back.setAccessibleName(tr("Back to the previous vLLM on {name}", name=name))
         self.about = text(_ABOUT, "muted", wrap=True)
         self.problem = ProblemBox()
         self.table = PlainTable(tr("vLLM that starts use"))

@@ -29,14 +29,14 @@ class ProfileCard(Card):
     def __init__(self, model: HostDetailModel) -> None:
         self._model = model
         self.keep = button(
-            tr("Keep as right…"),
+            tr("Save as expected…"),
             self._on_keep,
-            hint=tr("Choose the engines whose command lines are right; another one is told from then on"),
+            hint=tr("Choose the engines whose command lines are as expected; later differences are reported"),
             command=f"sndr host profile {model.name} --keep",
         )
         super().__init__(tr("How engines should run"), self.keep)
         self.said = text("", "muted", wrap=True)
-        self.table = PlainTable(tr("Engines that are kept as right"))
+        self.table = PlainTable(tr("Expected command lines"))
         self.body.addWidget(self.said)
         self.body.addWidget(self.table)
 
@@ -45,7 +45,9 @@ class ProfileCard(Card):
         profile, facts = self._model.profile, self._model.facts
         engines = profile.engines if profile is not None else ()
         kept = profile.kept_at if profile is not None else None
-        said = tr("Nothing is kept: keep the engines as they run now, and what differs later is told above.")
+        said = tr(
+            "Nothing is saved: save the engines as they run now, and later differences are reported above."
+        )
         if kept is not None:
             said = tr("Kept {age}.", age=formats.age(max(0.0, time.time() - kept)))
         set_text(self.said, said)
@@ -64,7 +66,7 @@ class ProfileDialog(Dialog):
     """Asks which engines are right; those of the user of ssh are chosen at first."""
 
     def __init__(self, parent: QWidget, model: HostDetailModel) -> None:
-        super().__init__(parent, tr("Keep engines of {name} as right", name=model.name))
+        super().__init__(parent, tr("Save engines of {name} as expected", name=model.name))
         self.resize(680, 420)
         self._model = model
         facts = model.facts
@@ -96,7 +98,9 @@ class ProfileDialog(Dialog):
         parts.setContentsMargins(20, 18, 20, 18)
         parts.setSpacing(12)
         parts.addWidget(
-            text(tr("These command lines are right; another one is told from then on:"), "muted", wrap=True)
+            text(
+                tr("These command lines are as expected; later differences are reported:"), "muted", wrap=True
+            )
         )
         parts.addWidget(scrolling(listed), 1)
         parts.addWidget(self.command)

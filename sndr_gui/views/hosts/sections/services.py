@@ -40,10 +40,10 @@ _ACTIONS = (
     (ServiceAction.RESTART, tr("Restart"), "rotate-cw", tr("Stop it and start it again")),
 )
 _AT_START = {
-    False: (ServiceAction.ENABLE, tr("Start with machine"), "plug", tr("Let it start with the machine")),
+    False: (ServiceAction.ENABLE, tr("Start at boot"), "plug", tr("Start it at boot from now on")),
     True: (
-        ServiceAction.DISABLE, tr("Not with machine"), "x",
-        tr("Let it not start with the machine; it goes on running now"),
+        ServiceAction.DISABLE, tr("Not at boot"), "x",
+        tr("Do not start it at boot; it goes on running now"),
     ),
 }  # fmt: skip
 
@@ -132,13 +132,13 @@ class ServicesSection(QWidget):
         missing = (
             [f"{one.manager.value}: {one.why}" for one in page.managers if not one.usable] if page else []
         )
-        said = "\n".join(missing) or ("" if rows else tr("No other service is told."))
+        said = "\n".join(missing) or ("" if rows else tr("No other service was reported."))
         set_text(self.managers, readable(said if page is not None else _UNREAD)[:600])
 
     def _line(self, service: Service) -> QVBoxLayout:
         state = badge(service.state.value, _TONES.get(service.state, "muted"))
         about = [service.manager.value, service.model or service.preset or "", service.address or ""]
-        about += [tr("starts with the machine")] if service.enabled else []
+        about += [tr("starts at boot")] if service.enabled else []
         about += [tr("watchdog: {watchdog}", watchdog=service.watchdog)] if service.watchdog else []
         about += (
             [tr("changed there since: {changed}", changed=", ".join(service.changed))]

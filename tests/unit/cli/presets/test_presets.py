@@ -51,12 +51,16 @@ def test_lists_and_narrows(host: FakeHost, sndr: Sndr, services: PresetOperation
     assert code == 0
     assert len(out.splitlines()) > 30
     _, out, _ = sndr("presets", "list", "--gpus", "1", "--vram", "12", "--engine", "llama.cpp")
-    assert [line.split()[0] for line in out.splitlines()[1:]] == [
+    listed, legend = out.split("\n\n")
+    assert [line.split()[0] for line in listed.splitlines()[1:]] == [
         "demo-llamacpp",
         "llama-3.1-8b-q4-12",
         "qwen2.5-coder-7b-12",
         "qwen3-embedding-0.6b-cpu",
     ]
+    # Each status that is listed is explained, and no other.
+    statuses = {line.split()[1] for line in listed.splitlines()[1:]}
+    assert {line.split(":")[0] for line in legend.splitlines()} == statuses
     _, out, _ = sndr("presets", "list", "--status", "verified", "--json")
     assert {item["preset"]["id"] for item in json.loads(out)["presets"]} == {"demo-llamacpp", "demo-vllm"}
     _, out, _ = sndr("presets", "list", "--family", "none")

@@ -20,4 +20,4 @@ def test_each_file_says_how_it_stands() -> None:
     assert "512 B of it are there" in lines[2]
     assert lines[-1] == "2.5 KiB to carry; 1.0 GiB are free."
     nothing = plan.model_copy(update={"left": 0})
-    assert transfer_lines(nothing)[-1] == "Nothing has to be carried."
+    assert transfer_lines(nothing)[-1] == "Nothing to transfer."

@@ -52,7 +52,7 @@ def test_a_counter_that_stands_still() -> None:
     stopped = outcome(_FakeHost([5, 7, 9, 9], RequestState.CANCELLED))
     assert stopped.outcome is ProbeOutcome.PASSED
     assert stopped.detail.startswith("Cancelled 10 ms after the connection was closed")
-    assert stopped.detail.endswith("counter stands at 9.")
+    assert stopped.detail.endswith("stopped generating, at 9 tokens.")
 
 
 def test_a_counter_that_goes_on() -> None:

@@ -75,8 +75,8 @@ def test_an_engine_without_work_is_not_slow() -> None:
     [
         ({"engine.e.requests.waiting": [0, *[0] * 5, *[3] * 5]}, SlowReason.QUEUED, 0.5, "up to 3 at once"),
         ({"engine.e.kv.share": [0, *[0.5] * 8, 0.96, 1.0]}, SlowReason.KV_FULL, 0.2, "20% of the time"),
-        ({"engine.e.preemptions": [0] * 10 + [2]}, SlowReason.PREEMPTED, 0.1, "2 requests lost"),
-        ({"cpu.share": all_the_time(1.0)}, SlowReason.CPU_BUSY, 1.0, "Every processor"),
+        ({"engine.e.preemptions": [0] * 10 + [2]}, SlowReason.PREEMPTED, 0.1, "2 requests were preempted"),
+        ({"cpu.share": all_the_time(1.0)}, SlowReason.CPU_BUSY, 1.0, "All CPU cores"),
         (
             {"ram.used": all_the_time(97.0), "ram.total": all_the_time(100.0)},
             SlowReason.RAM_SHORT,
