@@ -8,6 +8,7 @@ from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.options import resolved
 from engine_host.cli.text.chosen_host import chosen_host
 from engine_host.core.outside import files
+from engine_host.protocol.language import formed
 from engine_host.protocol.launch.fit import (
     KV_TOKENS,
     FitGpu,
@@ -286,7 +287,7 @@ def _starts(page: MeasuredPage) -> list[str]:
                 (f"{number:,}" if one.part == KV_TOKENS else size(number))
                 for number in (one.predicted, one.measured)
             ),
-            f"{one.error:+.1%}",
+            formed(one.error, "+.1%"),
         )
         for one in page.starts
     ]

@@ -10,6 +10,7 @@ import psutil
 
 from engine_host.protocol.bench.lab import GpuRound
 from engine_host.protocol.host import SLOWED_BY, THROTTLE_WORDS, Gpu, ThrottleReason
+from engine_host.protocol.language import formed
 from engine_host.telemetry.gpus import Gpus
 
 EVERY = 1.0
@@ -105,7 +106,7 @@ def throttled(rounds: Sequence[GpuRound], part: str) -> str:
     if share < MOST_SLOWED:
         return ""
     words = ", ".join(sorted({word for one in own for word in one.slowed_by}))
-    return f"a GPU was slowed down ({words}) in {share:.0%} of the time"
+    return f"a GPU was slowed down ({words}) in {formed(share, '.0%')} of the time"
 
 
 def _slowed(reading: Sequence[Gpu]) -> set[ThrottleReason]:

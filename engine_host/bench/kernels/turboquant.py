@@ -313,10 +313,10 @@ def main() -> None:
             error = "" if result["error"] is None else f"  error {result['error']:.1e}"
             verdict = ""
             if name == "ours" and goal is not None:
-                verdict = f"  goal {goal:.0%} {'reached' if result['share'] >= goal else 'MISSED'}"
+                verdict = f"  goal {100 * goal:.0f} % {'reached' if result['share'] >= goal else 'MISSED'}"
             print(
                 f"  {name:6} {median:8.4f} ms ({low:.4f} to {high:.4f})  "
-                f"{result['share']:6.1%}{error}{verdict}"
+                f"{100 * result['share']:5.1f} %{error}{verdict}"
             )
             if name in ("ours", "sm89", "sm8x") and not result["error"] <= ALLOWED_ERROR:
                 print(f"  WRONG: {result['error']:.1e} is more than {ALLOWED_ERROR:.0e}")

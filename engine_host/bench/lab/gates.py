@@ -3,6 +3,8 @@
 import re
 from collections import Counter
 
+from engine_host.protocol.language import formed
+
 LEAST_WORDS = 12
 """An answer of fewer words shows no loop and no variety."""
 _VARIETY_OF = 200
@@ -36,7 +38,7 @@ def fault(text: str, *, least_variety: float | None) -> str:
         return f"it has {len(words)} words, too few to be judged"
     share = len(set(words)) / len(words)
     if share < least_variety:
-        return f"{100 * share:.0f} % of its words differ, and {100 * least_variety:.0f} % are asked for"
+        return f"{formed(share, '.0%')} of its words differ, and {formed(least_variety, '.0%')} are asked for"
     return _repeated(text)
 
 

@@ -24,7 +24,7 @@ from engine_host.bench.lab.workloads import Part, Workload, workload_hash
 from engine_host.core.errors import HostError
 from engine_host.protocol.bench.lab import Drift, LabAsk, LabEngine, LabRun, LabStep, MemoryReading, Sample
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.language import tr
+from engine_host.protocol.language import formed, tr
 
 CANCELLED = "cancelled"
 _GIVE_UP = 3
@@ -333,7 +333,7 @@ class _Reading:
         if now - self._told < _TOLD_EACH:
             return
         self._told = now
-        words = f"{self._step.words}: {share:.0%} of the prompt read"
+        words = f"{self._step.words}: {formed(share, '.0%')} of the prompt read"
         progress = (self._before + share) / self._rounds
         self._tell(self._step.model_copy(update={"progress": progress, "words": words}))
 

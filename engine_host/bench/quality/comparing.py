@@ -8,6 +8,7 @@ from engine_host.bench.quality.figures import Position, agreed, divergence, perc
 from engine_host.bench.quality.passages import Needle, Passages
 from engine_host.bench.quality.subjects import Subject
 from engine_host.protocol.bench.quality import KvQuality, NeedleFound
+from engine_host.protocol.language import formed
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ async def observe(
         positions += await subject.predictions(window, asked.first)
     needles = []
     for needle in asked.needles:
-        next_is(f"needle at {needle.depth:.0%}")
+        next_is(f"needle at {formed(needle.depth, '.0%')}")
         needles.append(await subject.predictions((*needle.prompt, *needle.answer), len(needle.prompt)))
     answers = []
     for number, beginning in enumerate(asked.beginnings, 1):

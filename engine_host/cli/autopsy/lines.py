@@ -14,7 +14,7 @@ from engine_host.protocol.bench.autopsy import (
     OpenedAutopsy,
     RecordedRequest,
 )
-from engine_host.protocol.language import tr, translated
+from engine_host.protocol.language import formed, tr, translated
 
 _REQUESTS, _LINES = 8, 12
 
@@ -88,7 +88,7 @@ def _curve_line(curve: CurveEnd) -> str:
 def _amount(value: float, unit: str) -> str:
     if unit == "bytes":
         return size_text(value)
-    return f"{value:.0%}" if unit == "share" else f"{value:.12g} {unit}"
+    return formed(value, ".0%") if unit == "share" else f"{value:.12g} {unit}"
 
 
 def _request_lines(record: Autopsy) -> Iterator[str]:

@@ -14,7 +14,7 @@ from engine_host.cli.text.job_progress import follow
 from engine_host.core.errors import HostError
 from engine_host.protocol.bench.profiles import USUAL_STEPS, ProfileEngine, ProfileReport
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.language import tr
+from engine_host.protocol.language import formed, tr
 from engine_host.protocol.operations import bench as ops
 
 _NAME = 90
@@ -64,7 +64,7 @@ def lab_profile(out: Output, engine: str | None, steps: int, trace: Path | None)
 def profile_lines(report: ProfileReport) -> list[str]:
     """Return a profile for a terminal."""
     rows = [
-        [f"{100 * one.share:.1f} %", f"{one.ms:.3f}", f"{one.calls:.1f}", one.name[:_NAME]]
+        [formed(one.share, ".1%"), f"{one.ms:.3f}", f"{one.calls:.1f}", one.name[:_NAME]]
         for one in report.kernels
     ]
     return [

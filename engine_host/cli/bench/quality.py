@@ -10,6 +10,7 @@ from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.options import overrides_of, resolved
 from engine_host.cli.text.job_progress import follow
 from engine_host.protocol.bench.quality import KvQuality, MeasureQuality, QualityPage, QualityReport
+from engine_host.protocol.language import formed
 from engine_host.protocol.launch.plans import EngineKind
 from engine_host.protocol.operations import table as ops
 
@@ -134,7 +135,7 @@ def _row(row: KvQuality, asked: MeasureQuality) -> tuple[str, ...]:
         f"{row.perplexity:.4f}",
         "" if row.divergence is None else f"{row.divergence:.6f}",
         "" if row.divergence_99 is None else f"{row.divergence_99:.5f}",
-        "" if row.same_best is None else f"{row.same_best:.2%}",
+        "" if row.same_best is None else formed(row.same_best, ".2%"),
         f"{found} of {len(row.needles)}",
         agreed,
     )

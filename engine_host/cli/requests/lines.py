@@ -8,6 +8,7 @@ from engine_host.client.request_words import pretty, turn_text
 from engine_host.core.sizes import duration, size_text
 from engine_host.protocol.endpoint.requests import CapturedRequest, CaptureState, Conversation, PrefixTurn
 from engine_host.protocol.engines import Request, RequestState
+from engine_host.protocol.language import formed
 
 _NOT = "not measured"
 _HEADINGS = (
@@ -170,7 +171,7 @@ def _state(request: Request) -> str:
     if request.state is RequestState.WAITING:
         return f"queued, {request.place}." if request.place is not None else "queued"
     if request.state is RequestState.PREFILL and request.prefill_tokens is not None and request.prefill_of:
-        return f"{request.state.value} {100 * request.prefill_tokens / request.prefill_of:.0f} %"
+        return f"{request.state.value} {formed(request.prefill_tokens / request.prefill_of, '.0%')}"
     return request.state.value
 
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from engine_host.protocol.language import formed
+
 _HIDDEN = {"seq", "at", "host", "kind"}
 _LONGEST = 160
 _NAMED = 5
@@ -94,7 +96,7 @@ def _job(job: dict[str, Any]) -> str:
     step = job.get("step")
     text = f"{job['title']}: {job['state']}"
     if step and job["state"] == "running":
-        share = f" {step['progress']:.0%}" if step.get("progress") is not None else ""
+        share = f" {formed(step['progress'], '.0%')}" if step.get("progress") is not None else ""
         text += f", {step['number']}/{step['of']} {step['name']}{share}"
     if job.get("error"):
         text += f" ({job['error']['message']})"

@@ -14,6 +14,7 @@ from engine_host.core.visible import visible
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import JobDoneEvent, JobStepEvent
 from engine_host.protocol.jobs import Job, JobState
+from engine_host.protocol.language import formed
 from engine_host.protocol.operations import table as ops
 
 _LONGEST_PAUSE = 30.0
@@ -120,7 +121,7 @@ class _Steps:
         tenth = int((step.progress or 0) * 10)
         text = f"  {step.number}/{step.of} {step.name}"
         if step.progress is not None:
-            text += f" {step.progress:4.0%}"
+            text += f" {formed(step.progress, '.0%'):>5}"
         if step.detail:
             text += f"  {step.detail}"
         if writes_to_terminal():

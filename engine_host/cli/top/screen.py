@@ -13,6 +13,7 @@ from engine_host.cli.top.reading import Reading
 from engine_host.core.visible import visible
 from engine_host.protocol.engines import Engine, Readings, Request
 from engine_host.protocol.host import RECORDED, SLOWED_BY, THROTTLE_WORDS, Gpu, Playback, ThrottleReason
+from engine_host.protocol.language import formed
 
 _MOST_REQUESTS = 12
 _LONGEST = 40
@@ -188,7 +189,7 @@ def _state(request: Request) -> str:
     if request.place is not None:
         return f"{request.state.value}, {request.place}."
     if request.prefill_tokens is not None and request.prefill_of:
-        return f"{request.state.value} {request.prefill_tokens / request.prefill_of:.0%}"
+        return f"{request.state.value} {formed(request.prefill_tokens / request.prefill_of, '.0%')}"
     return request.state.value
 
 
@@ -231,7 +232,7 @@ def _words(reasons: Sequence[ThrottleReason] | None) -> str:
 
 
 def _share(value: float | None) -> str:
-    return _UNKNOWN if value is None else f"{value:.0%}"
+    return _UNKNOWN if value is None else formed(value, ".0%")
 
 
 def _rate(value: float | None) -> str:

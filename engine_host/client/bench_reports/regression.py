@@ -8,6 +8,7 @@ from engine_host.client.bench_reports.figures import name_of
 from engine_host.protocol.base import Wire
 from engine_host.protocol.bench.comparison import Caution, ComparedFigure, LabComparison, Verdict
 from engine_host.protocol.bench.lab import LabPage, LabRun, RunBench, Standing
+from engine_host.protocol.language import percent
 
 ALLOWED = 3.0
 """Per cent by which a run may be slower for certain, where nobody names another number."""
@@ -72,7 +73,7 @@ def regression_lines(found: Regression) -> list[str]:
         return [*lines, "NOT JUDGED: no figure stands in both with enough rounds.", _more_rounds(found)]
     for one in found.slower:
         lines.append(f"SLOWER: {one.part}, {name_of(one.quantity)}: {one.words}")
-    by = f" by more than {found.allowed:g} %" if found.allowed else ""
+    by = f" by more than {percent(f'{found.allowed:g}')}" if found.allowed else ""
     untold = found.judged - found.held - len(found.slower)
     if untold == found.judged:
         return [

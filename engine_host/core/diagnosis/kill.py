@@ -6,7 +6,7 @@ from typing import Any
 
 from engine_host.protocol.bench.autopsy import Ending
 from engine_host.protocol.errors import Fix, Problem, Reason
-from engine_host.protocol.language import tr
+from engine_host.protocol.language import formed, tr
 
 FULL = 0.95
 """The share of RAM from which a SIGKILL is taken for want of memory."""
@@ -29,7 +29,7 @@ def judge_kill(when: str, oom_kills: int | None, ram_share: float | None) -> tup
     meanwhile, `ram_share` how full RAM was at the last sample, 0 to 1; None where that was not measured.
     """
     full = ram_share is not None and ram_share >= FULL
-    measured = "" if ram_share is None else f" RAM was {ram_share:.0%} full at the last sample."
+    measured = "" if ram_share is None else f" RAM was {formed(ram_share, '.0%')} full at the last sample."
     if oom_kills:
         return Ending.MAIN_MEMORY, (
             f"SIGKILL {when}, as the kernel's out-of-memory killer ended {oom_kills}"

@@ -2,6 +2,7 @@
 
 from engine_host.protocol.language.catalogue import (
     english,
+    formed,
     install,
     language,
     measured,
@@ -20,6 +21,7 @@ __all__ = [
     "SYSTEM",
     "chosen_language",
     "english",
+    "formed",
     "install",
     "language",
     "measured",

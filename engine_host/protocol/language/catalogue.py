@@ -144,6 +144,11 @@ def percent(number: str) -> str:
     return numbers.percent(number, _Installed.language)
 
 
+def formed(number: float, form: str) -> str:
+    """Return a number in one of Python's forms, a share as `.0%` too, as the installed language writes it."""
+    return numbers.formed(number, form, _Installed.language)
+
+
 def measured(text: str) -> str:
     """Return a measure in English, `3 min 5.5 s`, as the installed language writes it; or what else it is."""
     return numbers.measured(text, _Installed.language)

@@ -26,7 +26,7 @@ _UNITS = {
 }
 """Of the languages whose units have other letters; the rest are written as in English."""
 _PERCENT = {"de": "\u00a0%", "ru": "\u00a0%", "zh": "%", "ja": "%"}
-"""The sign of per cent as it follows a number; a line never begins with it where a blank stands between."""
+"""The sign of per cent as it follows a number, ` %` elsewhere; in these languages no line begins with it."""
 _NUMBER = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
 _ONE = rf"{_NUMBER} (?:[KMGT]iB|B|ms|s|min|h|d|W|kWh|J|tok/s|%|°C)"
 _MEASURE = re.compile(rf"{_ONE}(?: {_ONE})*|\d{{1,3}}(?:,\d{{3}})+")
@@ -52,7 +52,7 @@ def percent(number: str, language: str) -> str:
 def formed(number: float, form: str, language: str) -> str:
     """Return a number in one of Python's forms, `.0%` too, as a language writes it."""
     said = written(format(number, form), language)
-    return percent(said[:-1], language) if said.endswith("%") and language in _PERCENT else said
+    return percent(said[:-1], language) if said.endswith("%") else said
 
 
 def measured(text: str, language: str) -> str:

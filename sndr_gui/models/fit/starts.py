@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine_host.protocol.language import tr
+from engine_host.protocol.language import formed, tr
 from engine_host.protocol.launch.fit import KV_TOKENS, Measured
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import Column
@@ -42,7 +42,7 @@ def start_columns() -> tuple[Column[Measured], ...]:
         ),
         Column(
             tr("Error"),
-            lambda one: f"{one.error:+.1%}" if one.measured else formats.UNMEASURED,
+            lambda one: formed(one.error, "+.1%") if one.measured else formats.UNMEASURED,
             sort=lambda one: abs(one.error),
             tone=_error_tone,
             right=True,

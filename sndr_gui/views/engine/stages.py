@@ -121,7 +121,7 @@ def _story(job: Job) -> str:
     if job.step is None:
         return tr("Starting…")
     detail = f" · {job.step.detail}" if job.step.detail else ""
-    share = f" · {job.step.progress:.0%}" if job.step.progress is not None else ""
+    share = f" · {formats.percent(job.step.progress)}" if job.step.progress is not None else ""
     return tr(
         "Step {number} of {of}: {name}{detail}{share}",
         number=job.step.number,

@@ -1,6 +1,7 @@
 """The files of translations: complete, made from their sources, and true to what the program says."""
 
 import ast
+import re
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -151,6 +152,59 @@ def test_what_a_job_leaves_is_a_message_too() -> None:
     assert [untranslated(node) for node in said.body] == [[], []]
 
 
+def per_cents(tree: ast.AST) -> list[int]:
+    """Return the lines where Python itself writes per cent: its sign stands as in no language of ours."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            for one, after in zip(node.values, [*node.values[1:], None], strict=True):
+                form = one.format_spec if isinstance(one, ast.FormattedValue) else None
+                parts = form.values if isinstance(form, ast.JoinedStr) else []
+                ends = [part.value for part in parts[-1:] if isinstance(part, ast.Constant)]
+                next_is = after.value if isinstance(after, ast.Constant) else ""
+                if isinstance(one, ast.FormattedValue) and (
+                    any(str(end).endswith("%") for end in ends) or re.match(r"\s?%", str(next_is))
+                ):
+                    found.append(one.lineno)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "format":
+            last = node.args[-1] if node.args else None
+            if isinstance(last, ast.Constant) and str(last.value).endswith("%"):
+                found.append(node.lineno)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("code", "lines"),
+    [
+        ('f"{a:.0%} of it"', [1]),
+        ('f"{a:.1f} % of it"', [1]),
+        ('f"{a}%"', [1]),
+        ('format(a, ".2%")', [1]),
+        ('formed(a, ".0%")', []),
+        ('tr("{a:.0%} of it", a=a)', []),
+        ('f"{percent(a)} of it"', []),
+    ],
+)
+def test_a_per_cent_past_the_language_is_told(code: str, lines: list[int]) -> None:
+    assert per_cents(ast.parse(code)) == lines
+
+
+def test_per_cent_is_written_as_the_language_does(script: Script) -> None:
+    root: Path = script("messages").ROOT
+    found = []
+    for path in sorted([*root.glob("engine_host/**/*.py"), *root.glob("sndr_gui/**/*.py")]):
+        name, text = path.relative_to(root).as_posix(), path.read_text(encoding="utf-8")
+        # Code for other processes, which have none of our modules.
+        if name.startswith(("engine_host/overlay/", "engine_host/bench/kernels/")):
+            continue
+        if re.search(r"%[\"'}]|\} ?%", text):
+            found += [f"{name}:{line}" for line in per_cents(ast.parse(text))]
+    assert found == [], "formed(share, '.0%'), percent(…) or formats.percent(…), in place of an f-string"
+    assert not [
+        entry.one for entry in script("messages").messages() if re.search(r"[\d}]%(?!})", entry.one)
+    ], "with a blank in English"
+
+
 @pytest.mark.parametrize("language", [one for one in LANGUAGES if one != "en"])
 def test_numbers_have_the_signs_of_the_language(language: str) -> None:
     locale = QLocale({"zh": "zh_CN"}.get(language, language))
@@ -167,7 +221,7 @@ def test_numbers_in_sentences_of_the_host_have_them_too() -> None:
         "version 1.2.3 at 2.2"
     )
     said = [filled("{share:.1%} full", {"share": 0.995}, language) for language in ("en", "de", "ru", "zh")]
-    assert said == ["99.5% full", "99,5\u00a0% full", "99,5\u00a0% full", "99.5% full"]
+    assert said == ["99.5 % full", "99,5\u00a0% full", "99,5\u00a0% full", "99.5% full"]
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from tests.views.samples import host as samples
 QUEUED = SlowCause(
     reason=SlowReason.QUEUED,
     engine="sndr-demo",
-    sentence="Requests waited for a free stream in 62% of the time.",
+    sentence="Requests waited for a free stream in 62 % of the time.",
     share=0.62,
     evidence={"waiting_at_most": 9.0, "streams": 4.0},
     fix=Fix(text="Start it with more streams.", command="sndr fit sndr-demo --streams 8"),

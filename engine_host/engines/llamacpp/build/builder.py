@@ -40,7 +40,7 @@ from engine_host.engines.process.tool import is_disk_full
 from engine_host.protocol.engines import Backend
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import JobStep
-from engine_host.protocol.language import tr
+from engine_host.protocol.language import formed, tr
 
 STEPS = (
     "Check tools and disk",
@@ -296,7 +296,7 @@ async def _main(request: BuildRequest) -> int:
 
     def show(step: JobStep) -> None:
         nonlocal last
-        share = "" if step.progress is None else f" {step.progress:4.0%}"
+        share = "" if step.progress is None else f" {formed(step.progress, '.0%'):>5}"
         if sys.stderr.isatty():
             sys.stderr.write(f"\r\x1b[K[{step.number}/{step.of}] {step.name}{share} {step.detail[:60]}")
         elif last != step.name:

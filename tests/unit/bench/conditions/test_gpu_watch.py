@@ -36,7 +36,7 @@ def test_a_gpu_that_lost_its_clocks_to_heat_has_no_speed_and_a_power_limit_is_a_
     capped = gpu(throttled_by=(ThrottleReason.POWER_CAP,))
     assert round_of("essay", 1, 2.0, [[capped], [capped]]).slowed == 0.0
     rounds = [round_of("essay", turn, 2.0, [[hot], [capped]]) for turn in range(1, 6)]
-    assert throttled(rounds, "essay") == "a GPU was slowed down (heat) in 50% of the time"
+    assert throttled(rounds, "essay") == "a GPU was slowed down (heat) in 50 % of the time"
     assert throttled(rounds, "other") == ""
     found = part_result(PART, five(), gpu_rounds=rounds)
     assert {one.standing for one in found.figures} == {Standing.NOT_MEASURED}

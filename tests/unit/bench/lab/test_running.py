@@ -129,7 +129,7 @@ def test_llama_cpp_tells_how_far_it_has_read_so_that_it_sees_who_has_gone(
 @pytest.mark.parametrize(
     ("progress", "told"),
     [
-        ({"total": 90_000, "processed": 22_500, "cache": 0, "time_ms": 9}, ["25%"]),
+        ({"total": 90_000, "processed": 22_500, "cache": 0, "time_ms": 9}, ["25 %"]),
         ({"total": 0, "processed": 0}, []),
         ({"total": 1, "processed": 9}, []),
         ({"total": "x"}, []),

@@ -65,7 +65,7 @@ def test_a_measurement_is_a_table_with_the_command_that_makes_it_again(host: Fak
     assert code == 0
     assert "1024 positions of quality.txt" in out
     row = next(line for line in out.splitlines() if line.startswith("turboquant_k8v4 "))
-    for figure in ("1.2500", "0.000512", "0.01230", "99.80%", "1 of 2", "2 of 3 whole, median 8 of 8"):
+    for figure in ("1.2500", "0.000512", "0.01230", "99.80 %", "1 of 2", "2 of 3 whole, median 8 of 8"):
         assert figure in row
     assert "turboquant_k8v4: by the kernels' arithmetic" in out
     assert "Again: sndr bench quality demo" in out

@@ -81,7 +81,7 @@ def test_gpus_engines_and_requests() -> None:
         )
     )
     for words in (
-        "97%",
+        "97 %",
         "21.0 GiB of 24.0 GiB",
         "83 of 90 °C",
         "349 of 350 W",
@@ -92,7 +92,7 @@ def test_gpus_engines_and_requests() -> None:
         assert words in text, words
     assert "qwen 20.0 GiB, Xorg" in text, "an engine of ours by its name, others by theirs"
     assert "idle" not in text
-    for words in ("1 of 4", "42.1", "Zed 1.2", "prefill 25%", "12 s", "and 2 more", "CPU 50%"):
+    for words in ("1 of 4", "42.1", "Zed 1.2", "prefill 25 %", "12 s", "and 2 more", "CPU 50 %"):
         assert words in text, words
 
 

@@ -74,7 +74,7 @@ def test_an_engine_without_work_is_not_slow() -> None:
     ("series", "reason", "share", "words"),
     [
         ({"engine.e.requests.waiting": [0, *[0] * 5, *[3] * 5]}, SlowReason.QUEUED, 0.5, "up to 3 at once"),
-        ({"engine.e.kv.share": [0, *[0.5] * 8, 0.96, 1.0]}, SlowReason.KV_FULL, 0.2, "20% of the time"),
+        ({"engine.e.kv.share": [0, *[0.5] * 8, 0.96, 1.0]}, SlowReason.KV_FULL, 0.2, "20 % of the time"),
         ({"engine.e.preemptions": [0] * 10 + [2]}, SlowReason.PREEMPTED, 0.1, "2 requests were preempted"),
         ({"cpu.share": all_the_time(1.0)}, SlowReason.CPU_BUSY, 1.0, "All CPU cores"),
         (
@@ -119,7 +119,7 @@ def test_layers_that_do_not_lie_on_the_gpu_are_computed_on_the_processor() -> No
     assert found({}, buffers={"CPU KV": 40}) == {}, "there is no GPU that could"
     partly = found({}, [GPU], buffers=on_gpu | {"CPU KV": 40, "draft CPU recurrent state": 60})
     assert partly[SlowReason.ON_PROCESSOR].share == pytest.approx(0.5)
-    assert "50% of its cache" in partly[SlowReason.ON_PROCESSOR].sentence
+    assert "50 % of its cache" in partly[SlowReason.ON_PROCESSOR].sentence
     assert found({}, buffers={"Vulkan0 KV": 1, "CPU KV": 1}).keys() == {SlowReason.ON_PROCESSOR}
     wholly = found({}, [GPU], buffers={"CPU KV": 40})[SlowReason.ON_PROCESSOR]
     assert "Nothing of it lies on a GPU" in wholly.sentence
@@ -132,7 +132,7 @@ def test_prefix_drafts_and_eager() -> None:
     assert found(hits) == {}, "a new prompt is no miss"
     missed = found(hits, lost=5.0)[SlowReason.PREFIX_MISSED]
     assert missed.share == pytest.approx(0.5)
-    assert "20% of the prompts" in missed.sentence
+    assert "20 % of the prompts" in missed.sentence
     drafts = {"engine.e.acceptance_length": all_the_time(1.1)}
     assert found(drafts) == {}, "it drafts nothing"
     refused = found(drafts, speculation="mtp")[SlowReason.DRAFTS_REFUSED]

@@ -95,7 +95,7 @@ def test_who_sent_a_sigkill_is_judged_by_what_was_measured(tmp_path: Path) -> No
         ]
 
     killed, other = run(work())
-    assert "RAM was 40% full" in killed.message
+    assert "RAM was 40 % full" in killed.message
     assert killed.evidence["ram_share"] == 0.4
     assert other == problem(Reason.PORT_IN_USE, exit_code=1)
 
