@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from engine_host.protocol.language import tr
 from sndr_gui.kit import measured_by
+from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.chat.message import Message
 from sndr_gui.views.chat.folding import FoldButton
 from sndr_gui.views.chat.rich_text import MessageText
@@ -146,7 +147,7 @@ class MessageView(QWidget):
         said = message.metrics()
         set_text(self.metrics, unbroken(said) if self.metrics.wordWrap() else said)
         who = measured_by.CLIENT if message.ttft is not None and over else ""
-        self.metrics.setToolTip(who)
+        self.metrics.setToolTip(plain_tooltip(who))
         self.metrics.setAccessibleDescription(who)
         self.body.setVisible(bool(message.text))
         self.fold.setVisible(bool(message.reasoning))
