@@ -58,7 +58,9 @@ SHORTCUTS = {
     "remove chat": Shortcut("Delete", tr("Delete the chosen conversation; it can come back"), ("chat",)),
     "inspect": Shortcut("Return", tr("Show all of the chosen request"), ("monitor",)),
     "cancel request": Shortcut("Delete", tr("Cancel the chosen request"), ("monitor",)),
-    "marks": Shortcut("Ctrl+E", tr("Choose which events are marked on the graphs"), ("monitor",)),
+    "marks": Shortcut(
+        "Ctrl+E", tr("To the legend of the events: which are marked on the graphs"), ("monitor",)
+    ),
     "mark to mark": Shortcut(
         "Left", tr("In a graph from mark to mark, in the scrubber back in time"), ("monitor",)
     ),

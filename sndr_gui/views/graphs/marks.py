@@ -47,7 +47,7 @@ def near(bunches: tuple[Bunch, ...], x: float, x_of: Callable[[float], float]) -
 
 
 def icon_of(group: MarkGroup) -> QIcon:
-    """Return the form of a group's marks, for a menu."""
+    """Return the form of a group's marks, for a legend."""
     picture = QPixmap(16, 16)
     picture.fill(Qt.GlobalColor.transparent)
     painter = QPainter(picture)

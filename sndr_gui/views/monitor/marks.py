@@ -1,83 +1,53 @@
-"""The button whose menu says what the marks of the graphs stand for, and switches them."""
+"""The legend of the marks on the graphs: what each form stands for, as switches."""
 
 from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtWidgets import QMenu
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtWidgets import QCheckBox
 
 from engine_host.protocol.language import tr
 from sndr_gui.kit import theme
 from sndr_gui.kit.shortcuts import keys
 from sndr_gui.models.monitor.marks import GROUPS, MarksModel
 from sndr_gui.views.graphs.marks import icon_of
-from sndr_gui.views.widgets.buttons import Button, tip
+from sndr_gui.views.widgets.buttons import tip
+from sndr_gui.views.widgets.flow import Flow
+from sndr_gui.views.widgets.labels import set_text, text
 
 
-class MarksButton(Button):
-    """Opens the menu of the marks: one tick for each group, with the form in which it is drawn."""
+class MarksLegend(Flow):
+    """One switch for each group of marks, with the form in which they are drawn."""
 
     def __init__(self, model: MarksModel) -> None:
-        super().__init__(tr("Events"))
+        self.said = text("", "muted")
+        self.said.setToolTip(tip(tr("Point at a mark for what happened, click it for its log")))
+        super().__init__(self.said, spacing=14, lines=4)
         self.model = model
-        self.setProperty("flat", "true")
+        self.setMinimumWidth(1)
         self.setAccessibleName(tr("Events marked on the graphs"))
-        self.setShortcut(keys("marks"))
-        self.setToolTip(
-            tip(
-                tr(
-                    "What the marks on the graphs stand for, and which are shown; point at one for "
-                    "what happened, click it for its log"
-                ),
-                keys("marks"),
-            )
-        )
-        self._menu = QMenu(self)
-        self._menu.setToolTipsVisible(True)
+        self.switches: list[QCheckBox] = []
         for group in GROUPS:
-            action = self._menu.addAction(group.title)
-            action.setCheckable(True)
-            action.setChecked(True)
-            action.setToolTip(tip(group.hint))
-            action.toggled.connect(partial(model.switch, group.title))
-        self._menu.addSeparator()
-        self._menu.addAction(tr("Show all"), partial(self._switch_all, True))
-        self._menu.addAction(tr("Show none"), partial(self._switch_all, False))
-        self.clicked.connect(self._on_clicked)
+            switch = QCheckBox(group.title)
+            switch.setChecked(True)
+            switch.setToolTip(tip(group.hint, keys("marks") if not self.switches else ""))
+            switch.setAccessibleName(tr("{title} on the graphs", title=group.title))
+            switch.setAccessibleDescription(group.hint)
+            switch.toggled.connect(partial(model.switch, group.title))
+            self.switches.append(switch)
+            self.add(switch)
+        jump = QShortcut(QKeySequence(keys("marks")), self)
+        jump.activated.connect(partial(self.switches[0].setFocus, Qt.FocusReason.ShortcutFocusReason))
         theme.notifier.changed.connect(self._draw_icons)
         model.changed.connect(self._on_changed)
         self._draw_icons()
         self._on_changed()
 
-    @property
-    def menu_of_groups(self) -> QMenu:
-        """The menu."""
-        return self._menu
-
-    def _on_clicked(self) -> None:
-        self._menu.popup(self.mapToGlobal(self.rect().bottomLeft()))
-
-    def _switch_all(self, on: bool) -> None:
-        for action in self._menu.actions()[: len(GROUPS)]:
-            action.setChecked(on)
-
     def _draw_icons(self) -> None:
-        for group, action in zip(GROUPS, self._menu.actions(), strict=False):
-            action.setIcon(icon_of(group))
+        for group, switch in zip(GROUPS, self.switches, strict=True):
+            switch.setIcon(icon_of(group))
 
     def _on_changed(self) -> None:
-        # A menu shows the form or a tick, not both.
-        for group, action in zip(GROUPS, self._menu.actions(), strict=False):
-            action.setText(
-                tr("{title} (off)", title=group.title) if group.title in self.model.off else group.title
-            )
-        self.setText(
-            tr("Events")
-            if not self.model.off
-            else tr(
-                "Events ({groups} of {groups_2})",
-                groups=len(GROUPS) - len(self.model.off),
-                groups_2=len(GROUPS),
-            )
-        )
-        self.setAccessibleDescription(tr("{said} on the graphs", said=self.model.said))
+        set_text(self.said, self.model.said)

@@ -23,7 +23,7 @@ from sndr_gui.views.monitor.graphs import GraphGrid
 from sndr_gui.views.monitor.inspector import InspectorDialog
 from sndr_gui.views.monitor.kv_pool import KvPane
 from sndr_gui.views.monitor.lens import LensPane
-from sndr_gui.views.monitor.marks import MarksButton
+from sndr_gui.views.monitor.marks import MarksLegend
 from sndr_gui.views.monitor.memory import MemoryPane
 from sndr_gui.views.monitor.playback import PlaybackLine
 from sndr_gui.views.widgets.buttons import button
@@ -69,17 +69,18 @@ class MonitorView(Page):
         self.playback = PlaybackLine(model.playback)
         self.body.addWidget(self.playback)
         self.graphs = GraphGrid(model, open_log)
-        self.marks = MarksButton(model.marks)
+        self.marks = MarksLegend(model.marks)
         self.energy = ElidedLabel("", "muted")
         self.energy.setAlignment(Qt.AlignmentFlag.AlignRight)
         model.energy.changed.connect(self._show_energy)
-        tools = row(self.graphs.sets, self.energy, self.marks)
+        tools = row(self.graphs.sets, self.energy)
         tools.setStretchFactor(self.energy, 1)
         self.below_header.addLayout(tools)
         for choice in self.graphs.sets.buttons:
             choice.clicked.connect(self._on_set)
         self.time = TimeBar(model.past, self, lambda: model.last_event)
         self.body.addWidget(self.time)
+        self.body.addWidget(self.marks)
         self.body.addWidget(self.graphs, 3)
         self.cancel = button(
             tr("Cancel request"),

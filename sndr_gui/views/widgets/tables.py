@@ -93,7 +93,8 @@ class Table(QTableView):
         self._left_out: set[int] = set()
         self._wants: dict[int, int] = {}
         self._hints: dict[int, int] = {}
-        self._adjusted = False
+        # The widths that nobody dragged.
+        self._last: dict[int, int] = {}
         # Rows come many at a time.
         self._fitting = QTimer(self)
         self._fitting.setSingleShot(True)
@@ -159,15 +160,21 @@ class Table(QTableView):
         for column, width in self._given.items():
             now = header.sectionSize(column)
             # What somebody dragged stays; some languages have headings that are longer than the given width.
-            if not self.isColumnHidden(column) and (self._adjusted or now == width):
-                self.setColumnWidth(column, max(width, header.sectionSizeHint(column)))
+            if not self.isColumnHidden(column) and now == self._last.get(column, width):
+                self._resize(column, max(width, header.sectionSizeHint(column)))
         others = [place for place in self._given if not self.isColumnHidden(place)]
         least = max(header.sectionSizeHint(self._stretched), _LEAST)
         lacks = least + sum(header.sectionSize(place) for place in others) - self.viewport().width()
-        self._adjusted = False
         # First what no word needs, then the ends of the longest ones.
         for kept in (self._wanted, header.sectionSizeHint):
             lacks -= self._narrow({place: header.sectionSize(place) - kept(place) for place in others}, lacks)
+        # What a row is about is not cut for room that no word needs.
+        unused = {
+            place: header.sectionSize(place) - self._wanted(place)
+            for place in others
+            if header.sectionSize(place) == self._last.get(place)
+        }
+        self._narrow(unused, lacks + self._wanted(self._stretched) - least)
         # A section that stretches has no least width of its own: below its heading the table scrolls instead.
         heading = header.sectionSizeHint(self._stretched)
         scrolls = lacks - least + heading > 0
@@ -182,13 +189,17 @@ class Table(QTableView):
         spare = {place: width for place, width in spare.items() if width > 0}
         if lacks <= 0 or not spare:
             return 0
-        self._adjusted, taken = True, 0
+        taken = 0
         share = min(1.0, lacks / sum(spare.values()))
         for place, width in spare.items():
             less = math.ceil(width * share)
-            self.setColumnWidth(place, self.horizontalHeader().sectionSize(place) - less)
+            self._resize(place, self.horizontalHeader().sectionSize(place) - less)
             taken += less
         return taken
+
+    def _resize(self, column: int, width: int) -> None:
+        self.setColumnWidth(column, width)
+        self._last[column] = self.horizontalHeader().sectionSize(column)
 
     def _wanted(self, column: int) -> int:
         # Every cell is asked for it: once for each time that columns are fitted.
@@ -227,13 +238,12 @@ class Table(QTableView):
         for place in others:
             more = min(spare, self._wanted(place) - header.sectionSize(place))
             if more > 0:
-                self.setColumnWidth(place, header.sectionSize(place) + more)
-                self._adjusted, spare = True, spare - more
+                self._resize(place, header.sectionSize(place) + more)
+                spare -= more
         share = spare // (len(others) + 1) // _STEP * _STEP
         if share > 0 and self.viewport().width() >= _WIDE:
             for place in others:
-                self.setColumnWidth(place, header.sectionSize(place) + share)
-            self._adjusted = True
+                self._resize(place, header.sectionSize(place) + share)
 
     def _fit_most(self) -> None:
         header = self.horizontalHeader()

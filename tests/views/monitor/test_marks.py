@@ -112,16 +112,26 @@ async def test_marks_come_by_events_and_are_switched_off_by_group(stage: Stage) 
     page, graph = await opened(stage, mark(150, MarkKind.STARTED, "demo started"))
     stage.host.publish(MarkEvent(mark=mark(20, MarkKind.BENCH_BEGUN, "Bench: begun", "")))
     await stage.until(lambda: len(graph.bunches) == 2)
-    groups = {action.text(): action for action in page.marks.menu_of_groups.actions()}
-    groups["Measurements"].trigger()
+    said = page.marks.said
+    assert said.text() == "2 events"
+    switches = {switch.text(): switch for switch in page.marks.switches}
+    assert all(not switch.icon().isNull() for switch in switches.values()), "each form is shown"
+    QTest.keyClick(switches["Measurements"], Qt.Key.Key_Space)
     await stage.until(lambda: len(graph.bunches) == 1)
-    assert page.marks.text() == "Events (4 of 5)"
-    assert groups["Measurements"].text() == "Measurements (off)"
-    groups["Show none"].trigger()
+    assert said.text() == "1 event"
+    QTest.keyClick(switches["Starts and ends"], Qt.Key.Key_Space)
     await stage.until(lambda: not graph.bunches)
-    groups["Show all"].trigger()
+    assert said.text() == "no events"
+    for name in ("Measurements", "Starts and ends"):
+        QTest.keyClick(switches[name], Qt.Key.Key_Space)
     await stage.until(lambda: len(graph.bunches) == 2)
-    assert page.marks.accessibleDescription() == "2 events on the graphs"
+
+
+async def test_keys_lead_to_the_legend_of_the_marks(stage: Stage) -> None:
+    page, graph = await opened(stage, mark(150, MarkKind.STARTED, "demo started"))
+    graph.setFocus()
+    QTest.keyClick(graph, Qt.Key.Key_E, Qt.KeyboardModifier.ControlModifier)
+    await stage.until(page.marks.switches[0].hasFocus)
 
 
 async def test_marks_are_drawn_in_the_colours_of_the_theme(stage: Stage) -> None:

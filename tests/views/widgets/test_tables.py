@@ -100,6 +100,12 @@ async def test_room_is_taken_first_from_columns_that_do_not_need_it(stage: Stage
     fill(table, WIDE)
     await stage.until(lambda: table.columnWidth(1) < 200)
     assert table.columnWidth(0) >= table.sizeHintForColumn(0), "a time that is cut tells nothing"
+    table.resize(460, 200)
+    await stage.until(lambda: table.columnWidth(2) >= table._wanted(2))
+    table.setColumnWidth(1, 250)
+    table.resize(461, 200)
+    await stage.until(lambda: not table._fitting.isActive() and table.width() == 461)
+    assert table.columnWidth(1) == 250, "what somebody dragged stays"
     table.deleteLater()
 
 
