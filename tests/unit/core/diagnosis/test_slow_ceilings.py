@@ -51,7 +51,7 @@ def test_an_engine_at_its_ceiling_is_told_with_both_figures() -> None:
     assert cause.share == pytest.approx(6 / 8)
     assert cause.evidence["ceiling"] == 100.0
     assert cause.evidence["decode_rate"] == 85.0, "while it was near its ceiling"
-    assert "85 tokens a second, 85% of the 100 that" in cause.sentence
+    assert "85 tokens a second, 85 % of the 100 that" in cause.sentence
     assert cause.fix is not None
     assert cause.fix.command == "sndr fit m --streams 1"
 

@@ -61,4 +61,4 @@ def test_the_roofline_is_read_from_the_history_and_what_costs_nobody_knows_comes
     assert [one.reason for one in found.causes] == [
         SlowReason.ROOFLINE, SlowReason.QUEUED, SlowReason.ATTENTION_BACKEND
     ]  # fmt: skip
-    assert "80% of the" in found.causes[0].sentence
+    assert "80 % of the" in found.causes[0].sentence
