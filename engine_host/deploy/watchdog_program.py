@@ -36,6 +36,7 @@ _DRAFTS_TO_JUDGE = 500
 # Restarts within this time count; before the next one it waits twice as long as before this one.
 _WINDOW, _FIRST_PAUSE = 6 * 3600.0, 60.0
 _MOST_EVENTS = 200
+_PROPERTIES = "ActiveState,SubState,ActiveEnterTimestampMonotonic,ControlGroup,NRestarts"
 # Where systemd's groups are: of version 2, or of version 1 beside it.
 _CGROUPS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd")
 
@@ -63,7 +64,9 @@ def main() -> int:
         return start(given, unit)
     if unit.since is None:
         # Not running, or on its way up or down: that is for systemd.
-        records.tell("stopped", f"its service is {unit.state}")
+        if unit.sub == "auto-restart":
+            return records.tell("failing", "it ended, and its service starts it again")
+        records.tell("starting" if unit.state == "activating" else "stopped", f"its service is {unit.state}")
         return 0
     known = records.of_run(unit.started, unit.again)
     checks = look(given, unit, known)
@@ -254,11 +257,10 @@ class Unit:
     """The service, as the service manager and the driver of the GPUs know it."""
 
     def __init__(self, name: str) -> None:
-        shown = self.systemctl(
-            "show", "--property=ActiveState,ActiveEnterTimestampMonotonic,ControlGroup", name
-        )
+        shown = self.systemctl("show", f"--property={_PROPERTIES}", name)
         facts = dict(line.partition("=")[::2] for line in shown.stdout.splitlines())
         self.state = facts.get("ActiveState") or "unknown"
+        self.sub = facts.get("SubState", "")
         self._group = facts.get("ControlGroup", "")
         counted = facts.get("NRestarts", "")
         self.again = int(counted) if counted.isdecimal() else None
@@ -350,6 +352,9 @@ class Records:
         """
         if self.known.get("run") != started or not isinstance(self.known.get("counted"), dict):
             restarts = self.known["restarts"]
+            if again and self.known.get("run"):
+                why = "it ended, and its service was started again without being asked"
+                self._add({"at": round(time.time(), 3), "unit": self._unit, "state": "restarted", "why": why})
             if again == 0 and self.known.get("run"):
                 # Neither this program nor the service manager by itself began this run: a person did.
                 restarts = []

@@ -407,7 +407,7 @@ def _note(one: Service) -> str:
     if one.watchdog:
         parts.append(f"watchdog: {one.watchdog.replace('_', ' ')}")
     if one.restarts:
-        parts.append(f"{one.restarts} restarts")
+        parts.append("1 restart" if one.restarts == 1 else f"{one.restarts} restarts")
     if one.changed:
         parts.append(f"changed by hand: {', '.join(path.rpartition('/')[2] for path in one.changed)}")
     return "; ".join(parts) if parts else one.title if not one.ours else ""

@@ -17,11 +17,15 @@ import pytest
 from engine_host.deploy import watchdog
 
 PROGRAM = Path(watchdog.__file__).with_name("watchdog_program.py")
+# As systemd it tells what is asked for, and nothing else.
 _SYSTEMCTL = """#!/bin/sh
 echo "$@" >>{notes}
-case "$*" in
-    *show*) cat {state} ;;
-esac
+for word in "$@"; do
+    case "$word" in
+        --property=*) grep -E "^($(echo "${{word#*=}}" | tr , '|'))=" {state} ;;
+    esac
+done
+exit 0
 """
 # A stand-in for the driver's program, which says what a file holds.
 _NVIDIA_SMI = """#!/bin/sh
@@ -101,10 +105,13 @@ class Watched:
         program.chmod(0o755)
         self.active()
 
-    def active(self, state: str = "active", seconds_ago: float = 5000, again: int = 0) -> None:
+    def active(
+        self, state: str = "active", seconds_ago: float = 5000, again: int = 0, sub: str = "running"
+    ) -> None:
         """What the service manager says of the unit; `again` is how often it restarted it by itself."""
         since = round((time.clock_gettime(time.CLOCK_MONOTONIC) - seconds_ago) * 1e6)
         text = f"ActiveState={state}\nActiveEnterTimestampMonotonic={since}\nNRestarts={again}\n"
+        text += f"SubState={sub}\n"
         self.state.write_text(text, encoding="utf-8")
 
     def held_by(self, *rows: str) -> None:
@@ -200,11 +207,23 @@ def test_an_engine_that_starts_is_waited_for(watched: Watched) -> None:
 
 
 def test_a_unit_that_does_not_run_is_not_asked(watched: Watched) -> None:
-    for state in ("inactive", "failed", "activating"):
+    for state in ("inactive", "failed"):
         watched.active(state)
         watched.engine.health = 503
         assert watched.check() == ""
+    watched.active("activating", sub="start")
+    assert "is starting: its service is activating" in watched.check()
+    watched.active("activating", sub="auto-restart")
+    assert "is failing: it ended, and its service starts it again" in watched.check()
     assert watched.restarts == 0
+
+
+def test_an_engine_that_ended_and_was_started_again_between_two_checks_is_told(watched: Watched) -> None:
+    watched.check()
+    watched.active(seconds_ago=60, again=1)
+    watched.check()
+    watched.check()
+    assert (watched.events, watched.known["state"]) == (["healthy", "restarted"], "healthy")
 
 
 def test_failures_of_an_earlier_run_do_not_count(watched: Watched) -> None:

@@ -171,7 +171,8 @@ def _container(tool: str, told: dict[str, Any]) -> dict[str, Any]:
         "state": known,
         "detail": detail[:300],
         "enabled": _comes_back(tool, policy),
-        "health": str(health)[:50] if health else None,
+        # Of one that ended it is what the last check said while it ran.
+        "health": str(health)[:50] if health and known == "running" else None,
         "pid": state.get("Pid") if isinstance(state.get("Pid"), int) and state.get("Pid") else None,
         "restarts": told.get("RestartCount") if isinstance(told.get("RestartCount"), int) else None,
         "image": str(told.get("ImageName") or config.get("Image") or "")[:300] or None,

@@ -293,7 +293,7 @@ def test_a_container_over_ssh(far: Machines) -> None:
             with followed() as lines:
                 stopped = told("host", "container", "stop", "gpu", NAME)["service"]
                 assert isinstance(stopped, dict)
-                assert stopped["state"] == "stopped"
+                assert (stopped["state"], stopped.get("health")) == ("stopped", None)
                 assert told("host", "container", "start", "gpu", NAME)["service"]
                 assert wait_until(lambda: any("FAKE engine listens" in line for line in lines), 30), lines
             broken = sndr(*install, "--port", port, "--env", "FAKE_BROKEN=1", "--json")

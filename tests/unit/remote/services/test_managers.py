@@ -38,6 +38,15 @@ def test_podman_brings_no_container_back_after_a_restart_of_the_machine(
     assert managers.container(tool, "a")["enabled"] is back
 
 
+@pytest.mark.parametrize(("word", "health"), [("running", "healthy"), ("exited", None)])
+def test_a_container_that_ended_is_not_called_healthy(
+    monkeypatch: pytest.MonkeyPatch, word: str, health: str | None
+) -> None:
+    told = {"Name": "a", "State": {"Status": word, "ExitCode": 0, "Health": {"Status": "healthy"}}}
+    says(monkeypatch, json.dumps([told]))
+    assert managers.container("podman", "a")["health"] == health
+
+
 def test_the_checks_of_containers_are_no_services(monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("mine.service", f"{CHECK}.service", f"{CHECK}-5d6efa25b6c3a0b4.service")
     says(monkeypatch, "\n\n".join(f"Id={name}\nLoadState=loaded\nActiveState=active" for name in names))
