@@ -128,12 +128,14 @@ async def _run(
     from sndr_gui.kit.desktop.notifications import Notifications
     from sndr_gui.kit.resources import resource
     from sndr_gui.models.settings.at_login import PresetAtLogin
+    from sndr_gui.models.settings.captions import use_captions
     from sndr_gui.models.settings.page import save_window_settings
     from sndr_gui.models.window.desktop_notices import DesktopNotices
     from sndr_gui.views.first_run.opener import FirstRunOpener
     from sndr_gui.views.leaving.tray import Tray
     from sndr_gui.views.window.context import PageContext
 
+    use_captions()
     state = HostState()
     connection = HostConnection(state, process)
     session = Session(state, connection, tasks, notices)
@@ -152,8 +154,13 @@ async def _run(
     at_login = PresetAtLogin(session, context.actions, arguments)
     opener = FirstRunOpener(window, context.first_run, context.go)
     if file.is_new:
-        # Kept at once: however this start ends, the next one does not ask again.
-        save_window_settings(file, notices.warning, page=window.current)
+        # Kept at once: a start that ends before somebody saw it through leaves it to the next one.
+        save_window_settings(file, notices.warning, page=window.current, welcome=True)
+    if file.current.welcome:
+        # What closes with the window was neither finished nor skipped.
+        opener.closed.connect(
+            lambda: done.is_set() or save_window_settings(file, notices.warning, welcome=False)
+        )
         opener.open()
     if crashes := await asyncio.to_thread(take_crashes, folders.crashes):
         from sndr_gui.views.window.crash_report import CrashDialog

@@ -40,6 +40,7 @@ class WindowSettings:
     scale: int = 100
     language: str = SYSTEM
     page: str = "home"
+    welcome: bool = False
     geometry: str = ""
     keep_chats: bool = True
     chat_history_shown: bool = False
@@ -77,7 +78,7 @@ class WindowSettings:
         for name in ("page", "geometry"):
             if not isinstance(values.get(name, ""), str):
                 raise ValueError(f"{name} is not text")
-        for name in ("sidebar_folded", "tray", "desktop_notices"):
+        for name in ("sidebar_folded", "tray", "desktop_notices", "welcome"):
             if not isinstance(values.get(name, False), bool):
                 raise ValueError(f"{name} is neither true nor false")
         if not isinstance(values.get("chat", {}), dict):

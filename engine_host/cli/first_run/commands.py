@@ -13,9 +13,9 @@ from engine_host.cli.text.chosen_host import typed
 from engine_host.cli.text.job_progress import follow
 from engine_host.client.first_run.overview import (
     IN_PLACE,
-    NO_OTHERS,
     ModelPlace,
     first_measurement,
+    no_others,
     only_bundled,
     places,
     presets_sentence,
@@ -100,7 +100,7 @@ def _machine(host: HostInfo, servers: ServerPage, presets: str) -> list[str]:
 def _models(found: tuple[ModelPlace, ...], *, alone: bool) -> list[str]:
     width = max((len(one.name) for one in found), default=0)
     lines = ["Models that are here", *(f"  {one.name.ljust(width)}  {one.about}" for one in found)]
-    return [*lines, f"  {NO_OTHERS if alone else IN_PLACE}"]
+    return [*lines, f"  {no_others() if alone else IN_PLACE}"]
 
 
 def _first(first: ModelFile | None) -> list[str]:

@@ -12,11 +12,6 @@ from engine_host.protocol.presets import PresetVerdict
 
 ROUNDS = 3
 """The measured rounds of the first measurement: enough for a median, and soon over."""
-NO_OTHERS = tr(
-    "No other models were found. While models.other_programs is on, the folders of "
-    "Hugging Face, LM Studio, Ollama and llama.cpp are looked through, and always "
-    "those of models.folders."
-)
 IN_PLACE = tr("They are used where they are: nothing is copied, moved or changed.")
 _WORKS = {Verdict.FITS, Verdict.TIGHT}
 
@@ -54,6 +49,14 @@ def places(models: Sequence[ModelFile]) -> tuple[ModelPlace, ...]:
 def only_bundled(models: Sequence[ModelFile]) -> bool:
     """Return True where no model but the program's own was found."""
     return all(model.origin is ModelOrigin.BUNDLED for model in models)
+
+
+def no_others() -> str:
+    """Return where models were looked for, and that there were none but the program's own."""
+    return tr(
+        "No other models were found. While models.other_programs is on, the folders of Hugging Face, "
+        "LM Studio, Ollama and llama.cpp are searched, and always those of models.folders."
+    )
 
 
 def recommended(models: Sequence[ModelFile]) -> ModelFile | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gettext
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,8 @@ class _Installed:
     messages: gettext.NullTranslations = _ENGLISH
     # Those who install a language show the words themselves; others send them to such.
     sends = True
+    # Makes captions of the keys of settings in a message; None where keys are what a person types.
+    captioned: Callable[[str], str] | None = None
 
 
 def install(language: str) -> None:
@@ -44,6 +46,11 @@ def install(language: str) -> None:
             # The program goes on in English: a missing or damaged file of words ends nothing.
             return
         _Installed.language = language
+
+
+def name_settings(captioned: Callable[[str], str] | None) -> None:
+    """Have every message pass through what makes captions of its keys of settings; None leaves the keys."""
+    _Installed.captioned = captioned
 
 
 def language() -> str:
@@ -123,6 +130,8 @@ def _worded(
 ) -> str:
     english = one if not many or number == 1 else many
     said = messages.ngettext(one, many, round(number)) if many else messages.gettext(one) if one else one
+    if _Installed.captioned is not None:
+        english, said = _Installed.captioned(english), _Installed.captioned(said)
     if not values:
         return said
     # A translation that names what nobody gives would show braces: then it is English.
@@ -162,12 +171,12 @@ def unit(name: str) -> str:
 @contextmanager
 def english() -> Iterator[None]:
     """Speak English for a while: what is made is for others, who may not know the language of this person."""
-    before = _Installed.language, _Installed.messages
-    _Installed.language, _Installed.messages = "en", _ENGLISH
+    before = _Installed.language, _Installed.messages, _Installed.captioned
+    _Installed.language, _Installed.messages, _Installed.captioned = "en", _ENGLISH, None
     try:
         yield
     finally:
-        _Installed.language, _Installed.messages = before
+        _Installed.language, _Installed.messages, _Installed.captioned = before
 
 
 def _file_of(language: str) -> Path:

@@ -7,8 +7,8 @@ from PySide6.QtCore import QObject, Signal
 from engine_host.client.bench_reports.figures import median_text, name_of
 from engine_host.client.first_run.overview import (
     IN_PLACE,
-    NO_OTHERS,
     first_measurement,
+    no_others,
     only_bundled,
     places,
     presets_sentence,
@@ -130,7 +130,7 @@ class FirstRunModel(QObject):
         page = self.session.state.models
         if page is None:
             return tr("Looking for models…")
-        return NO_OTHERS if only_bundled(page.models) else IN_PLACE
+        return no_others() if only_bundled(page.models) else IN_PLACE
 
     # The start.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from sndr_gui.models.first_run.page import FirstRunModel
@@ -10,7 +10,9 @@ from sndr_gui.views.first_run.dialog import FirstRunDialog
 
 
 class FirstRunOpener(QObject):
-    """Shows the dialog once at a time; a second wish brings it to the front."""
+    """Shows the dialog once at a time; a second wish brings it to the front. `closed`: a person closed it."""
+
+    closed = Signal()
 
     def __init__(self, window: QWidget, model: FirstRunModel, go: Callable[[str], object]) -> None:
         """`go` opens a page of this machine's."""
@@ -31,3 +33,4 @@ class FirstRunOpener(QObject):
 
     def _on_finished(self) -> None:
         self.dialog = None
+        self.closed.emit()

@@ -58,6 +58,17 @@ async def test_it_tells_of_the_machine_and_its_models(stage: Stage) -> None:
     assert not dialog.isVisible()
 
 
+def test_that_somebody_closed_it_is_told_once(stage: Stage) -> None:
+    opener = FirstRunOpener(stage.window, stage.pages.first_run, stage.pages.go)
+    told: list[None] = []
+    opener.closed.connect(lambda: told.append(None))
+    opener.open()
+    assert not told
+    assert opener.dialog is not None
+    click(opener.dialog.skip)
+    assert told == [None]
+
+
 async def test_it_starts_what_it_recommends_and_measures_it(stage: Stage) -> None:
     dialog = opened(stage)
     await stage.until(dialog.start.isEnabled)
