@@ -1,6 +1,7 @@
 """The hosts that a person added, as they are kept: in the host's database, with nothing secret."""
 
 import logging
+import shlex
 import time
 from collections.abc import Mapping
 from typing import Annotated
@@ -106,6 +107,7 @@ class HostBook:
         Raises HostError(conflict) for a name that is taken, and what saving raises.
         """
         if asked.name in self._hosts:
+            same = self._hosts[asked.name].destination == asked.destination
             raise HostError(
                 Reason.CONFLICT,
                 tr(
@@ -113,8 +115,11 @@ class HostBook:
                     asked=asked.name,
                     destination=self._hosts[asked.name].destination,
                 ),
-                fix=Fix(
-                    text="Take another name, or remove that one.", command=f"sndr host remove {asked.name}"
+                fix=Fix(text="Use that one.", command=f"sndr host connect {asked.name}")
+                if same
+                else Fix(
+                    text="Take another name, or lead that one elsewhere.",
+                    command=shlex.join(["sndr", "host", "change", asked.name, asked.destination]),
                 ),
             )
         if len(self._hosts) >= MOST:

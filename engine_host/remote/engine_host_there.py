@@ -307,7 +307,10 @@ class EngineHostLink:
                 Reason.HOST_GONE,
                 tr("The engine host on {name} does not answer.", name=name),
                 cause=str(error)[:300] or "It took too long.",
-                fix=Fix(text="Look at its log there: sndr logs host"),
+                fix=Fix(
+                    text="It is looked for by itself; its log is there (`sndr logs host` on that machine).",
+                    command="sndr host list",
+                ),
             ) from error
 
 

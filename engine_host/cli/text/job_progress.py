@@ -84,13 +84,12 @@ def _wait(client: ControlClient, job: Job, steps: "_Steps") -> Job:
     if now.ended:
         return now
     steps.show(now)
-    # Events since the version was read may be of steps before the one that was just shown.
-    behind = now.step.number if now.step is not None else 0
+    # Events since the version was read may be of what was before that which was just shown.
+    behind = _place(now)
     for event in client.events(after):
         if isinstance(event, JobStepEvent | JobDoneEvent) and event.job.id == job.id:
-            number = event.job.step.number if event.job.step is not None else 0
-            if number >= behind:
-                behind = 0
+            if _place(event.job) >= behind:
+                behind = (0, 0.0)
                 steps.show(event.job)
             if event.job.ended:
                 return event.job
@@ -99,6 +98,10 @@ def _wait(client: ControlClient, job: Job, steps: "_Steps") -> Job:
             if now.ended:
                 return now
     raise failures.gone("The engine host has ended.", host=client.host)
+
+
+def _place(job: Job) -> tuple[int, float]:
+    return (job.step.number, job.step.progress or 0.0) if job.step is not None else (0, 0.0)
 
 
 class _Steps:

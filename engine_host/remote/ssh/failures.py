@@ -20,6 +20,8 @@ _NEW_KEY = re.compile(
 )
 # What follows is a server's text, lines and all.
 _THEIRS = "Received disconnect from"
+# Said of what a jump host tried; its own end is all that ssh says after it.
+_BETWEEN = re.compile(r"open failed: connect failed: (?P<why>.+)$", re.MULTILINE)
 _REFUSED = "open failed: administratively prohibited"
 
 
@@ -201,11 +203,15 @@ def _lost(ended: Ended, found: re.Match[str] | None = None) -> Problem:
 
 def _unreachable(ended: Ended, _found: re.Match[str]) -> Problem:
     lines = [line for line in ended.words.splitlines() if line.strip()]
+    between = _BETWEEN.search(ended.words)
+    said = tr("ssh says: {lines}", lines=lines[-1][:300]) if lines else ""
+    if between is not None:
+        said = tr("The jump host before it says: {why}", why=between["why"].strip()[:300])
     return _problem(
         ended,
         Reason.SSH_UNREACHABLE,
         tr("{destination} cannot be reached.", destination=ended.destination),
-        tr("ssh says: {lines}", lines=lines[-1][:300]) if lines else "",
+        said,
         Fix(
             text="Is it on, is the address right, is a VPN needed? It is tried again by itself.",
             command=f"ssh {shlex.quote(ended.destination)}",

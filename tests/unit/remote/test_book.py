@@ -26,6 +26,8 @@ def test_a_host_is_kept_changed_and_forgotten(home: Path) -> None:
     with pytest.raises(HostError) as taken:
         book.add(AddRemoteHost(name="gpu", destination="other"))
     assert taken.value.reason is Reason.CONFLICT
+    assert taken.value.problem.fix is not None
+    assert taken.value.problem.fix.command == "sndr host change gpu other"
     book.change("gpu", ChangeRemoteHost(destination="me@gpu2", notes="two\nlines"))
     book.keep_facts(RemoteFacts(host="gpu", kernel="Linux"))
     store.put("remote_host", "odd", 1.0, '{"name": "Odd Name"}')

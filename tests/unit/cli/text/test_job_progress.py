@@ -10,7 +10,8 @@ from engine_host.cli.output import Output
 from engine_host.cli.text import job_progress
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.jobs import Job, JobKind, JobState
+from engine_host.protocol.events import JobDoneEvent, JobStepEvent
+from engine_host.protocol.jobs import Job, JobKind, JobState, JobStep
 
 JOB = Job(
     id="j", kind=next(iter(JobKind)), title="A job", touches="t", state=JobState.RUNNING, created_at=1.0
@@ -64,3 +65,27 @@ def test_events_that_fail_at_once_are_asked_for_with_pauses_that_grow(
     ended = job_progress.follow(client, JOB, Output(as_json=False))
     assert ended.state is JobState.DONE
     assert pauses == [0.0, 1.0, 3.0, 7.0, 15.0, 30.0, 30.0, 30.0], "the first loss is no reason to wait"
+
+
+def test_what_was_before_the_first_look_is_not_said_after_it(capsys: pytest.CaptureFixture[str]) -> None:
+    def at(number: int, progress: float | None, **more: Any) -> Job:
+        step = JobStep(number=number, of=3, name="verify", progress=progress)
+        return JOB.model_copy(update={"step": step, **more})
+
+    class FakeSteps(FakeClient):
+        """FAKE: a job that was looked at in the middle of its second step."""
+
+        def call(self, *_: object, **_more: object) -> Job:
+            """Return the job as it was at the look."""
+            return at(2, 0.2)
+
+        def events(self, _after: int) -> Iterator[Any]:
+            """Tell of what was before the look, too."""
+            for job in (at(1, None), at(2, 0.0), at(2, 0.2), at(2, 0.5), at(3, None)):
+                yield JobStepEvent(seq=1, run_id="r", at=1.0, job=job)
+            yield JobDoneEvent(seq=2, run_id="r", at=1.0, job=at(3, None, state=JobState.DONE, ended_at=2.0))
+
+    client: Any = FakeSteps(times=1)
+    job_progress.follow(client, JOB, Output(as_json=False))
+    said = [line.split() for line in capsys.readouterr().err.splitlines()]
+    assert said == [["2/3", "verify", "20%"], ["2/3", "verify", "50%"], ["3/3", "verify"]]

@@ -56,6 +56,13 @@ def test_reasons(stderr: str, wanted: Reason) -> None:
     assert reason(stderr) is wanted
 
 
+def test_what_a_jump_host_says_is_the_cause_and_not_the_end_of_ssh_that_follows() -> None:
+    words = "channel 0: open failed: connect failed: Connection refused\nstdio forwarding failed\n"
+    ended = Ended("gpu", 255, f"{words}Connection closed by UNKNOWN port 65535", Attempt("gpu"))
+    cause = problem_of(ended, was_connected=False).cause
+    assert cause == "The jump host before it says: Connection refused"
+
+
 def test_one_that_stood_was_lost_and_is_tried_again() -> None:
     assert reason("", was_connected=True, code=-9) is Reason.SSH_LOST
     assert reason("Connection to gpu closed by remote host.", was_connected=True) is Reason.SSH_LOST
