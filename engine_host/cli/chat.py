@@ -28,7 +28,7 @@ _CHOOSE = "Choose one with --model NAME."
 @click.option("--system", help="A system message in front.")
 @sampling_options
 @click.option("--raw", is_flag=True, help="Complete TEXT as it is, without the model's chat template.")
-@command("sndr chat 'Why is the sky blue?'", "git diff | sndr chat --system 'Review this change.'")
+@command("sndr chat 'What is a list comprehension?'", "git diff | sndr chat --system 'Review this change.'")
 def chat(
     out: Output,
     /,

@@ -24,6 +24,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.likely_causes import slow_end
 from engine_host.core.sizes import duration
 from engine_host.protocol.base import Severity
+from engine_host.protocol.endpoint.example import EXAMPLE_QUESTION
 from engine_host.protocol.engines import Engine, EngineState, StopEngine
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.events import EngineStageEvent, EngineStateEvent, HostStateEvent
@@ -34,7 +35,6 @@ from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
 
 _UP = {EngineState.READY, EngineState.BUSY}
-_QUESTION = "What can you do?"
 _NO_ANSWERS = {"embeddings", "reranking"}
 _STOP = 30.0
 
@@ -310,12 +310,12 @@ def _ask_demo(out: Output, client: ControlClient, host: HostInfo, engine: Engine
     if url.startswith("https:") or client.host:
         # Its certificate is for the name by which others know the machine; another machine's address may be
         # somebody else's here.
-        out.note(f"\nAsk it with: sndr chat {_QUESTION!r}")
+        out.note(f"\nAsk it with: sndr chat {EXAMPLE_QUESTION!r}")
         return None
-    out.note(f"\n> {_QUESTION}")
+    out.note(f"\n> {EXAMPLE_QUESTION}")
     show = None if out.as_json else lambda text: echo(text, nl=False)
     key = client.call(endpoint_ops.OWN_KEY).key if host.endpoint.key_required else None
-    answer = ask(url, engine.name, _QUESTION, show, key=key)
+    answer = ask(url, engine.name, EXAMPLE_QUESTION, show, key=key)
     if not out.as_json:
         echo()
     return answer

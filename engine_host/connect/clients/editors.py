@@ -130,7 +130,7 @@ def _continue(facts: Facts) -> dict[str, Any]:
         "schema": "v1",
         "models": [
             {
-                "name": TITLE,
+                "name": f"{facts.model} (SNDR)",
                 "provider": "openai",
                 "model": facts.model,
                 "apiBase": facts.url,
@@ -222,7 +222,7 @@ EDITORS = (
                 Format.YAML,
                 lambda machine: machine.home / ".continue" / "config.yaml",
                 _continue,
-                ("models", {"name": TITLE}, "apiBase"),
+                ("models", {"name": "* (SNDR)"}, "apiBase"),
                 frozenset({"name", "version", "schema"}),
             ),
         ),

@@ -9,9 +9,8 @@ from engine_host.connect.clients.definition import Client, Snippet
 from engine_host.connect.facts import ANY_KEY, KEY_VARIABLE, Facts
 from engine_host.connect.shells import Shell, lines
 from engine_host.protocol.endpoint.connect import ClientKind
+from engine_host.protocol.endpoint.example import EXAMPLE_QUESTION
 from engine_host.protocol.language import tr
-
-_QUESTION = "What can you do?"
 
 
 def variables(facts: Facts) -> dict[str, str]:
@@ -33,7 +32,7 @@ def variables(facts: Facts) -> dict[str, str]:
 
 def _curl(facts: Facts) -> tuple[Snippet, ...]:
     body = json.dumps(
-        {"model": facts.model, "stream": True, "messages": [{"role": "user", "content": _QUESTION}]},
+        {"model": facts.model, "stream": True, "messages": [{"role": "user", "content": EXAMPLE_QUESTION}]},
         ensure_ascii=False,
     )
     words = ["curl", "-N", shlex.quote(f"{facts.url}/chat/completions")]
@@ -50,7 +49,7 @@ def _python(facts: Facts) -> tuple[Snippet, ...]:
 client = OpenAI(base_url={_quoted(facts.url)}, api_key={key})
 stream = client.chat.completions.create(
     model={_quoted(facts.model)},
-    messages=[{{"role": "user", "content": "{_QUESTION}"}}],
+    messages=[{{"role": "user", "content": "{EXAMPLE_QUESTION}"}}],
     stream=True,
 )
 for chunk in stream:
@@ -66,7 +65,7 @@ def _typescript(facts: Facts) -> tuple[Snippet, ...]:
 const client = new OpenAI({{ baseURL: {_quoted(facts.url)}, apiKey: {key} }});
 const stream = await client.chat.completions.create({{
   model: {_quoted(facts.model)},
-  messages: [{{ role: "user", content: "{_QUESTION}" }}],
+  messages: [{{ role: "user", content: "{EXAMPLE_QUESTION}" }}],
   stream: true,
 }});
 for await (const chunk of stream) {{

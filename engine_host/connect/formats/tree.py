@@ -1,11 +1,12 @@
 """Settings as a tree: what a file says after what is wanted was put into it, whatever its format."""
 
 from collections.abc import Collection, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 Tree = Any
 Place = tuple[str | Mapping[str, str], ...]
-"""The way to a value: names of keys, and for an entry of a list what it is known by."""
+"""The way to a value: names of keys, and for an entry of a list what it is known by, `*` for any text."""
 MOST_NESTED = 60
 
 
@@ -82,7 +83,7 @@ def at(tree: Tree, place: Place) -> Tree:
                     entry
                     for entry in tree
                     if isinstance(entry, dict)
-                    and all(entry.get(key) == value for key, value in known.items())
+                    and all(fnmatchcase(str(entry.get(key)), value) for key, value in known.items())
                 ),
                 None,
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from engine_host.protocol.endpoint.example import EXAMPLE_QUESTION
 from engine_host.protocol.engines import Backend, Engine, EngineState, ServerInfo, ServerPage
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.host import Endpoint, Reach
@@ -199,18 +200,23 @@ class HomeModel(LiveModel):
         locked = endpoint is not None and endpoint.key_required
         key = "KEY" if locked else "local"
         needs_key = "  -H 'Authorization: Bearer KEY' \\\n" if locked else ""
+        message = f'{{"role": "user", "content": "{EXAMPLE_QUESTION}"}}'
         if language == "curl":
+            body = f'"model": "{model}", "stream": true, "messages": [{message}]'
             return (
-                f"curl {url}/chat/completions \\\n"
+                f"curl -N {url}/chat/completions \\\n"
                 f"{needs_key}"
                 f"  -H 'Content-Type: application/json' \\\n"
-                f"""  -d '{{"model": "{model}", "messages": [{{"role": "user", "content": "Hello"}}]}}'"""
+                f"  -d '{{{body}}}'"
             )
         return (
             "from openai import OpenAI\n"
             f'client = OpenAI(base_url="{url}", api_key="{key}")\n'
-            "answer = client.chat.completions.create(\n"
-            f'    model="{model}", messages=[{{"role": "user", "content": "Hello"}}])'
+            "stream = client.chat.completions.create(\n"
+            f'    model="{model}", stream=True, messages=[{message}])\n'
+            "for chunk in stream:\n"
+            "    if chunk.choices:\n"
+            '        print(chunk.choices[0].delta.content or "", end="", flush=True)'
         )
 
     # The llama.cpp servers.

@@ -7,6 +7,7 @@ import openai
 import pytest
 from openai.types.chat import ChatCompletionChunk
 
+from engine_host.protocol.endpoint.example import EXAMPLE_QUESTION
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Engine
 from tests.integration.host.conftest import RunningHost, wait_for
@@ -54,6 +55,7 @@ def test_it_greets_says_what_it_is_and_stops(host: RunningHost, client: openai.O
     assert greeting.choices[0].finish_reason == "stop"
     assert greeting.choices[0].message.content
     assert "SNDR" in asked(client, "Who are you?")
+    assert "builds a list" in asked(client, EXAMPLE_QUESTION), "what README and every snippet ask"
     assert "length" in asked(client, "What does len do in Python?").lower() or "number" in asked(
         client, "What does len do in Python?"
     )

@@ -7,6 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit
 
+from engine_host.protocol.endpoint.example import EXAMPLE_QUESTION
 from engine_host.protocol.endpoint.on_demand import LoadSetting, OnDemandChange, OnDemandState
 from engine_host.protocol.engines import EngineState, RequestState, SpeedComparison, SpeedRow
 from engine_host.protocol.errors import Fix, Problem, Reason
@@ -84,6 +85,15 @@ async def test_home_ready_shows_numbers_and_no_invented_ones(stage: Stage) -> No
     await stage.until(lambda: page._cards[0].value.text() == "142.6 tok/s")
     assert page._cards[1].value.text() == "16 / 32 GiB"
     assert page._cards[2].value.text() == "50 %"
+
+
+async def test_the_snippets_ask_what_every_example_asks_and_stream(stage: Stage) -> None:
+    page = home(stage)
+    await ready(stage)
+    for form, streams in (("curl", '"stream": true'), ("python", "stream=True")):
+        text = page.model.snippet(form)
+        assert EXAMPLE_QUESTION in text
+        assert streams in text
 
 
 async def test_home_stop_asks_once_more_while_requests_run(stage: Stage) -> None:

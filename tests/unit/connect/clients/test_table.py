@@ -116,7 +116,10 @@ def test_golden_zed_and_vscode() -> None:
 
 
 def test_golden_continue_and_aider() -> None:
-    model = value("continue", WITH_KEY)["models"][0]
+    said = value("continue", WITH_KEY)
+    model = said["models"][0]
+    assert model["name"] == "qwen (SNDR)", "in a list of models a program's name says nothing"
+    assert at(said, client_named("continue").files[0].address) == "https://box.example.org/llm/v1"
     assert model["apiKey"] == "${{ secrets.SNDR_API_KEY }}"
     assert model["capabilities"] == ["tool_use", "image_input"]
     assert model["defaultCompletionOptions"] == {"contextLength": 65_536, "maxTokens": 16_384}
