@@ -12,6 +12,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -31,6 +32,7 @@ from sndr_gui.host.tasks import Tasks
 from sndr_gui.kit import theme
 from sndr_gui.kit.language import translate_qt
 from sndr_gui.kit.look.choices import SCALE_VARIABLE, scale_factor
+from sndr_gui.kit.look.level import Level
 from sndr_gui.kit.loop.application import Application, what_failed
 from sndr_gui.kit.loop.garbage import GarbageCollection
 from sndr_gui.kit.settings import SettingsFile
@@ -92,6 +94,9 @@ async def _run(
     # What fails in an answer to a click, or in drawing, ends there: Qt goes on, and so does the window.
     sys.excepthook = report.hook(sys.excepthook)
     app.failed = report.of_event
+    if file.is_new:
+        # Where nobody has chosen, the pages begin with what most people need.
+        file.current = replace(file.current, level=Level.SIMPLE)
     window = Window(file, notices)
     painted = asyncio.Event()
     window.painted.connect(painted.set)
@@ -158,9 +163,11 @@ async def _run(
         save_window_settings(file, notices.warning, page=window.current, welcome=True)
     if file.current.welcome:
         # What closes with the window was neither finished nor skipped.
-        opener.closed.connect(
-            lambda: done.is_set() or save_window_settings(file, notices.warning, welcome=False)
-        )
+        def seen() -> None:
+            if not done.is_set():
+                save_window_settings(file, notices.warning, welcome=False)
+
+        opener.closed.connect(seen)
         opener.open()
     if crashes := await asyncio.to_thread(take_crashes, folders.crashes):
         from sndr_gui.views.window.crash_report import CrashDialog

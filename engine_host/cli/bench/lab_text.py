@@ -56,5 +56,5 @@ def list_lines(page: LabPage) -> list[str]:
     rows = [
         [run.id, run.engine.model, server_text(run), decode_text(run), state_text(run)] for run in page.runs
     ]
-    lines = table(["RUN", "MODEL", "SERVER", "DECODE", "STATE"], rows) if rows else []
+    lines = table(("run", "model", "server", "decode", "state"), rows) if rows else []
     return [*lines, *(f"{name} cannot be read." for name in page.unreadable)]

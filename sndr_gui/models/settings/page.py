@@ -204,6 +204,16 @@ class SettingsModel(QObject):
         return page.file if page else ""
 
     @property
+    def folder(self) -> str:
+        """The folder of the host's file, in a few words."""
+        if not self.file:
+            return ""
+        folder = os.path.dirname(self.file)
+        if self.session.host:
+            return tr("Kept in {folder} on {host}", folder=folder, host=self.session.host)
+        return tr("Kept in {folder}", folder=folder)
+
+    @property
     def places(self) -> str:
         """The files that hold what is set here: the host's, and the window's own."""
         if not self.file:

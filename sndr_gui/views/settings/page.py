@@ -129,7 +129,8 @@ class SettingsView(Page):
         self.look.refresh()
         self.window_card.refresh()
         entries = model.entries()
-        set_text(self.subtitle, model.places or tr("The engine host's settings appear when it is connected."))
+        set_text(self.subtitle, model.folder or tr("The engine host's settings appear when it is connected."))
+        self.subtitle.setToolTip(plain_tooltip(model.places))
         if list(self._rows) != [entry.name for entry in entries]:
             self._build(entries)
         for line in self._rows.values():

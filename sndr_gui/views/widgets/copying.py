@@ -8,7 +8,7 @@ from engine_host.protocol.language import tr
 from sndr_gui.kit import formats, theme
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.kit.typed_commands import typed_for
-from sndr_gui.views.widgets.buttons import EnterButton
+from sndr_gui.views.widgets.buttons import Button, EnterButton
 from sndr_gui.views.widgets.labels import ElidedLabel
 
 
@@ -17,14 +17,13 @@ def copy(content: str) -> None:
     QGuiApplication.clipboard().setText(content)
 
 
-class CopyButton(EnterButton):
+class CopyButton(Button):
     """Copies a text and shows for a moment that it did."""
 
     def __init__(self, what: str, label: str = "") -> None:
-        super().__init__(label)
+        super().__init__(label, has_icon=bool(label))
         self._name = tr("Copy {what}", what=what)
         self._content = ""
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setProperty("flat", "true")
         if not label:
             self.setProperty("square", "true")
