@@ -180,15 +180,20 @@ def _failed(name: str, steps: Steps, answer: dict[str, Any]) -> HostError:
     evidence = answer.get("evidence")
     evidence = evidence if isinstance(evidence, dict) else {}
     reason = _REASONS.get(str(answer.get("failed")), Reason.INSTALL_FAILED)
-    lines = evidence.get("lines") or evidence.get("log") or []
-    seen = str(lines[-1]) if isinstance(lines, list) and lines else str(evidence.get("error", ""))
+    seen = _last(evidence.get("lines")) or str(evidence.get("error") or "") or _last(evidence.get("log"))
     where = tr("This machine") if name == THIS_MACHINE else name
     message = tr("{where}: {answer}", where=where, answer=answer.get("message", "A step failed."))
     if evidence.get("back_on"):
         message += f" {evidence['back_on']}, which ran before, runs again."
+    elif evidence.get("back_failed"):
+        message += f" What ran before does not start again either: {evidence['back_failed']}"
     usual = "Look at the lines, mend what they name, and run the same command again."
     fix = {**_FIXES, **steps.fixes}.get(reason, usual) if answer.get("failed") != "damaged" else _REPAIR
     return HostError(reason, message, cause=seen, fix=fix.format(name=name), evidence=evidence)
+
+
+def _last(lines: object) -> str:
+    return str(lines[-1]) if isinstance(lines, list) and lines else ""
 
 
 def _text(raw: bytes) -> str:

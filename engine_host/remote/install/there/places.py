@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import hashlib
@@ -41,7 +42,7 @@ def failure_of(error: Exception) -> Failed:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         return Failed(
             "disk_full" if full else "not_writable",
-            "A file there could not be written.",
+            "The disk there is full." if full else "A file there could not be written.",
             path=str(error.filename or ""),
             errno=error.errno,
             error=str(error.strerror or error),
@@ -168,9 +169,14 @@ def read(path: str) -> dict[str, Any] | None:
 
 
 def write(path: str, value: dict[str, Any]) -> None:
-    with open(path + ".new", "w", encoding="utf-8") as file:
-        json.dump(value, file, indent=1)
-    os.replace(path + ".new", path)
+    try:
+        with open(path + ".new", "w", encoding="utf-8") as file:
+            json.dump(value, file, indent=1)
+        os.replace(path + ".new", path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.remove(path + ".new")
+        raise
 
 
 def size(folder: str) -> int:

@@ -113,6 +113,10 @@ def switch(asked: dict[str, Any]) -> dict[str, Any]:
     if not is_complete(target):
         raise Failed("not_found", "That release is not installed there.", release=asked["release"])
     refuse_other(places)
+    if (free := shutil.disk_usage(places.root).free) < _LEAST_FREE:
+        # Nothing could be started any more, not even what runs now.
+        full = {"free": free, "needed": _LEAST_FREE, "path": places.root}
+        raise Failed("disk_full", "The disk there is full, and nothing was changed.", **full)
     led = os.path.basename(os.readlink(places.current)) if os.path.islink(places.current) else None
     before = release_of(places.current)
     record = read(os.path.join(places.root, RECORD)) or {}

@@ -26,6 +26,7 @@ from engine_host.remote.install.machine import do
 from engine_host.remote.install.unit import unit_of
 from engine_host.remote.run import Feed, RemoteOutcome, RemoteScript, run_over
 from tests.integration.remote.install.machines import SecondHome, pids_in, tree
+from tests.integration.remote.machines import fill, small_disk
 from tests.unit.asynchronous import until
 from tests.waiting import wait_until
 
@@ -275,6 +276,21 @@ def test_a_first_install_that_cannot_be_started_leads_nowhere(there: SecondHome)
         step(there, "switch", release="one", unit=unit)
     assert failed.value.reason is Reason.NOT_WRITABLE
     assert not (there.home / ".local/share/sndr/host/current").is_symlink()
+
+
+def test_a_switch_on_a_full_disk_is_refused_while_the_old_release_runs_on(there: SecondHome) -> None:
+    (there.home.parent / "refuses").touch()
+    with small_disk(there.home / ".local" / "share", 8):
+        unit = begun(there, "one")
+        pid = step(there, "switch", release="one", unit=unit)["version"]["pid"]
+        begun(there, "two")
+        fill(there.home / ".local" / "share", leaving=1 << 20)
+        with pytest.raises(HostError) as failed:
+            step(there, "switch", release="two", unit=unit)
+        assert failed.value.reason is Reason.DISK_FULL
+        said = step(there, "probe", interpreters=["python3"], small_package=None)
+        assert (said["current"], said["running"]["pid"]) == ("one", pid)
+        step(there, "uninstall")
 
 
 def test_what_a_host_keeps_survives_the_loss_of_its_release_and_every_failed_repair(
