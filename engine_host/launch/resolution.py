@@ -62,6 +62,7 @@ class Resolution:
     def __init__(self) -> None:
         self._settings: dict[str, Setting] = {}
         self._requested: set[str] = set()
+        self._capped: dict[str, Any] = {}
 
     def add_settings(self, engine: str, requested: RequestedSettings) -> None:
         """Add every setting of an engine: its default, and what is requested over that."""
@@ -97,6 +98,15 @@ class Resolution:
         known = self._settings[name]
         reasons = "; ".join(filter(None, (why, known.why)))
         self._settings[name] = known.model_copy(update={"value": value, "why": reasons})
+
+    def cap(self, name: str, value: Any, why: str) -> None:
+        """Replace a value by the most that has any effect, and remember what was asked for."""
+        self._capped[name] = self[name]
+        self.limit(name, value, why)
+
+    def asked_beyond(self, name: str) -> Any:
+        """Return the value that was asked for where it was capped; None where it was not."""
+        return self._capped.get(name)
 
     def remove(self, name: str) -> None:
         """Remove a setting that means nothing to this start."""

@@ -124,8 +124,8 @@ STARTS = {
     ),
     "context_beyond_training/llama.cpp": Text(
         WARNING,
-        "The model was trained for {trained:,} tokens, and llama.cpp gives a stream no more: of the "
-        "{context:,} that are asked for the rest is memory for nothing.",
+        "The model was trained for {trained:,} tokens, and llama.cpp gives a stream no more: it starts with "
+        "these, not with the {context:,} that are asked for.",
         Reason.CONTEXT_TOO_LONG,
         "Set the context to {trained} or less.",
     ),

@@ -165,6 +165,8 @@ class LlamaCppPlans:
         if info.context and info.context < SETTINGS["context"].default:
             resolved.set("context", info.context, Layer.MODEL, tr("the model was trained for no more"))
         resolved.set_given("context", user.context, Layer.USER)
+        if info.context and int(resolved["context"]) > info.context and not _has_other_positions(resolved):
+            resolved.cap("context", info.context, tr("the model was trained for no more"))
         context = int(resolved["context"])
         if context % CONTEXT_STEP:
             rounded = context + CONTEXT_STEP - context % CONTEXT_STEP
@@ -207,6 +209,12 @@ class LlamaCppPlans:
         if streams != resolved["streams"] and resolved.layer("streams") in {Layer.ENGINE, Layer.HARDWARE}:
             why = tr("estimated: more would not fit in {free:.1f} GiB of free memory", free=free / 2**30)
             resolved.limit("streams", streams, why)
+
+
+def _has_other_positions(resolved: Resolution) -> bool:
+    """Return True where the file of the model does not say how far it goes: its figures are replaced."""
+    words = resolved.values().get("extra_arguments") or ()
+    return any(word.partition("=")[0] == "--override-kv" for word in words)
 
 
 def _uses_cuda(server: ServerCapabilities) -> bool:

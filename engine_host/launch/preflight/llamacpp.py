@@ -147,13 +147,14 @@ def _partly(model: GgufInfo, resolved: Resolution) -> bool:
 
 
 def _context(model: GgufInfo, resolved: Resolution) -> list[Finding]:
-    if model.context and int(resolved["context"]) > model.context:
+    asked = resolved.asked_beyond("context")
+    if asked is not None:
         return [
             finding(
                 "context_beyond_training/llama.cpp",
                 settings={"context": model.context},
                 trained=model.context,
-                context=resolved["context"],
+                context=asked,
             )
         ]
     return []

@@ -168,7 +168,7 @@ def test_what_is_promised_is_what_the_engine_says(host: RunningHost) -> None:
     (told,) = (one for one in planned.findings if one.id == "context_beyond_training")
     assert "8,192 tokens" in told.message
     engine = host.start(overrides=asked)
-    assert (engine.plan.context, engine.context) == (32_768, 8192)
+    assert (engine.plan.context, engine.context) == (8192, 8192)
     answer = httpx.get(f"http://127.0.0.1:{host.port}/v1/models", timeout=10).json()
     (listed,) = answer["data"]
     assert (listed["max_model_len"], listed["meta"]["n_ctx"]) == (8192, 8192)

@@ -126,11 +126,15 @@ def test_every_value_tells_its_layer(desk: Desk) -> None:
     assert settings(desk.plan())["context"].layer is Layer.MODEL
 
 
-def test_the_users_context_wins_over_the_models_and_is_warned_of(desk: Desk) -> None:
+def test_a_context_beyond_the_models_takes_no_memory_and_is_told(desk: Desk) -> None:
+    trained = desk.plan().context
     desk.settings.change({"engine.context": 32_768})
-    plan = desk.plan()
-    assert plan.context == 32_768
-    assert [finding.id for finding in plan.findings] == ["context_beyond_training"]
+    for plan in (desk.plan(), desk.plan(context=999_999)):
+        assert plan.context == trained < 32_768
+        assert [finding.id for finding in plan.findings] == ["context_beyond_training"]
+    assert "999,999" in plan.findings[0].message
+    other = desk.plan(context=65_536, extra_arguments=("--override-kv", "llama.context_length=int:65536"))
+    assert (other.context, other.findings) == (65_536, ()), "its file does not say how far it goes"
 
 
 def test_the_server_of_the_request_wins_over_that_of_the_settings(desk: Desk) -> None:

@@ -58,7 +58,9 @@ def test_memory_is_not_counted_where_a_device_holds_it() -> None:
 
 
 def test_a_context_beyond_training_is_told() -> None:
-    (finding,) = findings(model(context=2048), resolved(), server(), PLENTY, PLENTY)
+    capped = resolved()
+    capped.cap("context", 2048, "no more")
+    (finding,) = findings(model(context=2048), capped, server(), PLENTY, PLENTY)
     assert (finding.id, finding.severity) == ("context_beyond_training", Severity.WARNING)
     assert finding.evidence == {"trained": 2048, "context": 4096}
     assert finding.fix is not None
