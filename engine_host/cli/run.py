@@ -55,7 +55,8 @@ def run(
 
     Starts a host when none runs, and then ends it again; one that ran before is left as it was. Engines run
     side by side as far as memory allows. Where one of the same name runs already, nothing is started (exit
-    code 6) without --instead-of NAME or --replace; --name gives this one another name.
+    code 6) without --instead-of NAME or --replace; --name gives this one another name. With --detach one that
+    runs with the very same settings is what was asked for: its address is printed.
     """
     if (model is None) is not demo:
         raise click.UsageError("Give either a MODEL or --demo.")

@@ -74,8 +74,13 @@ def start(
             if options.dry_run:
                 out.result(plan, shown)
                 return exit_of(plan)
-            if not may_end:
-                _refuse_same_name(hold, plan, detach=detach)
+            if not may_end and (other := _of_this_name(hold.client, plan)) is not None:
+                if not (detach and _is_what_is_asked(other, plan)):
+                    raise _same_name(hold, plan, other, detach=detach)
+                with _detached_host(out, hold):
+                    out.note(tr("{name} runs already, as it is asked for.", name=other.name))
+                    _announce(out, hold.client.call(ops.HOST), other, None, detached=True)
+                return None
             if options.about is None:
                 # The first error is what the start is refused with: it is said there, once.
                 stopping = next((one for one in plan.findings if one.severity is Severity.ERROR), None)
@@ -140,12 +145,25 @@ def _with_hint(plan: LaunchPlan) -> LaunchPlan:
     return plan.model_copy(update={"findings": tuple(found)})
 
 
-def _refuse_same_name(hold: HostHold, plan: LaunchPlan, *, detach: bool) -> None:
-    """Raise HostError(conflict) when an engine runs that this start would end."""
+def _of_this_name(client: ControlClient, plan: LaunchPlan) -> Engine | None:
+    """The engine that runs and that this start would end; None without one."""
     ended = {ref.id for ref in plan.instead_of}
-    other = next((one for one in _running(hold.client) if one.id in ended), None)
-    if other is None:
-        return
+    return next((one for one in _running(client) if one.id in ended), None) if ended else None
+
+
+def _is_what_is_asked(other: Engine, plan: LaunchPlan) -> bool:
+    """Return True for an engine that serves just what this start would serve in its place."""
+    there = other.plan
+    same = (there.model_path, there.installation, there.gpus) == (
+        plan.model_path,
+        plan.installation,
+        plan.gpus,
+    )
+    return other.state in _UP and same and not plan.changes
+
+
+def _same_name(hold: HostHold, plan: LaunchPlan, other: Engine, *, detach: bool) -> HostError:
+    """Return the error for a start that would end another engine, which nobody allowed."""
     command = f"{plan.command}{' --detach' if detach else ''}"
     url = hold.client.call(ops.HOST).endpoint.url
     if hold.started_here:
@@ -156,7 +174,7 @@ def _refuse_same_name(hold: HostHold, plan: LaunchPlan, *, detach: bool) -> None
         )
     else:
         where, hint = tr("It answers at {url}", url=url), tr("Ask it with `sndr chat`")
-    raise HostError(
+    return HostError(
         Reason.CONFLICT,
         tr("{other} runs already ({state}).", other=other.name, state=other.state.value),
         cause=tr("{where}; starting {plan} would end it.", where=where, plan=plan.name),

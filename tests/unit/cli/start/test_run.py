@@ -122,6 +122,22 @@ def test_a_start_of_the_same_name_is_refused_and_the_ways_on_are_named(ready: Fa
     assert (code, json.loads(out)["error"]["reason"]) == (6, "conflict")
 
 
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [({}, 0), ({"changes": ["context: 8,192 → 4,096"]}, 6), ({"model_path": "/m/other.gguf"}, 6)],
+)
+def test_what_runs_already_as_it_is_asked_for_is_there(
+    ready: FakeHost, sndr: Sndr, change: dict[str, Any], code: int
+) -> None:
+    ready.answers["GET /v1/engines"] = engines(OTHER)
+    ready.answers["POST /v1/plans"] = (201, {**SAME_NAME, **change})
+    found, out, err = sndr("run", "demo", "--detach")
+    assert found == code, err
+    assert not was_started(ready)
+    assert ("other runs already, as it is asked for." in err) is (code == 0)
+    assert ("Endpoint: http://127.0.0.1:8020/v1" in out) is (code == 0)
+
+
 @pytest.mark.parametrize("state", ["unloaded", "failed", "draining", "stopping"])
 def test_an_engine_that_is_gone_is_not_in_the_way(ready: FakeHost, sndr: Sndr, state: str) -> None:
     ready.answers["GET /v1/engines"] = engines({**OTHER, "state": state})
@@ -136,7 +152,8 @@ def test_a_start_that_would_end_another_says_so_everywhere(ready: FakeHost, sndr
         "message": "other runs now and is stopped first; its requests get ten seconds to end.",
         "evidence": {"engine": "engine-0", "name": "other"},
     }
-    ready.answers["POST /v1/plans"] = (201, {**SAME_NAME, "findings": [finding]})
+    changed = {"findings": [finding], "changes": ["context: 8,192 → 4,096"]}
+    ready.answers["POST /v1/plans"] = (201, {**SAME_NAME, **changed})
     ready.answers["GET /v1/engines"] = engines(OTHER)
     out = sndr("run", "demo", "--dry-run")[1]
     assert "other runs already." in out
