@@ -13,6 +13,7 @@ from engine_host.catalog.recognise import recognise
 from engine_host.core.errors import HostError
 from engine_host.core.findings.table import finding
 from engine_host.core.jobs import JobControl, JobRunner
+from engine_host.core.package_data import resources
 from engine_host.deploy.build import deployment_of
 from engine_host.deploy.deployment import Deployment, Mount, name_of
 from engine_host.deploy.spec import DeploySpec, ModelSource
@@ -201,7 +202,7 @@ class ServiceOperations:
             request, elsewhere=not here or asked.hardware is not None, name=asked.name, model=given
         )
         sends, sent_to = None, ""
-        if given is None and not here and spec.model.path is not None:
+        if given is None and spec.model.path is not None and (not here or _goes_with_us(spec.model.path)):
             sends, sent_to = spec.model.path, await self._sent_to(machine, asked, spec)
             mounts = (Mount(Path(sent_to), Path(sent_to).name),)
             model = replace(
@@ -254,6 +255,11 @@ class ServiceOperations:
             port=asked.port,
         )
         return os.path.join(said.folder, "models", path.name)
+
+
+def _goes_with_us(path: Path) -> bool:
+    """Return True for a file of this program: an update moves it, and a service outlives that."""
+    return path.resolve().is_relative_to(resources().resolve())
 
 
 async def _model_there(machine: Machine, path: str) -> tuple[ModelSource, tuple[str, ...]]:

@@ -321,6 +321,8 @@ def test_the_real_llama_cpp_answers_from_a_unit_of_this_machine(
             done = told(*launch, "--detach")
             assert done["host"] == "local"
             assert answered(int(port)) == "sndr-demo"
+            # It comes with this program, whose next update would take it away.
+            assert list((own / ".local/share/sndr/deploy" / NAME / "models").iterdir())
             route = str(done["route"]).split()[1:]
             assert sndr(*route).code == 0
             asked = told("chat", "--model", "sndr-demo", "Who are you?")
