@@ -105,6 +105,19 @@ _COMMANDS: dict[str, tuple[str, ...]] = {
 }
 """Each command: where below this package it lies, and where those lie that are added to it."""
 
+SECTIONS = {
+    "Start and stop": ("run", "launch", "on-demand", "stop", "restart", "services", "render"),
+    "Models and presets": ("models", "presets", "fit", "engine", "patches"),
+    "Measure": ("bench", "prove"),
+    "Endpoint and clients": ("chat", "chats", "connect", "keys", "routes", "requests"),
+    "Other machines": ("host",),
+    "Look and mend": (
+        "status", "top", "telemetry", "alerts", "doctor", "autopsy", "diagnostics", "logs", "events", "jobs",
+    ),
+    "Host": ("setup", "open", "serve", "quit", "settings", "autostart", "gpu", "version"),
+}  # fmt: skip
+"""The commands by what they are for, as help, manual page and README have them."""
+
 _HERE = {
     "autostart": "it is about the log-in on this machine. sndr host install does it on another one.",
     "connect": "it sets the editors of this machine. A route leads its endpoint there.",
@@ -123,6 +136,7 @@ _PROTOCOL = f"{PROTOCOL_MAJOR}.{PROTOCOL_MINOR}"
 
 @click.group(
     cls=WholeHelp,
+    sections=SECTIONS,
     commands=LoadedOnUse("engine_host.cli", _COMMANDS),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog=f"\b\nExit codes:\n{_CODES}\n\n\b\nEach command takes --json and --help.",

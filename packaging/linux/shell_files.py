@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from engine_host import __version__
 from engine_host.cli.output import MEANINGS
 from engine_host.cli.root import root
+from engine_host.cli.text.whole_help import WholeHelp
 
 # Below /usr/share, as each shell of Debian looks for it.
 COMPLETIONS = {
@@ -66,9 +67,14 @@ def manual(day: str) -> str:
         ".SH OPTIONS",
         *_options(root, click.Context(root, info_name="sndr")),
         ".SH COMMANDS",
+        "Each group of commands has a section of its own below.",
     ]
-    for path, command in _commands(root, ("sndr",)):
-        parts += _about(path, command)
+    assert isinstance(root, WholeHelp)
+    for title, commands in root.sectioned(click.Context(root)):
+        parts.append(f".SH {_plain(title.upper())}")
+        for name, one in commands:
+            for path, command in _with_those_below(one, ("sndr", name)):
+                parts += _about(path, command)
     parts.append(".SH EXIT STATUS")
     for code, meaning in MEANINGS.items():
         parts += [".TP", rf"\fB{code.value}\fR", _escaped(meaning)]
@@ -79,15 +85,16 @@ def manual(day: str) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _commands(group: click.Group, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    context = click.Context(group)
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
-        if command is None or command.hidden:
-            continue
-        yield (*path, name), command
-        if isinstance(command, click.Group):
-            yield from _commands(command, (*path, name))
+def _with_those_below(
+    command: click.Command, path: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    yield path, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            one = command.get_command(context, name)
+            if one is not None and not one.hidden:
+                yield from _with_those_below(one, (*path, name))
 
 
 def _about(path: tuple[str, ...], command: click.Command) -> list[str]:

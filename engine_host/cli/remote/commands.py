@@ -15,6 +15,7 @@ from engine_host.cli.remote.fact_lines import fact_lines
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.text.plan import finding_lines
 from engine_host.cli.text.waiting import told_if_interrupted
+from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.core.sizes import duration
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.operations import remote_hosts as ops
@@ -68,7 +69,7 @@ def _kept(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-@click.group()
+@click.group(cls=WholeHelp)
 def host() -> None:
     """Work with other machines over the system's ssh: its configuration, keys, agent and jump hosts."""
 

@@ -8,6 +8,7 @@ from engine_host.cli.remote.install import change_lines
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.text.job_progress import follow
 from engine_host.cli.text.plan import finding_lines
+from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.protocol.base import Severity
 from engine_host.protocol.operations import services as ops
 from engine_host.protocol.remote.hosts import THIS_MACHINE
@@ -21,7 +22,7 @@ _ARGUMENTS = (
 )
 
 
-@click.group()
+@click.group(cls=WholeHelp)
 def gpu() -> None:
     """Look after the GPUs of this machine."""
 

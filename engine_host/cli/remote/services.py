@@ -16,6 +16,7 @@ from engine_host.cli.start.options import LaunchOptions, launch_options
 from engine_host.cli.text.job_progress import follow
 from engine_host.cli.text.plan import finding_lines
 from engine_host.cli.text.typed_again import typed_again
+from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.client.sync import ControlClient
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
@@ -62,7 +63,7 @@ _WORDS = {
 
 def _group(name: str, text: str, managers: Sequence[ServiceManager], *, here: bool) -> click.Group:
     """A group of commands on the services of a machine, which is the first argument unless it is this one."""
-    group = click.Group(name, help=text)
+    group = WholeHelp(name, help=text)
     typed = f"sndr {name}" if here else f"sndr host {name}"
     where = "" if here else " gpu"
     choice = _in_any if managers == EVERY else _in
