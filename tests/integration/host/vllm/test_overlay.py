@@ -27,6 +27,7 @@ from engine_host.protocol.patches import (
     PatchReason,
     ProcessRole,
 )
+from tests.half_demo_model import write_half_demo_model
 from tests.integration.host.conftest import RunningHost, alive, home_left_empty, wait_for
 from tests.vllm_environment import share_model_infos, site_packages, vllm_venv
 
@@ -75,12 +76,7 @@ target = "Scheduler.has_requests"
 replacement = "patch:replace"
 signature = "(self)"
 """
-REQUEST = LaunchRequest(
-    model="sndr-demo",
-    engine=EngineKind.VLLM,
-    installation=str(vllm_venv()),
-    overrides=Overrides(context=1024, streams=2, kv_cache_gib=1, eager=False),
-)
+SETTINGS = Overrides(context=1024, streams=2, kv_cache_gib=1, eager=False)
 
 
 # What vLLM says when it finds a compiled graph (compilation/decorators.py, backends.py).
@@ -90,12 +86,17 @@ FOUND_COMPILED = "Directly load"
 class Starts:
     """A host in folders of its own, and what its three starts of vLLM showed."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, model: Path) -> None:
         self.home = home
+        self.request = LaunchRequest(
+            model=str(model), engine=EngineKind.VLLM, installation=str(vllm_venv()), overrides=SETTINGS
+        )
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("SNDR_HOME", str(home))
             # What an earlier run of the tests compiled must not be found.
             patch.delenv("SNDR_CACHE", raising=False)
+            # Else each compiles seven programs to see which instructions the processor knows.
+            patch.setenv("TORCHINDUCTOR_VEC_ISA_OK", "1")
             self.host = RunningHost().connect()
         share_model_infos(self.host.folders.cache)
         self.hash_before = tree_hash(site_packages() / "vllm")
@@ -119,7 +120,7 @@ class Starts:
         return self.client.call(ops.ENGINE_PATCHES, id=engine.id)
 
     def _start(self) -> tuple[Engine, EnginePatches, dict[str, float]]:
-        engine = self.host.launch(REQUEST, START)
+        engine = self.host.launch(self.request, START)
         logprobs = self._logprobs(engine)
         return engine, self.patches(engine), logprobs
 
@@ -151,10 +152,11 @@ class Starts:
 
 
 @pytest.fixture(scope="module")
-def starts() -> Iterator[Starts]:
+def starts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Starts]:
     """Three starts of vLLM; what they leave is found at the end."""
+    model = write_half_demo_model(tmp_path_factory.mktemp("half"))
     with home_left_empty("sndr-o-") as folder:
-        found = Starts(folder)
+        found = Starts(folder, model)
         yield found
         found.end()
 
@@ -236,7 +238,9 @@ def test_stages_begin_with_the_overlay(starts: Starts) -> None:
 
 
 def test_killed_while_starting_it_leaves_a_clear_message_and_nothing_else(starts: Starts) -> None:
-    request = REQUEST.model_copy(update={"overrides": REQUEST.overrides.model_copy(update={"eager": True})})
+    request = starts.request.model_copy(
+        update={"overrides": starts.request.overrides.model_copy(update={"eager": True})}
+    )
     plan = starts.client.call(ops.PLAN, request)
     started = starts.client.call(ops.START, StartRequest(plan=plan.id))
 
