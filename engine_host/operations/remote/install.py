@@ -132,8 +132,11 @@ class RemoteInstallOperations:
 
             try:
                 done = await work(tell, left)
+            except HostError:
+                await self._hosts.look_now(name, _SEEN)
+                raise
             finally:
-                # One that failed or was cancelled has changed what runs there too.
+                # One that was cancelled has changed what runs there too.
                 self._hosts.look(name)
             # Whoever is told of its end asks next what runs there.
             await self._hosts.look_now(name, _SEEN)
