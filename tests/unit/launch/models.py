@@ -51,7 +51,8 @@ def server(choice: ServerChoice = ServerChoice.BUILT, **fields: Any) -> ServerCa
         flags=frozenset(
             {
                 "--slots", "--metrics", "--jinja", "--cache-type-k", "--cache-type-v", "--flash-attn",
-                "--spec-type", "--spec-draft-n-max", "--gpu-layers", "--embeddings", "--mlock", "--override-kv",
+                "--spec-type", "--spec-draft-n-max", "--gpu-layers", "--embeddings", "--mlock",
+                "--override-kv",
             }
         ),
         kv_types=("f16", "q8_0", "q4_0"),
