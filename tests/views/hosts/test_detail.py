@@ -110,7 +110,7 @@ async def test_the_overview_says_what_runs_and_what_looks_wrong(stage: Stage) ->
     await stage.until(lambda: "NVIDIA L4" in words(detail))
     assert "Models are on the root disk." in words(detail)
     assert "0.0.0.0:8000" in words(detail)
-    assert "Nothing is kept" in words(detail)
+    assert "Nothing is saved" in words(detail)
 
 
 async def test_engines_are_kept_as_right_by_choice(stage: Stage) -> None:
