@@ -1,10 +1,16 @@
 """The entry: the window."""
 
+from __future__ import annotations
+
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from sndr_gui.kit import display
 from sndr_gui.kit.single_window import ANOTHER, IN_THE_WAY, Answered, Claim, Hung, claim, links_of
+
+if TYPE_CHECKING:
+    from engine_host.client import Folders
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -19,11 +25,8 @@ def main(argv: list[str] | None = None) -> int:
         print(sentence, file=sys.stderr)
         return display.NO_DISPLAY
     from engine_host.client import Folders
-    from sndr_gui.kit.language import install_language
 
     folders = Folders.resolve()
-    # Before anything that has texts is imported.
-    install_language(folders)
     claimed: Claim | None = None
     if ANOTHER not in arguments:
         found = claim(folders, links_of(arguments))
@@ -31,14 +34,28 @@ def main(argv: list[str] | None = None) -> int:
             print("The window that runs was brought to the front.", file=sys.stderr)
             return 0
         if isinstance(found, Hung):
+            _install_language(folders)
             from sndr_gui.views.window.hung import ask
 
             ask(found.pid, arguments)
             return IN_THE_WAY
         claimed = found
+    from sndr_gui.host.process import HostProcess
+
+    process = HostProcess(folders)
+    # It takes longer than the window's first picture, and begins before Qt is read.
+    process.begin()
+    _install_language(folders)
     from sndr_gui.app import main as window
 
-    return window(arguments, claimed)
+    return window(arguments, folders, process, claimed)
+
+
+def _install_language(folders: Folders) -> None:
+    """Install the language; before anything that has texts is imported."""
+    from sndr_gui.kit.language import install_language
+
+    install_language(folders)
 
 
 if __name__ == "__main__":

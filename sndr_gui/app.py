@@ -46,12 +46,11 @@ _SECONDS_BETWEEN = 5.0
 _LOOKED_AT = Qt.ApplicationState.ApplicationActive
 
 
-def main(arguments: list[str], claim: Claim | None = None) -> int:
+def main(arguments: list[str], folders: Folders, process: HostProcess, claim: Claim | None = None) -> int:
     """Run the window until it is closed; the exit code. With a claim it takes the links of later starts."""
     import qasync
 
     refuse_core_dumps()
-    folders = Folders.resolve()
     file = SettingsFile(folders.config / "window.json")
     # Qt reads it once, when it starts; what the window starts, and asks for, has its own.
     given = os.environ.get(SCALE_VARIABLE)
@@ -70,13 +69,14 @@ def main(arguments: list[str], claim: Claim | None = None) -> int:
     loop = qasync.QEventLoop(app)
     asyncio.set_event_loop(loop)
     with loop, marked(folders.crashes, "window", __version__) as mark:
-        loop.run_until_complete(_run(app, folders, file, arguments, claim, mark))
+        loop.run_until_complete(_run(app, folders, process, file, arguments, claim, mark))
     return 0
 
 
 async def _run(
     app: Application,
     folders: Folders,
+    process: HostProcess,
     file: SettingsFile,
     arguments: list[str],
     claim: Claim | None,
@@ -115,7 +115,6 @@ async def _run(
         from sndr_gui.views.window import inspection
 
         inspection.watch()
-    process = HostProcess(folders)
     # The host starts while the window paints; the connection then finds it.
     early = tasks.start(_start_early(process), "start the engine host")
     await painted.wait()

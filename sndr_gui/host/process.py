@@ -50,6 +50,16 @@ class HostProcess:
         # Popen and not asyncio's own: that one kills its process when the loop closes, and a host may stay.
         self._process: subprocess.Popen[bytes] | None = None
         self._one = asyncio.Lock()
+        self._begun = False
+
+    def begin(self) -> None:
+        """Start a host where certainly none runs, long before there is a window to ask with; else nothing."""
+        folders = self._folders
+        # What fails here is tried again, and told, by who wants the host.
+        with contextlib.suppress(OSError):
+            if not (folders.run_folder_problem() or folders.token.exists() or folders.elsewhere()):
+                self._launch()
+                self._begun = True
 
     @property
     def owned(self) -> bool:
@@ -62,6 +72,9 @@ class HostProcess:
         Raises HostStartFailed when none runs and none can be started, or when the run folder is not private.
         """
         async with self._one:
+            if self._begun:
+                self._begun = False
+                return await self._start()
             if (address := await self._find()) is not None:
                 return address
             await self._discard()
@@ -88,16 +101,14 @@ class HostProcess:
     async def _start(self) -> Address:
         log = self.log
         try:
-            log.parent.mkdir(parents=True, exist_ok=True)
-            with log.open("wb") as stderr:
-                self._process = self._spawn(stderr)
+            process = self._process or self._launch()
         except OSError as error:
             raise HostStartFailed(
                 tr("The engine host could not be started: {error}.", error=error), (), str(log)
             ) from error
         try:
             async with asyncio.timeout(START_LIMIT):
-                if (address := await self._served(self._process)) is not None:
+                if (address := await self._served(process)) is not None:
                     return address
                 code = await self.ended(START_LIMIT)
             await self._discard()
@@ -117,6 +128,12 @@ class HostProcess:
         raise HostStartFailed(
             tr("The engine host ended with exit code {code}.", code=code), self.tail(), str(log)
         )
+
+    def _launch(self) -> subprocess.Popen[bytes]:
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with self.log.open("wb") as stderr:
+            self._process = self._spawn(stderr)
+        return self._process
 
     def _spawn(self, stderr: IO[bytes]) -> subprocess.Popen[bytes]:
         return subprocess.Popen(

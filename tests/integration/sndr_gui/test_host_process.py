@@ -70,3 +70,42 @@ def test_host_that_stays_is_left_running(tmp_path: Path) -> None:
 
     asyncio.run(work())
     assert done.read_text() == "went on"
+
+
+def test_host_begins_before_the_window_where_none_can_run(tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    program = (
+        "import json, pathlib, sys;"
+        f"b = pathlib.Path({str(begun)!r}); b.open('a').write('x');"
+        f"t = pathlib.Path({str(tmp_path / 'token')!r}); t.write_text('secret');"
+        "print(json.dumps({'event': 'serving', 'socket': '/s', 'token_file': str(t)}), flush=True);"
+        "sys.stdin.read()"
+    )
+    host = _host(tmp_path, program)
+    host.begin()
+    assert host.owned
+
+    async def work() -> None:
+        try:
+            assert (await host.find_or_start()).socket == "/s"
+            assert begun.read_text() == "x", "the one that was begun, and no second one"
+        finally:
+            await host.finish(asked=False)
+
+    asyncio.run(work())
+
+
+def test_host_does_not_begin_where_one_may_run(tmp_path: Path) -> None:
+    host = _host(tmp_path, "import sys; sys.exit(7)")
+    token = host._folders.token
+    token.parent.mkdir(parents=True, mode=0o700)
+    token.write_text("of a host", encoding="utf-8")
+    host.begin()
+    assert host._process is None
+
+
+def test_one_that_cannot_begin_is_told_by_who_wants_it(tmp_path: Path) -> None:
+    host = HostProcess(Folders.resolve({"SNDR_HOME": str(tmp_path)}), [str(tmp_path / "missing")])
+    host.begin()
+    with pytest.raises(HostStartFailed, match="could not be started"):
+        asyncio.run(host.find_or_start())
