@@ -43,6 +43,9 @@ installed=$(mktemp)
 ) >"$installed" 2>&1 </dev/null &
 installing=$!
 
+# Beside that: the tests compiled once, with their assertions, or each worker does so for itself.
+.venv/bin/python -m pytest -n 0 --collect-only -q tests engine_host/overlay/patches >/dev/null 2>&1 </dev/null &
+
 note "style and types; vLLM's CPU build, Triton's interpreter and clients are installed meanwhile (once a machine)"
 packaging/lint.sh
 
