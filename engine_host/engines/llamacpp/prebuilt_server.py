@@ -6,6 +6,7 @@ other is an error. The wheel's fields are set one by one because it has no funct
 """
 
 import contextlib
+import ctypes
 import importlib.metadata
 import os
 import signal
@@ -21,6 +22,8 @@ SPECULATION = (
     "none", "draft-mtp", "ngram-simple", "ngram-map-k", "ngram-map-k4v", "ngram-mod", "ngram-cache",
 )  # fmt: skip
 POOLING = ("none", "mean", "cls", "last", "rank")
+_FROM = b"xllamacpp"
+"""In the place of the commit, which the wheel does not know."""
 FLASH_ATTENTION = {"auto": -1, "off": 0, "on": 1}
 
 # Params is xllamacpp.CommonParams, Module the xllamacpp module: neither has type information.
@@ -208,6 +211,21 @@ def version() -> str:
     return f"version: xllamacpp-{text} (build {text.rpartition('.')[2]})"
 
 
+def _tell_the_build() -> None:
+    """Have answers tell the build (`system_fingerprint`): the wheel was compiled without its number.
+
+    A wheel that knows it, or has it under other names, keeps what it says.
+    """
+    number = importlib.metadata.version("xllamacpp").rpartition(".")[2]
+    with contextlib.suppress(ValueError, OSError):
+        library = ctypes.CDLL(sys.modules["xllamacpp.xllamacpp"].__file__)
+        known = ctypes.c_int.in_dll(library, "LLAMA_BUILD_NUMBER")
+        if known.value == 0:
+            known.value = int(number)
+            # The text outlives the process's last answer: it is held by the module.
+            ctypes.c_char_p.in_dll(library, "LLAMA_COMMIT").value = _FROM
+
+
 def devices(module: Module) -> str:
     """The accelerators that the wheel sees, in llama-server's form."""
     found = [device for device in module.get_device_info() if device["name"] != "CPU"]
@@ -273,6 +291,7 @@ def _let_the_log_drain(seconds: float = 3.0, quiet: float = 0.3) -> None:
 
 
 def _serve(module: Module, params: Params) -> int:
+    _tell_the_build()
     # While the model loads no Python runs: the signals' own default ends the process at once.
     _default_signals()
     try:

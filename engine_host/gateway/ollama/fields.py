@@ -3,6 +3,7 @@
 from typing import Any
 
 from engine_host.gateway.error_answers import invalid
+from engine_host.gateway.openai.bounds import check_bounds
 
 KINDS: dict[str, tuple[type, ...]] = {
     "options": (dict,),
@@ -85,3 +86,4 @@ def _check_kinds(body: dict[str, Any]) -> None:
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
             wanted = " or ".join(dict.fromkeys(_NAMES[kind] for kind in kinds))
             raise invalid(f"{name} must be {wanted}.", param=name, code="invalid_type")
+    check_bounds(body.get("options") or {}, "options.")

@@ -7,6 +7,7 @@ from starlette.types import Receive
 
 from engine_host.gateway.access.body_allowance import BodyPart
 from engine_host.gateway.error_answers import EndpointError, invalid
+from engine_host.gateway.openai.bounds import check_bounds
 
 _MOST_VALUES = 1_000_000
 """A body of 64 MiB of empty lists would hold up everybody for six seconds, and take 1.4 GB."""
@@ -21,6 +22,7 @@ TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "stream_options": ((dict,), "an object"),
     "max_tokens": ((int,), "a whole number"),
     "max_completion_tokens": ((int,), "a whole number"),
+    "max_output_tokens": ((int,), "a whole number"),
     "n": ((int,), "a whole number"),
     "seed": ((int,), "a whole number"),
     "temperature": (_NUMBER, "a number"),
@@ -98,6 +100,7 @@ def parse_body(raw: bytes) -> dict[str, Any]:
     if raw.count(b"[") + raw.count(b"{") > _DEEPEST:
         _check_depth(value)
     _check_types(value)
+    check_bounds(value)
     return value
 
 
@@ -162,8 +165,6 @@ def check_message(body: dict[str, Any]) -> None:
     check_chat(body)
     if body.get("max_tokens") is None:
         raise invalid("max_tokens is missing: say how long the answer may be.", param="max_tokens")
-    if body["max_tokens"] < 1:
-        raise invalid("max_tokens must be at least 1.", param="max_tokens")
 
 
 def check_completion(body: dict[str, Any]) -> None:

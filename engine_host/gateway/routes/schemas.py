@@ -7,6 +7,7 @@ from engine_host.gateway import reranking
 from engine_host.gateway.llamacpp import request as of_llamacpp
 from engine_host.gateway.ollama import fields as of_ollama
 from engine_host.gateway.openai import bodies
+from engine_host.gateway.openai.bounds import BOUNDS
 from engine_host.gateway.tokens import fields
 
 Schema = Mapping[str, Any]
@@ -29,7 +30,8 @@ def _kinds(table: Mapping[str, tuple[type, ...]]) -> dict[str, Any]:
     found = {}
     for name, kinds in table.items():
         names = dict.fromkeys("number" if float in kinds and kind is int else _NAMES[kind] for kind in kinds)
-        found[name] = {"type": [*names, "null"]}
+        bound = BOUNDS.get(name)
+        found[name] = {"type": [*names, "null"], **(bound.schema if bound is not None else {})}
     return found
 
 
@@ -56,7 +58,12 @@ _DOCUMENTS = {"type": "array", "minItems": 1, "items": _TEXT}
 REQUESTS: Mapping[Callable[[dict[str, Any]], None], Schema] = {
     bodies.check_chat: _object({"messages": _MESSAGES}, ("messages",), _OPENAI),
     bodies.check_message: _object({"messages": _MESSAGES, **_LENGTH}, ("messages", "max_tokens"), _OPENAI),
-    bodies.check_completion: _object({"prompt": _TEXTS}, ("prompt",), _OPENAI),
+    bodies.check_completion: _object(
+        # None at all where only the prompt is scored (`echo`).
+        {"prompt": _TEXTS, "max_tokens": {"type": ["integer", "null"], "minimum": 0}},
+        ("prompt",),
+        _OPENAI,
+    ),
     bodies.check_responses: _object({"input": _TEXTS}, ("input",), _OPENAI),
     bodies.check_embeddings: _object({"input": _TEXTS}, ("input",)),
     reranking.check: _object(

@@ -77,6 +77,9 @@ def test_start_chat_and_readings(server: ServerCapabilities, models: Models) -> 
         assert verified.speculation_moved is None
         before = await read_status(running.client)
         answer = await chat(running.client)
+        # The build that this program shows; a build from the package of sources has only its commit.
+        build = f"b{server.build}-" if server.build else f"-{server.commit}"
+        assert build in answer["system_fingerprint"]
         assert answer["model"] == ALIAS
         assert answer["usage"]["completion_tokens"] >= 1
         after = await read_status(running.client)

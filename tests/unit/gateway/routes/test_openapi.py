@@ -18,6 +18,7 @@ BODIES: tuple[Mapping[str, Any], ...] = (
     {"model": "sndr-demo", "messages": [{"role": "user", "content": [{"type": "text"}]}], "max_tokens": 1},
     {"prompt": "once"},
     {"prompt": ["once"], "max_tokens": None, "suffix": "x"},
+    {"prompt": "once", "max_tokens": 0, "echo": True, "logprobs": 1},
     {"input": "once"},
     {"input": ["once", "twice"]},
     {"query": "once", "documents": ["twice"], "top_n": 1},
