@@ -178,7 +178,7 @@ def _refused(engine: Engine, problem: Problem) -> list[str]:
         lines.append(f"  what to do:  {problem.fix.text}")
         if problem.fix.command and problem.fix.command != engine.plan.command:
             lines.append(f"               $ {problem.fix.command}")
-    return [*lines, f"  asked for:   $ {engine.plan.command}", f"  its record:  $ sndr autopsy {engine.id}"]
+    return [*lines, f"  asked for:   $ {engine.plan.command}"]
 
 
 @click.command()

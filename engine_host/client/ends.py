@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from engine_host.core.sizes import duration
-from engine_host.protocol.bench.autopsy import AutopsyEntry
+from engine_host.protocol.bench.autopsy import AutopsyEntry, Ending
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.language import measured, tr
 
@@ -13,7 +13,10 @@ _GONE = (EngineState.UNLOADED, EngineState.FAILED)
 
 @dataclass(frozen=True)
 class End:
-    """One end; `record` is the id of its record where that is all that is left of it."""
+    """One end; `record` is the id of its record where that is all that is left of it.
+
+    `refused` is a start that never had a process: the host remembers it while it runs, and nothing died.
+    """
 
     at: float
     name: str
@@ -21,6 +24,7 @@ class End:
     sentence: str
     record: str = ""
     lives_again: bool = False
+    refused: bool = False
 
     def age(self, now: float) -> str:
         """Return how long ago it was."""
@@ -62,9 +66,14 @@ def ends_of(engines: Sequence[Engine], records: Iterable[AutopsyEntry]) -> list[
         again = started_again(engine, engines)
         message = engine.problem.message if engine.problem is not None else tr("It ended.")
         lives = again is not None and again.state not in _GONE
-        found.append(End(ended(engine), engine.name, engine.id, message, lives_again=lives))
+        found.append(
+            End(ended(engine), engine.name, engine.id, message, lives_again=lives, refused=engine.was_refused)
+        )
     known = {engine.id for engine in engines}
     found += [
-        End(one.at, one.name, one.engine, one.sentence, one.id) for one in records if one.engine not in known
+        End(one.at, one.name, one.engine, one.sentence, one.id)
+        for one in records
+        # Version 0.1 kept records of refused starts too.
+        if one.engine not in known and one.ending is not Ending.REFUSED
     ]
     return sorted(found, key=lambda end: end.at, reverse=True)

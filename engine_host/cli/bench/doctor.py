@@ -65,7 +65,7 @@ def _tell(out: Output, found: Diagnosis | None, engines: tuple[Engine, ...], rec
         out.record({**slow, "failed": failed, "ends": [asdict(one) for one in ends]})
         return
     slow_lines = _slow_lines(found) if found is not None else []
-    earlier = ends if newest is None else ends[1:]
+    earlier = [one for one in (ends if newest is None else ends[1:]) if not one.refused]
     lines = [*slow_lines, *_starting_lines(engines), *_failed_lines(newest), *_end_lines(earlier)]
     if not lines:
         lines = ["No engine died that is on record."]
@@ -128,16 +128,16 @@ def _failed_lines(engine: Engine | None) -> list[str]:
         silent = engine.told_line is None
         lines.append("  The end of its log:" if silent else "  Its log; the line that tells it is marked:")
         lines += [f"  {line}" for line in engine.marked_lines]
-    # Where it never had a process there is no log.
+    # Where it never had a process there is no log, and nothing died.
     log = [f"  $ sndr logs {engine.id}"] if engine.stages else []
-    return [*lines, *log, f"  $ sndr autopsy {engine.id}"]
+    return lines if engine.was_refused else [*lines, *log, f"  $ sndr autopsy {engine.id}"]
 
 
 def _end_lines(ends: Sequence[End]) -> list[str]:
     if not ends:
         return []
     now = time.time()
-    lines = ["", "Earlier ends and refused starts, the newest first:"]
+    lines = ["", "Earlier ends, the newest first:"]
     for end in ends:
         again = " It was started again, and runs." if end.lives_again else ""
         lines += [f"  {end.age(now)}: {end.name} ({end.engine}): {end.sentence}{again}"]

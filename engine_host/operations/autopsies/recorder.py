@@ -1,14 +1,12 @@
 """The flight recorder: when an engine dies, what was measured before becomes a file."""
 
 import asyncio
-import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 
 from engine_host import __version__
 from engine_host.core.diagnosis.kill import judged, was_killed
-from engine_host.core.diagnosis.listing import page_of
 from engine_host.core.diagnosis.reading import LET_GO, end_of
 from engine_host.core.diagnosis.shelf import AutopsyShelf
 from engine_host.core.errors import HostError
@@ -19,7 +17,7 @@ from engine_host.gateway.request_log import RequestLog
 from engine_host.operations.autopsies.oom_kills import oom_kills
 from engine_host.operations.fit import request_of
 from engine_host.protocol.base import Severity
-from engine_host.protocol.bench.autopsy import Autopsy, Ending, RecordedRequest, RecordedSeries
+from engine_host.protocol.bench.autopsy import Autopsy, RecordedRequest, RecordedSeries
 from engine_host.protocol.engines import Engine, EngineState, Request, RequestState
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.events import EngineReadingsEvent, EngineStateEvent, EventBase, NoticeEvent
@@ -71,7 +69,9 @@ class FlightRecorder:
         elif isinstance(event, EngineStateEvent):
             engine = event.engine
             if engine.state is EngineState.FAILED:
-                self._begin(engine)
+                # Whoever asked for a start that was refused was told; nothing died.
+                if not engine.was_refused:
+                    self._begin(engine)
                 self._kills.pop(engine.id, None)
             elif engine.state is EngineState.UNLOADED:
                 self._kills.pop(engine.id, None)
@@ -150,16 +150,11 @@ class FlightRecorder:
             gpus=gpus,
             fit=await self._needed(engine),
         )
-        ending, sentence = end_of(record)
+        _, sentence = end_of(record)
         try:
             await asyncio.to_thread(self.shelf.save, record)
-            if ending is Ending.REFUSED:
-                await asyncio.to_thread(self._keep_one, record)
         except HostError as error:
             _log.warning("the end of %s was not recorded: %s", engine.name, error.problem.sentence())
-            return
-        if ending is Ending.REFUSED:
-            # Whoever asked for the start was told.
             return
         text = tr(
             "{engine} died: {sentence} sndr autopsy {record} shows what was measured.",
@@ -168,15 +163,6 @@ class FlightRecorder:
             record=record.id,
         )
         self._events.publish(NoticeEvent(key=f"autopsy {engine.id}", severity=Severity.WARNING, text=text))
-
-    def _keep_one(self, newest: Autopsy) -> None:
-        """Remove records of the same refusal: one that is tried often must not drive out those of deaths."""
-        problem = newest.engine.problem
-        refusal = (Ending.REFUSED, newest.engine.name, problem.reason if problem is not None else None)
-        for entry in page_of(self.shelf).autopsies:
-            if (entry.ending, entry.name, entry.reason) == refusal and entry.id != newest.id:
-                with contextlib.suppress(HostError):
-                    self.shelf.remove(entry.id)
 
     async def _series(
         self, engine: Engine, gpus: Sequence[Gpu], ended: float

@@ -95,7 +95,8 @@ class DoctorModel(QObject):
         """The ends beside the last failure, the newest first: of earlier hosts too, as they are on record."""
         failed = self.failed
         ends = ends_of(tuple(self.session.state.engines.values()), self._records)
-        return tuple(end for end in ends if failed is None or end.engine != failed.id)[:MOST_ENDS]
+        earlier = (end for end in ends if not end.refused and (failed is None or end.engine != failed.id))
+        return tuple(earlier)[:MOST_ENDS]
 
     @property
     def starting(self) -> tuple[Engine, ...]:

@@ -23,7 +23,7 @@ class EarlierEnds(QWidget):
         lines = QVBoxLayout(self)
         lines.setContentsMargins(0, 0, 0, 0)
         lines.setSpacing(8)
-        lines.addWidget(text(tr("Earlier ends and refused starts, the newest first"), name="h2"))
+        lines.addWidget(text(tr("Earlier ends, the newest first"), name="h2"))
         for row in self.rows:
             lines.addWidget(row)
 

@@ -50,8 +50,9 @@ class FailureCard(Card):
         self.cold.setVisible(bool(starting))
         if starting:
             self.cold.show_sentence("  ".join(map(_progress, starting)), COLD_START)
-        for part in (self.reason, self.failure, self.record):
+        for part in (self.reason, self.failure):
             part.setVisible(failed is not None)
+        self.record.setVisible(failed is not None and not failed.was_refused)
         self.earlier.show_ends(self._model.earlier)
         # Where it never had a process there is no log.
         self.command.setVisible(failed is not None and bool(failed.stages))

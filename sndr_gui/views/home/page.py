@@ -163,4 +163,5 @@ class HomeView(Page):
     def _refresh_failure(self) -> None:
         if (engine := self.model.engine) is not None:
             self.record.set_content(f"sndr autopsy {engine.id}")
+            self.record.setVisible(not engine.was_refused)
             self.failure.show_end(engine)

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -146,6 +147,13 @@ def home_left_empty(prefix: str) -> Iterator[Path]:
 def files_below(folder: Path) -> list[str]:
     """Every file and socket below a folder."""
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir())
+
+
+def trained_for_more(content: bytes) -> bytes:
+    """The bundled model's file, saying that it was trained for 8 million tokens."""
+    key = b".context_length"
+    value = content.index(key) + len(key) + 4
+    return content[:value] + struct.pack("<I", 8_000_000) + content[value + 4 :]
 
 
 @pytest.fixture

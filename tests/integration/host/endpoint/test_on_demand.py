@@ -29,7 +29,7 @@ from engine_host.protocol.launch.plans import LaunchRequest, ServerChoice
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.settings import SettingsChange
-from tests.integration.host.conftest import DEMO, SMALL, RunningHost, wait_for
+from tests.integration.host.conftest import DEMO, SMALL, RunningHost, trained_for_more, wait_for
 
 NewHost = Callable[..., RunningHost]
 # Enough for one start of the demo model, and not for another beside it.
@@ -328,8 +328,10 @@ def test_names_that_clients_cannot_use_are_refused(host: RunningHost, name: str)
     assert refused.value.problem.fix is not None
 
 
-def test_a_start_that_never_fits_is_refused_before_a_request_comes(host: RunningHost) -> None:
+def test_a_start_that_never_fits_is_refused_before_a_request_comes(host: RunningHost, tmp_path: Path) -> None:
+    model = tmp_path / "far.gguf"
+    model.write_bytes(trained_for_more(DEMO.read_bytes()))
     with pytest.raises(HostError) as refused:
-        add(host, "one", overrides=Overrides(context=8_000_000, streams=64))
+        add(host, "one", model=str(model), overrides=Overrides(context=8_000_000, streams=64))
     assert refused.value.reason in {Reason.OUT_OF_MEMORY, Reason.CONTEXT_TOO_LONG}
     assert not host.client.call(endpoint_ops.ON_DEMAND).models

@@ -105,19 +105,10 @@ def test_an_end_that_was_wanted_has_none(tmp_path: Path) -> None:
     assert recorded(tmp_path, stopped).ids() == []
 
 
-def test_a_start_that_is_refused_again_and_again_is_one_record(tmp_path: Path) -> None:
-    for place in range(3):
-        refused = {"id": f"engine-{place}", "stages": (), "ended_at": 10_000.0 + place}
-        recorded(tmp_path, dead(problem=problem(), **refused))
-    shelf = recorded(tmp_path, dead(stages=(), problem=problem(Reason.NOT_GGUF)), dead())
-    found = page_of(shelf).autopsies
-    endings = sorted((one.ending, one.reason) for one in found)
-    assert endings == [
-        (Ending.KILLED, Reason.OUT_OF_MEMORY),
-        (Ending.REFUSED, Reason.NOT_GGUF),
-        (Ending.REFUSED, Reason.OUT_OF_MEMORY),
-    ]
-    assert "engine-2" in {one.engine for one in found}
+def test_a_start_that_is_refused_is_no_death(tmp_path: Path) -> None:
+    refused = dead(problem=problem(Reason.NOT_GGUF), stages=(), ready_at=None)
+    assert recorded(tmp_path, refused, dead()).ids() == recorded(tmp_path).ids()
+    assert [one.ending for one in page_of(recorded(tmp_path)).autopsies] == [Ending.KILLED]
 
 
 def test_a_folder_that_cannot_be_made_ends_nothing(tmp_path: Path) -> None:
