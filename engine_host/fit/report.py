@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from engine_host.core.sizes import size_text
-from engine_host.engines.llamacpp.command import pooling_of
+from engine_host.engines.llamacpp.command import pooling_of, processor_batch
 from engine_host.fit import vllm
 from engine_host.fit.advisor import AdviceInput, advice
 from engine_host.fit.changes import KV_TYPES, changes
@@ -81,7 +81,7 @@ def start_on(
         kv_v=request.kv_v or kind,
         gpu_memory=request.gpu_memory,
         kv_cache=kv_cache,
-        batched_tokens=request.batched_tokens or 2048,
+        batched_tokens=request.batched_tokens or _usual_batch(request, engine, cpu=cpu),
         drafting=request.speculation,
         draft_tokens=request.draft_tokens,
         prefix_caching=request.prefix_caching,
@@ -94,6 +94,13 @@ def start_on(
         grouped_attention=_grouped_attention(request, engine, devices),
         server=request.server,
     )
+
+
+def _usual_batch(request: FitRequest, engine: EngineKind, *, cpu: bool) -> int:
+    """Return the tokens of a step where the question does not say: as a plan sets them."""
+    if engine is EngineKind.LLAMA_CPP and cpu and not request.speculation:
+        return processor_batch(request.streams)
+    return 2048
 
 
 def _eight_bit_head(request: FitRequest, engine: EngineKind, devices: Sequence[Device]) -> bool:

@@ -22,6 +22,10 @@ MAX_SOCKET_PATH = 103
 MAX_EMBEDDING_BATCH = 8_192
 # Tokens that llama.cpp computes at once unless it is told otherwise (n_ubatch).
 UBATCH = 512
+# Tokens of a batch on a processor: the smallest that costs no speed (docs/bench.md).
+PROCESSOR_BATCH = 256
+# Extra arguments that say the same as `prompt_batch`, and win.
+_BATCH_FLAGS = frozenset({"-b", "--batch-size", "-ub", "--ubatch-size"})
 # From this level on llama-server prints the sizes of its buffers, which the window shows beside the
 # estimate; at its default, 3, it keeps them to itself. The price is some twenty lines a request; what of it
 # may be written down is in `served_lines`.
@@ -160,6 +164,8 @@ def _arguments(
             return _speculation(value, values["draft_tokens"], server)
         case "draft_tokens":
             return ()
+        case "prompt_batch":
+            return _prompt_batch(value, values, server)
         case "embeddings":
             return _embeddings(values, server, start) if value and not values["reranking"] else ()
         case "reranking":
@@ -255,6 +261,29 @@ def _speculation(speculation: str, draft_tokens: int, server: ServerCapabilities
     if any(kind.startswith("draft-") for kind in kinds):
         argv += [_need(server, "--spec-draft-n-max"), str(draft_tokens)]
     return argv
+
+
+def processor_batch(streams: int) -> int:
+    """Return the tokens that a start on a processor computes at once.
+
+    llama.cpp ends a cancelled prompt after its batch. A processor may read one of 2,048 tokens for half a
+    minute, no faster than eight of 256 (docs/bench.md). A step of all streams stays one.
+    """
+    return -(-streams // PROCESSOR_BATCH) * PROCESSOR_BATCH
+
+
+def says_batch(arguments: Sequence[str], server: ServerCapabilities) -> bool:
+    """Tell whether extra arguments give the batch, or the server has no argument for it."""
+    named = not _BATCH_FLAGS.isdisjoint(EXACT.name(word) for word in arguments)
+    return named or not {"--batch-size", "--ubatch-size"} <= set(server.flags)
+
+
+def _prompt_batch(batch: int | None, values: Mapping[str, Any], server: ServerCapabilities) -> list[str]:
+    if batch is None or values["embeddings"] or values["reranking"]:
+        # What is embedded is read in one pass.
+        return []
+    passes = (_need(server, "--ubatch-size"), str(min(batch, UBATCH)))
+    return [_need(server, "--batch-size"), str(batch), *passes]
 
 
 def embedding_batch(context: int, pooling: str) -> int:

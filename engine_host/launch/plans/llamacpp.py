@@ -7,7 +7,13 @@ from dataclasses import replace
 
 from engine_host.core.errors import HostError
 from engine_host.core.settings import EngineSettings
-from engine_host.engines.llamacpp.command import LlamaCppStart, command, default_threads
+from engine_host.engines.llamacpp.command import (
+    LlamaCppStart,
+    command,
+    default_threads,
+    processor_batch,
+    says_batch,
+)
 from engine_host.engines.llamacpp.servers import ServerCapabilities, kv_label
 from engine_host.fit.shapes.model import ModelShape
 from engine_host.fit.shapes.read import windowed
@@ -39,6 +45,7 @@ from engine_host.launch.resolution import (
 )
 from engine_host.library.gguf import GgufInfo
 from engine_host.library.index import IndexedModel
+from engine_host.protocol.engine_settings.questions import drafts_itself
 from engine_host.protocol.engine_settings.row import LLAMA_CPP
 from engine_host.protocol.engine_settings.table import SETTINGS, foreign_to
 from engine_host.protocol.errors import Fix, Reason
@@ -177,6 +184,13 @@ class LlamaCppPlans:
         resolved.set_given("threads", user.threads, Layer.USER)
         why = tr("worth a measurement") if server.devices else tr("on a CPU it often slows small models")
         resolved.set("speculation", "off", Layer.ENGINE, why)
+        # The buffers of a model that drafts were measured with the server's own batch alone (fit).
+        own = drafts_itself(str(resolved["speculation"])) or says_batch(
+            resolved.values().get("extra_arguments") or (), server
+        )
+        if not server.devices and not own:
+            why = tr("on a processor: what is cancelled ends with its batch, and small ones cost no speed")
+            resolved.set("prompt_batch", processor_batch(int(resolved["streams"])), Layer.HARDWARE, why)
         ranks = info.pooling == "rank"
         resolved.set(
             "embeddings", info.embedding_only and not ranks, Layer.MODEL, tr("what the model is for")

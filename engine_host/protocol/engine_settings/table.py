@@ -73,6 +73,21 @@ class Overrides(Command):
             harmless=True,
         ),
     ] = None
+    prompt_batch: Annotated[
+        int | None,
+        Field(ge=32, le=16384),
+        EngineSetting(
+            "Prompt batch",
+            "tokens of a prompt that are read at once; a cancelled one is read to the end of its batch",
+            why="llama.cpp decides: 2,048 in passes of 512",
+            unit="tokens",
+            llama_cpp=Argument(),
+            more=True,
+            harmless=True,
+            fit=("batched_tokens",),
+            since="0.3.0",
+        ),
+    ] = None
     flash_attention: Annotated[
         str | None,
         Field(pattern="^(auto|on|off)$"),

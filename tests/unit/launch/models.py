@@ -52,7 +52,7 @@ def server(choice: ServerChoice = ServerChoice.BUILT, **fields: Any) -> ServerCa
             {
                 "--slots", "--metrics", "--jinja", "--cache-type-k", "--cache-type-v", "--flash-attn",
                 "--spec-type", "--spec-draft-n-max", "--gpu-layers", "--embeddings", "--mlock",
-                "--override-kv",
+                "--batch-size", "--ubatch-size", "--override-kv",
             }
         ),
         kv_types=("f16", "q8_0", "q4_0"),

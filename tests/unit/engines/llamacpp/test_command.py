@@ -89,7 +89,8 @@ def test_settings_become_flags() -> None:
 
 
 def test_an_embedding_batch_holds_a_whole_input() -> None:
-    flags = argv(embeddings=True, context=2048)
+    flags = argv(embeddings=True, context=2048, prompt_batch=256)
+    assert flags.count("--batch-size") == 1, "and is no matter of prompts"
     assert value(flags, "--ubatch-size") == "2048"
     assert value(flags, "--pooling") == "mean"
 

@@ -14,7 +14,7 @@ GPU = Gpu(index=0, uuid="GPU-0", name="RTX 3090", memory_total=24 << 30, memory_
 PLENTY = 1 << 40
 KV = 16 * 4 * 256 * 4096
 # Compute and output buffers and the server itself.
-REST = 512 * ((3 * 4096 + 4 * 1024) * 4 + 4096 * 2) + 32_000 * 4 + (90 << 20)
+REST = 256 * ((3 * 4096 + 4 * 1024) * 4 + 4096 * 2) + 32_000 * 4 + (90 << 20)
 NEEDED = (1 << 30) + KV + REST
 
 
