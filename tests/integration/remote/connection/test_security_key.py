@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine_host.protocol.remote.hosts import RemoteHostState, SshQuestionKind
-from tests.integration.host_process import serving, sndr
+from tests.integration.host_process import SNDR, environment, serving, sndr
 from tests.integration.remote.conftest import Fleet
 from tests.integration.remote.machines import Machines
 from tests.unit.asynchronous import run
@@ -94,9 +94,17 @@ def test_by_command_line_without_a_terminal_a_touch_is_enough(
     monkeypatch.setenv("SNDR_SSH_CONFIG", str(machines.config))
     with serving():
         assert sndr("host", "add", "gpu", "direct", "--agentless").code == 0
-        toucher = subprocess.Popen(["sh", "-c", 'sleep 3; : > "$1"', "sh", str(touch)])
-        connected = sndr("host", "connect", "gpu")
-        toucher.wait()
-        assert connected.code == 0, connected.err
-        assert "Confirm user presence" in connected.err
+        words = [*SNDR, "host", "connect", "gpu"]
+        said = []
+        with subprocess.Popen(
+            words, env=environment(), stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        ) as connecting:  # fmt: skip
+            assert connecting.stderr is not None
+            for line in connecting.stderr:
+                said.append(line)
+                if "Confirm user presence" in line:
+                    touch.touch()
+        assert connecting.returncode == 0, said
+        assert any("Confirm user presence" in line for line in said)
         assert sndr("host", "disconnect", "gpu").code == 0

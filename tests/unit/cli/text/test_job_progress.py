@@ -88,4 +88,4 @@ def test_what_was_before_the_first_look_is_not_said_after_it(capsys: pytest.Capt
     client: Any = FakeSteps(times=1)
     job_progress.follow(client, JOB, Output(as_json=False))
     said = [line.split() for line in capsys.readouterr().err.splitlines()]
-    assert said == [["2/3", "verify", "20%"], ["2/3", "verify", "50%"], ["3/3", "verify"]]
+    assert said == [["2/3", "verify", "20", "%"], ["2/3", "verify", "50", "%"], ["3/3", "verify"]]
