@@ -44,6 +44,8 @@ def target_of(
         fim_ids=model.info.fim_ids if model and isinstance(model.info, GgufInfo) else (),
         native_infill=not of_vllm,
         usage_on_request=of_vllm,
+        # With a parser of reasoning vLLM reads all of an answer again for the count of each piece.
+        tells_counts=not of_vllm or not _has_flag(engine, "--reasoning-parser"),
         # llama.cpp sees by a second file.
         images=sees if of_vllm else any(word.partition("=")[0] in _PROJECTORS for word in engine.plan.argv),
         audio=of_vllm and hears,
@@ -79,6 +81,10 @@ def _has_checkpoints(model: IndexedModel, of_vllm: bool) -> bool:
     llama.cpp does the same for layers with a window, of which it forgets what lies before.
     """
     return model.info.hybrid or (not of_vllm and bool(model.info.sliding_window))
+
+
+def _has_flag(engine: Engine, flag: str) -> bool:
+    return any(word.partition("=")[0] == flag for word in engine.plan.argv)
 
 
 def _is_on(engine: Engine, name: str) -> bool:

@@ -21,7 +21,8 @@ class Target:
     `native_infill`: the engine has llama.cpp's `/infill`; else a middle is asked for with `fim_tokens`, the
     model's own for prefix, suffix and middle; `fim_ids` are the numbers of the same, after that of the token
     which begins a text where one belongs there. `usage_on_request`: a stream ends with figures only when the
-    request says so. `tokens_only`: it has no tokenizer and takes token numbers alone.
+    request says so. `tells_counts`: asked, it tells with each piece how many tokens are written, at a cost
+    that does not grow with the answer. `tokens_only`: it has no tokenizer and takes token numbers alone.
     `images`: a message may hold pictures; `audio`: it may hold sound, as far as the model's files say so.
     `reranking`: it scores texts and writes none.
     `known_as` is the engine's own name where `name` is another one, a route's; `stands_for` are the other
@@ -57,6 +58,7 @@ class Target:
     fim_tokens: tuple[str, str, str] | None = None
     fim_ids: tuple[int, ...] = ()
     usage_on_request: bool = False
+    tells_counts: bool = False
     tokens_only: bool = False
     images: bool = False
     audio: bool = False

@@ -114,7 +114,7 @@ class Exchange:
         self._failure: Exception | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._renaming = Renaming(target.name) if target.route and not self._lines else None
-        self._meter = Meter()
+        self._meter = entry.meter = Meter()
         self._incoming: Incoming | None = None
         entry.stop = lambda: self.stop(Stop.CANCELLED)
 
@@ -178,7 +178,7 @@ class Exchange:
             await (self._stream() if self._call.stream else self._whole())
         except AskAgainError as again:
             self._call = again.call
-            self._meter = Meter()
+            self._meter = self._entry.meter = Meter()
             if self._upstream is not None:
                 self._upstream.close()
             return False
@@ -336,10 +336,10 @@ class Exchange:
                     await self._comment(_PING)
                 self._idle = False
                 continue
+            first = feed(piece)
             if infill is not None:
                 piece, first = infill.feed(piece)
             else:
-                first = feed(piece)
                 if self._meter.progress is not None:
                     self._entry.reading(*self._meter.progress)
                     self._meter.progress = None

@@ -64,6 +64,8 @@ class Meter:
         """Whether the frame was fed after which no client reads on."""
         self.progress: tuple[int, int] | None = None
         """Tokens of the prompt that are read, and all of it, where the last piece told."""
+        self.pieces = 0
+        """Frames since the first content, and that one; a frame is a token, several, or a part of one."""
         self._last_begun = False
         self._pieces: Newest[bytes] = Newest(_TAIL_PIECES, _TAIL_SIZE)
         self._begun: dict[str, Any] = {}
@@ -75,15 +77,28 @@ class Meter:
         self._last_begun = self._last_begun or ends(data)
         self.over = self._last_begun and data.endswith(FRAME_END)
         if self.content_seen:
+            self.pieces += data.count(FRAME_END)
             return False
         for payload in payloads(data):
             value = _object(payload)
             message = value.get("message")
             if value.get("type") == "message_start" and isinstance(message, dict):
-                self._begun = _table(message, "usage")
+                # What is written is not known yet, whatever stands there.
+                told = _table(message, "usage")
+                self._begun = {name: count for name, count in told.items() if name != "output_tokens"}
             self.progress = _progress(value) or self.progress
             self.content_seen = self.content_seen or _has_content(value)
+        self.pieces += self.content_seen
         return self.content_seen
+
+    def so_far(self) -> Figures:
+        """The figures that the newest pieces tell, where the engine tells them while it writes."""
+        found: dict[str, Any] = {"usage": self._begun} if self._begun else {}
+        for piece in reversed(list(self._pieces)):
+            for payload in reversed(payloads(piece)):
+                if _FIGURES.search(payload) is not None:
+                    return figures_of(found | _picked(_object(payload)))
+        return figures_of(found)
 
     def figures(self) -> Figures:
         """The figures at the end of what was fed; forgets the pieces."""

@@ -1,5 +1,6 @@
 """The requests of the endpoint, live and recent: numbers and states, never any text."""
 
+import asyncio
 import math
 import time
 from collections import OrderedDict
@@ -10,7 +11,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.rates import decode_rate
 from engine_host.gateway.directory import Target
 from engine_host.gateway.inspection.capture import Capture
-from engine_host.gateway.meter import Figures
+from engine_host.gateway.meter import Figures, Meter
 from engine_host.protocol.engines import Request, RequestState
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.events import EngineRequestEvent, EventBase
@@ -23,6 +24,9 @@ _PLACE_INTERVAL, _FAR_INTERVAL = 1.0, 10.0
 """Seconds between two events about a place in the queue: near its head, and far from it."""
 
 _PROGRESS_INTERVAL = 0.5
+_LIVE_INTERVAL = 1.0
+_MOST_LIVE = 32
+"""Seconds between two events about what is written of an answer, and how many are told of each time."""
 
 Publish = Callable[[EventBase], None]
 
@@ -46,6 +50,8 @@ class Entry:
     ttft: float | None = None
     ended_at: float | None = None
     figures: Figures = field(default_factory=Figures)
+    meter: Meter | None = None
+    """What watches its stream, which holds the newest pieces of it; None once it has ended."""
     problem: Problem | None = None
     stop: Callable[[], None] | None = None
     place: int | None = None
@@ -53,8 +59,12 @@ class Entry:
     conversation: str | None = None
     on_end: Callable[["Entry"], None] | None = None
     capture: Capture | None = None
+    moved_at: float = 0.0
     _told_at: float = -math.inf
     _told_place: int | None = None
+    _told_pieces: int = 0
+    _ended_pieces: int = 0
+    _decoded: float | None = None
 
     @property
     def ended(self) -> bool:
@@ -100,6 +110,13 @@ class Entry:
         self.ttft = time.monotonic() - self.started
         self._move(RequestState.DECODE)
 
+    def written(self) -> None:
+        """More of the answer may have come since the last word about it."""
+        pieces = self._pieces
+        if self.state is RequestState.DECODE and pieces != self._told_pieces:
+            self._told_pieces = pieces
+            self._move(RequestState.DECODE)
+
     def done(self, figures: Figures) -> None:
         """The answer is complete."""
         self._end(RequestState.DONE, figures, None)
@@ -115,6 +132,9 @@ class Entry:
     def snapshot(self) -> Request:
         """The request as the control protocol shows it."""
         figures = self.figures
+        if self.meter is not None and self.state is RequestState.DECODE:
+            figures = self._timed(self.meter.so_far())
+        pieces = self._pieces if figures.generated_tokens is None and self._pieces else None
         return Request(
             id=self.id,
             engine=self.target.engine,
@@ -138,6 +158,8 @@ class Entry:
             prompt_tokens=figures.prompt_tokens,
             cached_tokens=figures.cached_tokens,
             generated_tokens=figures.generated_tokens,
+            pieces=pieces,
+            piece_rate=decode_rate(pieces, self._seconds),
             prefill_seconds=figures.prefill_seconds,
             decode_rate=figures.decode_rate,
             draft_tokens=figures.draft_tokens,
@@ -152,6 +174,11 @@ class Entry:
         if self.waited is None:
             self.waited = time.monotonic() - self.started
         self.ended_at = time.time()
+        self._decoded, self._ended_pieces = self._seconds, self._pieces
+        if figures is None and self.meter is not None:
+            # Somebody ended it, and what came until then was measured.
+            figures = self.meter.figures()
+        self.meter = None
         self.figures = self._timed(figures) if figures else self.figures
         self.problem = problem
         self.stop = None
@@ -164,11 +191,22 @@ class Entry:
         """The figures, with the rate at which a stream passed here where the engine does not tell it."""
         if figures.decode_rate is not None or self.ttft is None:
             return figures
-        seconds = time.monotonic() - self.started - self.ttft
-        return replace(figures, decode_rate=decode_rate(figures.generated_tokens, seconds))
+        return replace(figures, decode_rate=decode_rate(figures.generated_tokens, self._seconds))
+
+    @property
+    def _seconds(self) -> float:
+        """Seconds since the first content, or until the end; 0 before."""
+        if self._decoded is not None or self.ttft is None:
+            return self._decoded or 0.0
+        return time.monotonic() - self.started - self.ttft
+
+    @property
+    def _pieces(self) -> int:
+        return self._ended_pieces if self.meter is None else self.meter.pieces
 
     def _move(self, state: RequestState) -> None:
         self.state = state
+        self.moved_at = time.monotonic()
         self.publish(EngineRequestEvent(at=time.time(), request=self.snapshot()))
 
 
@@ -187,6 +225,7 @@ class RequestLog:
         self._waiting = waiting
         self._limit = limit
         self._entries: OrderedDict[str, Entry] = OrderedDict()
+        self._timer: asyncio.TimerHandle | None = None
 
     def open(
         self,
@@ -205,13 +244,29 @@ class RequestLog:
         `loading`: its model has to be loaded first, which is told at once.
         """
         client = client[:_LONGEST_CLIENT]
-        entry = Entry(request_id, target, route, client, stream, self._publish, key, client_name)
+        entry = Entry(request_id, target, route, client, stream, self._changed, key, client_name)
         if loading:
             entry.load()
         self._entries[request_id] = entry
         if len(self._entries) > self._limit:
             self._shrink()
         return entry
+
+    def _changed(self, event: EventBase) -> None:
+        self._publish(event)
+        is_written = isinstance(event, EngineRequestEvent) and event.request.state is RequestState.DECODE
+        if is_written and self._timer is None:
+            # One timer for all streams, none for a piece.
+            self._timer = asyncio.get_running_loop().call_later(_LIVE_INTERVAL, self._tell)
+
+    def _tell(self) -> None:
+        """Tell what is written of the answers now, of many those that it was longest ago told of."""
+        self._timer = None
+        written = [entry for entry in self._entries.values() if entry.state is RequestState.DECODE]
+        for entry in sorted(written, key=lambda entry: entry.moved_at)[:_MOST_LIVE]:
+            entry.written()
+        if written and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_LIVE_INTERVAL, self._tell)
 
     def requests(self, engine: str | None = None) -> tuple[Request, ...]:
         """The requests of one engine or of all, newest first."""

@@ -238,7 +238,15 @@ class Request(Wire):
     ended_at: Seconds | None = None
     prompt_tokens: int | None = None
     cached_tokens: int | None = None
-    generated_tokens: int | None = None
+    generated_tokens: int | None = Field(
+        None,
+        description="as the engine counts them; while it writes, those until now, where it tells",
+    )
+    pieces: int | None = Field(
+        None,
+        description="pieces of its stream that came, where no tokens are told: a token, several, or none",
+    )
+    piece_rate: float | None = Field(None, description="pieces a second; a rate of tokens is decode_rate")
     prefill_seconds: float | None = Field(None, description="the engine's own time for the prompt")
     decode_rate: float | None = None
     draft_tokens: int | None = None

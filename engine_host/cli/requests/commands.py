@@ -1,5 +1,6 @@
 """`sndr requests`: list, look into, cancel and follow the requests to the endpoint."""
 
+import math
 from pathlib import Path
 
 import click
@@ -27,7 +28,7 @@ from engine_host.protocol.endpoint.requests import (
     RequestQuery,
     StartCapture,
 )
-from engine_host.protocol.engines import Request
+from engine_host.protocol.engines import Request, RequestState
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.events import EngineRequestEvent
 from engine_host.protocol.language import tr
@@ -39,6 +40,8 @@ _NO_CONVERSATION = (
     "No conversations yet. Each chat through the endpoint is a turn of one. From the second turn on, this\n"
     "says how much of the prompt was reused, and where it parts from the turn before."
 )
+_WRITTEN_SECONDS = 5.0
+"""Between two lines that say only how much more of an answer is written; records come each second."""
 _FOLLOW = click.option("-f", "--follow", is_flag=True, help="Print requests as they come and change.")
 _ENGINE = click.option("--engine", metavar="ENGINE", help="Of one engine, by its id or public name.")
 _LIMIT = click.option("-n", "--last", type=click.IntRange(1, 500), default=20, show_default=True)
@@ -237,9 +240,18 @@ def _list(out: Output, follow: bool, engine: str | None, last: int) -> None:
         wanted = client.call(ops.ENGINE, id=engine).id if engine is not None else None
         for one in newest[::-1]:
             _print(out, one)
+        told: dict[str, float] = {}
         for event in client.events(page.seq):
-            if isinstance(event, EngineRequestEvent) and wanted in (None, event.request.engine):
-                _print(out, event.request)
+            if not isinstance(event, EngineRequestEvent) or wanted not in (None, event.request.engine):
+                continue
+            one = event.request
+            before = told.pop(one.id, -math.inf)
+            if one.state is RequestState.DECODE:
+                if not out.as_json and event.at < before + _WRITTEN_SECONDS:
+                    told[one.id] = before
+                    continue
+                told[one.id] = event.at
+            _print(out, one)
 
 
 def _print(out: Output, request: Request) -> None:

@@ -34,7 +34,8 @@ def request_line(request: Request) -> str:
         ("tok/s", _rate(request.decode_rate)),
         ("in", _count(request.prompt_tokens)),
         ("cached", _count(request.cached_tokens)),
-        ("out", _count(request.generated_tokens)),
+        ("out", written(request)),
+        ("at", "-" if request.decode_rate is not None else speed(request)),
     )
     told = "  ".join(f"{name} {value}" for name, value in figures if value != "-")
     failure = request.problem.message if request.problem is not None else ""
@@ -68,10 +69,10 @@ def request_lines(request: Request, turn: PrefixTurn | None) -> list[str]:
         ("waited", _seconds(request.waited, _NOT)),
         ("first token (endpoint)", _seconds(request.ttft, _NOT)),
         ("prefill", _seconds(prefill, _NOT)),
-        ("decode", _rate(request.decode_rate, _NOT, " tokens/s")),
+        ("decode", speed(request, _NOT, " tokens/s")),
         ("tokens in", _count(request.prompt_tokens, _NOT)),
         ("of them cached", _count(request.cached_tokens, _NOT)),
-        ("tokens out", _count(request.generated_tokens, _NOT)),
+        ("tokens out", _tokens_out(request)),
         ("drafts accepted", _accepted(request, _NOT)),
         ("ended with", request.finish or "-"),
     ]
@@ -158,10 +159,10 @@ def _cells(request: Request) -> tuple[str, ...]:
         request.client_name or "-",
         request.destination,
         _seconds(request.ttft),
-        _rate(request.decode_rate),
+        speed(request),
         _count(request.prompt_tokens),
         _count(request.cached_tokens),
-        _count(request.generated_tokens),
+        written(request),
         _accepted(request),
         request.key or "-",
     )
@@ -179,6 +180,25 @@ def _accepted(request: Request, unknown: str = "-") -> str:
     if request.draft_tokens is None or request.draft_accepted is None:
         return unknown
     return f"{request.draft_accepted} of {request.draft_tokens}"
+
+
+def written(request: Request, unknown: str = "-") -> str:
+    """Return the tokens of an answer, or the pieces of its stream where no tokens are told."""
+    if request.generated_tokens is None and request.pieces is not None:
+        return "1 piece" if request.pieces == 1 else f"{request.pieces:,} pieces"
+    return _count(request.generated_tokens, unknown)
+
+
+def speed(request: Request, unknown: str = "-", unit: str = "") -> str:
+    """Return tokens a second, or pieces a second, named so."""
+    if request.decode_rate is None:
+        return _rate(request.piece_rate, unknown, " pieces/s")
+    return _rate(request.decode_rate, unknown, unit)
+
+
+def _tokens_out(request: Request) -> str:
+    only = request.generated_tokens is None and request.pieces is not None
+    return f"{_NOT}; {written(request)} came" if only else written(request, _NOT)
 
 
 def _clock(at: float) -> str:

@@ -25,8 +25,8 @@ def summary(event: dict[str, Any]) -> str:
             return f"{event['engine']} {stage['name']} {stage.get('detail', '')} {took}"
         case "engine.request":
             request = event["request"]
-            tokens = request.get("generated_tokens")
-            details = f"{tokens} tokens" if tokens is not None else ""
+            counted = ((request.get("generated_tokens"), "tokens"), (request.get("pieces"), "pieces"))
+            details = next((f"{count} {name}" for count, name in counted if count is not None), "")
             return f"{request['id']} {request['model']} {request['state']} {details}".rstrip()
         case "telemetry.mark":
             return str(event["mark"]["text"])

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from engine_host.cli.output import size
+from engine_host.cli.requests.lines import speed, written
 from engine_host.cli.top.reading import Reading
 from engine_host.core.visible import visible
 from engine_host.protocol.engines import Engine, Readings, Request
@@ -176,8 +177,8 @@ def _requests(reading: Reading, width: int) -> RenderableType:
                 _text(f"{max(0.0, reading.at - request.created_at):.0f} s"),
                 _text(_number(request.prompt_tokens)),
                 _text(_number(request.cached_tokens)),
-                _text(_number(request.generated_tokens)),
-                _text(_number(request.decode_rate, 1)),
+                _text(written(request)),
+                _text(speed(request)),
             )
         )
     table = _table(_REQUEST_COLUMNS, rows, width)

@@ -14,6 +14,7 @@ from engine_host.core import sse
 from engine_host.core.outside import json_text
 from engine_host.gateway import error_answers as faults
 from engine_host.gateway.openai.frames import WholeFrames
+from engine_host.gateway.openai.live_counts import without_usage
 from engine_host.gateway.passage import Passage
 
 _NO_CHOICES = b'"choices":[]'
@@ -31,10 +32,11 @@ class VllmAnswer(Passage):
 
     `shows_usage`: the client asked for the frame with the figures, which else is taken out of its stream.
     `one` is False for a request of several answers or prompts, whose tokens have no common time.
+    `counted`: vLLM was asked for usage with each frame, which the client was not to get.
     """
 
-    def __init__(self, *, shows_usage: bool, one: bool) -> None:
-        self._shows_usage, self._one = shows_usage, one
+    def __init__(self, *, shows_usage: bool, one: bool, counted: bool = False) -> None:
+        self._shows_usage, self._one, self._counted = shows_usage, one, counted
         self._frames = WholeFrames()
         self._asked_at: float | None = None
         self._first_at: float | None = None
@@ -50,6 +52,8 @@ class VllmAnswer(Passage):
         whole = self._frames.feed(data)
         if not whole:
             return b""
+        if self._counted:
+            whole = without_usage(whole)
         if self._first_at is None and _has_content(whole):
             self._first_at = time.monotonic()
         if _MARK in whole and _BOTH not in whole:

@@ -24,7 +24,7 @@ from engine_host.gateway.responses.events import ResponseEvents
 from engine_host.gateway.responses.failures import FailureTold
 from engine_host.gateway.responses.from_chat import ChatAsResponse
 from engine_host.gateway.responses.request import repaired as repaired_response
-from engine_host.gateway.routes.calls import READER, as_calls, check_writes, forced
+from engine_host.gateway.routes.calls import READER, as_calls, check_writes, counting, forced
 from engine_host.gateway.routes.rows import Asked
 
 # Of llama.cpp: each reads a request as the route that answers it does, and computes nothing.
@@ -106,6 +106,7 @@ def messages(asked: Asked) -> Call:
         written = json.dumps(chat, ensure_ascii=False).encode()
         written = progress.with_progress(written) if long else written
         call = Call("/v1/chat/completions", written, asked.stream, passage=told(), reader=READER)
+        call = counting(call, chat, asked.target)
     return forced(call, as_calls(chat, asked.target, told())) if has_to else both(chat, call)
 
 

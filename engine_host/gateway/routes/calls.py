@@ -28,6 +28,7 @@ from engine_host.gateway.openai.infill import (
     prompt_with_tokens,
     wants_infill,
 )
+from engine_host.gateway.openai.live_counts import WithoutTimings, with_timings, with_usage_of_each
 from engine_host.gateway.openai.several import SeveralAnswers
 from engine_host.gateway.openai.usage import UsageFilter, asks_for_usage, with_usage
 from engine_host.gateway.openai.vllm_answer import VllmAnswer
@@ -148,7 +149,7 @@ def completion(asked: Asked) -> Call:
         whole = prompt_with_numbers(body, target.fim_ids)
         return _plain(path, json.dumps(whole, ensure_ascii=False).encode(), whole, target)
     answer = InfillAnswer(asked.request_id, target.name, int(time.time()), include_usage=asks_for_usage(body))
-    return Call("/infill", infill_request(body), asked.stream, answer)
+    return counting(Call("/infill", infill_request(body), asked.stream, answer), body, target)
 
 
 def check_fills(target: Target) -> None:
@@ -231,24 +232,51 @@ def _plain(path: str, raw: bytes, body: dict[str, Any], target: Target) -> Call:
 
 def _of_one(path: str, raw: bytes, body: dict[str, Any], target: Target) -> Call:
     stream = bool(body.get("stream"))
-    if path == "/v1/completions" and target.native_infill:
-        return _completion(raw, body, target)
-    if _is_read_apart(path, target) and progress.is_long(raw, body):
-        long = progress.with_progress(raw)
-        return Call(path, long, stream, passage=progress.ProgressFilter(), reader=READER)
+    if target.native_infill and not target.usage_on_request:
+        return counting(_of_llamacpp(path, raw, body, target), body, target)
     if target.is_own_vllm:
-        told = VllmAnswer(shows_usage=asks_for_usage(body), one=_is_one(body))
-        return Call(
-            path, raw if not stream or asks_for_usage(body) else with_usage(body), stream, passage=told
-        )
+        shows = asks_for_usage(body)
+        counted = None
+        if stream and target.tells_counts and _is_one(body):
+            counted = with_usage_of_each(raw, body)
+        told = VllmAnswer(shows_usage=shows, one=_is_one(body), counted=counted is not None)
+        if counted is None:
+            counted = raw if not stream or shows else with_usage(body)
+        return Call(path, counted, stream, passage=told)
     if not stream or not target.usage_on_request or asks_for_usage(body):
-        return Call(path, raw, stream, reader=READER if _is_read_apart(path, target) else None)
+        return Call(path, raw, stream)
     return Call(path, with_usage(body), stream, passage=UsageFilter())
+
+
+def _of_llamacpp(path: str, raw: bytes, body: dict[str, Any], target: Target) -> Call:
+    if path == "/v1/completions":
+        return _completion(raw, body, target)
+    stream, reader = bool(body.get("stream")), READER if path == _CHAT else None
+    if reader is not None and progress.is_long(raw, body):
+        return Call(
+            path, progress.with_progress(raw), stream, passage=progress.ProgressFilter(), reader=reader
+        )
+    return Call(path, raw, stream, reader=reader)
+
+
+def counting(call: Call, body: dict[str, Any], target: Target) -> Call:
+    """Return a call to llama.cpp that tells its tokens as it writes them, which the client does not get."""
+    if not call.stream or not target.tells_counts or not _is_one(body):
+        return call
+    counted = with_timings(call.body, body)
+    if counted is None:
+        return call
+    if call.infill is not None:
+        # It reads the last frame alone.
+        return replace(call, body=counted)
+    inner = call.passage
+    without = WithoutTimings() if inner is None else Two(WithoutTimings(), inner)
+    return replace(call, body=counted, passage=without)
 
 
 def _is_one(body: dict[str, Any]) -> bool:
     """Return True for a request of one answer to one prompt."""
-    return body.get("n") in (None, 1) and not _has_several_prompts(body)
+    return body.get("n") in (None, 1) and body.get("n_cmpl") in (None, 1) and not _has_several_prompts(body)
 
 
 def _has_several_prompts(body: dict[str, Any]) -> bool:
@@ -275,7 +303,3 @@ def _completion(raw: bytes, body: dict[str, Any], target: Target) -> Call:
         # To llama.cpp none is no log probabilities at all; here it is those of the chosen tokens.
         raw = json.dumps({**body, "logprobs": 1}).encode()
     return Call("/v1/completions", raw, stream, passage=CompletionLogprobs(top), schema=schema)
-
-
-def _is_read_apart(path: str, target: Target) -> bool:
-    return path == "/v1/chat/completions" and target.native_infill

@@ -16,7 +16,7 @@ def completion(asked: Asked) -> Call:
     """Ask for a completion in llama.cpp's form; raises EndpointError."""
     if asked.target.native_infill:
         calls.check_writes(asked)
-        return Call("/completion", asked.raw, asked.stream)
+        return calls.counting(Call("/completion", asked.raw, asked.stream), asked.body, asked.target)
     body = request.completion(asked.body, asked.target.engine_name)
     inner = replace(asked, path=_COMPLETION, body=body, raw=json.dumps(body).encode())
     return calls.translated(calls.completion(inner), NativeCompletion(asked.target.name))
@@ -27,7 +27,7 @@ def infill(asked: Asked) -> Call:
     calls.check_writes(asked)
     calls.check_fills(asked.target)
     if asked.target.native_infill:
-        return Call("/infill", asked.raw, asked.stream)
+        return calls.counting(Call("/infill", asked.raw, asked.stream), asked.body, asked.target)
     body = request.gap(asked.body, asked.target.engine_name)
     inner = replace(asked, path=_COMPLETION, body=body, raw=json.dumps(body).encode())
     return calls.translated(calls.completion(inner), NativeCompletion(asked.target.name))

@@ -6,6 +6,7 @@ from engine_host.protocol.engines import Request, RequestState
 
 _LATER: dict[str, object] = {
     **dict.fromkeys(("ended_at", "generated_tokens", "decode_rate", "draft_tokens", "draft_accepted")),
+    **dict.fromkeys(("pieces", "piece_rate")),
     **dict.fromkeys(("finish", "problem", "place", "prefill_tokens", "prefill_of")),
 }
 _BEFORE_THE_FIRST_TOKEN = ("ttft", "prompt_tokens", "cached_tokens", "prefill_seconds")

@@ -19,6 +19,7 @@ from sndr_gui.host.session import Session
 from sndr_gui.host.state import OPEN_REQUESTS
 from sndr_gui.kit import formats
 from sndr_gui.kit.setting_words import word_of
+from sndr_gui.models.monitor.written import speed, written
 
 _NOT = tr("not measured")
 CHANGED = tr("Changed")
@@ -104,10 +105,10 @@ class InspectorModel(QObject):
             (tr("Waited"), _seconds(one.waited)),
             (tr("First token (endpoint)"), _seconds(one.ttft)),
             (tr("Prefill"), _seconds(prefill)),
-            (tr("Decode"), _NOT if one.decode_rate is None else formats.rate(one.decode_rate)),
+            (tr("Decode"), _NOT if one.decode_rate is None and one.piece_rate is None else speed(one)),
             (tr("Tokens in"), _tokens(one.prompt_tokens)),
             (tr("Of them cached"), _tokens(one.cached_tokens)),
-            (tr("Tokens out"), _tokens(one.generated_tokens)),
+            (tr("Tokens out"), _out(one)),
             (tr("Drafts accepted"), accepted),
             (tr("Ended with"), one.finish or "—"),
         ]
@@ -182,6 +183,13 @@ def _texts(captured: CapturedRequest) -> dict[str, str]:
 
 def _seconds(value: float | None) -> str:
     return _NOT if value is None else formats.duration(value)
+
+
+def _out(request: Request) -> str:
+    """Return the tokens, or that only pieces were counted."""
+    if request.generated_tokens is None and request.pieces is not None:
+        return tr("{not_measured}; {pieces} came", not_measured=_NOT, pieces=written(request))
+    return _tokens(request.generated_tokens)
 
 
 def _tokens(value: int | None) -> str:

@@ -32,6 +32,7 @@ from sndr_gui.models.monitor.lines import Line, one_after_another, split_name
 from sndr_gui.models.monitor.marks import MarksModel, clock
 from sndr_gui.models.monitor.memory import MemoryModel
 from sndr_gui.models.monitor.playback import PlaybackModel
+from sndr_gui.models.monitor.written import speed, told_in, written
 from sndr_gui.models.window.live_model import LiveModel
 from sndr_gui.models.window.throttle import Throttle
 from sndr_gui.models.window.time_travel import TimeTravel
@@ -113,7 +114,7 @@ def request_columns(name_of: Callable[[str], str]) -> list[Column[Request]]:
             right=True,
             about=measured_by.ENDPOINT,
         ),
-        Column(tr("Decode"), lambda r: formats.rate(r.decode_rate), lambda r: r.decode_rate or 0, right=True),
+        Column(tr("Decode"), speed, lambda r: r.decode_rate or r.piece_rate or 0, right=True, tip=told_in),
         Column(
             tr("In"),
             lambda r: formats.count(r.prompt_tokens),
@@ -130,10 +131,11 @@ def request_columns(name_of: Callable[[str], str]) -> list[Column[Request]]:
         ),
         Column(
             tr("Out"),
-            lambda r: formats.count(r.generated_tokens),
-            lambda r: r.generated_tokens or 0,
+            written,
+            lambda r: r.generated_tokens or r.pieces or 0,
             muted,
             right=True,
+            tip=told_in,
         ),
         Column(
             tr("Accepted"),
@@ -178,7 +180,7 @@ class MonitorModel(LiveModel):
         self.holders = MemoryModel(session)
         self.energy = EnergyModel(session)
         self._shown = False
-        # Requests change with every token; the table is drawn at most four times a second.
+        # Of many requests some change at any time; the table is drawn at most four times a second.
         self._throttle = Throttle(self, 250, self._fill_requests)
         self._moved = Throttle(self, 60, self._on_moved)
         self.past.changed.connect(self._on_past)

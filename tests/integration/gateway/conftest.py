@@ -86,6 +86,7 @@ def real(home: Path, random_model: Callable[..., Path]) -> Iterator[RealMaker]:
                 socket=server.socket,
                 fill_in_the_middle=True,
                 fim_ids=() if model else read_gguf(random_model()).fim_ids,
+                tells_counts=True,
                 embeddings=embeddings,
                 reranking=reranking,
                 # The bundled model is a hybrid; the random one is not.

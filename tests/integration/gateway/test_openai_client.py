@@ -9,10 +9,12 @@ import signal
 import time
 from typing import Any
 
+import httpx
 import openai
 import pytest
 
 from engine_host.bench.random_model import SMALL, tool_call_token
+from engine_host.gateway.upstream import Upstream
 from engine_host.protocol.engines import RequestState
 
 MESSAGES: Any = [{"role": "user", "content": "hello there"}]
@@ -189,6 +191,37 @@ def test_eight_streams_run_in_parallel_and_the_ninth_waits(real: Any) -> None:
     asyncio.run(go())
 
 
+@pytest.mark.parametrize(
+    ("path", "asked"),
+    [
+        ("/v1/chat/completions", {"messages": MESSAGES}),
+        ("/v1/chat/completions", {"messages": MESSAGES, "stream_options": {"include_usage": True}}),
+        ("/v1/chat/completions", {"messages": MESSAGES, "user": "u" * 17_000}),
+        ("/v1/completions", {"prompt": "hello", "stream_options": {"include_usage": True}}),
+        ("/completion", {"prompt": "hello", "n_predict": 12}),
+    ],
+    ids=["chat", "usage", "long", "completion", "native"],
+)
+def test_a_client_gets_no_byte_of_what_is_counted_for_the_list(real: Any, path: str, asked: Any) -> None:
+    async def go() -> None:
+        async with real(context=8192) as served, httpx.AsyncClient(timeout=60) as ai:
+            raw = json.dumps(
+                {"model": "random", "max_tokens": 12, "temperature": 0, "cache_prompt": False, "stream": True}
+                | ENDLESS
+                | asked
+            ).encode()
+            through = (await ai.post(served.url.removesuffix("/v1") + path, content=raw)).content
+            async with await Upstream.open(served.target, "POST", path, raw) as engine:
+                await engine.head()
+                direct = await engine.rest()
+            assert served.gateway.request_log.requests()[0].generated_tokens == 12
+            # Whose answer it is, and how long it took.
+            own = re.compile(rb'"(?:created|id|[a-z]+_(?:per_token_)?ms|[a-z]+_per_second)":[^,}]+')
+            assert own.sub(b"", through).split(b"\n\n") == own.sub(b"", direct).split(b"\n\n")
+
+    asyncio.run(go())
+
+
 def test_leaving_stops_the_engine_within_100_ms(real: Any) -> None:
     async def go() -> None:
         async with real(slots=1, context=8192) as served, client(served.url) as ai:
@@ -224,7 +257,11 @@ def test_leaving_stops_the_engine_within_100_ms(real: Any) -> None:
             at_once = await generated()
             await asyncio.sleep(0.2)
             assert await generated() == at_once
-            assert all(r.state is RequestState.CANCELLED for r in served.gateway.request_log.requests())
+            left = served.gateway.request_log.requests()
+            assert all(r.state is RequestState.CANCELLED for r in left)
+            # What the engine counted until its last piece; it had gone on by a token or two.
+            assert all(r.generated_tokens and r.prompt_tokens for r in left)
+            assert sum(r.generated_tokens or 0 for r in left) <= at_once
             assert served.gateway.request_log.active("e1") == 0
 
     asyncio.run(go())

@@ -71,6 +71,21 @@ def test_requests_are_listed_with_the_newest_last(host: FakeHost, sndr: Sndr, wo
     assert " - " in second, "what was not measured is no 0"
 
 
+def test_pieces_are_named_so_where_no_tokens_are_told(host: FakeHost, sndr: Sndr) -> None:
+    live = {**DONE, "state": "decode", "pieces": 37, "piece_rate": 12.34}
+    counted = {**DONE, "state": "decode", "generated_tokens": 1204, "decode_rate": 31.0}
+    host.answers["GET /v1/requests"] = (200, {"seq": 1, "requests": [live, counted]})
+    host.answers[f"GET /v1/requests/{DONE['id']}"] = (200, {"request": live, "turn": None})
+    code, out, _ = sndr("requests")
+    _, first, second = out.splitlines()
+    assert code == 0
+    assert first.split()[-7:-2] == ["ms", "31.0", "1,200", "0", "1,204"]
+    assert second.split()[-8:-2] == ["12.3", "pieces/s", "1,200", "0", "37", "pieces"]
+    _, out, _ = sndr("requests", "show", DONE["id"])
+    assert "decode           12.3 pieces/s" in out
+    assert "tokens out       not measured; 37 pieces came" in out
+
+
 def test_one_is_shown_and_cancelled_by_the_beginning_of_its_id(host: FakeHost, sndr: Sndr) -> None:
     host.answers[f"GET /v1/requests/{DONE['id']}"] = (200, {"request": DONE, "turn": TURN})
     host.answers[f"DELETE /v1/requests/{WAITING['id']}"] = (200, {**WAITING, "state": "cancelled"})

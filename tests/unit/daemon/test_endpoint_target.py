@@ -10,6 +10,7 @@ from engine_host.gateway.openai.listing import model_entry
 from engine_host.library.gguf import GgufInfo, read_gguf
 from engine_host.library.index import IndexedModel
 from engine_host.protocol.engines import Readings, Verification
+from engine_host.protocol.launch.plans import EngineKind
 from engine_host.protocol.models import ModelFile, ModelOrigin
 from tests.plan_samples import engine_of, plain_plan
 
@@ -45,6 +46,14 @@ def test_an_engine_stands_for_the_id_of_its_files_too_where_its_preset_calls_the
 ) -> None:
     engine = engine_of(plain_plan(model="the-catalogues", preset="one"))
     assert target_of(engine, demo, "/run/e.sock").stands_for == ("one", "the-catalogues", "the-files")
+
+
+def test_counts_of_each_piece_are_asked_where_their_cost_does_not_grow() -> None:
+    plain = plain_plan()
+    of_vllm = plain.model_copy(update={"engine": EngineKind.VLLM})
+    thinks = of_vllm.model_copy(update={"argv": (*plain.argv, "--reasoning-parser=qwen3")})
+    told = [target_of(engine_of(plan), None, "/run/e.sock").tells_counts for plan in (plain, of_vllm, thinks)]
+    assert told == [True, True, False], "vLLM reads all of an answer again for each count"
 
 
 def test_the_prefix_lens_learns_where_hits_can_end(demo: IndexedModel) -> None:

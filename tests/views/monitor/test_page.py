@@ -211,6 +211,15 @@ async def test_monitor_lists_requests_and_cancels(stage: Stage) -> None:
     stage.host.publish(EngineRequestEvent(request=stage.host.requests[0]))
     stage.host.publish(EngineRequestEvent(request=samples.request(RequestState.DONE, 2)))
     await stage.until(lambda: page.table.isVisible() and page.model.requests.total == 2)
+    live = samples.request(RequestState.DECODE, 1, pieces=37, piece_rate=12.34)
+    stage.host.publish(EngineRequestEvent(request=live))
+    columns = {column.title: column for column in page.model.requests._columns}
+    shown = stage.state.requests
+    await stage.until(lambda: shown["req-1"].pieces == 37)
+    row = shown["req-1"]
+    assert [columns[name].text(row) for name in ("Out", "Decode")] == ["37 pieces", "12.3 pieces/s"]
+    facts = dict(page.model.inspector(row).facts())
+    assert (facts["Tokens out"], facts["Decode"]) == ("not measured; 37 pieces came", "12.3 pieces/s")
     page.table.selectRow(0)
     assert page.cancel.isEnabled()
     QTest.mouseClick(page.cancel, Qt.MouseButton.LeftButton)

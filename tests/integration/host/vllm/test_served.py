@@ -293,7 +293,7 @@ def test_a_stream_has_figures_that_its_client_did_not_ask_for(served: Served) ->
         stream=True,
     )
     chunks = list(stream)
-    assert all(chunk.choices for chunk in chunks)
+    assert all(chunk.choices and chunk.usage is None for chunk in chunks)
     newest = served.requests().requests[0]
     assert newest.state is RequestState.DONE
     # In llama.cpp's words, which some clients show.
@@ -369,9 +369,17 @@ def test_a_client_that_leaves_stops_the_engines_work(served: Served) -> None:
         stream=True,
         extra_body={"ignore_eos": True},
     )
-    next(iter(stream))
+    chunks = iter(stream)
+    assert next(chunks).usage is None
+
+    def told() -> int:
+        next(chunks)
+        return served.requests().requests[0].generated_tokens or 0
+
+    assert wait_for(told, "tokens while it writes") < 1900
     stream.close()
     wait_for(lambda: served.requests().requests[0].state is RequestState.CANCELLED, "the cancelled request")
+    assert served.requests().requests[0].generated_tokens, "what was counted is kept"
     wait_for(lambda: served.metric("vllm:num_requests_running") == 0, "vLLM's end of the request")
     assert served.metric("vllm:generation_tokens_total") - before < 1900
 
