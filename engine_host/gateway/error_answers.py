@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -39,6 +40,8 @@ _ANTHROPIC_TYPES = {
 }
 # vLLM's for a body that is not what its route takes; its message is a list of Python objects.
 _NOT_VALID = "Bad Request"
+# vLLM's words about a request as a whole, in the midst of where they were raised and what was sent.
+_RULE = re.compile(r"""'msg': (['"])(?:Value error, )?(.+?)\1(?=[,}])""")
 _ENGINE_CODES = {
     "exceed_context_size_error": "context_length_exceeded",
     "unavailable_error": "engine_not_ready",
@@ -190,7 +193,10 @@ def engine_fault(status: int, body: bytes) -> EndpointError:
     )
     extra = {cut_text(name, _LONGEST_CODE): value for name, value in itertools.islice(figures, _MOST_FIGURES)}
     message = str(text) if text else f"The engine answered with status {status} and no error object."
-    if kind == _NOT_VALID and isinstance(param, str) and not is_ours:
+    if kind == _NOT_VALID and param == "body" and not is_ours and (rule := _RULE.search(message)):
+        # What two fields say together.
+        message, param = rule[2], None
+    elif kind == _NOT_VALID and isinstance(param, str) and not is_ours:
         field_name = param.removeprefix("body.")
         message = f"{field_name} is missing, or is nothing that the engine takes there. It says: {message}"
     return EndpointError(

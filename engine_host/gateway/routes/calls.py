@@ -30,7 +30,7 @@ from engine_host.gateway.openai.infill import (
 )
 from engine_host.gateway.openai.live_counts import WithoutTimings, with_timings, with_usage_of_each
 from engine_host.gateway.openai.several import SeveralAnswers
-from engine_host.gateway.openai.usage import UsageFilter, asks_for_usage, with_usage
+from engine_host.gateway.openai.usage import UsageApart, UsageFilter, asks_for_usage, with_usage
 from engine_host.gateway.openai.vllm_answer import VllmAnswer
 from engine_host.gateway.passage import Passage, Two
 from engine_host.gateway.routes.rows import Asked
@@ -297,9 +297,12 @@ def _completion(raw: bytes, body: dict[str, Any], target: Target) -> Call:
     top = body.get("logprobs")
     stream = bool(body.get("stream"))
     schema = body.get("json_schema")
+    # The usage of several answers is added up.
+    apart = UsageApart(shows=asks_for_usage(body)) if stream and _is_one(body) else None
     if top is None:
-        return Call("/v1/completions", raw, stream, schema=schema)
+        return Call("/v1/completions", raw, stream, passage=apart, schema=schema)
     if top == 0:
         # To llama.cpp none is no log probabilities at all; here it is those of the chosen tokens.
         raw = json.dumps({**body, "logprobs": 1}).encode()
-    return Call("/v1/completions", raw, stream, passage=CompletionLogprobs(top), schema=schema)
+    call = Call("/v1/completions", raw, stream, passage=apart, schema=schema)
+    return translated(call, CompletionLogprobs(top))

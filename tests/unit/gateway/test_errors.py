@@ -280,12 +280,22 @@ def test_a_500_is_a_400_where_the_engine_cannot_read_the_request(
             "invalid_value",
             "a.0 is missing, or is nothing that the engine takes there. It says: 1 validation error",
         ),
+        (
+            400,
+            b'{"error":{"code":400,"message":"1 error: '
+            b"{'loc': 'body', 'msg': 'Value error, budget_tokens must be less than max_tokens', 1: 2}"
+            b'",'
+            b'"type":"Bad Request","param":"body"}}',
+            "invalid_value",
+            "budget_tokens must be less than max_tokens",
+        ),
     ],
 )
 def test_engine_errors_in_openais_form(status: int, body: bytes, code: str, message: str) -> None:
     fault = engine_fault(status, body)
     assert (fault.status, fault.code, fault.source) == (status, code, "engine")
     assert message in fault.message
+    assert "body is missing" not in fault.message
 
 
 MESSAGES = "/v1/messages"

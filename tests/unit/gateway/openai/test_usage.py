@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from engine_host.gateway.error_answers import EndpointError, engine_fault
 from engine_host.gateway.openai.infill import prompt_with_tokens
-from engine_host.gateway.openai.usage import UsageFilter, asks_for_usage, with_usage
+from engine_host.gateway.openai.usage import UsageApart, UsageFilter, asks_for_usage, with_usage
 from engine_host.protocol.errors import Reason
 
 CHAT = "/v1/chat/completions"
@@ -29,6 +29,18 @@ def frame(value: Any) -> bytes:
 
 WORDS = [frame({"choices": [{"index": 0, "delta": {"content": f'w{n} "choices":[] '}}]}) for n in range(3)]
 STREAM = b"".join([*WORDS, frame(USAGE), b"data: [DONE]\n\n"])
+
+
+def test_the_usage_of_a_completion_has_a_frame_of_its_own_where_it_was_asked_for() -> None:
+    text = {"choices": [{"text": '"usage":', "index": 0, "finish_reason": None}], "id": "c"}
+    end = {"choices": [{"text": "", "index": 0, "finish_reason": "length"}], "id": "c"}
+    figures = {"usage": USAGE["usage"], "timings": {"predicted_n": 30}}
+    stream = frame(text) + frame({**end, **figures}) + b"data: [DONE]\n\n"
+    asked = frame(text) + frame(end) + frame({"choices": [], "id": "c", **figures}) + b"data: [DONE]\n\n"
+    told = [json.loads(one[6:]) for one in UsageApart(shows=True).feed(stream).split(b"\n\n")[:-2]]
+    assert told == [json.loads(one[6:]) for one in asked.split(b"\n\n")[:-2]]
+    plain = UsageApart(shows=False).feed(stream)
+    assert plain == frame(text) + frame({**end, "timings": figures["timings"]}) + b"data: [DONE]\n\n"
 
 
 async def talks_like_vllm(engine: Any, body: Any, writer: asyncio.StreamWriter) -> None:
