@@ -11,8 +11,10 @@ from engine_host.engines.llamacpp.command import (
     LlamaCppStart,
     command,
     default_threads,
+    physical_cores,
     processor_batch,
     says_batch,
+    usable_processors,
 )
 from engine_host.engines.llamacpp.servers import ServerCapabilities, kv_label
 from engine_host.fit.shapes.model import ModelShape
@@ -271,7 +273,9 @@ def _threads(placement: Placement) -> tuple[int, Layer, str]:
     others = [engine.name for engine in placement.beside if computes_on_processor(engine)]
     cores = default_threads()
     if not others:
-        return cores, Layer.HARDWARE, "one core is left to everything else"
+        if usable_processors() > physical_cores():
+            return cores, Layer.HARDWARE, tr("one for each physical core")
+        return cores, Layer.HARDWARE, tr("all physical cores but one, which is left to everything else")
     share = max(1, cores // (len(others) + 1))
     compute = "computes" if len(others) == 1 else "compute"
     why = f"an even share of {cores}: {', '.join(others)} {compute} on this processor too"

@@ -1,9 +1,11 @@
 """The command line of a start: what settings become on a given server, and what is refused."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from engine_host.core.errors import HostError
@@ -12,7 +14,6 @@ from engine_host.engines.llamacpp.command import (
     command,
     default_threads,
     owned_flags,
-    physical_cores,
 )
 from engine_host.engines.llamacpp.servers import ServerCapabilities, ServerCommand
 from engine_host.protocol.errors import Reason
@@ -62,8 +63,17 @@ def test_defaults() -> None:
         assert flag not in plain
 
 
-def test_one_core_is_left_to_others() -> None:
-    assert default_threads() == max(1, physical_cores() - 1)
+@pytest.mark.parametrize(
+    ("physical", "allowed", "threads"),
+    [(2, 2, 1), (2, 4, 2), (1, 1, 1), (1, 2, 1), (8, 16, 8), (8, 8, 7), (8, 4, 3), (None, 2, 1)],
+)
+def test_the_cores_that_leave_something_to_others(
+    physical: int | None, allowed: int, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(psutil, "cpu_count", lambda logical: physical)
+    monkeypatch.setattr(os, "cpu_count", lambda: allowed)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _process: set(range(allowed)))
+    assert default_threads() == threads
 
 
 def test_the_context_is_for_each_stream() -> None:
