@@ -8,7 +8,7 @@ PYTHON := .venv/bin/python
 # A display, if there is one: then `run` opens the window.
 DISPLAY_HERE := $(or $(WAYLAND_DISPLAY),$(DISPLAY))
 
-.PHONY: help run test test-fast fuzz soak lint format pictures shots bench package package-check gpu-check setup languages lock install-desktop clean
+.PHONY: help run test test-fast fuzz soak lint format pictures shots bench package package-check gpu-check setup languages lock install-desktop uninstall-desktop clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 26
@@ -82,6 +82,10 @@ install-desktop: ## Put the program into this user's application menu, and `sndr
 	@packaging/setup.sh window
 	@packaging/linux/install-desktop.sh
 
-clean: ## Remove the environment and what tools left; models, settings and built engines stay
+uninstall-desktop: ## Take out of the application menu and ~/.local/bin what install-desktop put there
+	@packaging/linux/install-desktop.sh --remove
+
+clean: ## Remove the environment, the links to it and what tools left; models, settings and built engines stay
+	@packaging/linux/install-desktop.sh --remove
 	@rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -25,9 +25,9 @@ stop() { # what, why, what to do
 }
 
 case $profile in
-    run) groups="base"; lock=packaging/locks/run.lock ;;
-    window) groups="base window"; lock=packaging/locks/run.lock ;;
-    test) groups="base window test"; lock=packaging/locks/test.lock ;;
+    run) groups="base"; lock=packaging/locks/run.lock size="about 200 MB to download, 0.6 GB on the disk" ;;
+    window) groups="base window"; lock=packaging/locks/run.lock size="about 200 MB to download, 0.6 GB on the disk" ;;
+    test) groups="base window test"; lock=packaging/locks/test.lock size="about 260 MB to download, 0.8 GB on the disk" ;;
     *) stop "there is no set-up called '$profile'" "" "Use one of: run, window, test." ;;
 esac
 
@@ -199,7 +199,7 @@ install_with_uv() {
         "$uv" venv -q --clear --python "$python" $venv || return 1
     fi
     # The locks are supersets of one another: a set-up for `run` after one for `test` removes nothing.
-    "$uv" pip install -q --python $venv/bin/python --require-hashes --compile-bytecode -r "$lock"
+    "$uv" pip install "${quiet[@]}" --python $venv/bin/python --require-hashes --compile-bytecode -r "$lock"
 }
 
 install_with_pip() {
@@ -236,10 +236,13 @@ END
 
 ensure_packages() {
     local sum
+    local -a quiet=(-q)
+    # Minutes with a slow network: at a terminal uv shows what it downloads.
+    [ ! -t 2 ] || quiet=()
     sum=$(checksum "$lock" pyproject.toml packaging/setup.sh)-$PWD
     done_already "packages-${lock//\//-}" "$sum" && [ -x $venv/bin/sndr ] && return 0
     ensure_python
-    say "Installing the Python packages ($("$python" --version), $(grep -c '^[a-z0-9].*==' "$lock") packages) …"
+    say "Installing the Python packages ($("$python" --version), $(grep -c '^[a-z0-9].*==' "$lock") packages, $size) …"
     install_with_uv || install_with_pip ||
         stop "the Python packages could not be installed" "pip's and uv's messages are above." \
             "Check the network (or the mirror in pip's settings) and run the same command again."
@@ -263,7 +266,18 @@ ensure_checkpoint() {
     mark_done checkpoint "$sum"
 }
 
+# One set-up of a clone at a time: each would write over what the other is writing. The lock is on this very file,
+# and ends with the process.
+wait_for_other_setup() {
+    command -v flock >/dev/null || return 0
+    exec 9<packaging/setup.sh
+    flock -n 9 && return 0
+    say "Another set-up of this clone is at work; waiting until it is done …"
+    flock 9
+}
+
 system_sum=""
+wait_for_other_setup
 ensure_system_packages
 ensure_packages
 ensure_checkpoint

@@ -87,7 +87,10 @@ def _announce(report: dict[str, Any]) -> None:
 )
 @command("sndr quit")
 def quit_host(out: Output, seconds: float) -> Exit | None:
-    """End the host, and with it every engine that is not kept."""
+    """End the host, and with it every engine that is not kept.
+
+    A window that is open starts a host anew: close it first to end everything.
+    """
     with connected() as client:
         name = client.host
         alive = [one for one in client.call(ops.ENGINES).engines if one.state not in _GONE]
@@ -100,7 +103,13 @@ def quit_host(out: Output, seconds: float) -> Exit | None:
     if kept:
         names = ", ".join(f"{one.name} (pid {one.pid})" for one in kept)
         lines.append(f"Kept, and still running: {names}. The next host takes them up: `sndr serve`.")
-    out.result({"ended": True, "kept": [one.id for one in kept]}, lines)
+    # A host that ends removes the locks of windows that were killed.
+    window = not name and bool(client.folders.window_locks())
+    if window:
+        lines.append(
+            "A window is open and starts a new one within seconds. Close the window to end everything."
+        )
+    out.result({"ended": True, "kept": [one.id for one in kept], "window": window}, lines)
     return None
 
 

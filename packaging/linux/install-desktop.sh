@@ -25,10 +25,17 @@ update_entries() {
     fi
 }
 
+# In Exec a path with spaces stands in quotes; ", ` and $ are escaped twice, and % is doubled.
+# shellcheck disable=SC2089  # The quotes are for the desktop, not for the shell.
+PROGRAM="\"$(printf '%s' "$bin/sndr-gui" | sed -e 's/["`$]/\\\\&/g' -e 's/%/%%/g')\""
+
 if [ "${1:-}" = --remove ]; then
-    rm -f "$entry" "$icon" "${known[@]/#/$share/}"
-    update_entries
-    echo "Removed from the application menu."
+    # The entry of another copy of the program is that one's.
+    if [ -e "$entry" ] && grep -qF "Exec=$PROGRAM" "$entry"; then
+        rm -f "$entry" "$icon" "${known[@]/#/$share/}"
+        update_entries
+        echo "Removed from the application menu."
+    fi
     for name in sndr sndr-gui; do
         if [ "$(readlink "$programs/$name")" = "$bin/$name" ]; then
             rm "$programs/$name"
@@ -39,9 +46,6 @@ if [ "${1:-}" = --remove ]; then
 fi
 
 mkdir -p "$(dirname "$entry")" "$(dirname "$icon")"
-# In Exec a path with spaces stands in quotes; ", ` and $ are escaped twice, and % is doubled.
-# shellcheck disable=SC2089  # The quotes are for the desktop, not for the shell.
-PROGRAM="\"$(printf '%s' "$bin/sndr-gui" | sed -e 's/["`$]/\\\\&/g' -e 's/%/%%/g')\""
 # shellcheck disable=SC2090
 export PROGRAM
 awk '$0 == "Exec=@PROGRAM@ %u" { print "Exec=" ENVIRON["PROGRAM"] " %u"; next } { print }' \

@@ -17,7 +17,7 @@ from engine_host.protocol.language import tr
 @click.option("--remove", is_flag=True, help="Remove this record, also one that cannot be read.")
 @command("sndr autopsy", "sndr autopsy demo  # the newest end of this engine")
 def autopsy(out: Output, record: str | None, remove: bool) -> Exit | None:
-    """List engines that died and starts that were refused, or say of one what ended it and held memory.
+    """List engines that died, or say of one what ended it and held memory.
 
     ID is the id of a record, the beginning of one, or an engine by its id or name: its newest record then.
     The host saves a record whenever an engine dies, and keeps the newest 20. Without a host they are read

@@ -21,9 +21,15 @@ _OTHERS = {
     "search": ("models search",),
     "start": ("run", "launch", "serve"),
     "up": ("run", "serve"),
-    "upgrade": ("engine install", "host update"),
 }
 """Words of other programs, and what does it here."""
+_AS_IT_WAS_INSTALLED = {
+    "uninstall": "is removed",
+    "update": "is updated",
+    "upgrade": "is updated",
+}
+_ELSEWHERE = "host"
+"""Its commands change other machines: none is suggested for a word that did not name it."""
 
 
 def in_one_sentence(
@@ -53,6 +59,8 @@ def _no_such_command(error: click.NoSuchCommand, root: click.Group) -> str:
         near = [one for word in near_names(typed, _OTHERS) for one in _OTHERS[word]]
         near = near or _elsewhere(root, typed)
     said = f"No such command {typed[:100]!r}."
+    if group is root and (done := _AS_IT_WAS_INSTALLED.get(typed.lower())) is not None:
+        return f"{said} The program {done} as it was installed: README, Update and uninstall, says how."
     if not near:
         return said
     *before, last = (f"`{above} {one}`" for one in near)
@@ -61,7 +69,7 @@ def _no_such_command(error: click.NoSuchCommand, root: click.Group) -> str:
 
 def _elsewhere(root: click.Group, typed: str) -> list[str]:
     """Return the commands of groups whose own word is near, with their groups."""
-    found = dict(_below(root, ()))
+    found = {path: one for path, one in _below(root, ()) if path[0] != _ELSEWHERE}
     near = near_names(typed, {path[-1] for path in found}, 1)
     return [" ".join(path) for path in found if path[-1] in near][:_MOST]
 

@@ -347,6 +347,22 @@ def test_quit_names_kept_engines_that_go_on(host: FakeHost, sndr: Sndr) -> None:
     code, out, _ = sndr("quit")
     assert code == 0
     assert "still running: demo (pid 42)" in out
+    assert "window" not in out
+
+
+def test_quit_says_that_an_open_window_starts_a_new_host(host: FakeHost, sndr: Sndr) -> None:
+    def end() -> tuple[int, Any]:
+        host.folders.socket.unlink()
+        return 200, {}
+
+    lock = host.folders.run / "window-0.lock"
+    lock.touch()
+    host.answers["GET /v1/engines"] = engines()
+    host.answers["POST /v1/host/quit"] = end
+    code, out, _ = sndr("quit")
+    lock.unlink()
+    assert code == 0
+    assert "A window is open and starts a new one" in out
 
 
 def test_interrupt_is_130(host: FakeHost, sndr: Sndr) -> None:

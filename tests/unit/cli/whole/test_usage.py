@@ -115,3 +115,10 @@ def test_nothing_typed_shows_all_commands(sndr: Sndr) -> None:
     assert (code, out) == (2, "")
     for name in root.commands:
         assert f"\n  {name} " in err
+
+
+@pytest.mark.parametrize("word", ["uninstall", "update", "upgrade"])
+def test_no_command_for_another_machine_is_suggested_for_this_program(sndr: Sndr, word: str) -> None:
+    sentence = refused(sndr, "", word)
+    assert "README, Update and uninstall" in sentence
+    assert "sndr host" not in sentence
