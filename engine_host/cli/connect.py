@@ -11,7 +11,7 @@ from engine_host.cli.start.host import connected
 from engine_host.client.sync import ControlClient
 from engine_host.connect import change, found
 from engine_host.connect.clients.definition import Client
-from engine_host.connect.clients.programs import variables
+from engine_host.connect.clients.programs import Readers, variables
 from engine_host.connect.clients.table import client_named
 from engine_host.connect.facts import ANY_KEY, KEY_VARIABLE, Facts, address, facts_of, key_from
 from engine_host.connect.machine import Machine
@@ -53,6 +53,14 @@ from engine_host.protocol.operations import table as ops
     type=click.Choice(NAMES),
     help="For env: the shell that the lines are for (default: yours).",
 )
+@click.option(
+    "--for",
+    "readers",
+    type=click.Choice([one.value for one in Readers]),
+    default=Readers.OPENAI.value,
+    show_default=True,
+    help="For env: whose variables; those of Claude Code and Ollama lead programs of yours here.",
+)
 @command("sndr connect", "sndr connect zed --write", 'eval "$(sndr connect env)"')
 def connect(
     out: Output,
@@ -64,6 +72,7 @@ def connect(
     model: str | None,
     url: str | None,
     shell: str | None,
+    readers: str,
 ) -> Exit | None:
     """List the editors and agents of this machine, or say what CLIENT has to be told.
 
@@ -88,7 +97,7 @@ def connect(
         if probe:
             return _probe(out, client, facts, control)
     if client.name == "env":
-        _environment(out, facts, shell)
+        _environment(out, facts, shell, Readers(readers))
     elif not write:
         _settings(out, client, facts, records)
     return None
@@ -165,10 +174,14 @@ def _settings_lines(settings: ClientSettings) -> list[str]:
     return result
 
 
-def _environment(out: Output, facts: Facts, shell: str | None) -> None:
+def _environment(out: Output, facts: Facts, shell: str | None, readers: Readers) -> None:
     chosen = Shell.named(shell) if shell else _own_shell()
-    found_here = variables(facts)
-    out.result({"shell": chosen.value, "variables": found_here}, lines(found_here, chosen))
+    found_here = variables(facts, readers)
+    printed = lines(found_here, chosen)
+    if left_out := [name for name in variables(facts, Readers.ALL) if name not in found_here]:
+        # At the end: an eval without quotes makes one line of them all.
+        printed.append(f"# Left out: {', '.join(left_out)} (--for anthropic, ollama or all)")
+    out.result({"shell": chosen.value, "variables": found_here}, printed)
     if facts.key_needed and not os.environ.get(KEY_VARIABLE):
         out.note(
             f"The endpoint asks for a key, and {KEY_VARIABLE} is empty here: requests get 401 until one is "

@@ -23,6 +23,7 @@ from engine_host.core.mending.settings_text import (
     line_at,
     line_of,
     readable,
+    what_is_wrong,
     without,
 )
 from engine_host.core.outside import files
@@ -239,7 +240,7 @@ class SettingsFile:
         except (TOMLKitError, ValueError, RecursionError) as error:
             raise HostError(
                 Reason.SETTING_INVALID,
-                tr("{path} is not valid TOML: {error}.", path=self.path, error=error),
+                tr("{path} is not valid TOML: {error}.", path=self.path, error=self._said(error)),
                 cause="The file was edited or damaged.",
                 fix=Fix(
                     text="Correct that line, have it repaired, or set the file aside.",
@@ -254,6 +255,12 @@ class SettingsFile:
                 fix="Make the file readable for you.",
                 evidence={"file": str(self.path), "errno": error.errno},
             ) from error
+
+    def _said(self, error: Exception) -> str:
+        try:
+            return what_is_wrong(files.read_text(self.path, _LARGEST), error)
+        except (OSError, ValueError):
+            return str(error)
 
     def _place(self, find: Callable[[str], int | None]) -> dict[str, Any]:
         """Return the line of a fault with its number, where it can be told."""

@@ -3,6 +3,7 @@
 import json
 import shlex
 from collections.abc import Mapping
+from enum import StrEnum
 
 from engine_host.connect.clients.agents import claude_variables
 from engine_host.connect.clients.definition import Client, Snippet
@@ -13,21 +14,31 @@ from engine_host.protocol.endpoint.example import EXAMPLE_QUESTION
 from engine_host.protocol.language import tr
 
 
-def variables(facts: Facts) -> dict[str, str]:
-    """Return the variables that OpenAI's, Anthropic's and Ollama's clients read, and Claude Code's own.
+class Readers(StrEnum):
+    """The programs that variables of a shell are for."""
+
+    OPENAI = "openai"
+    ANTHROPIC = "anthropic"
+    OLLAMA = "ollama"
+    ALL = "all"
+
+
+def variables(facts: Facts, readers: Readers = Readers.OPENAI) -> dict[str, str]:
+    """Return the variables that OpenAI's, Anthropic's (and Claude Code) or Ollama's clients read.
 
     A value that begins with `$` is another variable: the key, where one is needed.
     """
     key = f"${KEY_VARIABLE}" if facts.key_needed else ANY_KEY
-    return {
+    openai = {
         "OPENAI_BASE_URL": facts.url,
         "OPENAI_API_BASE": facts.url,
         "OPENAI_API_KEY": key,
         "OPENAI_MODEL": facts.model,
-        **claude_variables(facts),
-        "ANTHROPIC_AUTH_TOKEN": key,
-        "OLLAMA_HOST": facts.root,
     }
+    anthropic = {**claude_variables(facts), "ANTHROPIC_AUTH_TOKEN": key}
+    ollama = {"OLLAMA_HOST": facts.root}
+    found = {Readers.OPENAI: openai, Readers.ANTHROPIC: anthropic, Readers.OLLAMA: ollama}
+    return found.get(readers, {**openai, **anthropic, **ollama})
 
 
 def _curl(facts: Facts) -> tuple[Snippet, ...]:
@@ -81,7 +92,13 @@ def _environment(facts: Facts) -> tuple[Snippet, ...]:
 
 
 def _environment_notes(_facts: Facts) -> tuple[str, ...]:
-    return (tr('In a shell: eval "$(sndr connect env --shell sh)"'),)
+    return (
+        tr('In a shell: eval "$(sndr connect env --shell sh)"'),
+        tr(
+            "Anthropic's and Ollama's variables are left out, so that your own programs go where they went: "
+            "sndr connect env --for anthropic, ollama or all."
+        ),
+    )
 
 
 def _webui(facts: Facts) -> Mapping[str, str]:

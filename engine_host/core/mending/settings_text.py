@@ -2,6 +2,7 @@
 
 import difflib
 import re
+import tomllib
 from collections.abc import Iterable
 
 import tomlkit
@@ -10,6 +11,8 @@ from tomlkit.exceptions import ParseError, TOMLKitError
 _TABLE = re.compile(r"\s*\[\s*\"?([\w-]+)\"?\s*\]")
 _KEY = re.compile(r"\s*\"?([\w.-]+)\"?\s*=")
 _MOST_LINES = 50
+_FARTHEST = 200
+"""Lines between where a fault begins and where it is seen, at most."""
 MARK = "# not read: "
 """The beginning of a line that a repair took out of use."""
 
@@ -42,11 +45,33 @@ def fault_line(text: str) -> int | None:
     try:
         tomlkit.parse(text)
     except ParseError as error:
-        # What is open at the end is found only behind it.
-        return max(1, min(error.line, len(text.splitlines()) or 1))
+        return _begin_of_fault(text, error.line)
     except (TOMLKitError, ValueError, RecursionError):
         return None
     return None
+
+
+def _begin_of_fault(text: str, seen: int) -> int:
+    """Return the line behind the last that all before it are TOML with: what is open is found far behind."""
+    lines = text.splitlines()
+    # The end of the text is told as line 1.
+    last = seen if 1 < seen <= len(lines) else len(lines)
+    for good in range(last - 1, max(-1, last - 1 - _FARTHEST), -1):
+        try:
+            tomllib.loads("\n".join(lines[:good]) + "\n")
+        except (ValueError, RecursionError):
+            continue
+        return good + 1
+    return max(1, min(seen, len(lines) or 1))
+
+
+def what_is_wrong(text: str, said: object) -> str:
+    """Return what a parser said of a text, with the line at which the fault begins in place of its own."""
+    words = re.sub(r"\s*(at line \d+ col(umn)? \d+|\(at [^)]*\))", "", str(said))
+    if "\\x00" in words and "\0" not in text:
+        words = "something is not closed before the end of the file"
+    line = fault_line(text)
+    return words if line is None else f"line {line}: {words}"
 
 
 def readable(text: str) -> str | None:

@@ -76,6 +76,14 @@ def test_settings_go_to_the_output_and_the_rest_beside_it(sndr: Sndr, person: Pa
     code, out, _ = sndr("connect", "env", "--shell", "fish")
     assert (code, out.splitlines()[0]) == (0, "set -gx OPENAI_BASE_URL 'http://127.0.0.1:8020/v1'")
     assert list(person.iterdir()) == []
+    assert "# Left out: " in out.splitlines()[-1], (
+        "an Ollama and a Claude Code of that shell go where they went"
+    )
+    assert not {"OLLAMA_HOST", "ANTHROPIC_BASE_URL"} & set(out.split("# Left out")[0].split())
+    whole = sndr("connect", "env", "--shell", "sh", "--for", "all")[1]
+    for name in ("OPENAI_BASE_URL", "OLLAMA_HOST", "ANTHROPIC_BASE_URL", "ANTHROPIC_AUTH_TOKEN"):
+        assert f"export {name}=" in whole
+    assert sndr("connect", "env", "--shell", "sh", "--for", "ollama")[1].startswith("export OLLAMA_HOST=")
 
 
 def test_an_empty_key_is_told_where_one_is_needed(

@@ -36,6 +36,8 @@ def test_dotted_keys_and_plain_ones_have_lines_too() -> None:
         ("[endpoint\nport = 1\n", 1),
         ("[a]\nport = = 3\n", 2),
         ('x = "open\n', 1),
+        ("[a]\nb = 1\nbroken = [\n", 3),
+        ("[a]\nbroken = [\n[b]\nc = 1\n", 2),
         ("", None),
         ("a = 1\n", None),
     ],
