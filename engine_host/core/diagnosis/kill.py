@@ -10,6 +10,8 @@ from engine_host.protocol.language import formed, tr
 
 FULL = 0.95
 """The share of RAM from which a SIGKILL is taken for want of memory."""
+_LEFT = 0.8
+"""The share of RAM below which the kernel ended nothing for want of the machine's memory."""
 ENDING = "ending"
 """The name of the verdict in the evidence of a problem."""
 _SHELL = 128
@@ -20,6 +22,11 @@ def was_killed(problem: Problem) -> bool:
     return "line" not in problem.evidence and any(
         _signal(problem.evidence, name) == signal.SIGKILL for name in ("exit_code", "process_exit_code")
     )
+
+
+def met_limit(oom_kills: object, ram_share: object) -> bool:
+    """Return True where memory ran out within the limit of a container or service: the machine had more."""
+    return bool(oom_kills) and isinstance(ram_share, float) and ram_share < _LEFT
 
 
 def judge_kill(when: str, oom_kills: int | None, ram_share: float | None) -> tuple[Ending, str]:
@@ -34,6 +41,7 @@ def judge_kill(when: str, oom_kills: int | None, ram_share: float | None) -> tup
         return Ending.MAIN_MEMORY, (
             f"SIGKILL {when}, as the kernel's out-of-memory killer ended {oom_kills}"
             f" {'process' if oom_kills == 1 else 'processes'} of this machine.{measured}"
+            + (" So a limit was met, and not the machine's RAM." if met_limit(oom_kills, ram_share) else "")
         )
     if full:
         counted = "" if oom_kills is None else " The kernel ended nothing; systemd-oomd or earlyoom may."
@@ -69,7 +77,11 @@ def judged(
     return Problem(
         reason=Reason.OUT_OF_MEMORY if for_memory else Reason.ENGINE_KILLED,
         message=sentence,
-        cause="Memory ran out, and the system ended what held most of it." if for_memory else "",
+        cause="It reached the limit of the container or service (MemoryMax) that it ran in."
+        if met_limit(oom_kills, ram_share)
+        else "Memory ran out, and the system ended what held most of it."
+        if for_memory
+        else "",
         fix=fix,
         evidence={**problem.evidence, **measured},
     )

@@ -5,7 +5,7 @@ Pure: a record in, sentences out.
 
 from collections.abc import Iterator, Sequence
 
-from engine_host.core.diagnosis.kill import judge_kill, verdict_of
+from engine_host.core.diagnosis.kill import judge_kill, met_limit, verdict_of
 from engine_host.core.diagnosis.slow_causes import causes_of
 from engine_host.core.diagnosis.work import Measured, busy_of
 from engine_host.protocol.base import Severity
@@ -29,6 +29,8 @@ _NOT_BY_ITSELF = (
     "Counted on the machine without it, this start fits: look for a limit that the count does not know"
     " (a container's, a service's MemoryMax, ulimit), or for what else took memory at that time."
 )
+_OF_OTHERS = "free_memory"
+"""The change of a start that ends other programs."""
 LET_GO = 3.0
 """Seconds before the record of the end in which a process may have let go of its memory already."""
 _OF_MEMORY = {SlowReason.KV_FULL, SlowReason.PREEMPTED, SlowReason.RAM_SHORT}
@@ -160,8 +162,17 @@ def _knobs(record: Autopsy, ending: Ending) -> Iterator[Knob]:
         return
     no_room = ending is Ending.REFUSED and _lacked_room(record)
     if ending in _MEMORY_RAN_OUT or no_room:
+        limited = met_limit(record.oom_kills, _last_ram_share(record))
+        if limited:
+            yield Knob(
+                text="Raise the limit of the container or service that it ran in (MemoryMax): "
+                "the machine had RAM left."
+            )
         if record.fit is not None:
             for change in record.fit.changes:
+                if limited and change.id == _OF_OTHERS:
+                    # What the limit holds back counts as taken, and nobody else holds it.
+                    continue
                 command = f"sndr fit {engine.plan.model} {change.option}" if change.option else None
                 yield Knob(
                     text=change.text,

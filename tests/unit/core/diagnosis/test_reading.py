@@ -64,6 +64,20 @@ def test_the_end_is_told_from_what_was_measured(made: Autopsy, ending: Ending, w
     assert words in reading.sentence
 
 
+def test_a_limit_that_was_met_is_told_apart_from_a_machine_that_is_full() -> None:
+    others = Change(id="free_memory", text="End the other programs.", saves=9 << 30, fits=True)
+    fit = FIT.model_copy(update={"changes": (others, *FIT.changes)})
+    limited = read(killed(oom_kills=1, series=CALM, fit=fit))
+    assert "So a limit was met, and not the machine's RAM." in limited.sentence
+    assert limited.knobs[0].text.startswith("Raise the limit of the container or service")
+    assert [knob.text for knob in limited.knobs[1:]] == ["Take q8_0.", "Do less."]
+    full = read(killed(oom_kills=1, series=FULL, fit=fit))
+    assert "limit" not in full.sentence
+    assert full.knobs[0].text == "End the other programs."
+    cause = judged(problem(exit_code=-9), "while it served", 1, 0.3, "sndr run m").cause
+    assert cause.startswith("It reached the limit")
+
+
 def test_the_knob_is_what_fits_and_nobody_is_told_to_turn_one_that_ended_nothing() -> None:
     knobs = read(record(fit=FIT)).knobs
     assert (knobs[0].text, knobs[0].saves, knobs[0].enough) == ("Take q8_0.", 1 << 30, True)
