@@ -20,6 +20,11 @@ from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
 
 _CHOOSE = "Choose one with --model NAME."
+_HELP = """/new           forget what was said
+/system TEXT   a new conversation with this system message; without TEXT say which there is
+/exit          end the chat (also /quit, Ctrl+D)
+Ctrl+C         stop an answer
+A text that begins with / is sent with a space in front."""
 
 
 @click.command()
@@ -40,7 +45,8 @@ def chat(
 ) -> Exit | None:
     """Ask TEXT, or talk line by line without one; '-' or a pipe reads standard input.
 
-    Ctrl+C stops an answer; Ctrl+D ends the chat. TTFT and speed go to standard error.
+    Ctrl+C stops an answer; Ctrl+D or /exit ends the chat, and /help lists what else there is. TTFT and speed
+    go to standard error.
     """
     if raw and system:
         raise click.UsageError("--system has no meaning with --raw: there is no template to put it in.")
@@ -69,6 +75,20 @@ class _Conversation:
         self._client = client
         self._options = options
         self._raw = raw
+        self._messages = [{"role": "system", "content": system}] if system else []
+
+    @property
+    def model(self) -> str:
+        """Return the model that answers."""
+        return str(self._options["model"])
+
+    @property
+    def system(self) -> str:
+        """Return the system message; empty without one."""
+        return next((one["content"] for one in self._messages if one["role"] == "system"), "")
+
+    def begin_anew(self, system: str) -> None:
+        """Forget what was said; `system` stands in front of what comes."""
         self._messages = [{"role": "system", "content": system}] if system else []
 
     def say(self, out: Output, text: str) -> Answer:
@@ -106,9 +126,33 @@ def _show(text: str) -> None:
     sys.stdout.flush()
 
 
+def _obeyed(out: Output, conversation: _Conversation, line: str) -> bool:
+    """Carry out a command of the chat, and say what came of it; False for the one that ends it."""
+    word, _, rest = line.strip().partition(" ")
+    if word in {"/exit", "/quit"}:
+        return False
+    if word == "/help":
+        out.note(_HELP)
+    elif word == "/new":
+        conversation.begin_anew(conversation.system)
+        out.note("(a new conversation)")
+    elif word == "/system" and rest.strip():
+        conversation.begin_anew(rest.strip())
+        out.note("(a new conversation with this system message)")
+    elif word == "/system":
+        out.note(f"({conversation.system or 'no system message'})")
+    else:
+        out.note(
+            f"There is no {word[:40]}; /help lists what there is. With a space in front it is sent as text."
+        )
+    return True
+
+
 def _interactive(out: Output, conversation: _Conversation) -> Exit | None:
     import readline  # noqa: F401  # Gives input() history and editing.
 
+    if not out.as_json:
+        out.note(f"{conversation.model} answers. Ctrl+D or /exit ends the chat, /help lists the commands.")
     while True:
         try:
             text = input("> " if not out.as_json else "")
@@ -120,6 +164,10 @@ def _interactive(out: Output, conversation: _Conversation) -> Exit | None:
             echo("\n(Ctrl+D ends the chat)", err=True)
             continue
         if not text.strip():
+            continue
+        if text.startswith("/") and not out.as_json:
+            if not _obeyed(out, conversation, text):
+                return None
             continue
         try:
             answer = conversation.say(out, text)

@@ -95,3 +95,30 @@ def test_an_empty_message_is_not_sent(host: FakeHost, sndr: Sndr, text: str) -> 
     assert code == 2
     assert "The message is empty" in err
     assert not [request for request, _, _ in host.received if request.startswith("POST")]
+
+
+def test_a_conversation_greets_and_knows_its_commands(
+    host: FakeHost, sndr: Sndr, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offer(host, {"id": "coder"})
+    typed = iter(
+        ["/help", "Hi", "/system Be brief.", "/system", "Hi again", "/new", "/nosuch", " /x", "/exit", "no"]
+    )
+    monkeypatch.setattr("builtins.input", lambda _prompt: next(typed))
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    code, _, err = sndr("chat")
+    assert code == 0
+    assert err.startswith("coder answers. Ctrl+D or /exit ends the chat")
+    assert "/system TEXT" in err
+    assert "There is no /nosuch" in err
+    assert "(Be brief.)" in err
+    asked = [
+        body["messages"] for call, _, body in host.received if call == "POST /openai/v1/chat/completions"
+    ]
+    system = {"role": "system", "content": "Be brief."}
+    assert asked == [
+        [{"role": "user", "content": "Hi"}],
+        [system, {"role": "user", "content": "Hi again"}],
+        [system, {"role": "user", "content": " /x"}],
+    ], "no command goes to the model"
+    assert next(typed) == "no"
