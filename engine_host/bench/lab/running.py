@@ -116,22 +116,29 @@ class LabRunning:
         """Save what was measured so far. Raises HostError(disk_full), HostError(not_writable)."""
         failed = failure(self.run.checks)
         rounds = self._gpus.rounds
+        # Warm rounds alone are no measurement: nothing of them is figures that anybody could use.
+        measured = any(not sample.warm for sample in self._samples)
         results = tuple(part_result(part, self._samples, failed=failed, gpu_rounds=rounds) for part in parts)
+        found_knee = knee(results) if self.workload.sweep else None
+        if ended_by == CANCELLED:
+            # A part of which nothing was measured is a table of n/a; a knee was not looked for.
+            results = tuple(one for one in results if one.done)
+            found_knee = None if found_knee is not None and found_knee.streams is None else found_knee
         self.run = self.run.model_copy(
             update={
                 "seconds": time.perf_counter() - self._began,
                 "complete": complete,
                 "ended_by": ended_by,
                 "parts": results,
-                "knee": knee(results) if self.workload.sweep else None,
+                "knee": found_knee,
                 "rungs": rungs_of(parts, self._samples),
                 "memory": tuple(self._memory),
                 "gpu_rounds": tuple(rounds),
                 "drifts": self._drifts(ended=complete or bool(ended_by)),
-                "samples": tuple(self._samples),
+                "samples": tuple(self._samples) if measured else (),
             }
         )
-        if self._samples:
+        if measured:
             self.run = kept_runs.save(self._folder, self.run)
 
     def _drifts(self, *, ended: bool) -> tuple[Drift, ...]:

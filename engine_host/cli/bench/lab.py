@@ -108,6 +108,9 @@ def lab_run(
             at = at_address(out, asked, url, model).model_copy(update={"resume": resume})
             found, interrupted = carried_out(at)
             run = LabRun.model_validate(found["run"])
+            if interrupted and not run.samples:
+                out.result(run, "It was cut short before anything was measured; nothing is kept.")
+                return Exit.INTERRUPTED
             if not run.complete and run.samples:
                 words = ["sndr", "bench", "run", workload, "--url", url, "--model", model]
                 words += [word for name in parts for word in ("--part", name)]

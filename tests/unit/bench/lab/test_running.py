@@ -277,6 +277,30 @@ def test_cut_short_it_keeps_what_it_has_and_closes_every_connection(tmp_path: Pa
     assert not kept_runs.find(kept_runs.folder_of(tmp_path), found.id).complete
 
 
+def test_cut_short_in_its_warm_round_it_keeps_nothing(tmp_path: Path) -> None:
+    async def cancelled() -> tuple[LabRun, list[dict[str, object]], int]:
+        cut = asyncio.Event()
+        count = 0
+
+        async def answer(body: dict[str, object], writer: asyncio.StreamWriter) -> None:
+            nonlocal count
+            count += 1
+            if count <= 1:
+                await well(body, writer)
+                return
+            cut.set()
+            while not writer.is_closing():
+                writer.write(delta("word "))
+                await writer.drain()
+                await asyncio.sleep(0.001)
+
+        return await measured(answer, tmp_path, cut=cut)
+
+    found, _, left = run(cancelled())
+    assert (found.complete, found.ended_by, found.samples, left) == (False, CANCELLED, (), 0)
+    assert kept_runs.page(kept_runs.folder_of(tmp_path)).runs == ()
+
+
 def test_a_server_that_stops_to_answer_ends_the_run(tmp_path: Path) -> None:
     count = 0
 
