@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import QComboBox, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QComboBox,
+    QLineEdit,
+    QStyle,
+    QStyleOptionComboBox,
+    QVBoxLayout,
+    QWidget,
+)
 
 from sndr_gui.kit.numbers import parse_float, parse_int
 from sndr_gui.views.widgets.labels import restyle, set_text, text
@@ -22,8 +30,39 @@ class ChoiceBox(QComboBox):
         self.setAccessibleName(name)
         # Qt's default gives the box the focus when the wheel turns over it, and then the wheel changes it.
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.setMinimumContentsLength(8)
+        self._letters = 8
+
+    def setMinimumContentsLength(self, letters: int) -> None:
+        """Ask for room for so many letters, whatever is offered."""
+        self._letters = letters
+        self.updateGeometry()
+
+    def sizeHint(self) -> QSize:
+        if self.sizeAdjustPolicy() is QComboBox.SizeAdjustPolicy.AdjustToContents:
+            return super().sizeHint().expandedTo(self._room(QSize()))
+        return self._room(self.iconSize())
+
+    def minimumSizeHint(self) -> QSize:
+        adjusts = self.sizeAdjustPolicy() is QComboBox.SizeAdjustPolicy.AdjustToContents
+        return self._room(QSize() if adjusts else self.iconSize())
+
+    def _room(self, icon: QSize) -> QSize:
+        """The size for its letters and an icon, as Qt computes it; its own way makes the list at once."""
+        option = QStyleOptionComboBox()
+        self.initStyleOption(option)
+        words = self.fontMetrics()
+        width = self._letters * words.horizontalAdvance("X") + (icon.width() + 4 if icon.isValid() else 0)
+        height = max(max(words.height(), 14) + 2, icon.height() + 2)
+        kind = QStyle.ContentsType.CT_ComboBox
+        return self.style().sizeFromContents(kind, option, QSize(width, height), self)
+
+    def changeEvent(self, event: QEvent) -> None:
+        # Qt asks the list for its delegate, and makes it for that: eight widgets of a box that nothing fills.
+        if event.type() is QEvent.Type.StyleChange and self.findChild(QAbstractItemView) is None:
+            QWidget.changeEvent(self, event)
+            self.updateGeometry()
+        else:
+            super().changeEvent(event)
 
     def fill(self, entries: Sequence[tuple[str, object]], value: object) -> None:
         """Offer these entries with their values, and show the one that is chosen; else the first."""

@@ -1,10 +1,13 @@
 """Choices and graphs leave the wheel to the page."""
 
+import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import QApplication, QComboBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QComboBox, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
+from sndr_gui.kit import theme
+from sndr_gui.kit.look.choices import Look, ThemeChoice
 from sndr_gui.views.widgets.fields import ChoiceBox
 from tests.views.conftest import Stage
 
@@ -25,6 +28,28 @@ def turn(widget: QWidget) -> None:
         False,
     )
     QApplication.sendEvent(widget, event)
+
+
+@pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
+@pytest.mark.parametrize("letters", [6, 8, 12])
+async def test_a_choice_is_as_large_as_qt_makes_it_and_its_list_is_made_later(
+    stage: Stage, letters: int
+) -> None:
+    box, plain = ChoiceBox("Kind"), QComboBox()
+    plain.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+    for one in (box, plain):
+        one.setParent(stage.window)
+        one.setMinimumContentsLength(letters)
+        one.ensurePolished()
+    assert (box.sizeHint(), box.minimumSizeHint()) == (plain.sizeHint(), plain.minimumSizeHint())
+    assert box.findChild(QAbstractItemView) is None
+    box.fill([("One", 1), ("Two", 2)], 2)
+    theme.wear(Look(ThemeChoice.DARK))
+    box.show()
+    box.showPopup()
+    assert box.view().isVisible()
+    assert box.currentData() == 2
+    box.hidePopup()
 
 
 def test_a_wheel_over_a_choice_does_not_change_it(qtbot: QtBot) -> None:
