@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from engine_host.bench.gpu.token_answers import differing, prompts
 from engine_host.core.errors import HostError
+from engine_host.core.likely_causes import silent_engine
 from engine_host.core.outside import answers, files
 from engine_host.engines.metrics import MOST_BYTES, Metrics
 from engine_host.engines.process.tool import ToolError, run_tool
@@ -198,6 +199,7 @@ async def ask(engine: TemporaryEngine, told: Callable[[int], None] = lambda _: N
         raise HostError(
             Reason.ENGINE_NOT_READY,
             tr("The engine did not answer: {error}.", error=f"{error!r:.300}"),
+            cause=silent_engine(),
             fix="Try again; `sndr logs` has what it said.",
         ) from error
     return Answered(

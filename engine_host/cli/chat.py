@@ -13,6 +13,7 @@ from engine_host.cli.start.running import only_one
 from engine_host.client.chat_stream import Answer, collect
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
+from engine_host.core.likely_causes import none_started
 from engine_host.protocol.endpoint.connect import EndpointModel
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.language import tr
@@ -212,6 +213,7 @@ def _only(out: Output, client: ControlClient) -> str:
     raise HostError(
         Reason.NO_ENGINE_RUNS,
         "No model is ready.",
+        cause=none_started(),
         fix="Start one in another terminal: `sndr run --demo`.",
     )
 

@@ -14,6 +14,7 @@ from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.client.sync import ControlClient
 from engine_host.core.did_you_mean import meant_or
 from engine_host.core.errors import HostError
+from engine_host.core.likely_causes import none_started
 from engine_host.core.sizes import duration
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.language import tr
@@ -364,6 +365,7 @@ def _patched(client: ControlClient) -> str:
         raise HostError(
             Reason.NO_ENGINE_RUNS,
             "No engine runs.",
+            cause=none_started(),
             fix=Fix(text="Start one.", command="sndr run MODEL --engine vllm"),
         )
     return found.id

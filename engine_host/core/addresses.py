@@ -7,6 +7,7 @@ import socket
 import psutil
 
 from engine_host.core.errors import HostError
+from engine_host.core.likely_causes import foreign_address, kept_port, taken_port
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.language import tr
 
@@ -117,6 +118,7 @@ def _bind_error(host: str, port: int, error: OSError) -> HostError:
         return HostError(
             Reason.PORT_IN_USE,
             tr("Port {port} is used by {by}.", port=port, by=by),
+            cause=taken_port(),
             fix=tr("Choose another port, or end {by} and try again.", by=by),
             evidence=evidence,
         )
@@ -124,6 +126,7 @@ def _bind_error(host: str, port: int, error: OSError) -> HostError:
         return HostError(
             Reason.SETTING_INVALID,
             tr("The system does not let you use port {port}.", port=port),
+            cause=kept_port(),
             fix="Choose a port above 1023.",
             evidence=evidence,
         )
@@ -131,6 +134,7 @@ def _bind_error(host: str, port: int, error: OSError) -> HostError:
     return HostError(
         Reason.SETTING_INVALID,
         tr("{host} is no address of this machine{why}.", host=host, why=why),
+        cause=foreign_address(),
         fix=_own(),
         evidence=evidence,
     )

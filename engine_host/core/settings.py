@@ -17,6 +17,7 @@ from engine_host.core.addresses import is_loopback
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
 from engine_host.core.keys.file import KeyFile
+from engine_host.core.likely_causes import unreadable_file
 from engine_host.core.mending.settings_text import (
     changed_lines,
     fault_line,
@@ -252,6 +253,7 @@ class SettingsFile:
             raise HostError(
                 Reason.SETTING_INVALID,
                 tr("{path} cannot be read: {error}.", path=self.path, error=error.strerror),
+                cause=unreadable_file(),
                 fix="Make the file readable for you.",
                 evidence={"file": str(self.path), "errno": error.errno},
             ) from error

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from engine_host.core.errors import HostError
+from engine_host.core.likely_causes import lost_file
 from engine_host.core.outside import files
 from engine_host.library.unreadable import unreadable
 from engine_host.protocol.errors import Reason
@@ -347,6 +348,7 @@ def _missing(path: Path) -> HostError:
     return HostError(
         Reason.MODEL_FILE_MISSING,
         tr("There is no model file {path}.", path=path),
+        cause=lost_file(),
         fix="Choose another file, or rescan the model folders.",
         evidence={"path": str(path)},
     )

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 from engine_host.core.errors import HostError
+from engine_host.core.likely_causes import unreadable_file
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.language import tr
 
@@ -24,6 +25,7 @@ def unreadable(path: Path, error: OSError) -> HostError:
     return HostError(
         Reason.MODEL_FILE_MISSING,
         tr("{path} cannot be read: {error}.", path=path, error=error.strerror or error),
+        cause=unreadable_file(),
         fix=mend,
         evidence={"path": str(path), "errno": error.errno},
     )

@@ -11,6 +11,7 @@ from engine_host.bench.engine_speed import REPEATS, measure
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.core.jobs import JobControl, JobRunner
+from engine_host.core.likely_causes import lost_file
 from engine_host.core.log_buffer import LogBuffer
 from engine_host.core.paths import Folders
 from engine_host.core.store import Store
@@ -139,6 +140,7 @@ class ServerOperations:
             raise HostError(
                 Reason.NOT_FOUND,
                 "The bundled model is missing; there is nothing to measure.",
+                cause=lost_file(),
                 fix="Get the folder resources/models back, or name a model of your own: `sndr run MODEL`.",
             )
         rows: list[SpeedRow] = []

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from engine_host.core.errors import HostError
-from engine_host.core.likely_causes import lost_connection, odd_words_over_ssh
+from engine_host.core.likely_causes import lost_connection, odd_words_over_ssh, unreadable_file
 from engine_host.core.outside import files, json_text
 from engine_host.core.sizes import size_text
 from engine_host.protocol.errors import Fix, Reason
@@ -62,6 +62,7 @@ async def upload(
         raise HostError(
             Reason.NOT_FOUND,
             tr("{source} cannot be read: {error}.", source=source, error=error.strerror or error),
+            cause=unreadable_file(),
             fix="Make the file readable for you.",
             evidence={"path": str(source)},
         ) from error

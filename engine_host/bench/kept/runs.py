@@ -15,6 +15,7 @@ from engine_host.bench.kept.database import (
     opened_to_read,
 )
 from engine_host.core.errors import HostError
+from engine_host.core.likely_causes import unwritable_folder
 from engine_host.core.outside import files
 from engine_host.protocol.bench.lab import LabEngine, LabKept, LabPage, LabRun
 from engine_host.protocol.errors import Fix, Reason
@@ -169,6 +170,7 @@ def remove(folder: Path, wanted: str) -> None:
         raise HostError(
             Reason.NOT_WRITABLE,
             tr("The run {stem} cannot be removed: {error}.", stem=path.stem, error=error.strerror or error),
+            cause=unwritable_folder(),
             fix="May you write in that folder?",
             evidence={"path": str(path), "errno": error.errno},
         ) from error

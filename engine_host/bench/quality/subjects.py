@@ -8,6 +8,7 @@ import httpx
 
 from engine_host.bench.quality.figures import Position
 from engine_host.core.errors import HostError
+from engine_host.core.likely_causes import silent_engine
 from engine_host.core.outside import answers
 from engine_host.engines.temporary import TemporaryEngine
 from engine_host.protocol.errors import Reason
@@ -54,6 +55,7 @@ def odd_answer(error: Exception) -> HostError:
     return HostError(
         Reason.ENGINE_NOT_READY,
         tr("The engine did not answer as it should: {error}.", error=f"{error!r:.400}"),
+        cause=silent_engine(),
         fix="A type of the cache that this engine cannot run ends so too; try another.",
     )
 

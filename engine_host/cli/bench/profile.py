@@ -12,6 +12,7 @@ from engine_host.cli.start.host import connected
 from engine_host.cli.text.chosen_host import chosen_host
 from engine_host.cli.text.job_progress import follow
 from engine_host.core.errors import HostError
+from engine_host.core.likely_causes import unwritable_folder
 from engine_host.protocol.bench.profiles import USUAL_STEPS, ProfileEngine, ProfileReport
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.language import formed, tr
@@ -54,6 +55,7 @@ def lab_profile(out: Output, engine: str | None, steps: int, trace: Path | None)
             raise HostError(
                 Reason.NOT_WRITABLE,
                 tr("{trace} cannot be written: {error}.", trace=trace, error=error.strerror or error),
+                cause=unwritable_folder(),
                 fix="Choose a folder that is yours.",
                 evidence={"trace": report.trace},
             ) from error

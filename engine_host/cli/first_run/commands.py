@@ -23,6 +23,7 @@ from engine_host.client.first_run.overview import (
 )
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
+from engine_host.core.likely_causes import lost_file
 from engine_host.protocol.bench.lab import LabRun
 from engine_host.protocol.engines import Engine, EngineState, ServerPage
 from engine_host.protocol.errors import Reason
@@ -138,6 +139,7 @@ def _started(out: Output, client: ControlClient, model: ModelFile | None) -> tup
         raise HostError(
             Reason.MODEL_FILE_MISSING,
             "The model that ships with the program is not there, so there is nothing to measure.",
+            cause=lost_file(),
             fix="Start a model of yours, then `sndr bench run quick`.",
         )
     for engine in client.call(ops.ENGINES).engines:

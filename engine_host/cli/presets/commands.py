@@ -16,6 +16,7 @@ from engine_host.cli.start.options import overrides_of
 from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError, consent_needed
+from engine_host.core.likely_causes import unwritable_folder
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import Evidence, PresetEngine, PresetStatus, Workload
 from engine_host.protocol.errors import Fix, Reason
@@ -238,6 +239,7 @@ def export(out: Output, preset: str, output: Path | None, replace: bool) -> Exit
         raise HostError(
             Reason.NOT_WRITABLE,
             tr("{output} cannot be written: {error}.", output=output, error=error.strerror),
+            cause=unwritable_folder(),
             fix=Fix(
                 text="Write it into a folder of your own.",
                 command=shlex.join(["sndr", "presets", "export", preset, "-o", f"{preset}.yaml"]),

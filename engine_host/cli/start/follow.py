@@ -21,7 +21,7 @@ from engine_host.cli.text.plan import exit_of, plan_lines
 from engine_host.client.chat_stream import Answer, ask
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
-from engine_host.core.likely_causes import slow_end
+from engine_host.core.likely_causes import ended_host, slow_end
 from engine_host.core.sizes import duration
 from engine_host.protocol.base import Severity
 from engine_host.protocol.endpoint.example import EXAMPLE_QUESTION
@@ -303,6 +303,7 @@ def until_ready(client: ControlClient, engine: Engine, out: Output) -> Engine:
     raise HostError(
         Reason.HOST_GONE,
         "The engine host has ended.",
+        cause=ended_host(),
         fix="Start a model with `sndr run`, or the host alone with `sndr serve`.",
     )
 

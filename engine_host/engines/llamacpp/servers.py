@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine_host.core.errors import HostError
+from engine_host.core.likely_causes import lost_file
 from engine_host.core.processes.own_programs import OwnProgram, command_of
 from engine_host.protocol.engines import ServerInfo
 from engine_host.protocol.errors import Action, Fix, Reason
@@ -161,6 +162,7 @@ class ServerProber:
             raise HostError(
                 Reason.ENGINE_UNUSABLE,
                 tr("The llama-server {file} is not there.", file=command.file),
+                cause=lost_file(),
                 fix="Build it again, or choose another one.",
                 evidence={"path": str(command.file), "errno": error.errno},
             ) from error

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
+from engine_host.core.likely_causes import full_system
 from engine_host.core.processes.own_programs import OwnProgram, command_of
 from engine_host.engines.process import log_writer
 from engine_host.engines.process.reaper_main import OWNER_VARIABLE
@@ -64,6 +65,7 @@ class LogPipe:
             raise HostError(
                 Reason.ENGINE_START_FAILED,
                 tr("The writer of the engine's log could not be started: {error}.", error=error.strerror),
+                cause=full_system(),
                 fix="Try again in a minute.",
                 evidence={"errno": error.errno},
             ) from error

@@ -12,7 +12,7 @@ import httpx
 from engine_host.core.bounds.cut_text import cut_text
 from engine_host.core.bounds.newest import Newest
 from engine_host.core.errors import HostError
-from engine_host.core.likely_causes import slow_start
+from engine_host.core.likely_causes import silent_engine, slow_start
 from engine_host.engines.adapter import Adapter
 from engine_host.engines.process.rates import prefill_rate
 from engine_host.engines.process.spawn import EngineProcess
@@ -154,6 +154,7 @@ class RunningEngine:
                     plan=plan.name,
                     error=repr(error),
                 ),
+                cause=silent_engine(),
                 fix=tr("See its log: sndr logs {id}", id=self.id),
             ) from error
         self.end_stage()

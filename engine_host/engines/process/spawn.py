@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 
 from engine_host.core.errors import HostError
+from engine_host.core.likely_causes import unstartable_program
 from engine_host.core.processes.own_programs import OwnProgram, command_of
 from engine_host.engines.process import reaper_main
 from engine_host.engines.process.log_pipe import LogPipe
@@ -97,6 +98,7 @@ class EngineProcess:
             raise HostError(
                 Reason.ENGINE_START_FAILED,
                 tr("The engine could not be started: {error}.", error=error.strerror),
+                cause=unstartable_program(),
                 fix="Give another path, or install it again.",
                 evidence={"argv": list(argv), "errno": error.errno},
             ) from error

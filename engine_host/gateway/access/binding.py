@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from engine_host.core.addresses import address_from_here, is_loopback, port_owner
 from engine_host.core.errors import HostError
 from engine_host.core.findings.table import finding
+from engine_host.core.likely_causes import foreign_address, taken_port
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Finding
@@ -54,6 +55,7 @@ def bind_endpoint(host: str, configured_port: int, *, has_keys: bool = False) ->
             last=last,
             host=host,
         ),
+        cause=taken_port(),
         fix="Choose another port in the settings.",
         evidence={"host": host, "port": configured_port},
     )
@@ -82,6 +84,7 @@ def _bind(host: str, port: int) -> socket.socket | None:
                 port=port,
                 error=error.strerror or error,
             ),
+            cause=foreign_address(),
             fix="Choose an address of this machine and a port above 1023 in the settings.",
             evidence={"host": host, "port": port, "errno": error.errno},
         ) from error

@@ -15,6 +15,7 @@ import httpx
 from engine_host.core.addresses import is_loopback
 from engine_host.core.errors import HostError
 from engine_host.core.keys.in_header import key_in_header
+from engine_host.core.likely_causes import busy_hub
 from engine_host.core.outside import answers, json_text
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.language import tr
@@ -284,6 +285,7 @@ def refuse(answer: httpx.Response, repository: str, revision: str, *, has_token:
             status_code=answer.status_code,
             repository=repository,
         ),
+        cause=busy_hub(),
         fix="Try again in a minute.",
         evidence=evidence,
     )

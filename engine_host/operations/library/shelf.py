@@ -10,6 +10,7 @@ from typing import Any
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.core.jobs import JobControl, JobRunner
+from engine_host.core.likely_causes import unreadable_file
 from engine_host.library.belongings import Belongings, belongings_of, files_of, snapshot_of
 from engine_host.library.file_hashes import FileHashes, hash_file
 from engine_host.library.hub.cache import free_bytes, hash_in_name
@@ -114,6 +115,7 @@ class ShelfOperations:
             raise HostError(
                 Reason.NOT_WRITABLE,
                 tr("{path} cannot be looked at: {error}.", path=path, error=error.strerror or error),
+                cause=unreadable_file(),
                 fix="Make the file readable for you.",
                 evidence={"path": str(path), "errno": error.errno},
             ) from error
@@ -220,6 +222,7 @@ class ShelfOperations:
             raise HostError(
                 Reason.MODEL_FILE_MISSING,
                 tr("{path} cannot be read: {error}.", path=model.path, error=error.strerror or error),
+                cause=unreadable_file(),
                 fix="Check the path; `sndr models` lists what was found.",
                 evidence={"path": model.path, "errno": error.errno},
             ) from error

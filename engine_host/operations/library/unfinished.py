@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from engine_host.core.errors import HostError
+from engine_host.core.likely_causes import unwritable_folder
 from engine_host.core.store import Store
 from engine_host.library.hub.cache import RepositoryCache
 from engine_host.library.hub.listing import HubFile
@@ -127,6 +128,7 @@ class UnfinishedDownloads:
             raise HostError(
                 Reason.NOT_WRITABLE,
                 tr("{folder} cannot be written: {error}.", folder=cache.folder, error=error.strerror),
+                cause=unwritable_folder(),
                 fix="Delete it by hand, or make its folder writable.",
             ) from error
         self._store.remove(_KIND, name)

@@ -14,6 +14,7 @@ import httpx
 from engine_host.bench.lab.load import ask, client_of
 from engine_host.core.errors import HostError
 from engine_host.core.jobs import JobControl, JobRunner
+from engine_host.core.likely_causes import silent_engine
 from engine_host.core.outside import answers
 from engine_host.core.paths import Folders
 from engine_host.operations.measurements.engine_choice import ready_engine
@@ -92,6 +93,7 @@ class ProfileOperations:
             raise HostError(
                 Reason.ENGINE_NOT_READY,
                 tr("{engine} did not answer: {error}", engine=engine.name, error=answer.error),
+                cause=silent_engine(),
                 fix=Fix(text="See what the engine says.", command="sndr logs"),
             )
         trace = await _written(folder, prefix, began)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from engine_host.core.errors import HostError
+from engine_host.core.likely_causes import unwritable_folder
 from engine_host.core.outside import json_text
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.language import tr
@@ -157,6 +158,7 @@ async def download(
                 destination=destination,
                 error=error.strerror or error,
             ),
+            cause=unwritable_folder(),
             fix="Choose a folder that is yours.",
             evidence={"path": str(destination), "errno": error.errno},
         ) from error

@@ -48,7 +48,10 @@ def test_each_sentence_has_a_next_action_but_what_somebody_called_off() -> None:
     assert not without, "name what to do next: fix="
 
 
-_HAPPENS = ("ENGINE_START_TIMEOUT", "SSH_FAILED", "SSH_LOST")
+_HAPPENS = (
+    *("ENGINE_START_TIMEOUT", "ENGINE_START_FAILED", "SSH_FAILED", "SSH_LOST"),
+    *("DOWNLOAD_FAILED", "NOT_WRITABLE", "PORT_IN_USE"),
+)
 _TELLS_WHY = {"error", "why", "detail", "message", "sentence"}
 """Values of a sentence that hold what another program said of it."""
 

@@ -19,6 +19,7 @@ import platformdirs
 
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
+from engine_host.core.likely_causes import unwritable_folder
 from engine_host.engines.llamacpp.build.install import install_wheel, installed_build, verify_build
 from engine_host.engines.llamacpp.build.interpreter import build_python
 from engine_host.engines.llamacpp.build.toolchain import (
@@ -161,6 +162,7 @@ async def build(request: BuildRequest, progress: Callable[[StepProgress], None])
                 filename=error.filename or request.cache,
                 error=error.strerror,
             ),
+            cause=unwritable_folder(),
             fix="Make the folder writable, or set SNDR_CACHE to a folder of yours.",
             evidence={"path": str(error.filename), "errno": error.errno},
         ) from error
