@@ -149,7 +149,7 @@ def comparison_plots(found: LabComparison) -> list[Plot]:
                     ticks,
                     ((0.0, ""),),
                     across=True,
-                    note=interval_note(),
+                    note=tr("lines: 98 % interval of the change"),
                 )
             )
     return made

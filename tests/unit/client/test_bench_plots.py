@@ -64,6 +64,7 @@ def test_a_comparison_and_a_sweep_are_drawn() -> None:
     found = compared(made("20260101-000000-quick-aaaa", FAST), made("20260102-000000-quick-bbbb", SLOW))
     (plot,) = comparison_plots(found)
     assert all(point.y < 0 for point in plot.series[0].points)
+    assert plot.note == "lines: 98 % interval of the change", "as the table under it says"
     assert len(pictures(comparison_html(found))) == 1
     arms = (SweepArm(value="0", run="20260101-000000-quick-aaaa", complete=True), SweepArm(value="1"))
     sweep = LabSweep(
