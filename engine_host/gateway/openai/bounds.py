@@ -30,16 +30,14 @@ class Bound:
 
 
 _PENALTY = Bound(-2, 2)
-_LENGTH = Bound(1)
+LENGTHS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 BOUNDS: Mapping[str, Bound] = {
     "temperature": Bound(0, 2),
     "top_p": Bound(0, 1),
     "n": Bound(1, 128),
     "presence_penalty": _PENALTY,
     "frequency_penalty": _PENALTY,
-    "max_tokens": _LENGTH,
-    "max_completion_tokens": _LENGTH,
-    "max_output_tokens": _LENGTH,
+    **dict.fromkeys(LENGTHS, Bound(1)),
 }
 """By the names that OpenAI's forms, Anthropic's, llama.cpp's and Ollama's options have in common."""
 

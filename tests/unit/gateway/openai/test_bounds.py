@@ -25,7 +25,7 @@ ASKING: dict[str, dict[str, Any]] = {
             for path, body in ASKING.items()
             for name, value in (
                 ("temperature", -3), ("temperature", 2.1), ("top_p", -0.1), ("top_p", 1.5), ("n", 0),
-                ("n", 129), ("presence_penalty", 2.5), ("frequency_penalty", -2.5), ("max_tokens", -1),
+                ("n", 129), ("presence_penalty", 2.5), ("frequency_penalty", -2.5), ("max_tokens", -2),
                 ("max_tokens", 0), ("max_completion_tokens", 0), ("max_output_tokens", -5),
             )
         ),
@@ -53,6 +53,9 @@ def test_the_bounds_themselves_are_within(world: Any) -> None:
     for one in (
         {"temperature": 0, "top_p": 0, "n": 1, "presence_penalty": -2, "frequency_penalty": -2},
         {"temperature": 2, "top_p": 1, "presence_penalty": 2, "frequency_penalty": 2, "max_tokens": 1},
+        # No limit, as LM Studio's clients say it.
+        {"max_tokens": -1},
+        {"max_completion_tokens": -1},
     ):
         assert ask(world, "POST", CHAT, json={**HELLO, **one}).status_code == 200
     # Only the prompt is scored: what harnesses ask.
