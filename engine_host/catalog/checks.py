@@ -19,7 +19,8 @@ from engine_host.protocol.catalog import (
     ProfileEntry,
     Task,
 )
-from engine_host.protocol.engine_settings.table import Overrides, exclusive, foreign_to
+from engine_host.protocol.engine_settings.derived import exclusive
+from engine_host.protocol.engine_settings.table import Overrides, foreign_to
 from engine_host.protocol.language import tr
 from engine_host.protocol.presets import CatalogFault
 

@@ -1,10 +1,11 @@
 """The catalogue: every usable entry by id, and a fault for everything else."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from engine_host.catalog.entries import Loaded
+from engine_host.catalog.hardware_names import called
 from engine_host.core.did_you_mean import near_names, same_numbers
 from engine_host.core.errors import HostError
 from engine_host.protocol.base import Severity
@@ -52,10 +53,13 @@ class Catalog:
         return found
 
     def gpu(self, hardware_id: str) -> Loaded[HardwareEntry]:
-        """Hardware by id. Raises HostError(not_found)."""
-        if hardware_id not in self.hardware:
-            raise _no_hardware(hardware_id, self.hardware)
-        return self.hardware[hardware_id]
+        """Hardware by id, or by what people call it: `RTX 3090`, `3090`. Raises HostError(not_found)."""
+        if (known := self.hardware.get(hardware_id)) is not None:
+            return known
+        found = called(hardware_id, {key: one.entry for key, one in self.hardware.items()})
+        if len(found) != 1:
+            raise _no_hardware(hardware_id, self.hardware, found)
+        return self.hardware[found[0]]
 
     def files_of(self, preset_id: str, hardware: str | None) -> list[Loaded[Any]]:
         """Every file that a preset is resolved from. Raises HostError(not_found)."""
@@ -153,14 +157,18 @@ def missing(what: str, name: str, known: Iterable[str], command: str) -> HostErr
     )
 
 
-def _no_hardware(name: str, known: Iterable[str]) -> HostError:
-    """The error for a GPU that is not in the catalogue, which another one does not stand for."""
-    close = near_names(name, (one for one in known if same_numbers(name, one)))
-    meant = tr("Did you mean {close}?", close=close[0]) if close else tr("See which GPUs are known.")
+def _no_hardware(name: str, known: Iterable[str], called_so: Sequence[str]) -> HostError:
+    """The error for a GPU that is not in the catalogue, which another one does not stand for.
+
+    `called_so` are several that differ in memory alone.
+    """
+    close = [*called_so] or near_names(name, (one for one in known if same_numbers(name, one)))[:1]
+    names = " or ".join(close)
+    meant = tr("Did you mean {close}?", close=names) if close else tr("See which GPUs are known.")
     return HostError(
         Reason.NOT_FOUND,
         tr("There is no hardware {name}.", name=name),
-        cause="The catalogue has no such GPU.",
+        cause="Cards of that name differ in memory." if called_so else "The catalogue has no such GPU.",
         fix=Fix(
             text=tr(
                 "{meant} Of any other one `sndr fit MODEL --gpu GIB:TAKEN:GB/s` computes by its figures.",

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine_host.protocol.catalog import Limit
+from engine_host.protocol.engine_settings.derived import exclusive
 from engine_host.protocol.engine_settings.questions import DRAFTS_ITSELF
-from engine_host.protocol.engine_settings.table import exclusive
 from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Layer
 from engine_host.protocol.presets import ResolvedSetting, SetBy, SettingConflict

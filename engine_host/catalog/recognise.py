@@ -20,10 +20,10 @@ def recognise(catalog: Catalog, gpus: Iterable[Gpu]) -> HardwareHere | None:
     if not kinds:
         return None
     (name, memory), count = max(kinds.items(), key=lambda kind: (kind[0][1] * kind[1], kind[0]))
-    return HardwareHere(hardware=_called(catalog, name, memory), name=name, count=min(count, _MOST))
+    return HardwareHere(hardware=entry_called(catalog, name, memory), name=name, count=min(count, _MOST))
 
 
-def _called(catalog: Catalog, name: str, memory: int) -> str | None:
+def entry_called(catalog: Catalog, name: str, memory: int) -> str | None:
     """The entry with this name and, as cards of one name come in several sizes, about this memory."""
     near = [
         (abs(one.entry.vram_mib.value - memory / 2**20), hardware_id)

@@ -75,7 +75,7 @@ def resolve(
         preset=preset,
         model=model.entry,
         engine=preset.engine,
-        hardware=None if machine is None else machine.hardware,
+        hardware=None if gpu is None else gpu.entry.id,
         count=count,
         settings=settings,
         overrides=_as_overrides(settings),

@@ -33,6 +33,13 @@ VERDICTS = {
 }
 
 
+_CHOSEN = {
+    Verdict.FITS: "the largest that fits",
+    Verdict.TIGHT: "the largest that starts",
+    Verdict.DOES_NOT_FIT: "the smallest",
+}
+
+
 @click.command()
 @click.argument("model", required=False)
 @click.option("--preset", metavar="ID", help="The start of this preset; what is given here wins over it.")
@@ -46,6 +53,13 @@ VERDICTS = {
     metavar="GIB[:TAKEN[:GB/s]]",
     help="A GPU by its figures: memory, what others hold, bandwidth.",
 )
+@click.option(
+    "--taken",
+    "taken_gib",
+    type=click.FloatRange(0, 1024),
+    metavar="GIB",
+    help="Of each GPU of --hardware, what others hold; a desktop about 1.",
+)
 @click.option("--cpu", is_flag=True, help="The processor alone.")
 @click.option("--engine", type=click.Choice([kind.value for kind in EngineKind]), default="auto")
 @click.option("--context", type=click.IntRange(128), help="Tokens of context for one stream.")
@@ -55,6 +69,14 @@ VERDICTS = {
 @click.option("--gpu-memory", type=click.FloatRange(0.05, 1), help="vLLM's share of it (default: 0.9).")
 @click.option("--kv-cache-gib", type=click.FloatRange(0, min_open=True), help="vLLM: size of its KV cache.")
 @click.option("--batched-tokens", type=click.IntRange(1), help="vLLM: tokens of a prompt read in one step.")
+@click.option(
+    "--gpu-layers", type=click.IntRange(-1, 100_000), help="llama.cpp: layers on the GPU (default: all)."
+)
+@click.option(
+    "--cpu-experts",
+    type=click.IntRange(0, 100_000),
+    help="llama.cpp: layers whose experts stay in main memory.",
+)
 @click.option("--speculation/--no-speculation", default=None, help="The model's own drafting layers run.")
 @click.option("--draft-tokens", type=click.IntRange(1, 64), help="Drafted a step (default: 3).")
 @click.option("--acceptance-length", type=click.FloatRange(1), help="Tokens a drafted step yields.")
@@ -104,6 +126,10 @@ def fit(
     machines = {"--hardware": given["hardware"], "--gpu": gpus, "--cpu": cpu}
     if len(conflicting := [name for name, value in machines.items() if value]) > 1:
         raise click.UsageError(f"{' and '.join(conflicting)} name different machines: give one of them.")
+    if given["taken_gib"] is not None and not given["hardware"]:
+        raise click.UsageError(
+            "--taken goes with --hardware: what is held here is seen, and --gpu has it among its figures."
+        )
     counted_hardware(str(given["hardware"]) if given["hardware"] else None, None)
     if starts and (preset is not None or online):
         raise click.UsageError("--starts takes a MODEL at most: --preset and --online do not go with it.")
@@ -175,6 +201,9 @@ def _lines(report: FitReport) -> list[str]:
     of = f"{report.preset}: " if report.preset else ""
     head = f"{of}{report.model} with {report.engine.value}, KV {report.kv}: {VERDICTS[report.verdict]}."
     lines = [f"{head} {report.why}".rstrip()]
+    if report.variants:
+        which = _CHOSEN.get(report.verdict, "one")
+        lines.append(f"Of the catalogue's variants it is {which}; others are {', '.join(report.variants)}.")
     lines += [f"Beside {', '.join(one.name for one in report.beside)}."] if report.beside else []
     ended = ", ".join(one.name for one in report.instead_of)
     lines += [f"In place of {ended}, whose memory counts as free."] if ended else []
@@ -197,19 +226,14 @@ def _lines(report: FitReport) -> list[str]:
         if device.taken:
             rows.append(("taken by others", size(device.taken), "", "", ""))
         lines += table(("part", "bytes", "between", "from", "note"), rows)
-    if report.verdict is not Verdict.CANNOT_RUN or report.devices:
+    if report.largest_context:
         lines += [
             "",
             f"Longest context of {_count(report.streams, 'stream')}: {report.largest_context:,} tokens; "
             f"most streams of {report.context:,} tokens: {_most(report)}.",
         ]
         lines += _kv(report)
-    if report.changes:
-        lines += ["", "To make it fit, cheapest first (✓ enough alone, · helps, but not enough alone):"]
-        lines += [
-            f"  {'✓' if change.fits else '·'} {change.text} ({size(change.saves)}) {change.option}".rstrip()
-            for change in report.changes
-        ]
+    lines += _changes(report)
     for advice in report.advice:
         lines += ["", f"{advice.severity.value} {advice.id}: {advice.message}", f"  {advice.fix}"]
         lines.append(f"  Shown by: {advice.evidence}")
@@ -220,6 +244,20 @@ def _lines(report: FitReport) -> list[str]:
         for one in report.corrections
     ]
     lines += [f"Not known: {text}." for text in report.unknown]
+    return lines
+
+
+def _changes(report: FitReport) -> list[str]:
+    """What would make it fit, with the options that ask for it here and the settings of a start."""
+    if not report.changes:
+        return []
+    lines = ["", "To make it fit, cheapest first (✓ enough alone, · helps, but not enough alone):"]
+    for change in report.changes:
+        saved = f" ({size(change.saves)})" if change.saves else ""
+        lines.append(f"  {'✓' if change.fits else '·'} {change.text}{saved} {change.option}".rstrip())
+        if change.id in {"gpu_layers", "cpu_experts"}:
+            settings = " ".join(f"--set {name}={value}" for name, value in change.asks.items())
+            lines.append(f"    A start takes it as {settings}.")
     return lines
 
 

@@ -7,6 +7,7 @@ published (club-3090's cliffs, Genesis patches, issues of vLLM); `evidence` name
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from engine_host.core.sizes import size_text
 from engine_host.fit.estimate import Estimate, beyond_training, blocker, estimate, holds
 from engine_host.fit.kv import TURBOQUANT
 from engine_host.fit.shapes.model import Layer
@@ -14,10 +15,12 @@ from engine_host.fit.start import Model, Start
 from engine_host.fit.vllm import keeps_states, pool, share
 from engine_host.protocol.base import Severity
 from engine_host.protocol.language import tr
-from engine_host.protocol.launch.fit import Advice
+from engine_host.protocol.launch.fit import Advice, Verdict
 from engine_host.protocol.launch.plans import EngineKind
 
 _GIB = 2**30
+# What a card that drives a display holds for it.
+DESKTOP = _GIB
 _COARSE = {
     "q4_0": "tail precision 88.9 of 100 against 94.3 with q8_0",
     "q4_1": "tail precision near that of q4_0, 88.9 of 100",
@@ -38,6 +41,8 @@ class AdviceInput:
     min_p: float | None = None
     # Drafting layers that the config speaks of.
     drafting_requested: bool = False
+    # The GPUs were named, so that what a desktop holds of them is not seen.
+    named: bool = False
 
     @property
     def vllm(self) -> bool:
@@ -161,6 +166,28 @@ def _context_beyond_training(s: AdviceInput) -> Iterator[Advice]:
             ),
             tr("the model's own metadata; llama.cpp caps the context of a slot at it"),
         )
+        yield stretched(s.start)
+
+
+def stretched(start: Start) -> Advice:
+    """Tell that positions can be stretched, and what that costs, where more are asked for than trained."""
+    if start.engine is EngineKind.VLLM:
+        how = tr("--set extra_arguments='--hf-overrides …' with the rope parameters of the model's card")
+    else:
+        how = tr(
+            "--rope-scaling yarn with --rope-scale and --yarn-orig-ctx as its card says, and --override-kv "
+            "for the length that the file tells, at which the server caps a stream"
+        )
+    return _advice(
+        "yarn",
+        Severity.WARNING,
+        tr("YaRN stretches the positions of some models beyond what they were trained for."),
+        tr(
+            "Only where its publisher says so, and for long texts alone, as short ones get worse: {how}.",
+            how=how,
+        ),
+        tr("the cards of Qwen3: 32,768 tokens, 131,072 with YaRN, and a warning about short texts"),
+    )
 
 
 def _drafter_missing(s: AdviceInput) -> Iterator[Advice]:
@@ -205,7 +232,7 @@ def _finer(s: AdviceInput) -> str:
     fitting = []
     for kind in kinds:
         other = replace(s.start, kv=kind, kv_v=kind)
-        if blocker(s.model, other) is None and holds(estimate(s.model, other)):
+        if blocker(s.model, other) is None and estimate(s.model, other).verdict is Verdict.FITS:
             fitting.append(kind)
     if fitting:
         return tr(
@@ -351,6 +378,29 @@ def _memory_in_use(s: AdviceInput) -> Iterator[Advice]:
         )
 
 
+def _display(s: AdviceInput) -> Iterator[Advice]:
+    first = s.start.devices[0]
+    if not s.named or s.start.cpu or any(device.taken for device in s.start.devices) or not holds(s.found):
+        return
+    beyond = sum(part.bytes for part in s.found.parts if part.beyond)
+    # vLLM fills its share to the end; llama.cpp takes what it needs.
+    used = share(first, s.start) + beyond if s.vllm else s.found.needed
+    left = first.total - used
+    if left < DESKTOP:
+        yield _advice(
+            "display_share",
+            Severity.WARNING,
+            tr(
+                "Nothing is counted for a display: a desktop takes about {desktop} of the card that drives "
+                "it, and {left} are left.",
+                desktop=size_text(DESKTOP),
+                left=size_text(max(left, 0)),
+            ),
+            tr("Count it with --taken 1, attach the display elsewhere, or take a shorter context."),
+            tr("a desktop with a browser, 0.5 to 1.5 GiB; nvidia-smi shows yours"),
+        )
+
+
 def _windows(s: AdviceInput) -> Iterator[Advice]:
     if s.vllm and s.model.shape.count(Layer.SLIDING) and s.start.kv.startswith("fp8"):
         yield _advice(
@@ -379,5 +429,6 @@ _RULES: tuple[Callable[[AdviceInput], Iterator[Advice]], ...] = (
     _power,
     _format,
     _memory_in_use,
+    _display,
     _windows,
 )

@@ -4,13 +4,24 @@ import dataclasses
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from engine_host.fit.estimate import Corrections, Estimate, beyond_training, blocker, estimate, holds
+from engine_host.fit.estimate import (
+    Blocker,
+    Corrections,
+    Estimate,
+    beyond_training,
+    blocker,
+    estimate,
+    holds,
+)
 from engine_host.fit.estimate import largest_context as longest
 from engine_host.fit.estimate import most_streams as most
+from engine_host.fit.offload import main_memory_read
 from engine_host.fit.parts import GIB
+from engine_host.fit.roofline import read_slowly
 from engine_host.fit.shapes.tensors import formula_weights
 from engine_host.fit.start import Model, Start
-from engine_host.protocol.launch.fit import Change
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.launch.fit import Change, Verdict
 from engine_host.protocol.launch.plans import EngineKind
 
 # From fine to coarse; the advisor says what each costs in quality.
@@ -42,7 +53,8 @@ def changes(
     if holds(found):
         return ()
     listed = []
-    chosen = _lighter(found.start, lighter, corrections)
+    chosen = _lighter(found.start, [one for one in lighter if one.format == model.format], corrections)
+    elsewhere = [one for one in lighter if (one.format == "GGUF") is not (model.format == "GGUF")]
     for change_id, text, asks, start, other in _candidates(model, found.start, corrections, chosen):
         if blocker(other, start) is not None:
             continue
@@ -57,7 +69,71 @@ def changes(
                     id=change_id, text=text, saves=gained, fits=enough, option=option, asks=asks, gpus=gpus
                 )
             )
+    listed += _on_the_other_engine(found.start, elsewhere, corrections)
+    # What costs money comes last of what is enough.
+    return tuple(sorted(listed, key=lambda change: (not change.fits, change.id == "gpus")))
+
+
+def ways_out(
+    model: Model,
+    start: Start,
+    stopped: Blocker,
+    others: Sequence[Model],
+    corrections: Corrections | None = None,
+) -> tuple[Change, ...]:
+    """Changes with which what cannot run at all would: another variant or engine, or a shorter context."""
+    if stopped.reason is Reason.CONTEXT_TOO_LONG and model.context:
+        return (shorter(model, start, corrections),)
+    if stopped.reason is not Reason.UNSUPPORTED:
+        return ()
+    listed = [
+        Change(
+            id="weights",
+            text=f"Take a variant that {start.engine.value} reads: sndr fit {other.name}",
+            saves=0,
+            fits=holds(estimate(other, start, corrections)),
+        )
+        for other in others
+        if blocker(other, start) is None
+    ]
+    if not listed:
+        reads = EngineKind.VLLM if start.engine is EngineKind.LLAMA_CPP else EngineKind.LLAMA_CPP
+        text = f"Start it with {reads.value}, or take other files of the model."
+        listed = [Change(id="engine", text=text, saves=0, fits=False, option=f"--engine {reads.value}")]
     return tuple(sorted(listed, key=lambda change: not change.fits))
+
+
+def shorter(model: Model, start: Start, corrections: Corrections | None = None) -> Change:
+    """The context that the model was trained for, of a start that asks for more."""
+    context = model.context or start.context
+    before, after = (
+        estimate(model, one, corrections) for one in (start, dataclasses.replace(start, context=context))
+    )
+    asks: _Asks = {"context": context}
+    return Change(
+        id="context",
+        text=f"Take a context of {context:,} tokens, which the model was trained for.",
+        saves=max(after.spare - before.spare, 0),
+        fits=holds(after),
+        option=options_of(asks),
+        asks=asks,
+    )
+
+
+def _on_the_other_engine(
+    start: Start, others: Sequence[Model], corrections: Corrections | None
+) -> Iterator[Change]:
+    """The largest other variant that fits on the engine that reads it."""
+    llama = start.engine is EngineKind.VLLM
+    engine, kind = (EngineKind.LLAMA_CPP, "f16") if llama else (EngineKind.VLLM, "auto")
+    there = dataclasses.replace(start, engine=engine, kv=kind, kv_v=kind)
+    chosen = _lighter(there, others, corrections)
+    if chosen is None:
+        return
+    found = estimate(chosen, there, corrections)
+    if holds(found):
+        text = f"Take {chosen.quantization} with {engine.value}: sndr fit {chosen.name}"
+        yield Change(id="engine", text=text, saves=max(found.spare, 0), fits=True)
 
 
 def options_of(asks: Mapping[str, bool | int | float | str]) -> str:
@@ -90,6 +166,44 @@ def _caches(model: Model, start: Start, corrections: Corrections | None) -> Iter
         larger = gib * GIB > found.cache
         text = f"Reserve {'' if larger else 'only '}{gib} GiB for the KV cache."
         yield "kv_cache", text, {"kv_cache_gib": gib}, dataclasses.replace(start, kv_cache=gib * GIB), model
+
+
+def _offloads(model: Model, start: Start, corrections: Corrections | None) -> Iterator[_Candidate]:
+    """Suggest the fewest experts or layers in main memory with which the rest fits."""
+    layers = len(model.shape.layers)
+
+    def first(starts: Sequence[Start]) -> Start | None:
+        found = [(one, estimate(model, one, corrections)) for one in starts]
+        surely = (one for one, after in found if after.verdict is Verdict.FITS)
+        return next(surely, None) or next((one for one, after in found if holds(after)), None)
+
+    def experts(number: int) -> Start:
+        return dataclasses.replace(start, cpu_experts=number, gpu_layers=None)
+
+    mixture = model.shape.experts is not None
+    if mixture and (found := first([experts(number) for number in range(1, layers + 1)])) is not None:
+        yield (
+            "cpu_experts",
+            f"Keep the experts of {found.cpu_experts} layers in main memory; {_slower(model, found)}.",
+            {"cpu_experts": found.cpu_experts},
+            found,
+            model,
+        )
+    most = min(start.gpu_layers if start.gpu_layers is not None and start.gpu_layers >= 0 else layers, layers)
+    partly = [dataclasses.replace(start, gpu_layers=number) for number in range(most, 0, -1)]
+    if (found := first(partly)) is not None and found.gpu_layers is not None:
+        kept = layers + 1 - found.gpu_layers
+        yield (
+            "gpu_layers",
+            f"Keep {kept} of {layers} layers in main memory; {_slower(model, found)}.",
+            {"gpu_layers": found.gpu_layers},
+            found,
+            model,
+        )
+
+
+def _slower(model: Model, start: Start) -> str:
+    return read_slowly(model, start, main_memory_read(model, start))
 
 
 def _candidates(
@@ -169,6 +283,8 @@ def _candidates(
         yield "weights", f"Take it quantised: sndr fit {lighter.name}", {}, start, lighter
     elif four.loaded(drafting=False) < 0.8 * model.weights.loaded(drafting=False):
         yield "weights", "Take the model quantised to 4 bits.", {}, start, replace(model, weights=four)
+    if not vllm and not start.cpu:
+        yield from _offloads(model, start, corrections)
     if not start.cpu:
         twice = start.devices * 2
         yield "gpus", f"Use {len(twice)} such GPUs.", {}, replace(start, devices=twice), model

@@ -42,6 +42,24 @@ def check_kv_type(engine: EngineKind, kind: str) -> None:
     known = KV_CACHE_DTYPES if engine is EngineKind.VLLM else tuple(GGML_ELEMENT)
     if kind in known:
         return
+    other = EngineKind.LLAMA_CPP if engine is EngineKind.VLLM else EngineKind.VLLM
+    there = tuple(GGML_ELEMENT) if engine is EngineKind.VLLM else KV_CACHE_DTYPES
+    if kind in there:
+        raise HostError(
+            Reason.SETTING_INVALID,
+            tr(
+                "{engine} has no KV type {kind}; {other} has.",
+                engine=engine.value,
+                kind=kind,
+                other=other.value,
+            ),
+            fix=tr(
+                "Take other files of the model, which {other} reads, with --engine {other}; or of {known}.",
+                other=other.value,
+                known=", ".join(known),
+            ),
+            evidence={"setting": "kv", "asked": kind, "offered": list(known)},
+        )
     near = near_names(kind, known, 3)
     meant = tr("Did you mean {near}? ", near=" or ".join(near)) if near else ""
     raise HostError(

@@ -1,7 +1,9 @@
 """Estimate llama.cpp's memory on each device: weights, KV cells, states, compute and output buffers."""
 
+from engine_host.core.sizes import size_text
 from engine_host.engines.llamacpp.command import UBATCH, embedding_batch
 from engine_host.fit.kv import ggml_cells, ggml_state_bytes, ggml_token_bytes, ggml_window_cells
+from engine_host.fit.offload import offload, weights_held
 from engine_host.fit.parts import MIB, WEIGHTS_FROM, Basis, Part, tensors_at_least
 from engine_host.fit.shapes.model import GatedDelta, Layer, ModelShape
 from engine_host.fit.start import Model, Start
@@ -11,6 +13,7 @@ from engine_host.protocol.launch.plans import ServerChoice
 _FLOAT = 4
 # The mask of attention, as f16: one row for each token of a batch.
 _MASK = 2
+_HALF = 2
 # Measured on this project's machines, server without weights and buffers.
 _PROCESS = 90 * MIB
 # CUDA's context, its libraries and the pool for its matrix products.
@@ -24,6 +27,7 @@ def parts(model: Model, start: Start) -> tuple[Part, ...]:
     if states := state_bytes(shape, start):
         found.append(_exact("states", _share(states, gpus), Basis.FORMULA, tr("one for each stream")))
     found.append(_compute(shape, start))
+    found += _copies(shape, start)
     output = shape.vocabulary * _FLOAT * start.streams * (2 if _drafts(shape, start) else 1)
     if start.cpu:
         found.append(_exact("output", output, Basis.FORMULA, tr("logits of one token for each stream")))
@@ -38,8 +42,9 @@ def kv_bytes(model: Model, start: Start) -> int:
     shape = model.shape
     kinds = tuple("f16" if kind == "auto" else kind for kind in (start.kv, start.kv_v))
     cells = ggml_cells(start.context) * start.streams
-    size = shape.count(Layer.FULL) * cells * ggml_token_bytes(shape.full, *kinds)
-    if near := shape.count(Layer.SLIDING):
+    held = offload(shape, start)
+    size = held.count(Layer.FULL) * cells * ggml_token_bytes(shape.full, *kinds)
+    if near := held.count(Layer.SLIDING):
         window = ggml_window_cells(start.context, shape.window or start.context, _batch(start))
         size += near * window * start.streams * ggml_token_bytes(shape, *kinds)
     if _drafts(shape, start):
@@ -50,7 +55,9 @@ def kv_bytes(model: Model, start: Start) -> int:
 def state_bytes(shape: ModelShape, start: Start) -> int:
     """Bytes of all streams' states; with drafting one more for every token that may be taken back."""
     kept = 1 + (start.draft_tokens if _drafts(shape, start) else 0)
-    return ggml_state_bytes(shape) * start.streams * kept
+    layers = shape.count(Layer.GATED_DELTA)
+    held = offload(shape, start).count(Layer.GATED_DELTA)
+    return ggml_state_bytes(shape) * start.streams * kept * held // max(layers, 1)
 
 
 def compute_bytes(shape: ModelShape, tokens: int, cells: int, streams: int, *, residual: bool = True) -> int:
@@ -65,12 +72,8 @@ def compute_bytes(shape: ModelShape, tokens: int, cells: int, streams: int, *, r
     """
     # A batch is split evenly among its streams, so it is rounded up to a multiple of them.
     tokens = -(-tokens // streams) * streams
-    queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
     kept = shape.hidden if residual else 0
-    if shape.output_gate:
-        wide = [kept + 3 * queries + 2 * keys]
-    else:
-        wide = [3 * queries + 3 * keys + (0 if residual else shape.hidden)]
+    wide = [_attention_width(shape, residual=residual)]
     if (experts := shape.experts) is not None:
         products = experts.used * (2 * experts.width)
         wide.append(kept + shape.hidden + max(products, experts.used * (experts.width + shape.hidden)))
@@ -80,6 +83,14 @@ def compute_bytes(shape: ModelShape, tokens: int, cells: int, streams: int, *, r
     if shape.gated_delta is not None:
         live = max(live, _delta_bytes(shape, shape.gated_delta, tokens, streams, residual=residual))
     return live + tokens * cells * _MASK
+
+
+def _attention_width(shape: ModelShape, *, residual: bool) -> int:
+    """Values that an attention layer keeps alive for a token."""
+    queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
+    if shape.output_gate:
+        return (shape.hidden if residual else 0) + 3 * queries + 2 * keys
+    return 3 * queries + 3 * keys + (0 if residual else shape.hidden)
 
 
 def embedding_bytes(
@@ -185,21 +196,49 @@ def _compute(shape: ModelShape, start: Start) -> Part:
     return Part("compute", built, round(least * low), round(most * high), Basis.ESTIMATE, about)
 
 
+def _copies(shape: ModelShape, start: Start) -> tuple[Part, ...]:
+    """Estimate what flash attention on a GPU keeps of a quantised cache in f16: one layer's keys and values.
+
+    Its kernels for prompts read f16 alone. 0c1e570 sets it aside at the start with the compute buffer
+    (ggml_cuda_flash_attn_ext_get_alloc_size), older builds as the context fills, up to twice as much:
+    7.9 MB for each 1,000 tokens of the 27B were reported.
+    """
+    full = shape.full
+    sizes = ((start.kv, full.head_dim), (start.kv_v, full.value_dim or full.head_dim))
+    copied = sum(size for kind, size in sizes if kind not in {"auto", "f16"})
+    if start.cpu or not copied or not offload(shape, start).count(Layer.FULL):
+        return ()
+    cells, tokens = ggml_cells(start.context), _batch(start)
+    size = cells * start.streams * full.kv_heads * copied * _HALF
+    # They lie where other layers have their values, as far as those are wider than attention's.
+    live = compute_bytes(shape, tokens, cells, start.streams) - tokens * cells * _MASK
+    size = max(size - max(live - _attention_width(shape, residual=True) * tokens * _FLOAT, 0), 0)
+    return (_banded("attention's copies", size, 0, 2, tr("one layer's keys and values in f16")),)
+
+
 def _weights(model: Model, start: Start) -> Part:
     weights = model.weights
     size = weights.loaded(drafting=_drafts(model.shape, start))
     basis, read = weights.basis, WEIGHTS_FROM[weights.basis]
     if start.cpu:
         return Part("weights", size, tensors_at_least(size, basis), size, basis, read)
-    # The embedding stays in main memory; a head that is tied to it gets a copy on the GPU.
-    size -= weights.embedding if weights.head else 0
+    whole, size = size, weights_held(model, start, drafting=_drafts(model.shape, start))
     each = _share(size, len(start.devices))
     from_files = "" if basis is Basis.FILES else f"; {read}"
+    layers, held = len(model.shape.layers), len(offload(model.shape, start).layers)
+    if held < layers or start.cpu_experts:
+        kept = size_text(whole - size)
+        where = tr(
+            "{held} of {layers} layers on the GPU, {kept} in main memory", held=held, layers=layers, kept=kept
+        )
+        about = f"{where}{from_files}"
+    else:
+        kept = size_text(whole - size)
+        embedding = "" if whole == size else tr("; the embedding, {kept}, stays in main memory", kept=kept)
+        about = tr("all layers on the GPU{from_files}", from_files=f"{embedding}{from_files}")
     low = tensors_at_least(each, basis)
     if len(start.devices) == 1:
-        return Part(
-            "weights", each, low, each, basis, tr("all layers on the GPU{from_files}", from_files=from_files)
-        )
+        return Part("weights", each, low, each, basis, about)
     # Whole layers go to a GPU, so the shares differ by up to one layer, and the last one has the head.
     layer = size // max(len(model.shape.layers), 1)
     high = each + layer + weights.head

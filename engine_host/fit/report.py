@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from engine_host.core.sizes import size_text
 from engine_host.engines.llamacpp.command import pooling_of, processor_batch
 from engine_host.fit import vllm
-from engine_host.fit.advisor import AdviceInput, advice
-from engine_host.fit.changes import KV_TYPES, changes
+from engine_host.fit.advisor import AdviceInput, advice, stretched
+from engine_host.fit.changes import KV_TYPES, changes, shorter, ways_out
 from engine_host.fit.estimate import (
     LONGEST,
     Blocker,
@@ -30,6 +30,7 @@ from engine_host.fit.start import Device, Model, Start
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.language import tr
 from engine_host.protocol.launch.fit import (
+    Change,
     Correction,
     CurvePoint,
     DeviceFit,
@@ -93,6 +94,8 @@ def start_on(
         eight_bit_head=_eight_bit_head(request, engine, devices),
         grouped_attention=_grouped_attention(request, engine, devices),
         server=request.server,
+        gpu_layers=request.gpu_layers,
+        cpu_experts=request.cpu_experts or 0,
     )
 
 
@@ -132,9 +135,11 @@ def report(
     """
     factors = {one.part: one.factor for one in corrections}
     if (stopped := blocker(model, start)) is not None:
-        return _cannot(model, start, stopped)
+        return _cannot(model, start, stopped, ways_out(model, start, stopped, lighter, factors))
     found = estimate(model, start, factors)
-    facts = AdviceInput(model, start, found, request.min_p, request.speculation)
+    facts = AdviceInput(
+        model, start, found, request.min_p, request.speculation, named=request.hardware is not None
+    )
     pool = vllm.pool(model, start) if start.engine is EngineKind.VLLM else None
     longest = largest_context(model, start, factors)
     verdict, why, reason = found.verdict, found.why, None
@@ -145,6 +150,7 @@ def report(
             "The model was trained for {context:,} tokens, and llama.cpp gives a stream no more.",
             context=model.context,
         )
+    runs = verdict in {Verdict.FITS, Verdict.TIGHT}
     return FitReport(
         model=model.name,
         engine=start.engine,
@@ -165,9 +171,11 @@ def report(
         kv_choices=_kv_choices(model, start, factors),
         curve=_curve(model, start, factors),
         grid=_grid(model, start, factors) if request.grid else (),
-        changes=changes(model, found, factors, _more(request, found), lighter),
+        changes=(shorter(model, start, factors),)
+        if verdict is Verdict.CANNOT_RUN
+        else changes(model, found, factors, _more(request, found), lighter),
         advice=advice(facts),
-        roofline=None if start.embeddings else roofline(model, start, request.acceptance_length),
+        roofline=roofline(model, start, request.acceptance_length) if runs and not start.embeddings else None,
         corrections=tuple(corrections),
         unknown=model.unknown,
     )
@@ -202,8 +210,11 @@ def _sharing(shape: ModelShape, devices: int, engine: EngineKind) -> int:
     return max((count for count in range(1, devices + 1) if shape.heads % count == 0), default=1)
 
 
-def _cannot(model: Model, start: Start, stopped: Blocker) -> FitReport:
+def _cannot(model: Model, start: Start, stopped: Blocker, changed: Sequence[Change]) -> FitReport:
+    too_long = stopped.reason is Reason.CONTEXT_TOO_LONG
     return FitReport(
+        changes=tuple(changed),
+        advice=(stretched(start),) if too_long else (),
         model=model.name,
         engine=start.engine,
         kv=start.kv,

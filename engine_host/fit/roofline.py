@@ -1,6 +1,8 @@
 """The most that the hardware allows: decoding is bound by bandwidth, reading a prompt by arithmetic."""
 
+from engine_host.core.sizes import size_text
 from engine_host.fit.kv import ggml_state_bytes, ggml_token_bytes, state_bytes, token_bytes
+from engine_host.fit.offload import MAIN_MEMORY, main_memory_read
 from engine_host.fit.shapes.model import RECURRENT, Layer
 from engine_host.fit.shapes.weights import drafting_experts, experts_chosen, weights_of
 from engine_host.fit.start import Model, Start
@@ -37,6 +39,8 @@ def roofline(model: Model, start: Start, acceptance_length: float | None = None)
             None,
             tr("it writes whole blocks of tokens, in a number of steps that depends on the text"),
         )
+    if speed is not None and (slow := main_memory_read(model, start)):
+        speed, why = None, read_slowly(model, start, slow)
     flops = [device.flops for device in start.devices if device.flops is not None]
     prefill = None
     if flops and len(flops) == gpus:
@@ -59,6 +63,18 @@ def roofline(model: Model, start: Start, acceptance_length: float | None = None)
         depth=start.context,
         tokens_per_step=length,
         why=why,
+    )
+
+
+def read_slowly(model: Model, start: Start, slow: int) -> str:
+    """What `slow` bytes of weights in main memory, read for each token, leave of one stream's speed."""
+    bandwidth = [device.bandwidth for device in start.devices if device.bandwidth is not None]
+    fast = max(step_bytes(model, start, 1, min(SHALLOW, start.context)) - slow, 0)
+    took = slow / MAIN_MEMORY + (fast / min(bandwidth) if bandwidth else 0)
+    return tr(
+        "{slow} are read of main memory for each token: at 50 GB/s at most {limit:,.0f} tok/s",
+        slow=size_text(slow),
+        limit=1 / took,
     )
 
 

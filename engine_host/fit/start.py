@@ -59,7 +59,9 @@ class Start:
 
     `embeddings`: it answers with vectors or scores; `pooling` is llama.cpp's way to make one of a text.
     `version` of vLLM: 0.26 and 0.32 divide a GPU's memory differently. `lacking` is the number of GPUs that
-    it is meant for and that are not there; it is computed as if they were like the others.
+    it is meant for and that are not there; it is computed as if they were like the others. Of llama.cpp on
+    GPUs `gpu_layers` is how many of the last layers they hold, the output matrix among them (None: all), and
+    `cpu_experts` of how many of the first layers the experts stay in main memory.
     """
 
     engine: EngineKind
@@ -85,6 +87,8 @@ class Start:
     server: ServerChoice = ServerChoice.AUTO
     version: str = USUAL_VERSION
     lacking: int = 0
+    gpu_layers: int | None = None
+    cpu_experts: int = 0
 
     @property
     def build(self) -> str:

@@ -4,7 +4,8 @@ import json
 import shlex
 from collections.abc import Sequence
 
-from engine_host.protocol.engine_settings.table import SETTINGS, settings_by_option
+from engine_host.protocol.engine_settings.derived import settings_by_option
+from engine_host.protocol.engine_settings.table import SETTINGS
 from engine_host.protocol.launch.plans import ALL_ENGINES, EngineKind, LaunchRequest, ServerChoice
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from engine_host.catalog.index import Catalog
-from engine_host.catalog.needs import Card, capability
+from engine_host.catalog.needs import Card
+from engine_host.catalog.recognise import entry_called
 from engine_host.catalog.resolve import TargetHardware
 from engine_host.core.diagnosis.work import Ceiling
 from engine_host.core.did_you_mean import near_names
@@ -20,6 +20,7 @@ from engine_host.core.store import Store
 from engine_host.engines.llamacpp.servers import ServerCapabilities
 from engine_host.fit.hardware import counted
 from engine_host.fit.kv import check_kv_type
+from engine_host.fit.parts import GIB
 from engine_host.fit.report import report, start_of
 from engine_host.fit.roofline import roofline
 from engine_host.fit.shapes.read import model_of, model_of_config, windowed
@@ -31,6 +32,7 @@ from engine_host.launch.preflight.machine import MachineState
 from engine_host.library.checkpoint import read_json
 from engine_host.library.index import IndexedModel, ModelInfo
 from engine_host.library.of_catalog import match
+from engine_host.operations.fit_models import of_catalogue, others, spelled, suited
 from engine_host.operations.performs import performs
 from engine_host.operations.presets.catalog import HERE, PresetOperations
 from engine_host.operations.presets.catalog_models import catalogued, with_drafter
@@ -116,9 +118,12 @@ class FitOperations:
         model = await self._model(request)
         placement = self._placement(request, model)
         cpu, devices = await self._machine(request, placement)
+        catalog = await self._catalog()
+        model, variants = suited(catalog, request, model, devices, cpu=cpu)
         start, version = await self._with_server(request, _start(request, model, devices, cpu=cpu))
-        lighter = _lighter(await self._catalog(), model, start)
-        return placed(report(request, model, start, self._learnt(start, model, version), lighter), placement)
+        learnt = self._learnt(start, model, version)
+        found = report(request, model, start, learnt, others(catalog, model, start))
+        return placed(found, placement).model_copy(update={"variants": variants})
 
     async def _fit_preset(self, asked: FitRequest, preset: str) -> FitReport:
         machine = await self._machine_meant(asked)
@@ -246,7 +251,7 @@ class FitOperations:
                 bits=request.bits,
                 context=length if type(length) is int else None,
             )
-        if (known := await self._of_the_catalogue(wanted, request.bits)) is not None:
+        if (known := of_catalogue(await self._catalog(), wanted, request.bits)) is not None:
             return known
         return await self._read_from(wanted, request.bits)
 
@@ -258,9 +263,12 @@ class FitOperations:
         except HostError as error:
             if error.reason is not Reason.MODEL_FILE_MISSING:
                 raise
-            if (known := await asyncio.to_thread(self._of_hub, wanted, bits)) is None:
-                raise await self._no_model(wanted, error) from error
-            return known
+            catalog = await self._catalog()
+            if (other := spelled(catalog, wanted)) and (known := of_catalogue(catalog, other, bits)):
+                return known
+            if (known := await asyncio.to_thread(self._of_hub, wanted, bits)) is not None:
+                return known
+            raise await self._no_model(wanted, error) from error
         key = (wanted, bits)
         remembered = self._read.get(key)
         # The shelf reads a file again only when it changed.
@@ -288,27 +296,6 @@ class FitOperations:
             error.reason, problem.message, cause=problem.cause, fix=fix, evidence=problem.evidence
         )
 
-    async def _of_the_catalogue(self, wanted: str, bits: float | None) -> Model | None:
-        """A model of the catalogue, as `model` or `model/variant`; None for any other name."""
-        name, _, variant_id = wanted.partition("/")
-        found = (await self._catalog()).models.get(name)
-        if found is None:
-            return None
-        entry = found.entry
-        variants = {variant.id: variant for variant in entry.variants}
-        if variant_id and variant_id not in variants:
-            listed = ", ".join(f"{name}/{known}" for known in variants)
-            raise HostError(
-                Reason.NOT_FOUND,
-                tr("There is no variant {variant_id} of {entry}.", variant_id=variant_id, entry=entry.title),
-                fix=tr("There are {listed}.", listed=listed),
-                evidence={"variant": variant_id},
-            )
-        variant = variants.get(variant_id) or entry.variants[0]
-        if variant.bundled is not None and not variant_id:
-            return None
-        return catalogued(entry, variant, bits)
-
     def _placement(self, request: FitRequest, model: Model | None = None) -> Placement:
         """The engines here that a start of this model ends, and those beside it; none on another machine.
 
@@ -323,7 +310,7 @@ class FitOperations:
         if request.gpus is not None:
             return False, [_asked(gpu, number) for number, gpu in enumerate(request.gpus)]
         if request.hardware is not None and not request.cpu:
-            return False, await self._of_hardware(request.hardware)
+            return False, await self._of_hardware(request.hardware, request.taken_gib or 0)
         gpus = [] if request.cpu else list(await asyncio.to_thread(self._gpus))
         gpus = list(named_gpus(request.use_gpus, gpus)) if request.use_gpus else gpus
         state = await asyncio.to_thread(self._state) if gpus else MachineState()
@@ -333,19 +320,21 @@ class FitOperations:
             return False, await self._here(found.gpus)
         return True, [Device(_CPU, total, max(total - found.main, 0))]
 
-    async def _of_hardware(self, text: str) -> list[Device]:
+    async def _of_hardware(self, text: str, taken_gib: float) -> list[Device]:
         catalog = await self._catalog()
         count, name = counted(text)
         entry = catalog.gpu(name).entry
-        return [device_of(entry, number) for number in range(count)]
+        devices = [device_of(entry, number) for number in range(count)]
+        return [replace(device, taken=round(taken_gib * GIB)) for device in devices]
 
     async def _here(self, gpus: Sequence[Gpu]) -> list[Device]:
         catalog = await self._catalog()
-        known = {name: one.entry for one in catalog.hardware.values() for name in one.entry.names}
         devices = []
         for number, gpu in enumerate(gpus):
-            entry = known.get(gpu.name)
-            base = device_of(entry, number) if entry else Device(gpu.name, gpu.memory_total)
+            known = entry_called(catalog, gpu.name, gpu.memory_total)
+            base = (
+                device_of(catalog.gpu(known).entry, number) if known else Device(gpu.name, gpu.memory_total)
+            )
             devices.append(
                 replace(
                     base,
@@ -396,23 +385,6 @@ class FitOperations:
                     continue  # Of another version of this program.
             self._remembered = tuple(found)
         return self._remembered
-
-
-def _lighter(catalog: Catalog, model: Model, start: Start) -> list[Model]:
-    """The variants of a model of the catalogue with less weights that its engine runs on these devices."""
-    name, _, variant_id = model.name.partition("/")
-    found = catalog.models.get(name)
-    variant = found.entry.variant(variant_id) if found is not None else None
-    if found is None or variant is None:
-        return []
-    oldest = min((capability(one.sm) for one in start.devices if one.sm), default=(0, 0))
-    others = (
-        catalogued(found.entry, other, None)
-        for other in found.entry.variants
-        if other.format == variant.format and capability(other.sm or "0.0") <= oldest
-    )
-    loaded = model.weights.loaded(drafting=False)
-    return [other for other in others if other.weights.loaded(drafting=False) < loaded]
 
 
 def placed(found: FitReport, placement: Placement) -> FitReport:

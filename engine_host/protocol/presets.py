@@ -261,7 +261,10 @@ class ImportedPreset(Wire):
 
 
 class JudgePresets(Command):
-    """Ask for the verdict on every preset; without `hardware` for this machine, with what is free there."""
+    """Ask for the verdict on every preset; without `hardware` for this machine, with what is free there.
+
+    Of named hardware there is one, unless `count` says more.
+    """
 
     hardware: str | None = None
     count: int | None = Field(None, ge=1, le=8)

@@ -1,5 +1,7 @@
 """`sndr presets verdicts`: what works on a machine, what works best first, what is missing to start it."""
 
+from collections.abc import Sequence
+
 import click
 
 from engine_host.cli.fit import VERDICTS
@@ -19,7 +21,7 @@ from engine_host.protocol.presets import JudgePresets, PresetVerdict
     help="Other GPUs, e.g. `2x rtx-3090` (sndr presets hardware), instead of this machine.",
 )
 @click.option(
-    "--count", type=click.IntRange(1, 8), help="How many GPUs (default: those here, or as many as it needs)."
+    "--count", type=click.IntRange(1, 8), help="How many GPUs (default: those here; one of --hardware)."
 )
 @click.option("--all", "every", is_flag=True, help="Also what does not fit or cannot run.")
 @command("sndr presets verdicts", "sndr presets verdicts --hardware rtx-3090 --count 2")
@@ -39,6 +41,7 @@ def verdicts(out: Output, hardware: str | None, count: int | None, every: bool) 
     hidden = len(page.verdicts) - len(shown)
     if hidden:
         lines += ["", f"{hidden} more do not fit or cannot run; --all shows them with the reason."]
+        lines += _with_more(page.verdicts, hardware, count or 1) if elsewhere else []
     lines += [] if elsewhere else _to_start(shown)
     out.result(page, lines)
     return None
@@ -55,6 +58,8 @@ _SPEEDS = (
     "With drafts, ≤: if every draft were taken, which no usual text reaches.",
     "Measured: one stream on this very hardware, as the preset's card tells.",
 )
+# GPUs of one machine.
+_MOST = 8
 # Of how many presets the steps are told.
 _TOLD = 3
 # In words what a finding says is missing, by its id; of others the first part of the id says enough.
@@ -67,6 +72,16 @@ _WORDS = {
     "engine.not_started": "a program that starts its engine",
 }
 _WORDS_OF = {"weights": "files", "drafter_missing": "files of its drafter", "engine": "engine"}
+
+
+def _with_more(found: Sequence[PresetVerdict], hardware: str | None, count: int) -> list[str]:
+    """Return how many presets need more GPUs than were named, and the command that asks for twice as many."""
+    few = sum(any(finding.id == "preset.gpus" for finding in one.missing) for one in found)
+    if not few or 2 * count > _MOST:
+        return []
+    need = "needs" if few == 1 else "need"
+    command = f'sndr presets verdicts --hardware "{2 * count}x {hardware}"'
+    return [f"{few} of them {need} more GPUs: {command}"]
 
 
 def _to_start(shown: list[PresetVerdict]) -> list[str]:

@@ -15,7 +15,8 @@ from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
 from engine_host.core.outside import files
 from engine_host.protocol.allowed import refusal
-from engine_host.protocol.engine_settings.table import SETTINGS, Overrides, settings_by_option
+from engine_host.protocol.engine_settings.derived import settings_by_option
+from engine_host.protocol.engine_settings.table import SETTINGS, Overrides
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.launch.plans import ALL_ENGINES, EngineKind, LaunchRequest, ServerChoice
 from engine_host.protocol.patches import PatchChoice

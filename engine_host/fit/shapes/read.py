@@ -9,7 +9,13 @@ from engine_host.fit.parts import Basis
 from engine_host.fit.shapes.gguf import gguf_shape, unknown_of
 from engine_host.fit.shapes.model import LARGEST, Layer, ModelShape, read_shape
 from engine_host.fit.shapes.quantization import Quantization, read_quantization
-from engine_host.fit.shapes.tensors import WeightBytes, checkpoint_weights, formula_weights, gguf_weights
+from engine_host.fit.shapes.tensors import (
+    WeightBytes,
+    checkpoint_weights,
+    formula_weights,
+    gguf_tables,
+    gguf_weights,
+)
 from engine_host.fit.start import Model
 from engine_host.library.checkpoint import CONFIG, CheckpointInfo, read_json
 from engine_host.library.gguf import GgufInfo
@@ -69,9 +75,10 @@ def model_of_config(
     Raises HostError(unsupported) that names what the config does not say.
     """
     shape = read_shape(config)
-    weights = formula_weights(shape, bits, _quantization(config, bits) if size is None else None)
+    tables = gguf_tables(quantization) if gguf else None
+    weights = formula_weights(shape, bits, _quantization(config, bits) if size is None else None, tables)
     if size is not None:
-        weights = _scaled(weights, size, basis)
+        weights = _scaled(weights, size, basis, tables=tables is None)
     return Model(
         name,
         "GGUF" if gguf else "shape",
@@ -98,12 +105,16 @@ def windowed(config: Mapping[str, Any]) -> ModelShape | None:
     return shape if shape.count(Layer.SLIDING) else None
 
 
-def _scaled(weights: WeightBytes, size: int, basis: Basis) -> WeightBytes:
-    """The same groups, as large together as the files are."""
-    factor = size / weights.loaded(drafting=True)
+def _scaled(weights: WeightBytes, size: int, basis: Basis, *, tables: bool = True) -> WeightBytes:
+    """The same groups, as large together as the files are; without `tables` what is known of those stays."""
+    whole, known = weights.loaded(drafting=True), weights.embedding + weights.head
+    # Tables that leave less than half of the files to the layers are not those of these files.
+    tables = tables or 2 * known > size
+    factor = size / whole if tables else (size - known) / (whole - known)
+    of_tables = factor if tables else 1
     return WeightBytes(
-        embedding=round(weights.embedding * factor),
-        head=round(weights.head * factor),
+        embedding=round(weights.embedding * of_tables),
+        head=round(weights.head * of_tables),
         body=round(weights.body * factor),
         experts=round(weights.experts * factor),
         drafting=round(weights.drafting * factor),

@@ -24,6 +24,21 @@ _EXPERTS = re.compile(r"\.experts\.|_exps\.")
 _DRAFTING = re.compile(r"(^|\.)(mtp|nextn)\.")
 # DeepSeek's and GLM's drafting layers, and llama.cpp's.
 _TABLE_OF_DRAFTS = re.compile(r"\.(shared_head\.head|shared_head_head|embed_tokens)\.")
+# Bits of a weight by the blocks of ggml-common.h; MXFP4 is of experts alone, all else beside them is Q8_0.
+_GGUF_BITS = {
+    "Q2": 2.625,
+    "Q3": 3.4375,
+    "IQ4_XS": 4.25,
+    "Q4": 4.5,
+    "IQ4_NL": 4.5,
+    "Q5": 5.5,
+    "Q6": 6.5625,
+    "MXFP4": 8.5,
+    "Q8": 8.5,
+    "BF16": 16,
+    "F16": 16,
+}
+_GGUF_KIND = re.compile(r"IQ4_XS|IQ4_NL|MXFP4|BF16|F16|(?<!I)Q[234568]")
 _LAYER = re.compile(r"(?:^|\.)(?:layers|blk|h)\.([0-9]{1,9})\.")
 
 
@@ -88,19 +103,44 @@ def gguf_weights(info: GgufInfo) -> WeightBytes:
     return _grouped(tensors, info.layers)
 
 
+@dataclass(frozen=True, slots=True)
+class TableBits:
+    """Bits of a weight of the embedding and of the output matrix; one table that is both has the head's."""
+
+    embedding: float
+    head: float
+
+
+def gguf_tables(quantization: str) -> TableBits | None:
+    """The tables of a GGUF file as llama.cpp's quantizer makes them; None for a kind that is not known here.
+
+    The head has 6 bits where the layers have less, and the embedding those of the layers (llama-quant.cpp).
+    """
+    kind = _GGUF_KIND.search(quantization.upper())
+    if kind is None:
+        return None
+    few = _GGUF_BITS[kind[0]]
+    return TableBits(few, max(few, _GGUF_BITS["Q6"]))
+
+
 def formula_weights(
-    shape: ModelShape, bits: float | None = None, quantization: Quantization | None = None
+    shape: ModelShape,
+    bits: float | None = None,
+    quantization: Quantization | None = None,
+    tables: TableBits | None = None,
 ) -> WeightBytes:
     """The weights of a shape without files, at `bits` a weight (None: as its config says).
 
-    A quantised model keeps its embedding and its head in 16 bits, unless its config names the head.
+    A quantised model keeps its embedding and its head in 16 bits, unless its config names the head or
+    `tables` says it.
     Raises HostError(unsupported) for a shape whose feed-forward parts are not known.
     """
     if not shape.feed_forward and shape.experts is None:
         raise without("intermediate_size")
     found = weights_of(shape)
     element = shape.element if bits is None else bits / 8
-    table = shape.vocabulary * shape.hidden * (shape.element if bits is None else max(element, 2.0))
+    entries = shape.vocabulary * shape.hidden
+    table = entries * (shape.element if bits is None else max(element, 2.0))
     experts = 0
     if shape.experts is not None:
         experts = shape.experts.layers * shape.experts.count * 3 * shape.hidden * shape.experts.width
@@ -114,6 +154,10 @@ def formula_weights(
         if (few := quantization.bits("lm_head")) is not None:
             head *= few / 8 / element
     embedding = table
+    if tables is not None:
+        table = entries * tables.head / 8
+        embedding = table if shape.tied else entries * tables.embedding / 8
+        head = 0.0 if shape.tied else table
     if shape.layer_tables:
         # Rows of these are read, and the whole of the table that is also the head.
         embedding, head = head + shape.layer_tables * shape.element, table

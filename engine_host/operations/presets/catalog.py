@@ -155,8 +155,7 @@ class PresetOperations:
         """
         catalog = await self.catalog()
         if hardware is not None and hardware != HERE:
-            catalog.gpu(hardware)
-            return TargetHardware(hardware, count or 1)
+            return TargetHardware(catalog.gpu(hardware).entry.id, count or 1)
         gpus = await asyncio.to_thread(self._gpus)
         found = recognise(catalog, gpus)
         if found is None:

@@ -55,13 +55,14 @@ class PresetVerdictOperations:
         catalog = await self._presets.catalog()
         models = await self._list_models()
         here = await self._presets.here(asked.count) if asked.hardware in {None, HERE} else None
+        named = "" if here is not None else catalog.gpu(asked.hardware or "").entry.id
         _, processor = await self._fit.devices(FitRequest(cpu=True))
         without, gpus = await self._fit.devices(FitRequest()) if here is not None else (False, [])
         engines = await self._engines(gpus=bool(here.count)) if here is not None else None
         judged = []
         for preset_id in catalog.ids():
             needed = catalog.preset(preset_id).needs.gpus
-            machine = here or TargetHardware(asked.hardware, asked.count or max(1, needed))
+            machine = here or TargetHardware(named, asked.count or 1)
             resolved = self._presets.resolve_in(catalog, preset_id, machine)
             devices = processor if not needed else gpus if here else _devices(catalog, machine)
             found = await self._one(resolved, devices[: machine.count or 1], models, engines)
@@ -149,7 +150,7 @@ def _nothing(_preset: PresetEntry) -> None:
 def _name(catalog: Catalog, here: TargetHardware | None, asked: JudgePresets) -> str:
     if here is None:
         title = catalog.gpu(asked.hardware or "").entry.title
-        return f"{asked.count} × {title}" if asked.count else f"{title}, as many as each preset needs"
+        return f"{asked.count or 1} × {title}"
     if not here.count:
         return "this machine, which has no GPU"
     title = here.card.title if here.card is not None else catalog.gpu(here.hardware or "").entry.title

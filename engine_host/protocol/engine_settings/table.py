@@ -342,6 +342,21 @@ class Overrides(Command):
             ),
             more=True,
             harmless=True,
+            fit=("gpu_layers",),
+        ),
+    ] = None
+    cpu_experts: Annotated[
+        int | None,
+        Field(ge=0, le=100_000),
+        EngineSetting(
+            "Experts in main memory",
+            "of so many of the first layers a mixture's experts stay in main memory",
+            why="all where their layers are",
+            llama_cpp=Argument("--n-cpu-moe", ("-ncmoe", "--cpu-moe", "-cmoe")),
+            more=True,
+            since="0.3.0",
+            harmless=True,
+            fit=("cpu_experts",),
         ),
     ] = None
     dummy_weights: Annotated[
@@ -474,11 +489,6 @@ def foreign_to(engine: str) -> tuple[str, ...]:
     return tuple(name for name, row in SETTINGS.items() if own not in row.arguments)
 
 
-def exclusive() -> Iterator[tuple[str, str]]:
-    """Yield the pairs of settings that say the same in two ways."""
-    return ((row.excludes, name) for name, row in SETTINGS.items() if row.excludes)
-
-
 def means_something(name: str, values: Mapping[str, Any]) -> bool:
     """Return False for a setting of something that is off among these values."""
     needed = SETTINGS[name].only_with if name in SETTINGS else ""
@@ -488,12 +498,3 @@ def means_something(name: str, values: Mapping[str, Any]) -> bool:
 def flags_of(engine: str) -> dict[str, str]:
     """Return every flag that says a setting to an engine, with the setting's name."""
     return {flag: row.name for row in settings_of(engine) for flag in row.arguments[engine].flags}
-
-
-def settings_by_option() -> dict[str, tuple[EngineSetting, ...]]:
-    """Return the named options of the command line, each with the settings that it sets."""
-    found: dict[str, tuple[EngineSetting, ...]] = {}
-    for row in SETTINGS.values():
-        if row.option:
-            found[row.option] = (*found.get(row.option, ()), row)
-    return found

@@ -71,6 +71,12 @@ class FitRequest(Command):
     server: ServerChoice = ServerChoice.AUTO
     hardware: str | None = None
     gpus: tuple[FitGpu, ...] | None = None
+    taken_gib: float | None = Field(
+        None,
+        ge=0,
+        le=1 << 20,
+        description="of each GPU of `hardware`, what others hold, such as a desktop, GiB",
+    )
     cpu: bool = Field(False, description="the processor alone, in main memory")
     context: int | None = Field(None, gt=0, le=1 << 30)
     streams: int = Field(1, gt=0, le=4096)
@@ -82,6 +88,15 @@ class FitRequest(Command):
         None, gt=0, le=1 << 20, description="vLLM on the processor: size of the KV cache"
     )
     batched_tokens: int | None = Field(None, gt=0, le=1 << 30)
+    gpu_layers: int | None = Field(
+        None, ge=-1, le=100_000, description="llama.cpp: layers on the GPUs, the output among them; -1 is all"
+    )
+    cpu_experts: int | None = Field(
+        None,
+        ge=0,
+        le=100_000,
+        description="llama.cpp: of so many of the first layers the experts stay in main memory",
+    )
     speculation: bool = Field(False, description="the model's own drafting layers run")
     draft_tokens: int = Field(3, gt=0, le=64)
     prefix_caching: bool = True
@@ -252,6 +267,9 @@ class FitReport(Spoken):
 
     model: str
     preset: str = ""
+    variants: tuple[str, ...] = Field(
+        (), description="other variants in the catalogue, where this one was chosen: the largest that fits"
+    )
     engine: EngineKind
     kv: str
     context: int

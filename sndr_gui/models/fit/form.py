@@ -14,7 +14,10 @@ from engine_host.protocol.launch.plans import EngineKind
 
 _GIB = 2**30
 # Settings that the question and the command line name alike.
-_PLAIN = ("context", "streams", "kv", "gpu_memory", "batched_tokens", "draft_tokens", "bits")
+_PLAIN = (
+    "context", "streams", "kv", "gpu_memory", "batched_tokens", "gpu_layers", "cpu_experts",
+    "draft_tokens", "bits",
+)  # fmt: skip
 # The others, which have an option of another name or none with a value.
 _OTHERS = ("tensor_parallel", "speculation", "eager")
 _ASKED = (*_PLAIN, *_OTHERS)
@@ -64,6 +67,8 @@ class FitForm:
     tensor_parallel: int | None = None
     gpu_memory: float | None = None
     batched_tokens: int | None = None
+    gpu_layers: int | None = None
+    cpu_experts: int | None = None
     speculation: bool | None = None
     draft_tokens: int | None = None
     eager: bool | None = None
@@ -125,6 +130,8 @@ class FitForm:
             asked["cpu"] = True
         elif self.where is HardwareSource.CARD:
             asked["hardware"] = self._hardware
+            if self.taken:
+                asked["taken_gib"] = self.taken
         elif self.where is HardwareSource.FREE:
             asked["gpus"] = (self._gpu(),) * self.count
         for name in _ASKED:
@@ -145,6 +152,7 @@ class FitForm:
             words.append("--cpu")
         elif self.where is HardwareSource.CARD:
             words += ["--hardware", self._hardware]
+            words += ["--taken", f"{self.taken:.12g}"] if self.taken else []
         elif self.where is HardwareSource.FREE:
             words += ["--gpu", self._figures] * self.count
         for name in _PLAIN:

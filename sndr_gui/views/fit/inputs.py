@@ -55,6 +55,7 @@ _KINDS: dict[str, type[ModelSource | HardwareSource | EngineKind]] = {
 }
 _YES_NO = ((tr("Default"), None), (tr("Yes"), True), (tr("No"), False))
 _OF_TOKENS = ("context", "batched_tokens", "draft_tokens")
+_WHOLE = {*_OF_TOKENS, "streams", "tensor_parallel", "gpu_layers", "cpu_experts"}
 _COUNTS = tuple((f"{count}", count) for count in range(1, 9))
 _FILES = tr("Models (*.gguf config.json *.json);;All files (*)")
 
@@ -203,12 +204,14 @@ class FitInputs(QWidget):
         self.free = QWidget()
         self.free.setLayout(
             column(
-                self._beside(self._cell(tr("Memory, GiB"), total), self._cell(tr("Used, GiB"), taken)),
-                self._cell(tr("Bandwidth, GB/s"), bandwidth),
-                spacing=8,
+                self._beside(
+                    self._cell(tr("Memory, GiB"), total), self._cell(tr("Bandwidth, GB/s"), bandwidth)
+                ),
             )
         )
-        for part in (self.boxes["where"], self.here, self.card_cell, self.free, self.count_cell):
+        self.taken_cell = self._cell(tr("Used, GiB"), taken)
+        parts = (self.boxes["where"], self.here, self.card_cell, self.free, self.taken_cell, self.count_cell)
+        for part in parts:
             card.body.addWidget(part)
         card.body.addStretch(1)
         return card
@@ -237,6 +240,10 @@ class FitInputs(QWidget):
         gpus = self._number("tensor_parallel", tr("GPUs that share each layer"), 1, 64)
         draft = self._number("draft_tokens", tr("Draft tokens per step"), 1, 64)
         bits = self._number("bits", tr("Bits per weight, for a config without files"), 1.0, 32.0)
+        layers = self._number("gpu_layers", tr("llama.cpp: layers on the GPU"), 0, 100_000)
+        experts = self._number(
+            "cpu_experts", tr("llama.cpp: layers whose experts stay in main memory"), 0, 100_000
+        )
         drafting, eager = (
             self._box("speculation", tr("Speculation")),
             self._box("eager", tr("Eager, without CUDA graphs")),
@@ -249,6 +256,7 @@ class FitInputs(QWidget):
                 ),
                 self._beside(self._cell(tr("GPUs"), gpus), self._cell(tr("Bits per weight"), bits)),
                 self._beside(self._cell(tr("Speculation"), drafting), self._cell(tr("Draft tokens"), draft)),
+                self._beside(self._cell(tr("GPU layers"), layers), self._cell(tr("CPU experts"), experts)),
                 self._cell(tr("Eager"), eager),
                 spacing=8,
             )
@@ -279,8 +287,7 @@ class FitInputs(QWidget):
         if self._filling or field.error:
             self._waiting.pop(name, None)
             return
-        whole = name in ("context", "streams", "batched_tokens", "tensor_parallel", "draft_tokens")
-        self._waiting[name] = field.count if whole else field.value
+        self._waiting[name] = field.count if name in _WHOLE else field.value
         self._throttle.trigger()
 
     def _on_line(self, name: str, content: str) -> None:
@@ -354,7 +361,8 @@ class FitInputs(QWidget):
         self.here.setVisible(form.where is HardwareSource.HERE)
         self.card_cell.setVisible(form.where is HardwareSource.CARD)
         self.free.setVisible(form.where is HardwareSource.FREE)
-        self.count_cell.setVisible(form.where in (HardwareSource.CARD, HardwareSource.FREE))
+        for cell in (self.taken_cell, self.count_cell):
+            cell.setVisible(form.where in (HardwareSource.CARD, HardwareSource.FREE))
         self.engine_cell.setVisible(form.asks_engine)
         self.edit.setEnabled(bool(form.preset))
         self._refresh_hub()
@@ -399,6 +407,8 @@ class FitInputs(QWidget):
             "draft_tokens": "3",
             "batched_tokens": tr("Default"),
             "bits": tr("from the config"),
+            "gpu_layers": tr("all"),
+            "cpu_experts": "0",
         }
         for name, said in usual.items():
             self.numbers[name].edit.setPlaceholderText(said)

@@ -44,7 +44,8 @@ class KvCard(Card):
 
     def show_report(self, report: FitReport | None) -> None:
         """Show the types of an answer."""
-        choices = report.kv_choices if report else ()
+        # Where nothing fits there is nothing to compare.
+        choices = report.kv_choices if report and report.largest_context else ()
         show_part(self, bool(choices))
         known = (choices, report.kv if report else "")
         if known == self._shown or report is None:

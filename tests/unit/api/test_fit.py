@@ -99,7 +99,7 @@ def test_what_is_not_known_is_refused_with_its_reason(body: dict[str, Any], reas
     ("model", "kv", "engine", "near"),
     [
         ("qwen3.6-27b", "turboquant_k8v5", "vllm", "turboquant_k8v4"),
-        ("qwen3.6-27b", "q8_0", "vllm", "auto, float16"),
+        ("qwen3.6-27b/bf16", "q8_0", "vllm", "llama.cpp"),
         ("sndr-demo/q8-0", "q8", "llama.cpp", "q8_0"),
         ("sndr-demo/q8-0", "fp8", "llama.cpp", "f16"),
     ],
@@ -176,6 +176,99 @@ def test_weights_of_the_catalogue_are_not_said_to_be_read() -> None:
             weights = next(part for part in report.devices[0].parts if part.name == "weights")
             assert weights.source is PartSource.CATALOGUE
             assert "none was read here" in weights.note
+
+    run(test())
+
+
+def test_a_gguf_file_that_is_not_here_has_tables_as_its_quantizer_makes_them() -> None:
+    async def test() -> None:
+        async with door() as opened:
+            asked: dict[str, Any] = {"preset": "qwen3.6-27b-q4-24", "hardware": "rtx-3090"}
+            report = await fit(opened, **asked)
+            sizes = {part.name: part.size for part in report.devices[0].parts}
+            # 17.1 GB of file, of which the embedding (248,320 × 5,120 at 4.5 bits) stays in main memory.
+            assert sizes["weights"] == pytest.approx(17_106_773_120 - 248_320 * 5_120 * 4.5 / 8, rel=0.001)
+            assert sizes["attention's copies"] == pytest.approx(200_192 * 4 * 512 * 2, rel=0.2)
+            # What its card tells of the same start: 22.4 GB of VRAM.
+            assert report.devices[0].needed == pytest.approx(22.4 * 2**30, rel=0.05)
+            beside = await fit(opened, **asked, taken_gib=1.5)
+            assert beside.devices[0].room == round(22.5 * 2**30)
+            assert beside.verdict is Verdict.TIGHT
+
+    run(test())
+
+
+def test_a_model_without_a_variant_is_the_largest_that_fits() -> None:
+    async def test() -> None:
+        async with door() as opened:
+            report = await fit(opened, model="qwen3.6-27b", hardware="rtx 3090")
+            assert (report.verdict, report.model) == (Verdict.FITS, "qwen3.6-27b/q5-k-xl")
+            assert "qwen3.6-27b/bf16" in report.variants
+            report = await fit(opened, model="qwen3-8b", hardware="RTX 3060", engine="llama.cpp")
+            assert (report.verdict, report.model) == (Verdict.FITS, "qwen3-8b/q4-k-m")
+            report = await fit(opened, model="qwen3.6-27b", hardware="rtx-3060", engine="llama.cpp")
+            assert (report.verdict, report.model) == (Verdict.DOES_NOT_FIT, "qwen3.6-27b/q4-k-m")
+            report = await fit(opened, model="qwen3.6-27b", hardware="h200")
+            assert report.model == "qwen3.6-27b/bf16"
+            report = await fit(opened, model="qwen3-8b", hardware="rtx-3090", kv="q4_0")
+            assert (report.engine, report.kv) == ("llama.cpp", "q4_0")
+            for said in ("qwen3-8b/q4_k_m", "qwen3-8b/Q4-K-M", "Qwen3_8B/Q4_K_M"):
+                report = await fit(opened, model=said, hardware="rtx-3090")
+                assert (report.model, report.variants) == ("qwen3-8b/q4-k-m", ())
+
+    run(test())
+
+
+def test_what_an_engine_does_not_read_names_what_it_does() -> None:
+    async def test() -> None:
+        async with door() as opened:
+            report = await fit(opened, model="qwen3-8b/bf16", hardware="rtx-3090", engine="llama.cpp")
+            assert report.verdict is Verdict.CANNOT_RUN
+            (change,) = report.changes
+            assert change.fits
+            assert change.text.endswith("sndr fit qwen3-8b/q4-k-m")
+            report = await fit(opened, model="qwen3.6-27b/bf16", hardware="rtx-3090")
+            texts = [change.text for change in report.changes if change.fits]
+            assert "Take it quantised: sndr fit qwen3.6-27b/int4-autoround" in texts
+            assert "Take Q5_K_XL with llama.cpp: sndr fit qwen3.6-27b/q5-k-xl" in texts
+
+    run(test())
+
+
+def test_more_context_than_trained_names_what_there_is() -> None:
+    async def test() -> None:
+        async with door() as opened:
+            for model in ("qwen3-8b", "qwen3-8b/q4-k-m", "qwen3-8b/bf16"):
+                report = await fit(opened, model=model, hardware="rtx-3090", context=131_072)
+                assert report.verdict is Verdict.CANNOT_RUN
+                (change,) = report.changes
+                assert (change.fits, change.option) == (True, "--context 40960")
+                assert "yarn" in {one.id for one in report.advice}
+                assert report.roofline is None
+
+    run(test())
+
+
+def test_layers_and_experts_in_main_memory_make_room() -> None:
+    async def test() -> None:
+        async with door() as opened:
+            for model, names in (
+                ("qwen3.6-27b/q4-k-m", {"gpu_layers"}),
+                ("qwen3.6-35b-a3b/iq4-xs", {"gpu_layers", "cpu_experts"}),
+            ):
+                asked: dict[str, Any] = {"model": model, "hardware": "rtx-3060-12gb"}
+                report = await fit(opened, **asked)
+                assert (report.verdict, report.roofline) == (Verdict.DOES_NOT_FIT, None)
+                found = {change.id: change for change in report.changes if change.fits}
+                assert names <= set(found)
+                assert report.changes[0].id in names, "two GPUs come after what costs nothing"
+                for name in names:
+                    after = await fit(opened, **asked, **found[name].asks)
+                    assert after.verdict in {Verdict.FITS, Verdict.TIGHT}
+                    assert after.roofline is not None
+                    assert after.roofline.decode is None
+                    assert "are read of main memory" in after.roofline.why
+                    assert "main memory" in after.devices[0].parts[0].note
 
     run(test())
 

@@ -135,6 +135,18 @@ def test_no_ceiling_is_below_what_a_card_reports() -> None:
     through(work)
 
 
+def test_one_card_is_one_and_two_are_two() -> None:
+    async def work(opened: Door) -> None:
+        one, two = await judge(opened, hardware="rtx-3090"), await judge(opened, hardware="rtx-3090", count=2)
+        assert (one.hardware, two.hardware) == ("1 × GeForce RTX 3090", "2 × GeForce RTX 3090")
+        alone = of(one, "qwen3.6-27b-int4-2x24")
+        assert (alone.verdict, alone.why) == (Verdict.CANNOT_RUN, "It needs 2 GPUs of 24 GiB; there is one.")
+        assert of(two, "qwen3.6-27b-int4-2x24").verdict is Verdict.FITS
+        assert one.verdicts[0].verdict is Verdict.FITS
+
+    through(work)
+
+
 def test_drafting_never_lowers_what_is_possible_at_most() -> None:
     async def work(opened: Door) -> None:
         asked = {"preset": "qwen3.6-27b-fp8-2x24", "hardware": "2x rtx-3090"}
@@ -160,12 +172,20 @@ def test_what_a_card_says_is_needed_is_enough() -> None:
     async def work(opened: Door) -> None:
         catalog = CatalogPage.model_validate_json((await opened.client.get("/v1/catalog")).text)
         page = PresetPage.model_validate_json((await opened.client.get("/v1/presets")).text)
-        found = {
-            (one.preset, gpu.id): one
+        presets = [item.preset for item in page.presets if item.preset.id not in _ELSEWHERE]
+        counts = {max(preset.needs.gpus, 1) for preset in presets}
+        judged = {
+            (one.preset, gpu.id, count): one
             for gpu in catalog.hardware
-            for one in (await judge(opened, hardware=gpu.id)).verdicts
+            for count in counts
+            for one in (await judge(opened, hardware=gpu.id, count=count)).verdicts
         }
-        for preset in (item.preset for item in page.presets if item.preset.id not in _ELSEWHERE):
+        for preset in presets:
+            found = {
+                (of_preset, gpu): one
+                for (of_preset, gpu, count), one in judged.items()
+                if of_preset == preset.id and count == max(preset.needs.gpus, 1)
+            }
             size = (preset.needs.vram_gib or 0) * 1024 * 0.97
             enough = [gpu for gpu in catalog.hardware if gpu.vram_mib.value >= size]
             least = min(gpu.vram_mib.value for gpu in enough) * 1.1
@@ -340,7 +360,7 @@ def test_every_preset_can_be_asked_for_without_hardware() -> None:
 def test_what_does_not_fit_names_the_variant_that_does() -> None:
     async def work(opened: Door) -> None:
         asked = {"hardware": "2x rtx-3090", "context": 131_072}
-        found = await fit(opened, model="qwen3.6-27b", **asked)
+        found = await fit(opened, model="qwen3.6-27b/bf16", **asked)
         assert found.verdict is Verdict.DOES_NOT_FIT
         first = found.changes[0]
         assert (first.id, first.fits, first.text) == (

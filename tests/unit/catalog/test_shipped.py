@@ -171,16 +171,43 @@ def test_what_is_verified_was_measured_as_the_preset_starts(name: str) -> None:
 
 def test_another_card_is_no_way_out_for_one_that_is_not_here() -> None:
     with pytest.raises(HostError) as raised:
-        CATALOG.gpu("rtx-2080-ti")
+        CATALOG.gpu("rtx-9080-ti")
     fix = raised.value.problem.fix
     assert fix is not None
     assert fix.command == "sndr presets hardware"
     assert "Did you mean" not in fix.text
     assert "--gpu" in fix.text
     with pytest.raises(HostError) as raised:
-        CATALOG.gpu("rtx3090")
+        CATALOG.gpu("RTX 3080")
     assert raised.value.problem.fix is not None
-    assert "Did you mean rtx-3090?" in raised.value.problem.fix.text
+    assert "Did you mean rtx-3080-10gb or rtx-3080-12gb?" in raised.value.problem.fix.text
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("RTX 3090", "rtx-3090"),
+        ("rtx3090", "rtx-3090"),
+        ("3090", "rtx-3090"),
+        ("NVIDIA GeForce RTX 3090", "rtx-3090"),
+        ("3090 ti", "rtx-3090-ti"),
+        ("rtx-3060", "rtx-3060-12gb"),
+        ("3060 Ti", "rtx-3060-ti"),
+        ("4060 Ti 8GB", "rtx-4060-ti-8gb"),
+        ("GeForce RTX 3080 12 GB", "rtx-3080-12gb"),
+        ("RTX 4070 Ti SUPER", "rtx-4070-ti-super"),
+        ("A6000", "rtx-a6000"),
+        ("P40", "tesla-p40"),
+        ("A100 80GB PCIe", "a100-80gb"),
+    ],
+)
+def test_a_card_is_known_by_what_people_call_it(said: str, meant: str) -> None:
+    assert CATALOG.gpu(said).entry.id == meant
+
+
+def test_no_two_cards_are_called_the_same_but_for_their_memory() -> None:
+    for one in CATALOG.hardware.values():
+        assert CATALOG.gpu(one.entry.title.upper()).entry.id == one.entry.id
 
 
 @pytest.mark.parametrize("preset", sorted(CATALOG.presets))

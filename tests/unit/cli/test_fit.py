@@ -139,6 +139,7 @@ def test_starts_are_shown_with_units(served: FakeHost, sndr: Sndr) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (("--taken", "1"), "--taken goes with --hardware"),
         (("--hardware", "l4", "--cpu"), "--hardware and --cpu"),
         (("--hardware", "l4", "--gpu", "24"), "--hardware and --gpu"),
         (("--gpu", "24", "--cpu"), "--gpu and --cpu"),

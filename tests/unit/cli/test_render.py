@@ -211,6 +211,11 @@ def test_an_error_is_written_down_by_force_alone(host: FakeHost, sndr: Sndr, ans
 
 def test_a_name_that_is_nothing_is_looked_for_among_presets_and_models(host: FakeHost, sndr: Sndr) -> None:
     listed = [item.model_dump(mode="json") for item in preset_samples.presets().presets]
+    empty = {"seq": 0, "models": [], "hardware": [], "profiles": [], "engines": []}
+    host.answers["GET /v1/catalog"] = (200, empty)
+    unknown = {"reason": "model_file_missing", "message": "There is none."}
+    host.answers["POST /v1/fit"] = (404, {"error": unknown})
+    host.answers["POST /v1/presets/verdicts"] = (200, {"hardware": "this machine", "verdicts": []})
     model = {"id": "demo-mine", "name": "demo-mine", "path": "/m.gguf", "origin": "folder", "found_in": ""}
     host.answers["GET /v1/presets"] = (200, {"seq": 0, "presets": listed})
     host.answers["GET /v1/models"] = (
@@ -230,3 +235,27 @@ def test_a_name_that_is_nothing_is_looked_for_among_presets_and_models(host: Fak
     code, _, err = sndr("run", "demo-min")
     assert (code, "the model demo-mine" in err, "$ sndr run demo-mine" in err) == (4, True, True)
     assert "$ sndr launch demo-llamacpp" in sndr("run", "demo-llamacpp", "--dry-run")[2]
+    err = sndr("run", "Qwen/Qwen3-8B-GGUF")[2]
+    assert "$ sndr models download Qwen/Qwen3-8B-GGUF" in err
+    judged = [{"preset": item["preset"]["id"], "verdict": "cannot_run"} for item in listed]
+    host.answers["POST /v1/presets/verdicts"] = (200, {"hardware": "none", "verdicts": judged})
+    assert "demo-llamacpp" not in sndr("render", "demo-llamcpp", "--target", "shell")[2], "it cannot run here"
+
+
+def test_a_model_of_the_catalogue_that_is_not_here_is_downloaded_first(host: FakeHost, sndr: Sndr) -> None:
+    problem = {
+        "reason": "model_file_missing",
+        "message": "There is none.",
+        "evidence": {"wanted": "qwen3-8b"},
+    }
+    host.answers["POST /v1/plans"] = (404, {"error": problem})
+    host.answers["GET /v1/presets"] = (200, {"seq": 0, "presets": []})
+    host.answers["GET /v1/models"] = (200, {"seq": 0, "folders": [], "models": []})
+    variant = {"id": "q4-k-m", "format": "gguf", "quantization": "Q4_K_M", "repository": "Qwen/Qwen3-8B-GGUF"}
+    entry = {**preset_samples.model().model_dump(mode="json"), "id": "qwen3-8b", "variants": [variant]}
+    page = {"seq": 0, "models": [entry], "hardware": [], "profiles": [], "engines": []}
+    host.answers["GET /v1/catalog"] = (200, page)
+    chosen = {"model": "qwen3-8b/q4-k-m", "engine": "llama.cpp", "kv": "f16", "context": 1, "streams": 1}
+    host.answers["POST /v1/fit"] = (200, {**chosen, "tensor_parallel": 1, "verdict": "fits"})
+    err = sndr("run", "qwen3-8b")[2]
+    assert "$ sndr models download Qwen/Qwen3-8B-GGUF --quant Q4_K_M" in err

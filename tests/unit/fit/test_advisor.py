@@ -125,3 +125,20 @@ def test_a_finer_kv_type_is_one_of_the_engine_and_one_that_fits() -> None:
     full = _advice(replace(coarse, streams=32, context=32_768))
     (found,) = [one for one in full if one.id == "kv_coarse"]
     assert found.fix == "A finer type (f16 or q8_0) has room with a shorter context or fewer streams."
+
+
+def test_a_card_that_is_named_and_full_has_nothing_for_a_display() -> None:
+    read = model("dense", gguf=True)
+
+    def found(settings: Start, *, named: bool = True) -> set[str]:
+        facts = AdviceInput(read, settings, estimate(read, settings), named=named)
+        return {one.id for one in advice(facts)} & {"display_share"}
+
+    small = start(EngineKind.LLAMA_CPP, context=4096)
+    needed = estimate(read, small).needed
+    (card,) = small.devices
+    full = replace(small, devices=(replace(card, total=needed + 2**29, taken=0),))
+    assert found(full) == {"display_share"}
+    assert not found(full, named=False)
+    assert not found(replace(full, devices=(replace(card, total=needed + 2**30, taken=2**28),)))
+    assert not found(replace(full, devices=(replace(card, total=needed + 2**31, taken=0),)))

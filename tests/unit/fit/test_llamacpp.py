@@ -263,3 +263,36 @@ def test_a_window_beside_an_embedding_batch_keeps_the_whole_batch() -> None:
     window = llamacpp.kv_bytes(model, start(context=8192))
     assert llamacpp.kv_bytes(model, start(context=8192, embeddings=True, pooling="last")) == window
     assert llamacpp.kv_bytes(model, start(context=8192, embeddings=True)) > window
+
+
+@pytest.mark.parametrize(
+    ("kinds", "values"),
+    [(("f16", "f16"), 0), (("q8_0", "q8_0"), 2), (("f16", "q4_0"), 1), (("auto", "auto"), 0)],
+)
+def test_a_quantised_cache_on_a_gpu_is_copied_for_one_layer(kinds: tuple[str, str], values: int) -> None:
+    read = demo_gguf()
+    on_gpu = start(cpu=False, kv=kinds[0], kv_v=kinds[1], context=4096, streams=2)
+    copies = sum(part.bytes for part in llamacpp.parts(read, on_gpu) if part.name == "attention's copies")
+    full = read.shape.full
+    all_of_it = 4096 * 2 * full.kv_heads * full.head_dim * values * 2
+    # A part of them lies where other layers have their values.
+    assert all_of_it - 8 * MIB <= copies <= all_of_it
+    assert (copies > 0) is (values > 0)
+    assert not [one for one in llamacpp.parts(read, replace(on_gpu, cpu=True)) if "copies" in one.name]
+
+
+def test_layers_that_the_gpu_has_not_take_nothing_of_it() -> None:
+    read = demo_gguf()
+    layers = len(read.shape.layers)
+
+    def sizes(number: int | None) -> tuple[int, int, int]:
+        on_gpu = start(cpu=False, gpu_layers=number)
+        weights = next(part.bytes for part in llamacpp.parts(read, on_gpu) if part.name == "weights")
+        return weights, llamacpp.kv_bytes(read, on_gpu), llamacpp.state_bytes(read.shape, on_gpu)
+
+    assert sizes(None) == sizes(-1) == sizes(layers + 1) == sizes(99)
+    found = [sizes(number) for number in range(layers + 2)]
+    assert found == sorted(found)
+    assert found[0] == (0, 0, 0)
+    # One is the output matrix alone.
+    assert found[1] == (read.weights.head or read.weights.embedding, 0, 0)

@@ -208,6 +208,16 @@ def test_verdicts_show_what_works_and_what_is_missing(host: FakeHost, sndr: Sndr
     assert json.loads(sndr("presets", "verdicts", "--json")[1])["verdicts"][2]["preset"] == "never"
 
 
+def test_presets_for_more_cards_than_were_named_are_told(host: FakeHost, sndr: Sndr) -> None:
+    few = {**FILES, "id": "preset.gpus", "message": "It needs 2 GPUs; there is one."}
+    page = {**VERDICTS, "verdicts": [{"preset": "pair", "verdict": "cannot_run", "missing": [few]}]}
+    host.answers["POST /v1/presets/verdicts"] = (200, page)
+    out = sndr("presets", "verdicts", "--hardware", "rtx-3090")[1]
+    assert '1 of them needs more GPUs: sndr presets verdicts --hardware "2x rtx-3090"' in out
+    assert "more GPUs" not in sndr("presets", "verdicts", "--hardware", "8x rtx-3090")[1]
+    assert "more GPUs" not in sndr("presets", "verdicts")[1]
+
+
 def test_everything_that_can_be_missing_has_a_word() -> None:
     missing = [key for key in PRESETS if key.startswith(("preset.", "weights.", "engine."))]
     words = {key: word_of(key.partition("/")[0]) for key in (*missing, "drafter_missing")}

@@ -17,8 +17,8 @@ def test_every_field_that_a_row_names_is_one_of_a_question() -> None:
     # What a question asks beside settings: of which model, on what, and how it is answered.
     others = set(FitRequest.model_fields) - named
     assert others == {
-        "model", "preset", "engine", "server", "hardware", "gpus", "cpu", "spared_layers", "eight_bit_head",
-        "grouped_attention",
+        "model", "preset", "engine", "server", "hardware", "taken_gib", "gpus", "cpu", "spared_layers",
+        "eight_bit_head", "grouped_attention",
         "bits", "min_p", "acceptance_length", "grid", "instead_of", "use_gpus",
     }  # fmt: skip
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from engine_host.protocol.engine_settings.derived import settings_by_option
 from engine_host.protocol.engine_settings.row import LLAMA_CPP, VLLM, Argument
 from engine_host.protocol.engine_settings.table import (
     SETTINGS,
@@ -13,7 +14,6 @@ from engine_host.protocol.engine_settings.table import (
     exclusive,
     foreign_to,
     means_something,
-    settings_by_option,
     with_defaults,
 )
 from tests.unit.deploy.samples import catalog

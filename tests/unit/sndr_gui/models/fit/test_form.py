@@ -44,6 +44,8 @@ def test_free_figures_are_gpus_in_bytes() -> None:
     [
         (CATALOGUE, "sndr fit qwen3-8b/bf16 --hardware l4"),
         (replace(CATALOGUE, count=2), "sndr fit qwen3-8b/bf16 --hardware '2x l4'"),
+        (replace(CATALOGUE, taken=1.5), "sndr fit qwen3-8b/bf16 --hardware l4 --taken 1.5"),
+        (FitForm(model="m", gpu_layers=20, cpu_experts=4), "sndr fit m --gpu-layers 20 --cpu-experts 4"),
         (FREE, "sndr fit qwen3-8b/bf16 --gpu 24:1.5:936 --gpu 24:1.5:936"),
         (replace(FREE, taken=None, bandwidth=None, count=1), "sndr fit qwen3-8b/bf16 --gpu 24"),
         (FitForm(source=ModelSource.PRESET, preset="p", context=128), "sndr fit --preset p --context 128"),
