@@ -12,7 +12,7 @@ MAIN_MEMORY = 50e9
 
 @dataclass(frozen=True, slots=True)
 class Offload:
-    """What lies on the GPUs: the last layers, whether the output matrix, and how many layers' experts."""
+    """Parts on the GPUs: the last layers, whether the output matrix, and how many layers' experts."""
 
     layers: tuple[Layer, ...]
     head: bool

@@ -67,7 +67,7 @@ def roofline(model: Model, start: Start, acceptance_length: float | None = None)
 
 
 def read_slowly(model: Model, start: Start, slow: int) -> str:
-    """What `slow` bytes of weights in main memory, read for each token, leave of one stream's speed."""
+    """Say what `slow` bytes of weights, read of main memory for each token, leave of one stream's speed."""
     bandwidth = [device.bandwidth for device in start.devices if device.bandwidth is not None]
     fast = max(step_bytes(model, start, 1, min(SHALLOW, start.context)) - slow, 0)
     took = slow / MAIN_MEMORY + (fast / min(bandwidth) if bandwidth else 0)

@@ -1,4 +1,4 @@
-"""What follows from several rows of the table: named options, and settings that exclude each other."""
+"""Facts of several rows of the table: named options, and settings that exclude each other."""
 
 from collections.abc import Iterator
 

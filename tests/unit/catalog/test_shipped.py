@@ -37,6 +37,23 @@ def test_a_file_is_called_after_its_id(path: Path) -> None:
 
 def test_the_gpus_that_people_have_are_there() -> None:
     assert set(CATALOG.hardware) == {
+        "rtx-2080-ti",
+        "rtx-3060-ti",
+        "rtx-3070",
+        "rtx-3070-ti",
+        "rtx-3080-12gb",
+        "rtx-3080-ti",
+        "rtx-3090-ti",
+        "rtx-4060",
+        "rtx-4060-ti-8gb",
+        "rtx-4070-super",
+        "rtx-4070-ti",
+        "rtx-4080-super",
+        "rtx-5060",
+        "rtx-5060-ti-8gb",
+        "rtx-5070",
+        "rtx-5070-ti",
+        "tesla-p40",
         "rtx-3080-10gb",
         "rtx-4070",
         "rtx-4070-ti-super",
