@@ -248,7 +248,7 @@ def _lines(report: FitReport) -> list[str]:
 
 
 def _changes(report: FitReport) -> list[str]:
-    """List the changes that make it fit, with the options that ask for it here and the settings of a start."""
+    """List the changes that make it fit, with the options that ask for it and the settings of a start."""
     if not report.changes:
         return []
     lines = ["", "To make it fit, cheapest first (✓ enough alone, · helps, but not enough alone):"]
