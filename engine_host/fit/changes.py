@@ -21,6 +21,7 @@ from engine_host.fit.roofline import read_slowly
 from engine_host.fit.shapes.tensors import formula_weights
 from engine_host.fit.start import Model, Start
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.fit import Change, Verdict
 from engine_host.protocol.launch.plans import EngineKind
 
@@ -89,7 +90,11 @@ def ways_out(
     listed = [
         Change(
             id="weights",
-            text=f"Take a variant that {start.engine.value} reads: sndr fit {other.name}",
+            text=tr(
+                "Take a variant that {engine} reads: {command}",
+                engine=start.engine.value,
+                command=f"sndr fit {other.name}",
+            ),
             saves=0,
             fits=holds(estimate(other, start, corrections)),
         )
@@ -98,7 +103,7 @@ def ways_out(
     ]
     if not listed:
         reads = EngineKind.VLLM if start.engine is EngineKind.LLAMA_CPP else EngineKind.LLAMA_CPP
-        text = f"Start it with {reads.value}, or take other files of the model."
+        text = tr("Start it with {engine}, or take other files of the model.", engine=reads.value)
         listed = [Change(id="engine", text=text, saves=0, fits=False, option=f"--engine {reads.value}")]
     return tuple(sorted(listed, key=lambda change: not change.fits))
 
@@ -112,7 +117,7 @@ def shorter(model: Model, start: Start, corrections: Corrections | None = None) 
     asks: _Asks = {"context": context}
     return Change(
         id="context",
-        text=f"Take a context of {context:,} tokens, which the model was trained for.",
+        text=tr("Take a context of {tokens:,} tokens, which the model was trained for.", tokens=context),
         saves=max(after.spare - before.spare, 0),
         fits=holds(after),
         option=options_of(asks),

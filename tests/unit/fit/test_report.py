@@ -316,7 +316,7 @@ def test_the_longest_context_is_the_one_that_is_advised() -> None:
 
 def test_beyond_what_a_model_was_trained_for_only_a_shorter_context_is_enough() -> None:
     read = replace(model("dense", gguf=True), context=8192)
-    launch = start(EngineKind.LLAMA_CPP, context=999_999, streams=64, kv="q4_0", kv_v="q4_0")
+    launch = start(EngineKind.LLAMA_CPP, context=999_999, streams=16, kv="q4_0", kv_v="q4_0")
     answer = report(FitRequest(model="x"), read, launch)
     assert (answer.most_streams, [change.id for change in answer.changes if change.fits]) == (0, ["context"])
     assert "streams" not in {change.id for change in answer.changes}

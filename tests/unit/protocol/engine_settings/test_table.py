@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from engine_host.protocol.engine_settings.derived import settings_by_option
+from engine_host.protocol.engine_settings.derived import exclusive, settings_by_option
 from engine_host.protocol.engine_settings.row import LLAMA_CPP, VLLM, Argument
 from engine_host.protocol.engine_settings.table import (
     SETTINGS,
     Overrides,
-    exclusive,
     foreign_to,
     means_something,
     with_defaults,
