@@ -1,5 +1,6 @@
 """A job of another machine is waited for without haste where its connection is lost again and again."""
 
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -60,7 +61,15 @@ def test_events_that_fail_at_once_are_asked_for_with_pauses_that_grow(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pauses: list[float] = []
-    monkeypatch.setattr(time, "sleep", pauses.append)
+    here, sleep = threading.get_ident(), time.sleep
+
+    def pause(seconds: float) -> None:
+        if threading.get_ident() == here:
+            pauses.append(seconds)
+        else:
+            sleep(seconds)
+
+    monkeypatch.setattr(time, "sleep", pause)
     client: Any = FakeClient(times=8)
     ended = job_progress.follow(client, JOB, Output(as_json=False))
     assert ended.state is JobState.DONE
