@@ -48,7 +48,7 @@ def test_the_pool_is_drawn_by_share_and_says_what_is_not_told() -> None:
     assert blocks is not None
     # A little is seen, and what is kept is not said to be nothing.
     assert blocks.squares(400) == (1, 0)
-    assert "does not tell" in blocks.sentences(400)[1]
+    assert "not reported" in blocks.sentences(400)[1]
     assert "not which blocks" in blocks.sentences(400)[3]
     assert pool_now(Readings(at=0)) is None
     assert pool_now(None) is None
