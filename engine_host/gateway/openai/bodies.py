@@ -7,7 +7,7 @@ from starlette.types import Receive
 
 from engine_host.gateway.access.body_allowance import BodyPart
 from engine_host.gateway.error_answers import EndpointError, invalid
-from engine_host.gateway.openai.bounds import LENGTHS, check_bounds
+from engine_host.gateway.openai.bounds import check_bounds
 
 _MOST_VALUES = 1_000_000
 """A body of 64 MiB of empty lists would hold up everybody for six seconds, and take 1.4 GB."""
@@ -100,10 +100,6 @@ def parse_body(raw: bytes) -> dict[str, Any]:
     if raw.count(b"[") + raw.count(b"{") > _DEEPEST:
         _check_depth(value)
     _check_types(value)
-    for name in LENGTHS:
-        # "No limit" of LM Studio's and llama.cpp's clients; OpenAI's own word for it is to say nothing.
-        if value.get(name) == -1:
-            del value[name]
     check_bounds(value)
     return value
 

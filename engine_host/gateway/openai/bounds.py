@@ -31,6 +31,8 @@ class Bound:
 
 _PENALTY = Bound(-2, 2)
 LENGTHS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+NO_LIMIT = -1
+"""A length as clients of LM Studio and llama.cpp say it; OpenAI's own say nothing."""
 BOUNDS: Mapping[str, Bound] = {
     "temperature": Bound(0, 2),
     "top_p": Bound(0, 1),
@@ -47,6 +49,8 @@ def check_bounds(values: Mapping[str, object], within: str = "") -> None:
     for name, bound in BOUNDS.items():
         value = values.get(name)
         if not isinstance(value, int | float) or isinstance(value, bool) or bound.holds(value):
+            continue
+        if name in LENGTHS and value == NO_LIMIT:
             continue
         # Nothing but the prompt with its likelihood, as those who judge models ask for it.
         if not (name == "max_tokens" and value == 0 and values.get("echo") is True):

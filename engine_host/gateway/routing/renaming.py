@@ -7,6 +7,7 @@ from typing import Any
 from engine_host.core import sse
 from engine_host.core.outside import json_text
 from engine_host.gateway.directory import Target
+from engine_host.gateway.openai.bounds import LENGTHS, NO_LIMIT
 from engine_host.gateway.openai.frames import WholeFrames
 
 _MODEL = b'"model"'
@@ -14,7 +15,6 @@ _MODEL = b'"model"'
 _NAMED = re.compile(rb'(?<!\\)"model": ?"[^"\\]*"')
 _DATA = b"data: {"
 _BRACKETS = (b"{", b"}", b"[", b"]")
-_LONGEST = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _INNER = ("response", "message")
 """Where the events of Responses and of Messages hold an answer that names its model."""
 
@@ -23,13 +23,15 @@ def for_engine(raw: bytes, body: dict[str, Any], target: Target) -> tuple[bytes,
     """Return a request that names its model as the target does; the client's own bytes where it does.
 
     One for vLLM asks for no longer an answer than its context holds: agents ask for 32,000 tokens of any
-    model, which vLLM refuses. It shortens what is less than its context to what the prompt leaves.
+    model, which vLLM refuses. It shortens what is less than its context to what the prompt leaves. No limit
+    is null to it.
     """
     changes: dict[str, Any] = {}
     if "model" in body and body["model"] != target.engine_name:
         changes["model"] = target.engine_name
     if target.provider is None and not target.native_infill:
-        changes |= {name: target.context for name in _LONGEST if _is_more(body.get(name), target.context)}
+        changes |= {name: target.context for name in LENGTHS if _is_more(body.get(name), target.context)}
+        changes |= {name: None for name in LENGTHS if body.get(name) == NO_LIMIT}
     if not changes:
         return raw, body
     changed = {**body, **changes}

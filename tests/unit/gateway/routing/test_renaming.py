@@ -33,9 +33,12 @@ def test_vllm_is_asked_for_no_longer_an_answer_than_its_context(name: str) -> No
     assert json.loads(raw) == body == {"model": "qwen", name: 4096}
     assert for_engine(b"{}", asked, TARGET)[1] is asked, "llama.cpp ends at its context by itself"
     assert for_engine(b"{}", asked, replace(vllm, provider="p"))[1] is asked
-    for fine in (4096, -1, None, True, "32000"):
+    for fine in (4096, None, True, "32000"):
         same = {"model": "qwen", name: fine}
         assert for_engine(b"{}", same, vllm)[1] is same
+    unlimited = {"model": "qwen", "max_tokens": -1}
+    assert for_engine(b"{}", unlimited, vllm)[1]["max_tokens"] is None
+    assert for_engine(b"{}", unlimited, TARGET)[1] is unlimited, "llama.cpp knows it"
 
 
 def test_each_form_of_a_stream() -> None:
