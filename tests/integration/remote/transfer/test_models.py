@@ -221,7 +221,7 @@ def test_a_connection_that_freezes_is_noticed_and_nobody_waits_for_one_that_is_n
             ended = await at.jobs.ended(job.id)
             assert ended.error
             assert ended.error.reason is Reason.SSH_LOST
-            assert "goes on" in ended.left
+            assert "resumes" in ended.left
 
     run(work())
     assert list((machines.far / "models").rglob("*.sndr-part"))
