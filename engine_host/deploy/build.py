@@ -5,7 +5,6 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import quote
 
 from engine_host.core.errors import HostError
 from engine_host.core.findings.table import finding
@@ -17,6 +16,7 @@ from engine_host.deploy.deployment import (
     Mount,
     Root,
     Secret,
+    hub_address,
     name_of,
     refuse_control_characters,
 )
@@ -30,7 +30,6 @@ from engine_host.protocol.errors import Reason
 from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Finding
 
-_HUB = "https://huggingface.co"
 # Of the slowest start that is no failure: weights at 20 MB/s over the network, 300 MB/s from the disk, and
 # ten minutes for compiling and CUDA graphs. A model of unknown size gets an hour.
 _NETWORK, _DISK, _COMPILING, _UNKNOWN = 20e6, 300e6, 600, 3600
@@ -85,6 +84,7 @@ def deployment_of(spec: DeploySpec) -> Deployment:
         here=spec.native and (spec.python or spec.server) is not None,
         fetched_by_engine=by_engine,
         downloads=downloads,
+        again=downloads,
         local=source.path is not None,
         mounts=mounts,
         model_size=source.size,
@@ -156,7 +156,7 @@ def _downloads(source: ModelSource) -> Iterator[Download]:
     for file in source.files:
         if source.repository is not None and file.role == "weights":
             revision = source.revision or "main"
-            address = f"{_HUB}/{source.repository}/resolve/{revision}/{quote(file.name)}"
+            address = hub_address(source.repository, revision, file.name)
             yield Download(address, file.name, file.size, file.sha256)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path, PurePath
+from urllib.parse import quote
 
 from engine_host.core.errors import HostError
 from engine_host.protocol.catalog import PresetEngine
@@ -14,6 +15,7 @@ from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.text import first_break
 
+HUB = "https://huggingface.co"
 _LONGEST_NAME = 48
 
 
@@ -57,7 +59,7 @@ class Secret:
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """One file that has to be fetched before the start; size in bytes."""
+    """One file that can be fetched; size in bytes. `file` is a path, or a name below the folder of models."""
 
     address: str
     file: str
@@ -97,7 +99,9 @@ class Deployment:
     `program` runs the engine on a machine, `image` and `entry` in a container; `arguments` follow either, and
     say neither address nor port. `here`: `program` is known to be there. `stripped` are beginnings of
     variables that must not come from a shell. `mounts` are the model's files of this machine, none where it
-    is fetched. `patience` is how many checks in a row may fail before it counts as hung. Bytes and seconds.
+    is fetched. `files` are those of a model that is there already; `again` is what the watchdog may fetch
+    when it is gone, `awaited`: who sent it brings it. `patience` is how many checks in a row may fail before
+    it counts as hung. Bytes and seconds.
     """
 
     name: str
@@ -121,6 +125,9 @@ class Deployment:
     here: bool = False
     fetched_by_engine: bool = False
     downloads: tuple[Download, ...] = ()
+    files: tuple[str, ...] = ()
+    again: tuple[Download, ...] = ()
+    awaited: bool = False
     local: bool = False
     mounts: tuple[Mount, ...] = ()
     model_size: int | None = None
@@ -130,9 +137,19 @@ class Deployment:
     health: str = "/health"
     findings: tuple[Finding, ...] = field(default=())
 
+    @property
+    def fetched(self) -> tuple[Download, ...]:
+        """The files that `download.sh` fetches."""
+        return self.downloads or self.again
+
     def listening(self, address: str) -> tuple[str, ...]:
         """The arguments with an address to listen on; every engine calls them the same."""
         return (*self.arguments, "--host", address, "--port", str(self.port))
+
+
+def hub_address(repository: str, revision: str, file: str) -> str:
+    """Return the address of a file of Hugging Face."""
+    return f"{HUB}/{repository}/resolve/{revision}/{quote(file)}"
 
 
 def name_of(text: str) -> str:

@@ -61,7 +61,7 @@ def watchdog_files(deployment: Deployment, *, native: bool) -> Iterator[Rendered
                     ("EnvironmentFile", f"-{folder_of(deployment)}/{SECRETS}"),
                     ("ExecStart", command_line(words)),
                     # A model that is gone is fetched again, which takes as long as it takes.
-                    ("TimeoutStartSec", "infinity" if deployment.downloads else str(_ANSWER_SECONDS + 120)),
+                    ("TimeoutStartSec", "infinity" if deployment.again else str(_ANSWER_SECONDS + 120)),
                     ("NoNewPrivileges", "yes"),
                     ("RestrictAddressFamilies", "AF_UNIX AF_INET AF_INET6"),
                 ),
@@ -102,15 +102,17 @@ def _of_gpus(deployment: Deployment, *, native: bool) -> Iterator[str]:
 
 
 def _of_files(deployment: Deployment) -> Iterator[str]:
-    """Return the files of the model, and the script that fetches them where they come from somewhere."""
-    if deployment.local:
-        yield from ("--file", unit(deployment.model, {}))
+    """Return the files of the model, and what brings them back where the watchdog was told that it may."""
+    for path in (deployment.files or (deployment.model,)) if deployment.local else ():
+        yield from ("--file", unit(path, {}))
     for one in deployment.downloads:
         yield from (
             "--file",
             unit(f"{Root.MODELS}/{one.file}", {Root.MODELS: f"%h/{models_in_home(deployment)}"}),
         )
-    if deployment.downloads:
+    if deployment.awaited:
+        yield "--awaited"
+    if deployment.again:
         yield from ("--rehydrate", f"{folder_of(deployment)}/{DOWNLOAD}")
 
 

@@ -57,6 +57,7 @@ def main() -> int:
     missing = [name for name in given.file if not Path(name).exists()]
     if missing:
         return rehydrate(given, records, unit, missing)
+    records.known.pop("awaited", None)
     if (came := records.known.pop("missing", None)) and unit.since is None:
         # Somebody brought it from elsewhere.
         names = ", ".join(Path(str(name)).name for name in came)
@@ -101,6 +102,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--programs", default="", help="the folder of the engine's own programs")
     parser.add_argument("--file", action="append", default=[], help="a file of the model")
     parser.add_argument("--rehydrate", default="", help="the program that fetches the model's files again")
+    parser.add_argument("--awaited", action="store_true", help="who sent the files brings them again")
     parser.add_argument("--restarts", type=int, default=3, help="how often in six hours it may be restarted")
     parser.add_argument("--folder", default="", help="where it writes down what it saw, its own unless said")
     return parser.parse_args()
@@ -212,7 +214,9 @@ def restart(given: argparse.Namespace, records: Records, unit: Unit, why: str, c
 def rehydrate(given: argparse.Namespace, records: Records, unit: Unit, missing: list[str]) -> int:
     """Fetch the files of the model that are gone, and start what could not start without them."""
     names = ", ".join(Path(name).name for name in missing)
-    records.known["missing"] = missing
+    records.known |= {"missing": missing, "awaited": given.awaited}
+    if given.awaited:
+        return records.tell("failing", f"{names}: not there; the machine that sent it brings it again")
     if not given.rehydrate:
         return records.tell("failing", f"{names}: not there, and nothing is known that fetches it")
     records.tell("rehydrating", f"{names}: not there; it is fetched again")

@@ -95,11 +95,10 @@ class DeployOperations:
         *,
         elsewhere: bool,
         name: str | None = None,
-        model: ModelSource | None = None,
     ) -> DeploySpec:
         """Return a start that is to be carried out: on this machine, or on another one with its own files.
 
-        `name` and `model` are in the place of the preset's. Raises what `render` raises before it renders.
+        `name` is in the place of the preset's. Raises what `render` raises before it renders.
         """
         await self._check_consent(asked)
         if elsewhere:
@@ -112,7 +111,7 @@ class DeployOperations:
         # It is no engine of this host, so that neither a route here nor what this host starts is in its way.
         of_engines = {"route.takes_name", "render.not-here"}
         findings = tuple(one for one in wanted.findings if one.id not in of_engines)
-        return replace(wanted, id=name or wanted.id, model=model or wanted.model, findings=findings)
+        return replace(wanted, id=name or wanted.id, findings=findings)
 
     async def _check_consent(self, asked: RenderRequest) -> None:
         """Raise HostError(consent_needed): a start that is written down is the first one elsewhere."""

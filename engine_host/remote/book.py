@@ -22,6 +22,7 @@ from engine_host.protocol.remote.hosts import (
     RemoteFacts,
 )
 from engine_host.protocol.text import Line
+from engine_host.remote.transfer.sent import SentModel, SentModels
 
 _log = logging.getLogger(__name__)
 _KIND, _FACTS, _PROFILE = "remote_host", "remote_facts", "remote_profile"
@@ -67,6 +68,7 @@ class HostBook:
     def __init__(self, store: Store) -> None:
         """Read what was saved; what is no host of this version is left out, and said in the log."""
         self._store = store
+        self.sent = SentModels(store)
         self._hosts: dict[str, KeptHost] = {}
         self._facts: dict[str, RemoteFacts] = {}
         for body in store.newest(_KIND, MOST):
@@ -202,6 +204,10 @@ class HostBook:
         kept = HostProfile(host=name, kept_at=time.time(), engines=engines, others=others)
         self._store.put(_PROFILE, name, time.time(), kept.model_dump_json())
         return kept
+
+    def sent_to(self, name: str) -> list[SentModel]:
+        """Return the models that were sent to a host. Raises HostError(not_found)."""
+        return self.sent.to(self.get(name).destination)
 
     def _forget_removed(self) -> None:
         """Forget what is known of hosts that were removed long ago; a full disk is no harm."""

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from engine_host.core.errors import HostError
@@ -84,6 +84,8 @@ class RemoteHosts:
         self._series: dict[str, MachineSeries] = {}
         self._figures: dict[str, Figures] = {}
         self._reading = asyncio.Lock()
+        # What goes on beside each connection that stands, told the host's name.
+        self.beside: list[Callable[[str], Awaitable[None]]] = []
         self.desk = QuestionDesk(
             folders.run / "askpass.sock",
             folders.data / "askpass",
@@ -364,6 +366,16 @@ class RemoteHosts:
 
     async def _session(self, connection: Connection) -> None:
         """Do what a connection is for, as long as it stands."""
+        name = connection.host.name
+        beside = [asyncio.ensure_future(one(name)) for one in self.beside]
+        try:
+            await self._look_after(connection)
+        finally:
+            for one in beside:
+                one.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
+
+    async def _look_after(self, connection: Connection) -> None:
         name = connection.host.name
         if connection.host.mode is not RemoteMode.ENGINE_HOST:
             await self._look_at_engines(connection)

@@ -68,6 +68,7 @@ def _service(told: dict[str, object], later: float) -> WatchdogState:
             if isinstance(one, dict)
         ),
         missing=tuple(map(_text, missing[:_MOST])) if isinstance(missing, list) else (),
+        awaited=state.get("awaited") is True,
         events=tuple(events),
     )
 

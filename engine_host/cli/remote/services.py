@@ -179,6 +179,12 @@ def install_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--enable/--no-enable", default=True, help="Let it start with the machine (yes)."),
         click.option("--start/--no-start", default=True, help="Start it now, and see that it answers (yes)."),
         click.option("--program", metavar="PATH", help="The engine's program over there (units)."),
+        click.option(
+            "--rehydrate/--no-rehydrate",
+            default=None,
+            help="Let the watchdog bring the model again from where it came, if its file is gone there "
+            "(yes where the install fetches it).",
+        ),
         click.option("--model-path", metavar="PATH", help="The model, a file or folder over there."),
         click.option("--port", type=click.IntRange(1, 65535), default=8000, show_default=True),
         click.option("--service-name", metavar="NAME", help="The name of the service (the preset's)."),

@@ -48,7 +48,10 @@ def _lines(page: WatchdogPage, events: bool) -> list[str]:
         for check in one.checks:
             if check.ok is not True and check.detail:
                 lines.append(f"{one.service}: {check.name}: {check.detail}")
-        if one.missing:
+        if one.missing and one.awaited:
+            gone = ", ".join(one.missing)
+            lines.append(f"{one.service}: {gone} is not there. It is sent again from where it was sent.")
+        elif one.missing:
             folder = str(PurePosixPath(one.missing[0]).parent)
             send = shlex.join(["sndr", "host", "send", page.host, "MODEL", "--to", folder])
             lines.append(f"{one.service}: {', '.join(one.missing)} is not there. Send it from here: {send}")

@@ -36,6 +36,20 @@ SERVICES = {
         fix="Send it there first, and name where it is with --model-path.",
         command="sndr host send {host} MODEL",
     ),
+    "service.no-source": Text(
+        ERROR,
+        "It is not known where {paths} came from, so no watchdog could bring it again.",
+        reason=Reason.NOT_FOUND,
+        fix="Send it there from here, which is then its source, or leave --rehydrate out.",
+        command="sndr host send {host} MODEL --to {folder}",
+    ),
+    "service.no-watchdog": Text(
+        ERROR,
+        "A container has no watchdog that could bring its model again.",
+        reason=Reason.UNSUPPORTED,
+        fix="Install it as a unit, or leave --rehydrate out.",
+        command="sndr host unit install {host} {preset} --rehydrate",
+    ),
     "service.no-gpu": Text(
         ERROR,
         "The preset needs {needed} GPUs, and {host} shows {seen}.",

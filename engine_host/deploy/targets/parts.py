@@ -4,7 +4,7 @@ import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from engine_host.deploy.deployment import Deployment
+from engine_host.deploy.deployment import HUB, Deployment
 from engine_host.protocol.catalog import PresetEngine
 from engine_host.protocol.launch.deploy import RenderedFile, Rendering, RenderTarget
 from engine_host.protocol.launch.plans import Finding
@@ -27,7 +27,9 @@ here=$(cd -- "$(dirname -- "${{BASH_SOURCE[0]}}")" && pwd)
 _DOWNLOAD = """{head}{secrets}models={models}
 
 fetch() {{ # address, file, SHA-256 or nothing, bytes or nothing
-    local file="$models/$2" token=/dev/null size=""
+    local file=$2 token=/dev/null size="" address=$1
+    case $file in /*) ;; *) file="$models/$file" ;; esac
+    case $address in {hub}/*) address="${{HF_ENDPOINT:-{hub}}}/${{address#{hub}/}}" ;; esac
     if [ -f "$file" ]; then
         echo "$file is there."
         return
@@ -38,9 +40,9 @@ fetch() {{ # address, file, SHA-256 or nothing, bytes or nothing
         token=$(mktemp)
         printf 'header = "Authorization: Bearer %s"\\n' "$HF_TOKEN" >"$token"
     fi
-    curl --fail --location --continue-at - --config "$token" --output "$file.part" "$1" || {{
+    curl --fail --location --continue-at - --config "$token" --output "$file.part" "$address" || {{
         [ "$token" = /dev/null ] || rm -f "$token"
-        echo "$1 could not be fetched; what is there is kept, and the next call goes on from it." >&2
+        echo "$address could not be fetched; what is there is kept, and the next call goes on from it." >&2
         exit 1
     }}
     [ "$token" = /dev/null ] || rm -f "$token"
@@ -125,7 +127,7 @@ def rendering(
 def shared_files(deployment: Deployment) -> Iterator[RenderedFile]:
     """The secrets to fill in, the download where there is one, and the overlay."""
     yield secrets_file(deployment)
-    if deployment.downloads:
+    if deployment.fetched:
         yield download_script(deployment)
     if deployment.overlay is not None:
         for name, text in sorted(deployment.overlay.files.items()):
@@ -146,9 +148,10 @@ def download_script(deployment: Deployment) -> RenderedFile:
     """A script that fetches what the engine does not fetch itself."""
     calls = "\n".join(
         shlex.join(("fetch", one.address, one.file, one.sha256 or "", str(one.size or "")))
-        for one in deployment.downloads
+        for one in deployment.fetched
     )
     text = _DOWNLOAD.format(
+        hub=HUB,
         head=script_head(
             f"Fetches the model of {deployment.name}; goes on where it was cut off.", secrets=False
         ),

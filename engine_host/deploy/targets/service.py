@@ -97,7 +97,7 @@ def _install_script(target: RenderTarget, deployment: Deployment) -> RenderedFil
     name = deployment.name
     units = {unit_name(deployment, target): _FOLDERS[target]}
     units |= dict.fromkeys(watchdog_units(deployment), _SYSTEMD_FOLDER)
-    programs = ("watchdog.py", *((DOWNLOAD,) if deployment.downloads else ()))
+    programs = ("watchdog.py", *((DOWNLOAD,) if deployment.fetched else ()))
     copies = [f'install -D -m 644 "$here/{unit}" "$HOME/{folder}/{unit}"' for unit, folder in units.items()]
     copies += [f'install -m 755 "$here/{program}" "$folder/{program}"' for program in programs]
     if deployment.overlay is not None:

@@ -10,6 +10,7 @@ from engine_host.operations.models import ModelOperations
 from engine_host.operations.remote.hosts import RemoteHostOperations
 from engine_host.operations.remote.install import RemoteInstallOperations
 from engine_host.operations.remote.power import PowerOperations
+from engine_host.operations.remote.rehydration import Rehydration
 from engine_host.operations.remote.sheet import HostSheetOperations
 from engine_host.operations.remote.telemetry import HostTelemetryOperations
 from engine_host.operations.remote.transfers import ModelTransferOperations
@@ -28,11 +29,13 @@ def remote_services(
 ) -> tuple[object, ...]:
     """Return them; `environment` is where the ssh configuration is named, if it is not the user's own."""
     machines = Machines(hosts, environment)
+    transfers = ModelTransferOperations(hosts, jobs, models)
+    Rehydration(hosts, jobs, transfers)
     return (
         RemoteHostOperations(hosts, events, environment),
         HostSheetOperations(hosts),
         RemoteInstallOperations(hosts, jobs, folders),
-        ModelTransferOperations(hosts, jobs, models),
+        transfers,
         HostTelemetryOperations(hosts, events),
         ServiceOperations(machines, jobs, deploy),
         PowerOperations(machines, jobs),

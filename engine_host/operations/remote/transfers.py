@@ -1,8 +1,9 @@
 """Model files to and from other machines: planned, then carried as a job that goes on where it stopped."""
 
+import logging
 import shlex
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -15,7 +16,7 @@ from engine_host.core.sizes import size_text
 from engine_host.operations.models import ModelOperations
 from engine_host.operations.performs import performs
 from engine_host.protocol.base import Severity
-from engine_host.protocol.errors import Reason
+from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.jobs import Job, JobKind
 from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Finding
@@ -36,8 +37,10 @@ from engine_host.remote.transfer.files import Hashes, ModelFiles
 from engine_host.remote.transfer.models_there import folder_there, listed_there, path_there
 from engine_host.remote.transfer.pace import Told
 from engine_host.remote.transfer.sending import Compared, compared_there, files_here, send
+from engine_host.remote.transfer.sent import SentModel
 from engine_host.remote.transfer.steadily import steadily
 
+_log = logging.getLogger(__name__)
 _STEPS = {
     TransferWay.SEND: ("Look at the model", "Compare with what is there", "Send", "Look for it there"),
     TransferWay.FETCH: ("Look at the model", "Compare with what is here", "Fetch", "Look for it here"),
@@ -84,6 +87,22 @@ class ModelTransferOperations:
             asked,
             lambda told: self._send_prepared(name, asked, told),
         )
+
+    def send_again(self, name: str, sent: SentModel) -> Job:
+        """Send what is gone there, where it is still what was sent. Raises HostError: not_found, ssh_lost."""
+        asked = SendModel(model=sent.model, to=sent.to)
+
+        async def prepared(told: Told) -> _Prepared:
+            looked = await self._send_prepared(name, asked, told)
+            for file in looked.plan.files:
+                here = Path(looked.source.folder, looked.source.read_as(file.name))
+                wanted = sent.files.get(str(PurePosixPath(looked.plan.folder, file.name)))
+                if wanted is not None and await self._hashes.of(here) != wanted:
+                    raise _another_one(name, here, sent)
+            return looked
+
+        title = f"Send {Path(sent.model).name} to {name} again"
+        return self._start(JobKind.HOST_SEND, TransferWay.SEND, title, name, asked, prepared)
 
     @performs(ops.PLAN_FETCH)
     async def plan_fetch(self, name: str, asked: FetchModel) -> ModelTransferPlan:
@@ -192,10 +211,26 @@ class ModelTransferOperations:
             at(4)("", None)
             done = await self._listed(name, looked)
             control.left = ""
+            if way is TransferWay.SEND:
+                self._keep_sent(name, looked, lie)
             update = {"files": tuple(lie), "carried": carried, "seconds": round(seconds, 3)}
             return done.model_copy(update=update).model_dump(mode="json")
 
         return self._jobs.start(kind, title, f"files of {name}", _command(way, name, asked), carry_out)
+
+    def _keep_sent(self, name: str, looked: _Prepared, lie: Sequence[TransferFile]) -> None:
+        """Keep what lies there now, for the day on which it does not; a full disk is no harm."""
+        plan = looked.plan
+        sent = SentModel(
+            destination=self._hosts.book.get(name).destination,
+            model=plan.source,
+            to=str(PurePosixPath(plan.folder).parent) if looked.source.name else plan.folder,
+            files={str(PurePosixPath(plan.folder, one.name)): one.sha256 for one in lie if one.sha256},
+        )
+        try:
+            self._hosts.book.sent.keep(sent)
+        except HostError as error:
+            _log.warning("that %s was sent to %s is not kept: %s", plan.model, name, error.problem.message)
 
     async def _file(
         self,
@@ -267,6 +302,19 @@ def _findings(
             )
         )
     return found
+
+
+def _another_one(name: str, here: Path, sent: SentModel) -> HostError:
+    return HostError(
+        Reason.VERIFICATION_FAILED,
+        tr("{path} is not what was sent to {name} any more, and was not sent again.", path=here, name=name),
+        cause=tr("Its SHA-256 is another one: it was replaced here since."),
+        fix=Fix(
+            text=tr("Send it if it is the right one."),
+            command=shlex.join(["sndr", "host", "send", name, sent.model, "--to", sent.to]),
+        ),
+        evidence={"path": str(here), "host": name},
+    )
 
 
 def _refuse(plan: ModelTransferPlan) -> None:

@@ -46,6 +46,9 @@ from engine_host.remote.services.commands import group_of, install_command
 from engine_host.remote.services.installing import Tell
 from engine_host.remote.services.machine import ThisMachine, ask
 from engine_host.remote.services.plan import Wanted, wanted_of
+from engine_host.remote.services.sources import watched
+from engine_host.remote.transfer.files import Hashes
+from engine_host.remote.transfer.sent import SentModel
 
 _LARGEST_SENT = 64 << 20
 """Bytes of a model that an install sends along by itself."""
@@ -105,6 +108,8 @@ class ServiceOperations:
 
             tell = _teller(control, installing.steps_of(wanted))
             done = await installing.install(machine, wanted, tell, cancelled)
+            if wanted.sends is not None and name != THIS_MACHINE:
+                await self._keep_sent(name, wanted.sends, wanted.sent_to)
             if name == THIS_MACHINE or not done.route:
                 return done
             if self._machines.hosts.book.get(name).mode is RemoteMode.ENGINE_HOST:
@@ -179,6 +184,12 @@ class ServiceOperations:
 
         return self._jobs.start(kind, title, f"services of {name}", command, carry_out)
 
+    async def _keep_sent(self, name: str, path: Path, sent_to: str) -> None:
+        book = self._machines.hosts.book
+        files = {sent_to: await Hashes().of(path)}
+        to, destination = os.path.dirname(sent_to), book.get(name).destination
+        book.sent.keep(SentModel(destination=destination, model=str(path), to=to, files=files))
+
     async def _wanted(self, machine: Machine, asked: InstallService) -> Wanted:
         """Return the service as it shall be there. Raises what planning a start raises."""
         here = machine.name == THIS_MACHINE
@@ -194,15 +205,16 @@ class ServiceOperations:
         )
         if not here:
             request = await self._on_its_gpus(machine.name, request)
-        given: ModelSource | None = None
-        needs: tuple[str, ...] = ()
+        there: FoundModel | None = None
         if asked.model_path is not None:
-            given, needs = await _model_there(machine, asked.model_path)
-        spec = await self._deploy.described(
-            request, elsewhere=not here or asked.hardware is not None, name=asked.name, model=given
-        )
+            there = await _model_there(machine, asked.model_path)
+        elsewhere = not here or asked.hardware is not None
+        spec = await self._deploy.described(request, elsewhere=elsewhere, name=asked.name)
+        preset = spec.model
+        if there is not None:
+            spec = replace(spec, model=_source_there(asked.model_path or "", there))
         sends, sent_to = None, ""
-        if given is None and spec.model.path is not None and (not here or _goes_with_us(spec.model.path)):
+        if there is None and spec.model.path is not None and (not here or _goes_with_us(spec.model.path)):
             sends, sent_to = spec.model.path, await self._sent_to(machine, asked, spec)
             mounts = (Mount(Path(sent_to), Path(sent_to).name),)
             model = replace(
@@ -210,8 +222,19 @@ class ServiceOperations:
             )
             spec = replace(spec, model=model)
         deployment = await asyncio.to_thread(_deployment, spec, asked)
+        if asked.rehydrate is False:
+            deployment = replace(deployment, again=())
+        elif asked.rehydrate and asked.manager is not ServiceManager.SYSTEMD:
+            told = finding("service.no-watchdog", host=machine.name, preset=asked.launch.preset or "PRESET")
+            deployment = replace(deployment, findings=(*deployment.findings, told))
+        elif asked.rehydrate and sends is not None and not here:
+            deployment = replace(deployment, awaited=True)
+        elif asked.rehydrate and deployment.local:
+            sent = [] if here else self._machines.hosts.book.sent_to(machine.name)
+            found = there.sources if there is not None else ()
+            deployment = watched(deployment, found, preset, sent, machine.name)
         wanted = wanted_of(machine.name, asked, deployment, spec.number("context", _CONTEXT))
-        return replace(wanted, sends=sends, sent_to=sent_to, needs=needs)
+        return replace(wanted, sends=sends, sent_to=sent_to, needs=there.files if there else ())
 
     async def _on_its_gpus(self, name: str, request: RenderRequest) -> RenderRequest:
         """The same for the GPUs that the machine was last seen to have."""
@@ -262,8 +285,8 @@ def _goes_with_us(path: Path) -> bool:
     return path.resolve().is_relative_to(resources().resolve())
 
 
-async def _model_there(machine: Machine, path: str) -> tuple[ModelSource, tuple[str, ...]]:
-    """Return a model that is on a machine, and all its files. Raises HostError, of the connection too."""
+async def _model_there(machine: Machine, path: str) -> FoundModel:
+    """Return a model that is on a machine. Raises HostError, of the connection too."""
     said = await ask(machine, "model", FoundModel, path=path)
     if not said.mounts:
         raise HostError(
@@ -275,11 +298,14 @@ async def _model_there(machine: Machine, path: str) -> tuple[ModelSource, tuple[
             fix="Give a folder that holds the files themselves.",
             evidence={"host": machine.name, "path": path},
         )
+    return said
+
+
+def _source_there(path: str, said: FoundModel) -> ModelSource:
     mounts = tuple(Mount(Path(one.source), one.name) for one in said.mounts)
-    model = ModelSource(
+    return ModelSource(
         Path(path).name, path=Path(path), mounts=mounts, inside=said.inside, size=said.size or None
     )
-    return model, said.files
 
 
 def _deployment(spec: DeploySpec, asked: InstallService) -> Deployment:

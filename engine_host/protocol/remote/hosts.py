@@ -367,7 +367,7 @@ class WatchdogState(Wire):
 
     `state` is one of the watchdog's words: healthy, degraded, starting, busy, failing, restarted, given_up,
     stopped, rehydrating, rehydrated; "unknown" without one. `missing` are the files of its model that are not
-    there.
+    there; `awaited`: they are sent again, by the machine that sent them, once it is connected.
     """
 
     service: str
@@ -379,6 +379,7 @@ class WatchdogState(Wire):
     restarts: int = 0
     checks: tuple[WatchdogCheck, ...] = ()
     missing: tuple[str, ...] = ()
+    awaited: bool = False
     events: tuple[WatchdogEvent, ...] = ()
 
 

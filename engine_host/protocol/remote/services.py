@@ -97,11 +97,13 @@ class ServicePage(Wire):
 class InstallService(Command):
     """Have a start carried out by a manager of services.
 
-    Without `hardware` it is for the GPUs that the machine has. `model_path` is a file or folder over there in
-    the place of the preset's model, `program` the engine's program over there (systemd). `name` is the
-    service's, the preset's unless said. `enable` lets it start with the machine, `start` now. `replace`
-    writes over what somebody changed there, and over another start of the same name. `force` is for findings
-    that say that it would not start, `consent` the digest of what a preset from somebody else asks for.
+    Without `hardware` it is for the GPUs that the machine has. `model_path` is a file or folder over there
+    in the place of the preset's model, `program` the engine's program over there (systemd). `rehydrate`:
+    the watchdog may have the model's files brought again when they are gone, None where the install itself
+    fetches them from the same place. `name` is the service's, the preset's unless said. `enable` lets it
+    start with the machine, `start` now. `replace` writes over what somebody changed there, and over another
+    start of the same name. `force` is for findings that say that it would not start, `consent` the digest
+    of what a preset from somebody else asks for.
     """
 
     launch: LaunchRequest
@@ -113,6 +115,7 @@ class InstallService(Command):
     gpus: tuple[GpuUuid, ...] = Field((), max_length=16)
     model_path: Annotated[Line, Field(max_length=4096, pattern=r"^/")] | None = None
     program: Annotated[Line, Field(max_length=4096, pattern=r"^/")] | None = None
+    rehydrate: bool | None = None
     enable: bool = True
     start: bool = True
     replace: bool = False

@@ -86,6 +86,16 @@ class FoundMount(MachineAnswer):
     name: Annotated[Word, Field(pattern=r"^[^/]+$")]
 
 
+class FoundFile(MachineAnswer):
+    """A file of a model: `place` is its path without links on the way, `blob` what it leads to."""
+
+    path: Annotated[Word, Field(pattern=r"^/")]
+    place: Word
+    blob: Word
+    size: Annotated[int, Field(ge=0, lt=1 << 62)] | None
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None
+
+
 class FoundModel(MachineAnswer):
     """A model there: all its files, what is mounted for it and its place in that, its bytes if known."""
 
@@ -93,6 +103,7 @@ class FoundModel(MachineAnswer):
     mounts: Annotated[tuple[FoundMount, ...], Field(max_length=_MANY)]
     inside: Word
     size: Annotated[int, Field(ge=0, lt=1 << 62)] | None
+    sources: Annotated[tuple[FoundFile, ...], Field(max_length=_MANY)] = ()
 
 
 class Put(MachineAnswer):

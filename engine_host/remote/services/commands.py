@@ -34,6 +34,8 @@ def install_command(host: str, asked: InstallService) -> str:
     words = []
     if here or asked.manager is not ServiceManager.SYSTEMD:
         words += ["--in", asked.manager.value]
+    if asked.rehydrate is not None:
+        words.append("--rehydrate" if asked.rehydrate else "--no-rehydrate")
     if not here:
         words += ["--service-name", asked.name] if asked.name else []
         words += [word for gpu in asked.gpus for word in ("--gpu", gpu)]

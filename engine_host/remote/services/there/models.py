@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from typing import Any
 
 _SPLIT = re.compile(r"(.{1,240})-([0-9]{5})-of-([0-9]{5})\.gguf")
-_MOST_PARTS, _MOST_FILES = 999, 20_000
+_MOST_PARTS, _MOST_FILES, _MOST_SOURCES = 999, 20_000, 900
+_SMALL = 32 << 20
+"""Bytes of a file whose SHA-256 takes no time; a large one in a hub's cache has it for a name."""
 
 
 def model(given: dict[str, Any]) -> dict[str, Any]:
@@ -22,6 +25,7 @@ def model(given: dict[str, Any]) -> dict[str, Any]:
             "mounts": [{"source": os.path.realpath(one), "name": os.path.basename(one)} for one in parts],
             "inside": name,
             "size": sum(sizes) if len(sizes) == len(parts) else None,
+            "sources": [_source(one) for one in parts],
         }
     real = os.path.realpath(path)
     reached, size = {real}, 0
@@ -42,7 +46,26 @@ def model(given: dict[str, Any]) -> dict[str, Any]:
         "mounts": [{"source": root, "name": os.path.basename(root)}] if together else [],
         "inside": os.path.relpath(real, os.path.dirname(root)),
         "size": size if size and count <= _MOST_FILES else None,
+        "sources": [_source(one) for one in _files_in(path)],
     }
+
+
+def _files_in(folder: str) -> list[str]:
+    """The files of a model that lies in a folder; none where there are too many to be of one."""
+    found = [os.path.join(where, one) for where, _, names in os.walk(folder) for one in names]
+    return sorted(found) if len(found) <= _MOST_SOURCES else []
+
+
+def _source(path: str) -> dict[str, Any]:
+    """Tell where a file really lies, by which its source may be known, and what it is now."""
+    real = os.path.realpath(path)
+    size = os.path.getsize(real) if os.path.isfile(real) else None
+    digest = None
+    if size is not None and size <= _SMALL:
+        with open(real, "rb") as file:
+            digest = hashlib.sha256(file.read(_SMALL + 1)).hexdigest()
+    place = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+    return {"path": path, "place": place, "blob": os.path.basename(real), "size": size, "sha256": digest}
 
 
 def _parts(path: str) -> list[str]:

@@ -39,6 +39,7 @@ class InstallServiceAction(PlannedAction):
             AskedField("port", tr("Port"), tr("on loopback there"), value=_PORT, required=True),
             AskedField("name", tr("Name"), tr("the preset's"), more=True),
             AskedField("program", tr("Engine's program"), tr("its path there, for a unit"), more=True),
+            AskedField("rehydrate", tr("Bring the model again if it is deleted there"), check=True),
             AskedField("enable", tr("Start it at boot"), value="yes", check=True),
             AskedField("start", tr("Start it now"), value="yes", check=True),
             AskedField("replace", tr("Replace what was changed there"), check=True),
@@ -53,6 +54,7 @@ class InstallServiceAction(PlannedAction):
         words += ["--service-name", said["name"]] if said["name"] else []
         words += ["--model-path", said["model_path"]] if said["model_path"] else []
         words += ["--program", said["program"]] if said["program"] else []
+        words += ["--rehydrate"] if said["rehydrate"] else []
         words += [] if said["start"] else ["--no-start"]
         words += [] if said["enable"] else ["--no-enable"]
         words += ["--port", said["port"]] if said["port"] not in ("", _PORT) else []
@@ -93,6 +95,7 @@ def _asked(values: Values) -> InstallService:
             "port": said["port"],
             "model_path": said["model_path"],
             "program": said["program"],
+            "rehydrate": True if said["rehydrate"] else None,
             "consent": said.get("consent"),
             **{name: said[name] == "yes" for name in ("enable", "start", "replace")},
         }

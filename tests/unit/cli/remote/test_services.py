@@ -25,6 +25,7 @@ ALL: dict[str, Any] = {
     "gpus": (_GPU,),
     "model_path": "/srv/my models/m.gguf",
     "program": "/opt/llama-server",
+    "rehydrate": False,
     "enable": False,
     "start": False,
     "replace": True,
@@ -53,6 +54,7 @@ def test_a_suggested_install_says_every_field(manager: ServiceManager) -> None:
     assert (said["machine"], said["preset"], said["name"]) == ("gpu", "demo-llamacpp", "public")
     assert (said["service_name"], said["port"], said["gpu"]) == ("of-mine", 8123, (_GPU,))
     assert (said["model_path"], said["program"]) == (ALL["model_path"], ALL["program"])
+    assert said["rehydrate"] is False
     assert (said["enable"], said["start"], said["replace"], said["force"]) == (False, False, True, True)
     assert said["accept"] == ALL["consent"]
     assert (said["context"], said["env"]) == (4096, ("A=b c",))
@@ -75,7 +77,7 @@ def test_the_list_that_is_named_is_there(host: str, manager: ServiceManager) -> 
 @pytest.mark.parametrize(
     "line",
     [
-        "sndr host unit install --context 4096 --port 9000 --no-start --no-enable --replace gpu demo",
+        "sndr host unit install --context 4096 --port 9000 --rehydrate --no-enable --replace gpu demo",
         "sndr host container install --in podman --model-path '/a b' --gpu 0 --gpu 1 gpu demo",
         "sndr launch --in docker --force -- -x",
     ],

@@ -12,7 +12,9 @@ fi
 models=${SNDR_MODELS:-$HOME/.local/share/sndr/models}
 
 fetch() { # address, file, SHA-256 or nothing, bytes or nothing
-    local file="$models/$2" token=/dev/null size=""
+    local file=$2 token=/dev/null size="" address=$1
+    case $file in /*) ;; *) file="$models/$file" ;; esac
+    case $address in https://huggingface.co/*) address="${HF_ENDPOINT:-https://huggingface.co}/${address#https://huggingface.co/}" ;; esac
     if [ -f "$file" ]; then
         echo "$file is there."
         return
@@ -23,9 +25,9 @@ fetch() { # address, file, SHA-256 or nothing, bytes or nothing
         token=$(mktemp)
         printf 'header = "Authorization: Bearer %s"\n' "$HF_TOKEN" >"$token"
     fi
-    curl --fail --location --continue-at - --config "$token" --output "$file.part" "$1" || {
+    curl --fail --location --continue-at - --config "$token" --output "$file.part" "$address" || {
         [ "$token" = /dev/null ] || rm -f "$token"
-        echo "$1 could not be fetched; what is there is kept, and the next call goes on from it." >&2
+        echo "$address could not be fetched; what is there is kept, and the next call goes on from it." >&2
         exit 1
     }
     [ "$token" = /dev/null ] || rm -f "$token"
