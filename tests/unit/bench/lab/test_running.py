@@ -251,52 +251,37 @@ def test_a_model_that_goes_in_circles_has_its_figures_struck(tmp_path: Path) -> 
     assert found.complete
 
 
+async def cut_after(answers: int, folder: Path) -> tuple[LabRun, int]:
+    """Cut a run in the middle of the answer after these; the run, and the connections left open."""
+    cut = asyncio.Event()
+    begun = 0
+
+    async def answer(body: dict[str, object], writer: asyncio.StreamWriter) -> None:
+        nonlocal begun
+        begun += 1
+        if begun <= answers:
+            await well(body, writer)
+            return
+        # It goes on until the other side leaves.
+        cut.set()
+        while not writer.is_closing():
+            writer.write(delta("word "))
+            await writer.drain()
+            await asyncio.sleep(0.001)
+
+    found, _, left = await measured(answer, folder, cut=cut)
+    return found, left
+
+
 def test_cut_short_it_keeps_what_it_has_and_closes_every_connection(tmp_path: Path) -> None:
-    async def cancelled() -> tuple[LabRun, list[dict[str, object]], int]:
-        cut = asyncio.Event()
-        count = 0
-
-        async def answer(body: dict[str, object], writer: asyncio.StreamWriter) -> None:
-            nonlocal count
-            count += 1
-            if count <= 4:
-                await well(body, writer)
-                return
-            # The third round goes on until the other side leaves.
-            cut.set()
-            while not writer.is_closing():
-                writer.write(delta("word "))
-                await writer.drain()
-                await asyncio.sleep(0.001)
-
-        return await measured(answer, tmp_path, cut=cut)
-
-    found, _, left = run(cancelled())
+    found, left = run(cut_after(4, tmp_path))
     assert (found.complete, found.ended_by, left) == (False, CANCELLED, 0)
     assert found.parts[0].done == 2
     assert not kept_runs.find(kept_runs.folder_of(tmp_path), found.id).complete
 
 
 def test_cut_short_in_its_warm_round_it_keeps_nothing(tmp_path: Path) -> None:
-    async def cancelled() -> tuple[LabRun, list[dict[str, object]], int]:
-        cut = asyncio.Event()
-        count = 0
-
-        async def answer(body: dict[str, object], writer: asyncio.StreamWriter) -> None:
-            nonlocal count
-            count += 1
-            if count <= 1:
-                await well(body, writer)
-                return
-            cut.set()
-            while not writer.is_closing():
-                writer.write(delta("word "))
-                await writer.drain()
-                await asyncio.sleep(0.001)
-
-        return await measured(answer, tmp_path, cut=cut)
-
-    found, _, left = run(cancelled())
+    found, left = run(cut_after(1, tmp_path))
     assert (found.complete, found.ended_by, found.samples, left) == (False, CANCELLED, (), 0)
     assert kept_runs.page(kept_runs.folder_of(tmp_path)).runs == ()
 
