@@ -146,7 +146,7 @@ def lab_report(out: Output, run: str, md: bool, html: bool) -> Exit | None:
 
     RUN is a name of `sndr bench list`, or a beginning or an end of one.
     """
-    _refuse_two_forms(out, md, html)
+    refuse_two_forms(out, md, html)
     found = kept(
         lambda client: client.call(ops.BENCH_RUN, id=run),
         lambda folder: LabRun.model_validate(read(["show", "--", folder, run])["run"]),
@@ -192,7 +192,7 @@ def lab_compare(
     workloads are refused; another model, machine or driver is said. With --repeat both are measured first,
     in turns, so that a machine that drifts does so for both: the surest way to tell two engines apart.
     """
-    _refuse_two_forms(out, md, html)
+    refuse_two_forms(out, md, html)
     if repeat is None:
         if (workload, url, seed) != (None, None, None):
             raise click.UsageError("--workload, --url and --seed go with --repeat.")
@@ -234,7 +234,8 @@ def compare_kept(a: str, b: str) -> LabComparison:
     return of_folder(str(Folders.resolve().data))
 
 
-def _refuse_two_forms(out: Output, md: bool, html: bool) -> None:
+def refuse_two_forms(out: Output, md: bool, html: bool) -> None:
+    """Refuse more than one form of a report. Raises click.UsageError."""
     if md + html + out.as_json > 1:
         raise click.UsageError("Give one of --md, --html and --json.")
 

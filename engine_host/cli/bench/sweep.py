@@ -3,14 +3,22 @@
 import click
 from pydantic import ValidationError
 
-from engine_host.cli.bench.lab import at_address, carried_out, exit_of, measured_by_host
+from engine_host.cli.bench.lab import (
+    at_address,
+    carried_out,
+    exit_of,
+    measured_by_host,
+    refuse_two_forms,
+)
 from engine_host.cli.bench.lab_text import report_lines
 from engine_host.cli.output import Exit, Output, command, table
 from engine_host.cli.start.follow import signals
 from engine_host.cli.start.host import connected
 from engine_host.cli.text.job_progress import follow
 from engine_host.client.bench_reports import sweep as words
+from engine_host.client.bench_reports.for_others import sweep_for_others
 from engine_host.client.bench_reports.html import sweep_html
+from engine_host.client.bench_reports.markdown import sweep_markdown
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.protocol.bench.lab import MOST_STREAMS, LabRun, RunBench, WorkloadName
@@ -102,16 +110,19 @@ def lab_sweep(
 
 @click.command("sweeps")
 @click.argument("sweep", required=False)
+@click.option("--md", is_flag=True, help="SWEEP as Markdown.")
 @click.option("--html", is_flag=True, help="SWEEP as one HTML file that loads nothing.")
 @command("sndr bench sweeps", "sndr bench sweeps latest --html > sweep.html")
-def lab_sweeps(out: Output, sweep: str | None, html: bool) -> Exit | None:
+def lab_sweeps(out: Output, sweep: str | None, md: bool, html: bool) -> Exit | None:
     """List the sweeps that started an engine anew for each step, or show SWEEP, such as `latest`."""
-    if html and (sweep is None or out.as_json):
-        raise click.UsageError("--html is for one SWEEP, without --json.")
+    if (md or html) and sweep is None:
+        raise click.UsageError("--md and --html are for one SWEEP.")
+    refuse_two_forms(out, md, html)
     with connected() as client:
         if sweep is not None:
             report = client.call(ops.BENCH_SWEEP, id=sweep)
-            out.result(report, sweep_html(report) if html else sweep_lines(report))
+            told = sweep_html if html else sweep_markdown if md else sweep_lines
+            out.result(sweep_for_others(report) if out.as_json else report, told(report))
             return None
         page = client.call(ops.BENCH_SWEEPS)
     rows = words.list_rows(page.sweeps)
@@ -122,8 +133,7 @@ def lab_sweeps(out: Output, sweep: str | None, html: bool) -> Exit | None:
 
 def sweep_lines(report: SweepReport) -> list[str]:
     """Return a sweep for a terminal."""
-    sweep = report.sweep
-    lines = [words.headline(sweep), sweep.command, words.restored_text(sweep), ""]
+    lines = [words.headline(report.sweep), *words.about(report), ""]
     lines += table(words.HEADINGS, words.arm_rows(report))
     if report.changes:
         lines += ["", *table(words.CHANGE_HEADINGS, words.change_rows(report))]

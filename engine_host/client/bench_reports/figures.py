@@ -4,7 +4,15 @@ import time
 from collections.abc import Callable
 
 from engine_host.core.sizes import duration
-from engine_host.protocol.bench.lab import DriftKind, Figure, LabRun, PartResult, Quantity, Standing
+from engine_host.protocol.bench.lab import (
+    DriftKind,
+    Figure,
+    LabMachine,
+    LabRun,
+    PartResult,
+    Quantity,
+    Standing,
+)
 from engine_host.protocol.language import measured, ntr, percent, tr, unit, written
 
 _RATES = {Quantity.DECODE, Quantity.AGGREGATE, Quantity.PREFILL}
@@ -77,7 +85,8 @@ def figure_row(figure: Figure, strike: Strike = marked) -> list[str]:
         name,
         median_text(figure, strike),
         bounds,
-        shown(figure.q1, figure.q3),
+        # Those of one value are no spread.
+        shown(figure.q1, figure.q3) if figure.samples > 1 else "",
         shown(figure.p95),
         shown(figure.p99),
         str(figure.samples),
@@ -126,14 +135,21 @@ def server_text(run: LabRun) -> str:
     return (one.version if named else f"{one.engine} {one.version}".strip()) or one.address
 
 
+def hardware_text(machine: LabMachine) -> str:
+    """Return what computes, with its driver; empty for a measurement of an address."""
+    if not machine.processor:
+        return ""
+    driver = [tr("driver {version}", version=machine.driver)] if machine.driver else []
+    return ", ".join([*machine.gpus, machine.processor, *driver])
+
+
 def about(run: LabRun) -> list[str]:
     """Return the conditions of a run, a line each."""
     machine = run.machine
     at = time.strftime("%Y-%m-%d %H:%M", time.localtime(run.started_at))
     lines = [f"{run.id}, {at}, {measured(duration(run.seconds))}, seed {run.seed}, sndr {machine.program}"]
-    if machine.processor:
-        driver = [tr("driver {version}", version=machine.driver)] if machine.driver else []
-        lines.append(", ".join([*machine.gpus, machine.processor, *driver]))
+    if hardware := hardware_text(machine):
+        lines.append(hardware)
     if run.engine.command:
         lines.append(tr("started by: {command}", command=run.engine.command))
     for check in run.checks:
@@ -158,7 +174,7 @@ def heading(part: PartResult) -> str:
     parts = [tr("{n} at once", n=part.streams)] if part.streams > 1 and part.name != each else []
     parts += [
         tr("{done} of {measured} measured", done=part.done, measured=part.measured),
-        ntr("after {n} warm-up", "after {n} warm-ups", part.warm),
+        *([ntr("after {n} warm-up", "after {n} warm-ups", part.warm)] if part.warm else [tr("no warm-up")]),
         tr("at most {tokens} tokens each", tokens=part.max_tokens),
     ]
     if part.energy is not None:
@@ -213,6 +229,6 @@ def between(*ends: str) -> str:
 
 def _amount(figure: Figure, value: float) -> str:
     if figure.quantity in _RATES:
-        return written(f"{value:.1f}")
+        return written(f"{value:,.1f}")
     milliseconds = value * 1000
-    return written(f"{milliseconds:.2f}" if milliseconds < 100 else f"{milliseconds:.0f}")
+    return written(f"{milliseconds:.2f}" if milliseconds < 100 else f"{milliseconds:,.0f}")

@@ -1,5 +1,6 @@
 """Runs and comparisons as one HTML file that loads nothing: to be kept, sent or opened anywhere."""
 
+import re
 from collections.abc import Sequence
 from html import escape
 
@@ -31,6 +32,11 @@ from engine_host.protocol.language import english
 
 # Begins no text of a server: these are taken out of what is shown.
 _STRUCK = "\ue000"
+_SHORT = 28
+"""Signs that stay in one line of a table: a figure with its unit, two ends of an interval."""
+_WORD = 12
+"""The same of a heading, which may not make its column wider than its figures."""
+_CODE = re.compile("`([^`]+)`")
 # No script, no picture, no address: not even one that a text could smuggle in would be asked.
 _HEAD = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
@@ -38,9 +44,13 @@ _HEAD = """<!doctype html>
 <meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">
 <style>
 STYLE_OF_PLOTS
-body{font:15px/1.5 system-ui,sans-serif;max-width:70em;margin:2em auto;padding:0 1em}
-table{border-collapse:collapse;margin:.5em 0 1.5em}
+body{font:15px/1.5 system-ui,sans-serif;max-width:70em;margin:2em auto;padding:0 1em;overflow-wrap:break-word}
+h1{font-size:1.5em}h2{font-size:1.15em;margin:1.5em 0 .25em}code{font-size:.9em}
+.table{overflow-x:auto}table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
 th,td{text-align:left;vertical-align:top;padding:.25em .9em .25em 0;border-bottom:1px solid #8884}
+.short{white-space:nowrap}
+@media print{body{font-size:11px;max-width:none;margin:0;padding:0}h1,h2,figcaption{break-after:avoid}
+figure,tr{break-inside:avoid}.table{overflow:visible}}
 </style>""".replace("STYLE_OF_PLOTS", STYLE)
 
 
@@ -83,13 +93,14 @@ def comparison_html(found: LabComparison) -> list[str]:
 def sweep_html(report: SweepReport) -> list[str]:
     """Return a sweep with its plots, a row for each start, and each value against the first."""
     report = sweep_for_others(report)
-    sweep = report.sweep
-    lines = [f"<ul><li>{_text(sweep.command)}</li><li>{_text(swept.restored_text(sweep))}</li></ul>"]
+    lines = [f"<ul>{''.join(f'<li>{_text(line)}</li>' for line in swept.about(report))}</ul>"]
     lines += [line for plot in sweep_plots(report) for line in svg(plot)]
-    lines += _table(swept.HEADINGS, swept.arm_rows(report))
+    lines += [f"<h2>{swept.STARTS}</h2>"]
+    lines += _table(swept.HEADINGS, swept.arm_rows(report, _struck))
     if report.changes:
+        lines += [f"<h2>{swept.CHANGES}</h2>"]
         lines += _table(swept.CHANGE_HEADINGS, swept.change_rows(report))
-    return _page(swept.headline(sweep), lines)
+    return _page(swept.headline(report.sweep), lines)
 
 
 def _page(heading_text: str, lines: Sequence[str]) -> list[str]:
@@ -98,9 +109,10 @@ def _page(heading_text: str, lines: Sequence[str]) -> list[str]:
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    head = "".join(f'<th scope="col">{_text(one)}</th>' for one in headings)
-    body = [f"<tr>{''.join(f'<td>{_cell(cell)}</td>' for cell in row)}</tr>" for row in rows]
-    return [f"<table><thead><tr>{head}</tr></thead><tbody>", *body, "</tbody></table>"]
+    head = "".join(f'<th scope="col"{_kept(one, _WORD)}>{_text(one)}</th>' for one in headings)
+    body = [f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows]
+    opened = f'<div class="table"><table><thead><tr>{head}</tr></thead><tbody>'
+    return [opened, *body, "</tbody></table></div>"]
 
 
 def _struck(figure: str) -> str:
@@ -108,8 +120,13 @@ def _struck(figure: str) -> str:
 
 
 def _cell(content: str) -> str:
-    shown = _text(content)
-    return f"<s>{shown}</s>" if content.startswith(_STRUCK) else shown
+    shown = _CODE.sub(r"<code>\1</code>", _text(content))
+    shown = f"<s>{shown}</s>" if content.startswith(_STRUCK) else shown
+    return f"<td{_kept(content)}>{shown}</td>"
+
+
+def _kept(content: str, most: int = _SHORT) -> str:
+    return ' class="short"' if len(content) <= most else ""
 
 
 def _text(content: str) -> str:

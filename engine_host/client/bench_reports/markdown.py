@@ -1,8 +1,10 @@
 """Runs and comparisons as Markdown, for reports of one's own; what a server says of itself is no markup."""
 
+import re
 from collections.abc import Sequence
 
 from engine_host.client.bench_reports import comparison as words
+from engine_host.client.bench_reports import sweep as swept
 from engine_host.client.bench_reports.figures import (
     about,
     drift_headings,
@@ -15,10 +17,20 @@ from engine_host.client.bench_reports.figures import (
     rung_rows,
     title,
 )
-from engine_host.client.bench_reports.for_others import comparison_for_others, run_for_others
+from engine_host.client.bench_reports.for_others import (
+    comparison_for_others,
+    run_for_others,
+    sweep_for_others,
+)
 from engine_host.protocol.bench.comparison import LabComparison
 from engine_host.protocol.bench.lab import LabRun
+from engine_host.protocol.bench.sweeps import SweepReport
 from engine_host.protocol.language import english
+
+# Begins no text of a server: these are taken out of what is shown.
+_STRUCK = "\ue000"
+# A backslash first of all: before a sign of ours it would take that one's away. Within a word `_` is plain.
+_MARKUP = re.compile(r"[\\|`*~\[\]!]|(?<!\w)_|_(?!\w)")
 
 
 @english()
@@ -52,9 +64,25 @@ def comparison_markdown(found: LabComparison) -> list[str]:
     return [*lines, "", words.of_chance(found)]
 
 
+@english()
+def sweep_markdown(report: SweepReport) -> list[str]:
+    """Return a sweep with a row for each start, and each value against the first, to be shared."""
+    report = sweep_for_others(report)
+    lines = [
+        f"## {_plain(swept.headline(report.sweep))}",
+        "",
+        *(f"* {_plain(one)}" for one in swept.about(report)),
+    ]
+    lines += ["", f"### {swept.STARTS}", "", *_table(swept.HEADINGS, swept.arm_rows(report, _struck))]
+    if report.changes:
+        lines += ["", f"### {swept.CHANGES}", ""]
+        lines += _table(swept.CHANGE_HEADINGS, swept.change_rows(report))
+    return lines
+
+
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     head = [_cells(headings), _cells(["---"] * len(headings))]
-    return head + [_cells([_plain(cell) for cell in row]) for row in rows]
+    return head + [_cells([_cell(cell) for cell in row]) for row in rows]
 
 
 def _cells(cells: Sequence[str]) -> str:
@@ -62,18 +90,16 @@ def _cells(cells: Sequence[str]) -> str:
 
 
 def _struck(text: str) -> str:
-    return f"~~{text}~~"
+    return f"{_STRUCK}{text}"
+
+
+def _cell(content: str) -> str:
+    shown = _plain(content)
+    return f"~~{shown}~~" if content.startswith(_STRUCK) else shown
 
 
 def _plain(text: str) -> str:
-    """Keep what a server said of itself from being read as Markdown or HTML."""
-    for sign, instead in (
-        ("&", "&amp;"),
-        ("<", "&lt;"),
-        ("|", "\\|"),
-        ("`", "\\`"),
-        ("[", "\\["),
-        ("!", "\\!"),
-    ):
-        text = text.replace(sign, instead)
+    """Keep what a server said of itself from being read as markup, or from holding control signs."""
+    text = "".join(one if one.isprintable() else " " for one in text.replace(_STRUCK, ""))
+    text = _MARKUP.sub(r"\\\g<0>", text.replace("&", "&amp;").replace("<", "&lt;"))
     return " ".join(text.split())

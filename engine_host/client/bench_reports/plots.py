@@ -27,8 +27,10 @@ _MOST_DOTS = 400
 _LABEL = 24
 
 
-def interval_note() -> str:
-    """Return what the lines of a plot are."""
+def interval_note(points: Sequence["Point"]) -> str:
+    """Return what the lines of these are; empty where none of them has any."""
+    if all(point.low is None for point in points):
+        return ""
     return tr("lines: 95 % interval of the median (94 % of five values)")
 
 
@@ -173,7 +175,9 @@ def sweep_plots(report: SweepReport) -> list[Plot]:
             joined = len({point.x for point in points}) == len(points)
             series = Series(name_of(quantity), tuple(points), joined=joined)
             unit = _unit(quantity)
-            made.append(Plot(title, str(report.sweep.kind), unit, (series,), ticks, note=interval_note()))
+            made.append(
+                Plot(title, str(report.sweep.kind), unit, (series,), ticks, note=interval_note(points))
+            )
     return made
 
 
@@ -219,7 +223,8 @@ def _curve(
         point for place, part in enumerate(run.parts) for point in _points(part, quantity, float(place))
     ]
     series = Series(name_of(quantity), tuple(points), joined=True)
-    return Plot(name_of(quantity), x_title, _unit(quantity), (series,), ticks, marks, note=interval_note())
+    note = interval_note(points)
+    return Plot(name_of(quantity), x_title, _unit(quantity), (series,), ticks, marks, note=note)
 
 
 def _spread(run: LabRun, quantity: Quantity) -> Plot:
@@ -235,8 +240,12 @@ def _spread(run: LabRun, quantity: Quantity) -> Plot:
         *([Series(tr("requests"), tuple(dots), dots=True)] if dots else []),
         Series(tr("median"), tuple(points)),
     )
-    notes = [tr("boxes: quartiles"), interval_note(), *([tr("dots: each request")] if dots else [])]
-    note = ", ".join(notes)
+    notes = [
+        tr("boxes: quartiles") if any(point.q1 is not None for point in points) else "",
+        interval_note(points),
+        tr("dots: each request") if dots else "",
+    ]
+    note = ", ".join(filter(None, notes))
     return Plot(name_of(quantity), "", _unit(quantity), series, ticks, note=note)
 
 

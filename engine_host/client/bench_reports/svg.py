@@ -1,14 +1,14 @@
 """A plot as inline SVG: no script, no address, in the colours of the page."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
 from engine_host.client.bench_reports.plots import Plot
 
-_WIDTH, _HEIGHT = 640, 260
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 18, 48
+_WIDTH, _HEIGHT = 640, 274
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 32, 48
 _WIDE_LEFT = 170
 _STEPS = 5
 STYLE = (
@@ -17,7 +17,7 @@ STYLE = (
     "svg .axis{stroke:#888;stroke-opacity:.4;fill:none}"
     "svg .line{stroke:#3b82c4;fill:none;stroke-width:2}svg .ci{stroke:#3b82c4;stroke-width:2}"
     "svg .box{fill:#3b82c4;fill-opacity:.2;stroke:#3b82c4}svg .mid{fill:#3b82c4}"
-    "svg .dot{fill:#888;fill-opacity:.6}svg .mark{stroke:#c4703b;stroke-dasharray:5 4}small{color:#888}"
+    "svg .dot{fill:#888;fill-opacity:.8}svg .mark{stroke:#c4703b;stroke-dasharray:5 4}small{opacity:.75}"
 )
 """The rules for the pictures of a document."""
 
@@ -40,13 +40,15 @@ def svg(plot: Plot) -> list[str]:
     if not points:
         return []
     low, high, step = _range(plot)
-    xs = [point.x for point in points] + [place for place, _ in plot.ticks]
-    first, last = min(xs) - 0.5, max(xs) + 0.7
+    ticks = plot.ticks or _ticks(max(point.x for point in points))
+    xs = [point.x for point in points] + [place for place, _ in ticks]
+    # Places are 1 apart; an amount, such as minutes, has its own from 0 to its end.
+    first, last = (min(xs) - 0.5, max(xs) + 0.7) if plot.ticks else (0.0, max(xs))
     left = _WIDE_LEFT if plot.across else _LEFT
     ends = (_HEIGHT - _BOTTOM, _TOP) if plot.across else (left, _WIDTH - _RIGHT)
     values = (left, _WIDTH - _RIGHT) if plot.across else (_HEIGHT - _BOTTOM, _TOP)
     frame = _Frame(_line(first, last, *ends), _line(low, high, *values), plot.across)
-    drawn = [*_axes(plot, frame, low, high, step, left), *_marks(plot, frame), *_series(plot, frame)]
+    drawn = [*_axes(plot, ticks, frame, (low, high, step), left), *_marks(plot, frame), *_series(plot, frame)]
     title = _text(plot.title)
     note = f"<br><small>{_text(plot.note)}</small>" if plot.note else ""
     return [
@@ -78,12 +80,30 @@ def _line(low: float, high: float, start: float, end: float) -> Callable[[float]
     return lambda value: start + (min(max(value, least), most) - low) / span * (end - start)
 
 
-def _axes(plot: Plot, frame: _Frame, low: float, high: float, step: float, left: float) -> list[str]:
+def _ticks(most: float) -> tuple[tuple[float, str], ...]:
+    """Return round places from 0 on, each with its number, the last of them at the end or beyond it."""
+    step = steps_of(0, most)
+    count = math.ceil(most / step - 1e-9)
+    return tuple((number * step, _number(number * step, step)) for number in range(count + 1))
+
+
+def _number(value: float, step: float) -> str:
+    """Return a value with as many digits as the distance of its neighbours has."""
+    return f"{value:,.{max(0, -math.floor(math.log10(step)))}f}"
+
+
+def _axes(
+    plot: Plot,
+    ticks: Sequence[tuple[float, str]],
+    frame: _Frame,
+    values: tuple[float, float, float],
+    left: float,
+) -> list[str]:
     lines = []
-    digits = max(0, -math.floor(math.log10(step)))
+    low, high, step = values
     for number in range(round((high - low) / step) + 1):
         value = low + number * step
-        label = f"{value:,.{digits}f}"
+        label = _number(value, step)
         if plot.across:
             x = frame.up(value)
             lines.append(_path("axis", [(x, _TOP), (x, _HEIGHT - _BOTTOM)]))
@@ -92,7 +112,7 @@ def _axes(plot: Plot, frame: _Frame, low: float, high: float, step: float, left:
             y = frame.up(value)
             lines.append(_path("axis", [(left, y), (_WIDTH - _RIGHT, y)]))
             lines.append(_label(left - 8, y + 4, label, "end"))
-    for place, name in plot.ticks:
+    for place, name in ticks:
         if plot.across:
             lines.append(_label(left - 8, frame.along(place) + 4, name, "end"))
         else:
@@ -100,7 +120,8 @@ def _axes(plot: Plot, frame: _Frame, low: float, high: float, step: float, left:
     if plot.across:
         lines.append(_label(_WIDTH - _RIGHT, _HEIGHT - 8, plot.y_title, "end"))
     else:
-        lines.append(_label(left - 8, 12, plot.y_title, "end"))
+        # Above the highest line, whose own label it would cover.
+        lines.append(_label(left - 8, 14, plot.y_title, "end"))
         lines.append(_label((left + _WIDTH - _RIGHT) / 2, _HEIGHT - 10, plot.x_title, "middle"))
     return lines
 

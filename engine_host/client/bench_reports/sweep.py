@@ -1,14 +1,24 @@
 """Sweeps in words: a row for each value, and each value against the first."""
 
 import statistics
+import time
 
-from engine_host.client.bench_reports.figures import median_text, name_of
+from engine_host.client.bench_reports.figures import (
+    Strike,
+    hardware_text,
+    marked,
+    median_text,
+    name_of,
+    server_text,
+)
 from engine_host.core.sizes import duration
-from engine_host.protocol.bench.lab import LabRun, Quantity
+from engine_host.protocol.bench.lab import LabRun, Quantity, Standing
 from engine_host.protocol.bench.sweeps import LabSweep, SweepArm, SweepReport
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.language import tr
 
+STARTS = "Each start"
+CHANGES = "Each value against the first"
 HEADINGS = ("value", "decode, one stream", "TTFT", "TPOT", "tokens a step", "run", "")
 CHANGE_HEADINGS = ("value", "part", "", "against the first")
 LIST_HEADINGS = ("SWEEP", "ENGINE", "VALUES", "STATE")
@@ -34,6 +44,17 @@ def state_text(sweep: LabSweep) -> str:
     return ", ".join(told)
 
 
+def about(report: SweepReport) -> list[str]:
+    """Return the conditions of a sweep, a line each; what was measured with is that of its first run."""
+    sweep = report.sweep
+    at = time.strftime("%Y-%m-%d %H:%M", time.localtime(sweep.started_at))
+    lines = [f"{sweep.id}, {at}", sweep.command, restored_text(sweep)]
+    for run in report.runs[:1]:
+        told = [f"{run.engine.model} ({server_text(run)})", hardware_text(run.machine)]
+        lines.insert(1, ", ".join([*filter(None, told), f"{run.workload}, sndr {run.machine.program}"]))
+    return lines
+
+
 def restored_text(sweep: LabSweep) -> str:
     """Return whether the engine runs again as it was."""
     if sweep.restored:
@@ -42,10 +63,10 @@ def restored_text(sweep: LabSweep) -> str:
     return f"The engine was NOT restored: {why}"
 
 
-def arm_rows(report: SweepReport) -> list[list[str]]:
+def arm_rows(report: SweepReport, strike: Strike = marked) -> list[list[str]]:
     """Return a row for each start, in the order they were made."""
     runs = {run.id: run for run in report.runs}
-    return [_row(arm, runs.get(arm.run)) for arm in report.sweep.arms]
+    return [_row(arm, runs.get(arm.run), strike) for arm in report.sweep.arms]
 
 
 def change_rows(report: SweepReport) -> list[list[str]]:
@@ -76,7 +97,7 @@ def _why_none(problem: Problem, *, refused: bool) -> str:
     return f"{'refused' if refused else 'failed'}: {problem.message}"
 
 
-def _row(arm: SweepArm, run: LabRun | None) -> list[str]:
+def _row(arm: SweepArm, run: LabRun | None, strike: Strike) -> list[str]:
     if arm.problem is not None:
         return [
             arm.value,
@@ -89,12 +110,18 @@ def _row(arm: SweepArm, run: LabRun | None) -> list[str]:
         ]
     if run is None or not run.parts:
         return [arm.value, tr("n/a"), tr("n/a"), tr("n/a"), "", arm.run, "nothing was kept"]
-    figures = {figure.quantity: median_text(figure) for figure in run.parts[0].figures}
+    figures = {figure.quantity: median_text(figure, strike) for figure in run.parts[0].figures}
     told = tr("n/a") if arm.acceptance_length is None else f"{arm.acceptance_length:.2f}"
     return [
         arm.value,
         *(figures.get(one, tr("n/a")) for one in (Quantity.DECODE, Quantity.TTFT, Quantity.TPOT)),
         told,
         run.id,
-        "" if arm.complete else "PARTIAL",
+        "; ".join(["PARTIAL"] * (not arm.complete) + _struck_for(run)),
     ]
+
+
+def _struck_for(run: LabRun) -> list[str]:
+    """Return why figures of the first part of a run are struck, each reason once."""
+    struck = (one.why for one in run.parts[0].figures if one.standing is Standing.STRUCK)
+    return [tr("struck: {why}", why=why) for why in dict.fromkeys(struck)]

@@ -6,9 +6,19 @@ from xml.etree import ElementTree
 
 from engine_host.bench.lab.comparing import compared
 from engine_host.client.bench_reports.html import comparison_html, run_html, sweep_html
+from engine_host.client.bench_reports.markdown import sweep_markdown
 from engine_host.client.bench_reports.plots import comparison_plots, run_plots, sweep_plots
 from engine_host.client.bench_reports.svg import steps_of
-from engine_host.protocol.bench.lab import Figure, Knee, PartResult, Quantity, Sample, Standing, WorkloadName
+from engine_host.protocol.bench.lab import (
+    Figure,
+    Knee,
+    MemoryReading,
+    PartResult,
+    Quantity,
+    Sample,
+    Standing,
+    WorkloadName,
+)
 from engine_host.protocol.bench.sweeps import LabSweep, SweepArm, SweepKind, SweepReport
 from tests.unit.bench.lab.test_comparing import FAST, SLOW, made
 from tests.unit.cli.bench.test_lab import a_run
@@ -79,7 +89,26 @@ def test_a_comparison_and_a_sweep_are_drawn() -> None:
     report = SweepReport(sweep=sweep, runs=(a_run(),), changes=())
     # Its decode is struck, so only the other one is drawn.
     assert [one.title for one in sweep_plots(report)] == ["TTFT by kv"]
-    assert "<script" not in "\n".join(sweep_html(report))
+    document = "\n".join(sweep_html(report))
+    assert "<script" not in document
+    assert "<s>35.0 tok/s</s>" in document
+    assert "struck: 1 of 5 answers: it is empty" in document
+    written = sweep_markdown(report)
+    assert "<script" not in "\n".join(written)
+    (row,) = (line for line in written if line.startswith("| 0 |"))
+    assert "~~35.0 tok/s~~" in row
+    assert row.endswith("| struck: 1 of 5 answers: it is empty |")
+
+
+def test_an_axis_of_time_has_numbers_and_only_lines_that_are_drawn_are_explained() -> None:
+    memory = tuple(MemoryReading(session=0, at=30.0 * n, resident=1 << 30) for n in range(4))
+    soak = a_run(workload=WorkloadName.SOAK, parts=(), memory=memory)
+    (picture,) = pictures(run_html(soak))
+    assert [one.text for one in picture.iter("text")][-6:] == ["0.0", "0.5", "1.0", "1.5", "MiB", "minutes"]
+    figure = Figure(quantity=Quantity.TTFT, standing=Standing.PUBLISHED, value=0.1, samples=1)
+    part = PartResult(name="1", streams=1, warm=0, measured=1, max_tokens=9, done=1, figures=(figure,))
+    (plot,) = run_plots(a_run(workload=WorkloadName.CONCURRENCY, parts=(part,)))
+    assert plot.note == ""
 
 
 def test_lines_are_at_round_values() -> None:

@@ -10,6 +10,7 @@ from engine_host.bench.lab.comparing import compared
 from engine_host.cli.bench.lab_text import list_lines, report_lines
 from engine_host.cli.bench.reproduce import request_of
 from engine_host.cli.output import Exit
+from engine_host.client.bench_reports.figures import figure_row
 from engine_host.client.bench_reports.html import comparison_html, run_html
 from engine_host.client.bench_reports.markdown import run_markdown
 from engine_host.protocol.bench.lab import (
@@ -83,6 +84,9 @@ def test_markdown_strikes_and_takes_no_markup_of_a_server() -> None:
     text = "\n".join(run_markdown(a_run()))
     assert "~~35.0 tok/s~~" in text
     assert "&lt;b>\\|m\\`" in text
+    assert "\x1b" not in text
+    hostile = a_run(engine=LabEngine(address="http://x", model="a\\|b ~~c~~ **d** _e_ \u202ef g_h"))
+    assert "a\\\\\\|b \\~\\~c\\~\\~ \\*\\*d\\*\\* \\_e\\_ f g_h" in run_markdown(hostile)[0]
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert {line.replace("\\|", "").count("|") for line in rows} == {9}
 
@@ -96,6 +100,14 @@ def test_html_strikes_loads_nothing_and_takes_no_markup_of_a_server() -> None:
         assert "&lt;b&gt;|m`" in text
         assert not [sign for sign in ("<b>", "<i>", "<script", " src=", "href=", "\x1b") if sign in text]
     assert "<s>35.0 tok/s</s>" in "\n".join(run_html(run))
+
+
+def test_one_value_has_no_quartiles_and_thousands_are_grouped() -> None:
+    figure = Figure(
+        quantity=Quantity.TTFT, standing=Standing.PUBLISHED, value=12.3456, q1=12.3, q3=12.4, samples=2
+    )
+    assert figure_row(figure)[1:4] == ["12,346 ms", "", "12,300 to 12,400"]
+    assert figure_row(figure.model_copy(update={"samples": 1}))[3] == ""
 
 
 @pytest.mark.parametrize(
