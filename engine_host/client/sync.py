@@ -33,7 +33,7 @@ _ANSWER = 30.0
 _SILENCE = 35.0
 
 
-def _quietly(_asked: str, _changes: bool) -> AbstractContextManager[None]:
+def _quietly(_operation: Operation[Any, Any]) -> AbstractContextManager[None]:
     return nullcontext()
 
 
@@ -45,8 +45,8 @@ class ControlClient:
         self.address = address
         self._http: httpx.Client | None = None
         self.version: Version | None = None
-        self.waiting: Callable[[str, bool], AbstractContextManager[None]] = _quietly
-        """Entered until the answer is there, with what is asked and whether that may change something."""
+        self.waiting: Callable[[Operation[Any, Any]], AbstractContextManager[None]] = _quietly
+        """Entered with what is asked until the answer is there."""
 
     def __enter__(self) -> Self:
         return self
@@ -150,7 +150,7 @@ class ControlClient:
         self, operation: Operation[Any, Answer], asked: Command | Query = NOTHING, /, **path: str
     ) -> Answer:
         """Carry an operation out; `path` fills in the names of its path. Raises HostError."""
-        with self.waiting(operation.text, operation.method != "GET"):
+        with self.waiting(operation):
             return answer_of(operation, self._send(request_of(operation, asked, path)))
 
     def event_lines(self, after: int | None = None, run_id: str | None = None) -> Iterator[str]:

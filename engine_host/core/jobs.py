@@ -44,6 +44,20 @@ class JobControl:
             self._published_step, self._published_at = number, now
 
 
+async def telling_what_is(control: JobControl, work: Awaitable[dict[str, Any]]) -> dict[str, Any]:
+    """Carry out work whose failure says what it undid and left, as its cancellation does."""
+    try:
+        return await work
+    except HostError as error:
+        said = tr(
+            "{message}[ {undone}][ {left}]",
+            message=error.problem.message,
+            undone=control.undone or None,
+            left=control.left or None,
+        )
+        raise HostError.from_problem(error.problem.model_copy(update={"message": said})) from error
+
+
 Work = Callable[[JobControl], Awaitable[dict[str, Any]]]
 Ended = Callable[[Job], object]
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 from engine_host.cli.output import Output, echo
+from engine_host.cli.text.waiting import NOTHING_DONE, told_if_interrupted
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Reason
@@ -24,6 +25,7 @@ _LOOK = 0.1
 _DONE = {RemoteHostState.CONNECTED, RemoteHostState.FAILED, RemoteHostState.DISCONNECTED}
 
 
+@told_if_interrupted(NOTHING_DONE)
 def connect(client: ControlClient, name: str, out: Output, seconds: float = 120.0) -> RemoteHost:
     """Have a host connected and return it; questions of ssh are asked here.
 
@@ -63,6 +65,7 @@ def connect(client: ControlClient, name: str, out: Output, seconds: float = 120.
     )
 
 
+@told_if_interrupted(NOTHING_DONE)
 def looked_for(client: ControlClient, shown: RemoteHost, seconds: float = 10.0) -> RemoteHost:
     """Return a connected host once it is known whether its engine host answers, or after that time."""
     deadline = time.monotonic() + seconds

@@ -104,7 +104,7 @@ def follow_lines(
     if told.note:
         out.note(f"{service}: {told.note}")
     # To wait for the next line is what was asked for.
-    client.waiting = lambda _asked, _changes: nullcontext()
+    client.waiting = lambda _operation: nullcontext()
     while True:
         _print(out, told.lines)
         began = time.monotonic()

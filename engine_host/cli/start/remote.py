@@ -5,6 +5,7 @@ from pathlib import Path
 
 from engine_host.cli.output import output_here
 from engine_host.cli.remote.connecting import connect
+from engine_host.cli.text.waiting import NOTHING_DONE, told_if_interrupted
 from engine_host.client.address import RemoteAddress
 from engine_host.client.sync import ControlClient, connected
 from engine_host.core.errors import HostError
@@ -65,6 +66,7 @@ def _with_engine_host(here: ControlClient, name: str) -> RemoteHost:
     return until_engine_host(here, name)
 
 
+@told_if_interrupted(NOTHING_DONE)
 def until_engine_host(here: ControlClient, name: str) -> RemoteHost:
     """Wait until the engine host of a connected machine can be asked. Raises HostError that says why not."""
     remote = here.call(ops.REMOTE_HOST, name=name)

@@ -3,12 +3,15 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from typing import Any
 
 from engine_host.cli.output import output_here
 from engine_host.cli.text.chosen_host import typed
+from engine_host.protocol.operations.definition import Operation
 
 PATIENCE = 2.0
 """Seconds without a word."""
+NOTHING_DONE = "Nothing was changed: the same command begins anew."
 
 
 @contextmanager
@@ -26,12 +29,15 @@ def told_when_long(text: str) -> Iterator[None]:
 
 
 @contextmanager
-def waiting_for_host(asked: str, changes: bool) -> Iterator[None]:
+def waiting_for_host(operation: Operation[Any, Any]) -> Iterator[None]:
     """Say what the engine host was asked, should its answer take long, or be no longer waited for."""
+    asked = operation.text
     begun = f"The engine host was asked for this, and may do it all the same: {asked}"
+    if operation.only_plans:
+        begun = NOTHING_DONE
     with (
         told_when_long(f"Waiting for the engine host. Asked for: {asked}"),
-        told_if_interrupted(begun) if changes else nullcontext(),
+        nullcontext() if operation.method == "GET" else told_if_interrupted(begun),
     ):
         yield
 

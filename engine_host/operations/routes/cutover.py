@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from engine_host.core.errors import HostError
-from engine_host.core.jobs import JobControl, JobRunner
+from engine_host.core.jobs import JobControl, JobRunner, telling_what_is
 from engine_host.gateway.app import Gateway
 from engine_host.gateway.directory import Target
 from engine_host.gateway.error_answers import EndpointError
@@ -59,7 +59,7 @@ class CutOverOperations:
             ),
             f"route {route_id}",
             f"sndr routes cutover {shlex.quote(route_id)} {words}".rstrip(),
-            lambda control: self._carry_out(control, route, asked),
+            lambda control: telling_what_is(control, self._carry_out(control, route, asked)),
         )
 
     async def _carry_out(self, control: JobControl, route: Route, asked: RouteTargets) -> dict[str, Any]:
@@ -176,7 +176,6 @@ def _failed(route: Route, target: Target, trial_id: str, checks: list[RouteCheck
             last=last.name,
             detail=last.detail.replace(trial_id, route.id),
         ),
-        cause="Nothing was changed.",
         fix=look
         if target.provider is None or target.machine
         else "See what the provider says, mend it, and begin again.",

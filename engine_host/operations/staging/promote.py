@@ -8,7 +8,7 @@ from typing import Any
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.core.findings.table import finding
-from engine_host.core.jobs import JobControl, JobRunner
+from engine_host.core.jobs import JobControl, JobRunner, telling_what_is
 from engine_host.core.outside.model_ids import check_id
 from engine_host.gateway.routing.book import RouteBook
 from engine_host.operations.performs import performs
@@ -85,7 +85,7 @@ class PromotionOperations:
             tr("Lead {route} to {self}", route=asked.route, self=self._target(name, asked.engine)),
             f"route {asked.route}",
             look.plan.command,
-            lambda control: self._promote(control, name, asked, look),
+            lambda control: telling_what_is(control, self._promote(control, name, asked, look)),
             machines=self._places.machines_of(
                 (*(look.old.targets.engines if look.old is not None else ()), *look.after.engines)
             ),

@@ -8,7 +8,7 @@ from typing import Any
 
 from engine_host.core.errors import HostError
 from engine_host.core.findings.table import finding
-from engine_host.core.jobs import JobControl, JobRunner
+from engine_host.core.jobs import JobControl, JobRunner, telling_what_is
 from engine_host.gateway.routing.book import RouteBook
 from engine_host.operations.performs import performs
 from engine_host.operations.staging.leading import as_target, running_targets
@@ -80,7 +80,7 @@ class RollbackOperations:
             tr("Lead {route_id} where it led before", route_id=route_id),
             f"route {route_id}",
             look.plan.command,
-            lambda control: self._roll_back(control, look),
+            lambda control: telling_what_is(control, self._roll_back(control, look)),
             machines=self._places.machines_of(
                 (
                     *look.route.targets.engines,

@@ -8,7 +8,7 @@ from typing import Any
 
 from engine_host.core.errors import HostError
 from engine_host.core.findings.table import finding
-from engine_host.core.jobs import JobControl, JobRunner
+from engine_host.core.jobs import JobControl, JobRunner, telling_what_is
 from engine_host.gateway.routing.book import RouteBook
 from engine_host.gateway.routing.resolution import led_by
 from engine_host.launch.equivalent_command import equivalent_command
@@ -56,7 +56,7 @@ class StageOperations:
             tr("Stage {what} on {name}", what=asked.what[:100], name=name),
             f"stage {name}",
             _command(name, asked),
-            lambda control: self._stage(control, far, asked),
+            lambda control: telling_what_is(control, self._stage(control, far, asked)),
         )
 
     async def _stage(self, control: JobControl, far: FarHost, asked: StageOnHost) -> dict[str, Any]:
@@ -67,7 +67,6 @@ class StageOperations:
             raise HostError(
                 stopping.reason or Reason.CONFLICT,
                 stopping.message,
-                cause="Nothing was started.",
                 fix=stopping.fix,
                 evidence={"finding": stopping.id, **stopping.evidence},
             )

@@ -66,6 +66,11 @@ class Operation(Generic[Asked, Answer]):
     seconds: float = 10.0
 
     @property
+    def only_plans(self) -> bool:
+        """True if it says what would be done, and does nothing of it."""
+        return self.name.rpartition(".")[2].startswith("plan")
+
+    @property
     def parameters(self) -> tuple[str, ...]:
         """The names in its path, in order."""
         return tuple(_PARAMETER.findall(self.path))

@@ -3,6 +3,7 @@
 The engine in them is FAKE, but for one test that lets the real llama.cpp answer from a unit of this machine.
 """
 
+import hashlib
 import json
 import os
 import shutil
@@ -13,6 +14,7 @@ import threading
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -35,6 +37,7 @@ pytestmark = pytest.mark.timeout(600)
 with_systemd = pytest.mark.skipif(not can_run_systemd(), reason="needs root, systemd and its journal")
 with_podman = pytest.mark.skipif(not can_run_podman(), reason="needs root, Podman, runc and gcc")
 NAME = "sndr-demo-llamacpp"
+CONTENT = b"GGUF and more" * 1000
 
 
 def sndr(*arguments: str) -> Ended:
@@ -170,6 +173,65 @@ def test_a_unit_over_ssh_from_nothing_and_back(units: Machines) -> None:
         assert sndr("host", "unit", "remove", "gpu", NAME, "--yes", "--replace").code == 0
         assert sndr("host", "disconnect", "gpu").code == 0
         assert tree(far) == before
+
+
+@with_systemd
+def test_a_unit_that_was_told_so_has_its_deleted_model_brought_again(units: Machines) -> None:
+    sha256, commit = hashlib.sha256(CONTENT).hexdigest(), "c" * 40
+    repository = units.far / ".cache/huggingface/hub/models--me--m"
+    model, blob = repository / "snapshots" / commit / "m.gguf", repository / "blobs" / sha256
+    for one in (model, blob):
+        one.parent.mkdir(parents=True)
+    blob.write_bytes(CONTENT)
+    model.symlink_to(blob)
+    unknown = units.far / "unknown.gguf"
+    unknown.write_bytes(CONTENT)
+    program = str(units.folder / "bin" / "llama-server")
+    named = ("--port", str(free_port()), "--program", program, "--rehydrate")
+    install = ("host", "unit", "install", "gpu", "demo-llamacpp", *named)
+    with serving(), hub(f"/me/m/resolve/{commit}/m.gguf") as address:
+        assert sndr("host", "add", "gpu", "direct", "--agentless").code == 0
+        refused = sndr(*install, "--model-path", str(unknown), "--json")
+        assert refused.problem()["reason"] == "not_found", refused.out
+        assert told(*install, "--model-path", str(model))["service"]
+        folder = units.far / ".local/share/sndr/deploy" / NAME
+        with (folder / "secrets.env").open("a", encoding="utf-8") as secrets:
+            secrets.write(f"HF_ENDPOINT={address}\n")
+        assert sndr("host", "unit", "stop", "gpu", NAME).code == 0
+        blob.unlink()
+        look = ["ssh", "-F", str(units.config), "direct", f"systemctl --user start {NAME}-watchdog.service"]
+        subprocess.run(look, env=units.environment(), check=True, timeout=60, stdin=subprocess.DEVNULL)
+        assert model.read_bytes() == CONTENT
+        seen = sndr("host", "watch", "gpu", "--events")
+        for state in ("rehydrating", "rehydrated"):
+            assert f"{NAME}: {state}, m.gguf" in seen.out, seen.out
+        listed = told("host", "unit", "list", "gpu")["services"]
+        assert isinstance(listed, list)
+        assert [one["state"] for one in listed if one["ours"]] == ["running"]
+        assert sndr("host", "unit", "remove", "gpu", NAME, "--yes").code == 0
+
+
+@contextmanager
+def hub(path: str) -> Iterator[str]:
+    """FAKE hub: one file of one commit; tells its address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200 if self.path == path else 404)
+            self.send_header("Content-Length", str(len(CONTENT) if self.path == path else 0))
+            self.end_headers()
+            self.wfile.write(CONTENT if self.path == path else b"")
+
+        def log_message(self, *_: object) -> None:
+            """Nothing to say."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
 
 
 def listens(port: int) -> bool:

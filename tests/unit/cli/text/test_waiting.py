@@ -2,11 +2,17 @@
 
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import NoReturn
 
 import pytest
 
+from engine_host.cli.remote import connecting
 from engine_host.cli.text import waiting
+from engine_host.client.exchange import Sent
+from engine_host.client.sync import ControlClient
 from tests.unit.cli.fake_host import FakeHost
+from tests.unit.cli.remote.test_commands import GPU
 
 Sndr = Callable[..., tuple[int, str, str]]
 
@@ -27,3 +33,30 @@ def test_a_slow_answer_is_said_to_be_waited_for(
     assert ("Waiting for the engine host" in err) is told
     assert "Waiting" not in out
     assert sndr("jobs", "--json")[2] == "", "programs are told nothing on the way"
+
+
+def _interrupted(*_: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("words", [("stage", "gpu", "m"), ("send", "gpu", "m"), ("update", "gpu")])
+@pytest.mark.parametrize("state", ["connecting", "connected"])
+def test_ctrl_c_before_a_job_of_a_host_began_says_that_nothing_was_changed(
+    host: FakeHost, sndr: Sndr, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], state: str
+) -> None:
+    shown = {**GPU, "state": state, "control_token": "/run/token"}
+    host.answers |= {
+        "GET /v1/hosts/gpu": (200, shown),
+        "POST /v1/hosts/gpu/connect": (200, shown),
+        "GET /v1/hosts/questions": (200, {"seq": 1, "questions": []}),
+    }
+    asked = ControlClient._send
+
+    def send(client: ControlClient, what: Sent) -> bytes:
+        return _interrupted() if "plan" in what.path else asked(client, what)
+
+    monkeypatch.setattr(ControlClient, "_send", send)
+    monkeypatch.setattr(connecting, "time", SimpleNamespace(sleep=_interrupted, monotonic=time.monotonic))
+    code, _, err = sndr("host", *words, "--dry-run")
+    assert code == 130
+    assert waiting.NOTHING_DONE in err

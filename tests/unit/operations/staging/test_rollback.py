@@ -40,6 +40,8 @@ def test_a_start_that_failed_leaves_nothing_and_says_so() -> None:
             done = await made.jobs.ended((await made.rollbacks.roll_back("pub")).id)
             assert done.state is not JobState.DONE
             assert (done.undone, done.left) == ("pub was not changed.", "")
+            assert done.error is not None
+            assert done.error.message.endswith(" pub was not changed.")
 
     asyncio.run(go())
 
