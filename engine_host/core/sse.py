@@ -98,6 +98,16 @@ def payloads(frames: bytes) -> list[bytes]:
     return [line[5:].strip() for line in frames.split(b"\n") if line.startswith(b"data:")]
 
 
+def newest_payloads(frames: bytes) -> Iterator[bytes]:
+    """The same from the last line to the first, each cut out when it is asked for."""
+    end = len(frames)
+    while end >= 0:
+        start = frames.rfind(b"\n", 0, end) + 1
+        if frames.startswith(b"data:", start):
+            yield frames[start + 5 : end].strip()
+        end = start - 1
+
+
 def split(frames: bytes) -> list[bytes]:
     """The frames in whole ones, each without its end."""
     return frames.removesuffix(FRAME_END).split(FRAME_END) if frames else []

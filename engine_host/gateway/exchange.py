@@ -21,7 +21,7 @@ from engine_host.gateway.access.admission import Admission, Ticket
 from engine_host.gateway.call import AskAgainError, Call
 from engine_host.gateway.directory import Target
 from engine_host.gateway.kept_connections import KeptConnections
-from engine_host.gateway.meter import Figures, Meter, ends, figures_of_answer
+from engine_host.gateway.meter import Figures, Meter, figures_of_answer
 from engine_host.gateway.refusals import check_schema, refusal
 from engine_host.gateway.request_log import Entry
 from engine_host.gateway.routing import failures
@@ -372,10 +372,10 @@ class Exchange:
         self, write: WritePiece, upstream: Upstream, incoming: Incoming, pace: Pace, piece: bytes
     ) -> bool:
         """Pass on a piece of text while the loop waits, as all before it is sent; False leaves it to that."""
-        is_text = self._meter.content_seen and incoming.is_plain(piece) and not ends(piece)
+        is_text = self._meter.is_text(piece) and incoming.is_plain(piece)
         if not is_text or self._idle or not write(b""):
             return False
-        self._meter.feed(piece)
+        self._meter.text(piece)
         try:
             if self._call.passage is not None:
                 piece = self._call.passage.feed(piece)

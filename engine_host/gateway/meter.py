@@ -1,7 +1,7 @@
 """Measure one answer as it passes: its first content, and the figures at the end of it.
 
-A stream is looked into only until its first content; from there the bytes pass unread, and its last pieces
-are parsed once, after the end. Nothing of the text is kept.
+A stream is looked into only until its first content; from there the bytes pass unread, and of its last pieces
+those frames are parsed that tell the newest figures. Nothing of the text is kept.
 """
 
 import re
@@ -10,7 +10,7 @@ from typing import Any
 
 from engine_host.core.bounds.newest import Newest
 from engine_host.core.outside import json_text
-from engine_host.core.sse import FRAME_END, payloads
+from engine_host.core.sse import FRAME_END, newest_payloads, payloads
 
 _TAIL_PIECES = 8
 """Pieces kept from the end: finish reason, usage with timings, and `[DONE]`, one or more to a piece."""
@@ -27,9 +27,12 @@ _CONTENT_TYPES = {
 _LAST_FRAME = re.compile(
     rb"^data: ?\[DONE\]|^event: ?(?:message_stop|response\.(?:completed|incomplete|failed))", re.MULTILINE
 )
+_LAST_NAMES = (b"message_stop", b"response.completed", b"response.incomplete", b"response.failed")
 # The names of all that `_picked` takes; a reason that is null is none.
 _FIGURES = re.compile(rb'"(?:usage|timings|error|(?:finish|stop)_reason": *"|(?:finish|stop)_reason" )')
 _LONGEST_FINISH = 100
+# What is still wanted once the newest counts are known: engines that count as they write do so in each frame.
+_REASONS = re.compile(rb'"(?:error|(?:finish|stop)_reason": *"|(?:finish|stop)_reason" )')
 _CONTENT_FIELDS = ("content", "reasoning_content", "reasoning", "tool_calls", "refusal")
 
 
@@ -73,6 +76,9 @@ class Meter:
 
     def feed(self, data: bytes) -> bool:
         """Take one piece of the stream; True when it holds the first content."""
+        if self.is_text(data):
+            self.text(data)
+            return False
         self._pieces.add(data, len(data))
         self._last_begun = self._last_begun or ends(data)
         self.over = self._last_begun and data.endswith(FRAME_END)
@@ -91,31 +97,43 @@ class Meter:
         self.pieces += self.content_seen
         return self.content_seen
 
+    def is_text(self, data: bytes) -> bool:
+        """Return True where the next piece is one of many that are counted and no more."""
+        return self.content_seen and not self._last_begun and not ends(data)
+
+    def text(self, data: bytes) -> None:
+        """Take one piece of which `is_text` said so."""
+        self._pieces.add(data, len(data))
+        self.pieces += data.count(FRAME_END)
+
     def so_far(self) -> Figures:
-        """The figures that the newest pieces tell, where the engine tells them while it writes."""
-        found: dict[str, Any] = {"usage": self._begun} if self._begun else {}
-        for piece in reversed(list(self._pieces)):
-            for payload in reversed(payloads(piece)):
-                if _FIGURES.search(payload) is not None:
-                    return figures_of(found | _picked(_object(payload)))
+        """The figures that the newest frames tell, where the engine tells them while it writes."""
+        found: dict[str, Any] = {}
+        wanted = _FIGURES
+        for payload in newest_payloads(b"".join(self._pieces)):
+            if wanted.search(payload) is None:
+                continue
+            found = _picked(_object(payload)) | found
+            if "usage" in found or "timings" in found:
+                if "finish" in found:
+                    break
+                wanted = _REASONS
+        if self._begun:
+            found["usage"] = {**self._begun, **_table(found, "usage")}
         return figures_of(found)
 
     def figures(self) -> Figures:
         """The figures at the end of what was fed; forgets the pieces."""
-        found: dict[str, Any] = {}
-        for payload in payloads(b"".join(self._pieces)):
-            if _FIGURES.search(payload) is not None:
-                found.update(_picked(_object(payload)))
+        found = self.so_far()
         self._pieces.clear()
-        if self._begun:
-            found["usage"] = {**self._begun, **_table(found, "usage")}
-        return figures_of(found)
+        return found
 
 
 def ends(data: bytes) -> bool:
     """Return True where the frame begins in these bytes after which no client reads on."""
     # Nearly all of a stream is neither, and is looked at once a token.
-    return (b"[DONE]" in data or b"event:" in data) and _LAST_FRAME.search(data) is not None
+    named = b"event:" in data and any(name in data for name in _LAST_NAMES)
+    return (named or b"[DONE]" in data) and _LAST_FRAME.search(data) is not None
 
 
 def _has_content(value: dict[str, Any]) -> bool:

@@ -14,8 +14,8 @@ CALLER = "x-sndr-caller"
 
 
 # A whole number that a file names may need more than the 64 bits of those who read what is sent; the same
-# digits may stand in a text.
-_HUGE = re.compile(r"[0-9]{19}")
+# digits may stand in a text. Behind a dot as many are usual: those of a time that was measured.
+_HUGE = re.compile(r"(?<![0-9.])[0-9]{19}")
 _MOST = (1 << 63) - 1
 
 

@@ -19,6 +19,7 @@ _OF_A_PIECE = re.compile(rb',"timings":\{[^{}]*\}')
 _BEGIN = b',"timings":{'
 # Its own form repeats at the end what it was asked for.
 _SETTING = (b'"timings_per_token":true', b'"timings_per_token":false')
+_BEGINS, _ENDS, _LAST = b',"usage":{', b"}}" + sse.FRAME_END, b'"choices":[]'
 _TOLD = re.compile(rb'(?<!"choices":\[\]),"usage":\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}')
 
 
@@ -73,4 +74,8 @@ def with_usage_of_each(raw: bytes, body: dict[str, Any]) -> bytes | None:
 
 def without_usage(frames: bytes) -> bytes:
     """Return vLLM's whole frames without the usage of each; that of the end, without choices, keeps its."""
+    # Nearly every piece is one frame that ends with it, and is looked at once a token.
+    place = frames.find(_BEGINS)
+    if frames.endswith(_ENDS) and frames.find(b"}", place) == len(frames) - len(_ENDS) and place > 0:
+        return frames if frames.endswith(_LAST, 0, place) else frames[:place] + _ENDS[1:]
     return _TOLD.sub(b"", frames)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from engine_host.core.outside.json_text import parse_object
 from engine_host.gateway.meter import Figures, Meter, figures_of_answer
 
 ODD: list[dict[str, Any]] = [
@@ -43,3 +44,33 @@ def test_the_reason_of_the_end_is_found_however_it_is_written(form: str) -> None
     meter.feed(b'data: {"choices":[{"delta":{"content":"a"},"finish_reason":null}]}\n\n')
     meter.feed(f'data: {{"choices":[{{"delta":{{}},{form}}}]}}\n\n'.encode())
     assert meter.figures() == Figures(finish="stop")
+
+
+def test_of_a_stream_that_counts_in_each_frame_only_the_newest_counts_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    meter, read = Meter(), 0
+
+    def counted(payload: bytes) -> Any:
+        nonlocal read
+        read += 1
+        return parse_object(payload)
+
+    monkeypatch.setattr("engine_host.gateway.meter.json_text.parse_object", counted)
+    meter.feed(b'data: {"choices":[{"delta":{"content":"a"},"finish_reason":null}]}\n\n')
+    frame = b'data: {"choices":[{"delta":{"content":"a"}}],"timings":{"predicted_n":%d}}\n\n'
+    for place in range(8):
+        meter.feed(b"".join(frame % (place * 100 + number) for number in range(100)))
+    assert meter.so_far() == Figures(generated_tokens=799)
+    meter.feed(b'data: {"choices":[{"delta":{},"finish_reason":"stop"}],"timings":{"predicted_n":800}}\n\n')
+    assert meter.figures() == Figures(generated_tokens=800, finish="stop")
+    assert read < 6
+
+
+def test_counts_are_those_of_the_newest_whole_frame_where_the_last_is_cut() -> None:
+    meter = Meter()
+    meter.feed(b'data: {"choices":[{"delta":{"content":"a"}}],"timings":{"predicted_n":1}}\n\n')
+    meter.feed(b'data: {"choices":[{"delta":{"content":"a"}}],"timings":{"pred')
+    assert meter.so_far().generated_tokens == 1
+    meter.feed(b'icted_n":2}}\n\n')
+    assert meter.so_far().generated_tokens == 2

@@ -66,6 +66,14 @@ def test_a_number_of_a_damaged_file_does_not_make_the_answer_unreadable(
     assert heard.evidence == {"length": str(length), "at": [str(1 << 70), str(-(1 << 63) - 1), 7]}
 
 
+def test_a_time_of_many_digits_is_no_huge_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    rewritten: list[object] = []
+    monkeypatch.setattr("engine_host.protocol.base._writable", rewritten.append)
+    problem = HostError(Reason.INTERNAL, "m", evidence={"waited": 0.0001234567890123456}).problem
+    assert "0.0001234567890123456" in problem.model_dump_json()
+    assert not rewritten
+
+
 def test_every_page_says_at_which_event_it_is_true() -> None:
     assert OPERATIONS, "what answers with a page is imported"
     lacking = [page.__name__ for page in Page.__subclasses__() if "seq" not in page.model_fields]

@@ -58,6 +58,9 @@ def test_usage_is_taken_out_of_all_frames_but_the_last(usage: dict[str, Any]) ->
     end = b"data: " + json.dumps({"choices": [], "usage": usage}, separators=(",", ":")).encode() + b"\n\n"
     told = frame({"content": HOSTILE}, usage=usage, x=1) + frame({}, "stop", usage=usage) + end
     assert without_usage(told) == frame({"content": HOSTILE}, x=1) + frame({}, "stop") + end
+    one = frame({"content": HOSTILE}, usage=usage)
+    assert [without_usage(piece) for piece in (one, end)] == [frame({"content": HOSTILE}), end]
+    assert without_usage(frame({"content": HOSTILE})) == frame({"content": HOSTILE})
 
 
 def test_an_engine_is_asked_with_all_else_of_a_request_as_it_was() -> None:
