@@ -65,6 +65,9 @@ _CHOSEN = {
 @click.option("--context", type=click.IntRange(128), help="Tokens of context for one stream.")
 @click.option("--streams", type=click.IntRange(1, 4096), help="Requests in parallel (default: 1).")
 @click.option("--kv", help="KV type: auto, fp8, turboquant_k8v4 …; llama.cpp: f16, q8_0, q4_0 …")
+@click.option(
+    "--flash-attention", type=click.Choice(["auto", "on", "off"]), help="llama.cpp (default: auto)."
+)
 @click.option("--tp", type=click.IntRange(1, 64), help="GPUs that share each layer (default: all).")
 @click.option("--gpu-memory", type=click.FloatRange(0.05, 1), help="vLLM's share of it (default: 0.9).")
 @click.option("--kv-cache-gib", type=click.FloatRange(0, min_open=True), help="vLLM: size of its KV cache.")
@@ -254,7 +257,9 @@ def _changes(report: FitReport) -> list[str]:
     lines = ["", "To make it fit, cheapest first (✓ enough alone, · helps, but not enough alone):"]
     for change in report.changes:
         saved = f" ({size(change.saves)})" if change.saves else ""
-        lines.append(f"  {'✓' if change.fits else '·'} {change.text}{saved} {change.option}".rstrip())
+        # Another model is no option but the argument.
+        how = f"sndr fit {other}" if (other := change.asks.get("model")) else change.option
+        lines.append(f"  {'✓' if change.fits else '·'} {change.text}{saved} {how}".rstrip())
         if change.id in {"gpu_layers", "cpu_experts"}:
             settings = " ".join(f"--set {name}={value}" for name, value in change.asks.items())
             lines.append(f"    A start takes it as {settings}.")

@@ -90,13 +90,10 @@ def ways_out(
     listed = [
         Change(
             id="weights",
-            text=tr(
-                "Take a variant that {engine} reads: {command}",
-                engine=start.engine.value,
-                command=f"sndr fit {other.name}",
-            ),
+            text=tr("Take {variant}, which {engine} reads.", variant=other.name, engine=start.engine.value),
             saves=0,
             fits=holds(estimate(other, start, corrections)),
+            asks={"model": other.name},
         )
         for other in others
         if blocker(other, start) is None
@@ -137,14 +134,17 @@ def _on_the_other_engine(
         return
     found = estimate(chosen, there, corrections)
     if holds(found):
-        text = f"Take {chosen.quantization} with {engine.value}: sndr fit {chosen.name}"
-        yield Change(id="engine", text=text, saves=max(found.spare, 0), fits=True)
+        text = tr("Take {variant} with {engine}.", variant=chosen.name, engine=engine.value)
+        asks: _Asks = {"model": chosen.name}
+        yield Change(id="engine", text=text, saves=max(found.spare, 0), fits=True, asks=asks)
 
 
 def options_of(asks: Mapping[str, bool | int | float | str]) -> str:
-    """Return the options of `sndr fit` that ask the same."""
+    """Return the options of `sndr fit` that ask the same; another model is none."""
     words = []
     for field, value in asks.items():
+        if field == "model":
+            continue
         name = _OPTIONS.get(field, field).replace("_", "-")
         if isinstance(value, bool):
             words.append(f"--{name}" if value else f"--no-{name}")
@@ -169,7 +169,11 @@ def _caches(model: Model, start: Start, corrections: Corrections | None) -> Iter
     gib = needed if needed <= most else most
     if gib >= max(least, 1):
         larger = gib * GIB > found.cache
-        text = f"Reserve {'' if larger else 'only '}{gib} GiB for the KV cache."
+        text = (
+            tr("Reserve {gib} GiB for the KV cache.", gib=gib)
+            if larger
+            else tr("Reserve only {gib} GiB for the KV cache.", gib=gib)
+        )
         yield "kv_cache", text, {"kv_cache_gib": gib}, dataclasses.replace(start, kv_cache=gib * GIB), model
 
 
@@ -189,7 +193,11 @@ def _offloads(model: Model, start: Start, corrections: Corrections | None) -> It
     if mixture and (found := first([experts(number) for number in range(1, layers + 1)])) is not None:
         yield (
             "cpu_experts",
-            f"Keep the experts of {found.cpu_experts} layers in main memory; {_slower(model, found)}.",
+            tr(
+                "Keep the experts of {layers} layers in main memory; {slower}.",
+                layers=found.cpu_experts,
+                slower=_slower(model, found),
+            ),
             {"cpu_experts": found.cpu_experts},
             found,
             model,
@@ -200,7 +208,12 @@ def _offloads(model: Model, start: Start, corrections: Corrections | None) -> It
         kept = layers + 1 - found.gpu_layers
         yield (
             "gpu_layers",
-            f"Keep {kept} of {layers} layers in main memory; {_slower(model, found)}.",
+            tr(
+                "Keep {kept} of {layers} layers in main memory; {slower}.",
+                kept=kept,
+                layers=layers,
+                slower=_slower(model, found),
+            ),
             {"gpu_layers": found.gpu_layers},
             found,
             model,
@@ -219,7 +232,7 @@ def _candidates(
         empty = tuple(replace(device, taken=0) for device in start.devices)
         yield (
             "free_memory",
-            "End the other programs that hold memory there.",
+            tr("End the other programs that hold memory there."),
             {},
             replace(start, devices=empty),
             model,
@@ -228,7 +241,7 @@ def _candidates(
     if vllm and not start.cpu and start.gpu_memory < 0.95:
         yield (
             "gpu_memory",
-            "Let vLLM use 95 % of the GPU.",
+            tr("Let vLLM use 95 % of the GPU."),
             {"gpu_memory": 0.95},
             replace(start, gpu_memory=0.95),
             model,
@@ -238,7 +251,7 @@ def _candidates(
     if vllm and not start.cpu and start.batched_tokens > _LESS_CHUNK:
         yield (
             "batched_tokens",
-            f"Read prompts in chunks of {_LESS_CHUNK:,} tokens.",
+            tr("Read prompts in chunks of {tokens:,} tokens.", tokens=_LESS_CHUNK),
             {"batched_tokens": _LESS_CHUNK},
             replace(start, batched_tokens=_LESS_CHUNK),
             model,
@@ -248,7 +261,7 @@ def _candidates(
     for kind in kinds[kinds.index(current) + 1 :] if current in kinds else ():
         yield (
             f"kv:{kind}",
-            f"Keep the KV cache as {kind}.",
+            tr("Keep the KV cache as {kind}.", kind=kind),
             {"kv": kind},
             replace(start, kv=kind, kv_v=kind),
             model,
@@ -258,7 +271,7 @@ def _candidates(
         streams = max(streams, 1)
         yield (
             "streams",
-            f"Answer {streams} at a time.",
+            tr("Answer {streams} at a time.", streams=streams),
             {"streams": streams},
             replace(start, streams=streams),
             model,
@@ -267,29 +280,32 @@ def _candidates(
     if _SHORTEST <= context < start.context:
         yield (
             "context",
-            f"Take a context of {context:,} tokens.",
+            tr("Take a context of {tokens:,} tokens.", tokens=context),
             {"context": context},
             replace(start, context=context),
             model,
         )
     if start.drafting and model.shape.mtp_layers:
         without = replace(start, drafting=False)
-        yield "drafting", "Leave the drafting layers out.", {"speculation": False}, without, model
+        yield "drafting", tr("Leave the drafting layers out."), {"speculation": False}, without, model
     if vllm and not start.cpu and not start.eager:
         yield (
             "eager",
-            "Run without CUDA graphs; decoding gets slower.",
+            tr("Run without CUDA graphs; decoding gets slower."),
             {"eager": True},
             replace(start, eager=True),
             model,
         )
     four = formula_weights(model.shape, 4.5)
     if lighter is not None:
-        yield "weights", f"Take it quantised: sndr fit {lighter.name}", {}, start, lighter
+        text = tr("Take {variant}, which is smaller.", variant=lighter.name)
+        yield "weights", text, {"model": lighter.name}, start, lighter
     elif four.loaded(drafting=False) < 0.8 * model.weights.loaded(drafting=False):
-        yield "weights", "Take the model quantised to 4 bits.", {}, start, replace(model, weights=four)
+        text = tr("Take the model quantised to 4 bits.")
+        yield "weights", text, {}, start, replace(model, weights=four)
     if not vllm and not start.cpu:
         yield from _offloads(model, start, corrections)
     if not start.cpu:
         twice = start.devices * 2
-        yield "gpus", f"Use {len(twice)} such GPUs.", {}, replace(start, devices=twice), model
+        text = tr("Use {gpus} such GPUs.", gpus=len(twice))
+        yield "gpus", text, {}, replace(start, devices=twice), model

@@ -11,8 +11,8 @@ from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import ServerChoice
 
 _FLOAT = 4
-# The mask of attention, as f16: one row for each token of a batch.
-_MASK = 2
+# The mask of attention, one row for each token of a batch: f16 for flash attention, else f32.
+_MASK = {True: 2, False: 4}
 _HALF = 2
 # Measured on this project's machines, server without weights and buffers.
 _PROCESS = 90 * MIB
@@ -60,15 +60,18 @@ def state_bytes(shape: ModelShape, start: Start) -> int:
     return ggml_state_bytes(shape) * start.streams * kept * held // max(layers, 1)
 
 
-def compute_bytes(shape: ModelShape, tokens: int, cells: int, streams: int, *, residual: bool = True) -> int:
+def compute_bytes(
+    shape: ModelShape, tokens: int, cells: int, streams: int, *, residual: bool = True, flash: bool = True
+) -> int:
     """Bytes of the graph's intermediate values for a batch of so many tokens.
 
     The largest set of values that live at one time: of a feed-forward part its three products, of attention
     queries, keys and values with their rotated copies and what comes of them; of a mixture the products of
     the experts used; of a gated-delta layer what `_delta_bytes` says. Beside them lie the attention mask,
-    and the layer's own input and output; which of these are kept differs from build to build. Holds for
-    flash attention; agrees with what llama.cpp 0c1e570 (with the residual) and 11549 (without) print for
-    the demo model, 1 to 128 streams, and for seven dense shapes.
+    and the layer's own input and output; which of these are kept differs from build to build. Agrees with
+    what llama.cpp 0c1e570 (with the residual) and 11549 (without) print for the demo model, 1 to 128
+    streams, and for seven dense shapes. Without flash attention the scores of each head lie there too, for
+    every token and cell; agrees with 11549 for the demo model and five dense shapes.
     """
     # A batch is split evenly among its streams, so it is rounded up to a multiple of them.
     tokens = -(-tokens // streams) * streams
@@ -82,7 +85,15 @@ def compute_bytes(shape: ModelShape, tokens: int, cells: int, streams: int, *, r
     live = max(wide) * tokens * _FLOAT
     if shape.gated_delta is not None:
         live = max(live, _delta_bytes(shape, shape.gated_delta, tokens, streams, residual=residual))
-    return live + tokens * cells * _MASK
+    if not flash:
+        live = max(live, tokens * (cells * shape.full.heads + _plain_width(shape)) * _FLOAT)
+    return live + tokens * cells * _MASK[flash]
+
+
+def _plain_width(shape: ModelShape) -> int:
+    """Values that an attention layer keeps alive for a token beside its scores."""
+    queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
+    return 3 * shape.hidden + (4 if shape.output_gate else 3) * queries + 2 * keys
 
 
 def _attention_width(shape: ModelShape, *, residual: bool) -> int:
@@ -94,7 +105,14 @@ def _attention_width(shape: ModelShape, *, residual: bool) -> int:
 
 
 def embedding_bytes(
-    shape: ModelShape, tokens: int, cells: int, streams: int, *, residual: bool = True, held: int = 1
+    shape: ModelShape,
+    tokens: int,
+    cells: int,
+    streams: int,
+    *,
+    residual: bool = True,
+    flash: bool = True,
+    held: int = 1,
 ) -> int:
     """Bytes of the same for a start that answers with vectors.
 
@@ -103,9 +121,9 @@ def embedding_bytes(
     least, and five at most, by where ggml's allocator finds a free block. In builds without the residual they
     may lie where the mask was. Agrees with what 0c1e570 and 11549 print for seven shapes.
     """
-    live = compute_bytes(shape, tokens, cells, streams, residual=residual)
+    live = compute_bytes(shape, tokens, cells, streams, residual=residual, flash=flash)
     tokens = -(-tokens // streams) * streams
-    mask, scores = tokens * cells * _MASK, tokens * shape.vocabulary * _FLOAT
+    mask, scores = tokens * cells * _MASK[flash], tokens * shape.vocabulary * _FLOAT
     if not residual and scores <= mask:
         return live
     return max(live, mask + scores + held * tokens * shape.hidden * _FLOAT)
@@ -151,7 +169,9 @@ def _embedding(shape: ModelShape, start: Start) -> Part:
     tokens = _batch(start)
 
     def size(held: int, *, residual: bool) -> int:
-        return embedding_bytes(shape, tokens, cells, start.streams, residual=residual, held=held)
+        return embedding_bytes(
+            shape, tokens, cells, start.streams, residual=residual, flash=start.flash_attention, held=held
+        )
 
     # One value is held in a build with the residual, or more in small batches, and five in one without.
     sizes = {
@@ -169,6 +189,8 @@ def _band(shape: ModelShape, start: Start) -> tuple[float, float]:
     """Return the factors between which a compute buffer lies; graphs that nobody measured have wide ones."""
     if not start.cpu or shape.experts is not None or _drafts(shape, start):
         return 0.7, 1.6
+    if not start.flash_attention and start.server is not ServerChoice.PREBUILT:
+        return 0.9, 1.1
     # Of dense shapes two in seven had 3 and 9 % less in a build with the residual.
     dense = shape.gated_delta is None and start.server is not ServerChoice.PREBUILT
     return (0.9 if dense else 0.97), 1.03
@@ -179,13 +201,14 @@ def _compute(shape: ModelShape, start: Start) -> Part:
         return _embedding(shape, start)
     cells = ggml_cells(start.context)
     tokens = _batch(start)
-    built = prebuilt = compute_bytes(shape, tokens, cells, start.streams)
+    flash = start.flash_attention
+    built = prebuilt = compute_bytes(shape, tokens, cells, start.streams, flash=flash)
     if _drafts(shape, start):
-        built += tokens * ((2 * shape.feed_forward + shape.hidden) * _FLOAT + cells * _MASK)
+        built += tokens * ((2 * shape.feed_forward + shape.hidden) * _FLOAT + cells * _MASK[flash])
         # Build 11549 sets the drafting context aside as large as the model's own.
         prebuilt *= 2
     else:
-        prebuilt = compute_bytes(shape, tokens, cells, start.streams, residual=False)
+        prebuilt = compute_bytes(shape, tokens, cells, start.streams, residual=False, flash=flash)
     about = tr("for batches of {tokens:,} tokens", tokens=tokens)
     low, high = _band(shape, start)
     if start.server is ServerChoice.PREBUILT:
@@ -206,12 +229,12 @@ def _copies(shape: ModelShape, start: Start) -> tuple[Part, ...]:
     full = shape.full
     sizes = ((start.kv, full.head_dim), (start.kv_v, full.value_dim or full.head_dim))
     copied = sum(size for kind, size in sizes if kind not in {"auto", "f16"})
-    if start.cpu or not copied or not offload(shape, start).count(Layer.FULL):
+    if start.cpu or not start.flash_attention or not copied or not offload(shape, start).count(Layer.FULL):
         return ()
     cells, tokens = ggml_cells(start.context), _batch(start)
     size = cells * start.streams * full.kv_heads * copied * _HALF
     # They lie where other layers have their values, as far as those are wider than attention's.
-    live = compute_bytes(shape, tokens, cells, start.streams) - tokens * cells * _MASK
+    live = compute_bytes(shape, tokens, cells, start.streams) - tokens * cells * _MASK[True]
     size = max(size - max(live - _attention_width(shape, residual=True) * tokens * _FLOAT, 0), 0)
     return (_banded("attention's copies", size, 0, 2, tr("one layer's keys and values in f16")),)
 

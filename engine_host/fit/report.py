@@ -96,6 +96,7 @@ def start_on(
         server=request.server,
         gpu_layers=request.gpu_layers,
         cpu_experts=request.cpu_experts or 0,
+        flash_attention=request.flash_attention != "off",
     )
 
 

@@ -62,6 +62,7 @@ class Start:
     it is meant for and that are not there; it is computed as if they were like the others. Of llama.cpp on
     GPUs `gpu_layers` is how many of the last layers they hold, the output matrix among them (None: all), and
     `cpu_experts` of how many of the first layers the experts stay in main memory.
+    Without `flash_attention` llama.cpp has the scores of a batch in its compute buffer.
     """
 
     engine: EngineKind
@@ -89,6 +90,7 @@ class Start:
     lacking: int = 0
     gpu_layers: int | None = None
     cpu_experts: int = 0
+    flash_attention: bool = True
 
     @property
     def build(self) -> str:

@@ -100,6 +100,7 @@ class Overrides(Command):
             choices=(Choice("auto", "Automatic"), Choice("on", "On"), Choice("off", "Off")),
             more=True,
             harmless=True,
+            fit=("flash_attention",),
         ),
     ] = None
     kv_type_k: Annotated[
@@ -467,9 +468,7 @@ class Overrides(Command):
         return value if row is None else row.spelled(value)
 
 
-SETTINGS: dict[str, EngineSetting] = {
-    name: row_of(name, info) for name, info in Overrides.model_fields.items()
-}
+SETTINGS: dict[str, EngineSetting] = {key: row_of(key, info) for key, info in Overrides.model_fields.items()}
 
 
 def settings_of(engine: str) -> Iterator[EngineSetting]:

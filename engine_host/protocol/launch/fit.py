@@ -82,6 +82,9 @@ class FitRequest(Command):
     streams: int = Field(1, gt=0, le=4096)
     kv: str | None = Field(None, description="KV type: auto, fp8, turboquant_k8v4; f16, q8_0, q4_0 …")
     kv_v: str | None = Field(None, description="llama.cpp: type of the values where it is another")
+    flash_attention: str | None = Field(
+        None, pattern="^(auto|on|off)$", description="llama.cpp: off has the scores of a batch in memory"
+    )
     tensor_parallel: int | None = Field(None, gt=0, le=64)
     gpu_memory: float = Field(0.9, gt=0, le=1)
     kv_cache_gib: float | None = Field(

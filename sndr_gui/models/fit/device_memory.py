@@ -150,12 +150,15 @@ class DeviceMemory:
 
 def device_memories(report: FitReport | None) -> tuple[DeviceMemory, ...]:
     """Return one entry a device; none while nothing was computed."""
-    return tuple(_device_memory(device) for device in report.devices) if report else ()
+    devices = report.devices if report else ()
+    return tuple(_device_memory(device, alone=len(devices) == 1) for device in devices)
 
 
-def _device_memory(device: DeviceFit) -> DeviceMemory:
+def _device_memory(device: DeviceFit, *, alone: bool) -> DeviceMemory:
+    # One card needs no number.
+    name = device.name.partition(" #")[0] if alone else device.name
     return DeviceMemory(
-        name="RAM" if device.name == _PROCESSOR else device.name,
+        name="RAM" if name == _PROCESSOR else name,
         total=device.total,
         taken=device.taken,
         usable=device.room,

@@ -10,13 +10,13 @@ from typing import Any
 from engine_host.protocol.engine_settings.questions import settings_asked
 from engine_host.protocol.language import tr
 from engine_host.protocol.launch.fit import Change, FitGpu, FitRequest
-from engine_host.protocol.launch.plans import EngineKind
+from engine_host.protocol.launch.plans import ALL_ENGINES, EngineKind
 
 _GIB = 2**30
 # Settings that the question and the command line name alike.
 _PLAIN = (
-    "context", "streams", "kv", "gpu_memory", "batched_tokens", "gpu_layers", "cpu_experts",
-    "draft_tokens", "bits",
+    "context", "streams", "kv", "flash_attention", "gpu_memory", "kv_cache_gib", "batched_tokens",
+    "gpu_layers", "cpu_experts", "draft_tokens", "acceptance_length", "bits",
 )  # fmt: skip
 # The others, which have an option of another name or none with a value.
 _OTHERS = ("tensor_parallel", "speculation", "eager")
@@ -44,7 +44,10 @@ class HardwareSource(StrEnum):
 
 @dataclass(frozen=True)
 class FitForm:
-    """The form of Fit; None leaves a value to the host. Memory in GiB, bandwidth in GB/s."""
+    """The form of Fit; None leaves a value to the host. Memory in GiB, bandwidth in GB/s.
+
+    No variant is the largest one that fits. `replace`: what runs on this machine ends first.
+    """
 
     source: ModelSource = ModelSource.HERE
     model: str = ""
@@ -60,17 +63,21 @@ class FitForm:
     total: float | None = 24.0
     taken: float | None = None
     bandwidth: float | None = None
+    replace: bool = False
     engine: EngineKind = EngineKind.AUTO
     context: int | None = None
     streams: int | None = None
     kv: str | None = None
+    flash_attention: str | None = None
     tensor_parallel: int | None = None
     gpu_memory: float | None = None
+    kv_cache_gib: float | None = None
     batched_tokens: int | None = None
     gpu_layers: int | None = None
     cpu_experts: int | None = None
     speculation: bool | None = None
     draft_tokens: int | None = None
+    acceptance_length: float | None = None
     eager: bool | None = None
     bits: float | None = None
 
@@ -134,6 +141,8 @@ class FitForm:
                 asked["taken_gib"] = self.taken
         elif self.where is HardwareSource.FREE:
             asked["gpus"] = (self._gpu(),) * self.count
+        if self.replace and self.here:
+            asked["instead_of"] = (ALL_ENGINES,)
         for name in _ASKED:
             if (value := getattr(self, name)) is not None:
                 asked[name] = value
@@ -155,6 +164,7 @@ class FitForm:
             words += ["--taken", f"{self.taken:.12g}"] if self.taken else []
         elif self.where is HardwareSource.FREE:
             words += ["--gpu", self._figures] * self.count
+        words += ["--replace"] if self.replace and self.here else []
         for name in _PLAIN:
             if (value := getattr(self, name)) is not None:
                 words += [
@@ -200,6 +210,11 @@ def change_of(change: Change, form: FitForm) -> dict[str, Any] | None:
     """Return the values of the form that make a change; None where nothing of the form does."""
     if change.gpus is not None:
         return _of_gpus(change.gpus, form)
+    if other := change.asks.get("model"):
+        # The files of the other one say which engine reads them.
+        catalogue, _, variant = str(other).partition("/")
+        source, engine = ModelSource.CATALOGUE, EngineKind.AUTO
+        return {"source": source, "catalogue": catalogue, "variant": variant, "engine": engine}
     return {name: value for name, value in change.asks.items() if name in _ASKED} or None
 
 

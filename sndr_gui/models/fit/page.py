@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
@@ -27,7 +27,7 @@ from engine_host.protocol.presets import CatalogPage, PresetItem, PresetPage
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import RowsModel
-from sndr_gui.models.fit.device_memory import VERDICTS, device_memories
+from sndr_gui.models.fit.figures import Figure, figures
 from sndr_gui.models.fit.form import FitForm, ModelSource, change_of
 from sndr_gui.models.fit.query import FitQuery
 from sndr_gui.models.fit.starts import start_columns, start_key
@@ -38,16 +38,6 @@ Choice = tuple[str, object]
 _SPEED = "tok/s"
 # An engine that just became ready has told its figures by then.
 _SETTLED_MS = 1500
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One number in front: caption, value, note, and why it is not there."""
-
-    caption: str
-    value: str
-    note: str
-    tone: str = ""
 
 
 class FitModel(QObject):
@@ -90,6 +80,8 @@ class FitModel(QObject):
             if self.form.here and self.query.request is not None:
                 # What others hold changed while nobody looked.
                 self.query.refresh()
+            # What is known here needs no answer of the host.
+            self._choose_first()
             self._on_link()
 
     def _on_link(self) -> None:
@@ -148,7 +140,7 @@ class FitModel(QObject):
             self.form = replace(self.form, card=here or self.catalog.hardware[0].id)
         if self.catalog is not None and not self.form.catalogue and self.catalog.models:
             entry = self.catalog.models[0]
-            self.form = replace(self.form, catalogue=entry.id, variant=entry.variants[0].id)
+            self.form = replace(self.form, catalogue=entry.id)
         self._ask()
 
     # What can be chosen.
@@ -168,11 +160,23 @@ class FitModel(QObject):
         return [(one.title, one.id) for one in (self.catalog.models if self.catalog else ())]
 
     def variant_choices(self) -> list[Choice]:
-        """Return the weights of the chosen model of the catalogue."""
-        entry = self.entry
+        """Return the weights of the chosen model of the catalogue, and the one that the host chooses."""
+        entry, report = self.entry, self.report
+        chosen = report.model.partition("/")[2] if report is not None and report.variants else ""
+        fitting = {
+            Verdict.FITS: tr("Largest that fits ({variant})", variant=chosen),
+            Verdict.TIGHT: tr("Largest that starts ({variant})", variant=chosen),
+        }
+        if not chosen or report is None:
+            usual = tr("Largest that fits")
+        else:
+            usual = fitting.get(report.verdict, tr("Smallest ({variant})", variant=chosen))
         return [
-            (f"{one.id}  ·  {formats.size(one.size)}" if one.size else one.id, one.id)
-            for one in (entry.variants if entry else ())
+            (usual, ""),
+            *(
+                (f"{one.id}  ·  {formats.size(one.size)}" if one.size else one.id, one.id)
+                for one in (entry.variants if entry else ())
+            ),
         ]
 
     def preset_choices(self) -> list[Choice]:
@@ -229,12 +233,8 @@ class FitModel(QObject):
     def set_values(self, **values: Any) -> None:
         """Take over what was chosen or typed, and ask anew."""
         form = replace(self.form, **values)
-        if "catalogue" in values and form.catalogue != self.form.catalogue:
-            entry = next(
-                (one for one in (self.catalog.models if self.catalog else ()) if one.id == form.catalogue),
-                None,
-            )
-            form = replace(form, variant=entry.variants[0].id if entry else "")
+        if form.catalogue != self.form.catalogue and "variant" not in values:
+            form = replace(form, variant="")
         subject = ("source", "model", "catalogue", "variant", "preset", "path", "repository")
         if any(getattr(form, name) != getattr(self.form, name) for name in subject):
             # Another model takes other settings.
@@ -254,7 +254,7 @@ class FitModel(QObject):
                 name: getattr(form, name)
                 for name in (
                     "source", "model", "catalogue", "variant", "preset", "path", "repository", "pinned",
-                    "where", "card", "count", "total", "taken", "bandwidth",
+                    "where", "card", "count", "total", "taken", "bandwidth", "replace",
                 )
             },
         )  # fmt: skip
@@ -395,34 +395,7 @@ class FitModel(QObject):
 
     def figures(self) -> tuple[Figure, ...]:
         """Return the four figures in front."""
-        report = self.report
-        if report is None:
-            dash = formats.UNMEASURED
-            return tuple(
-                Figure(caption, dash, "")
-                for caption in (tr("Verdict"), tr("Longest context"), tr("Most streams"), tr("KV per token"))
-            )
-        word, tone = VERDICTS[report.verdict]
-        pool = (
-            tr("{kv_pool_tokens} tokens in total", kv_pool_tokens=formats.number(report.kv_pool_tokens))
-            if report.kv_pool_tokens
-            else ""
-        )
-        bounded = report.verdict is not Verdict.CANNOT_RUN
-        return (
-            Figure(tr("Verdict"), word, _used(report), tone),
-            Figure(
-                tr("Longest context"),
-                bound(report.largest_context) if bounded else formats.UNMEASURED,
-                tr("tokens, {streams}", streams=formats.plural(report.streams, "stream")),
-            ),
-            Figure(
-                tr("Most streams"),
-                bound(report.most_streams) if bounded else formats.UNMEASURED,
-                tr("of {context} tokens", context=formats.number(report.context)),
-            ),
-            Figure(tr("KV per token"), formats.size(report.kv_bytes_per_token), pool),
-        )
+        return figures(self.report)
 
     @property
     def measured_speed(self) -> float | None:
@@ -455,7 +428,8 @@ class FitModel(QObject):
     def _wanted_model(self) -> tuple[str, str]:
         form = self.form
         if form.source is ModelSource.CATALOGUE:
-            return form.catalogue, form.variant
+            chosen = self.report.model.partition("/")[2] if self.report else ""
+            return form.catalogue, form.variant or chosen
         if form.source is ModelSource.PRESET:
             items = self.presets.presets if self.presets else ()
             item = next((item for item in items if item.preset.id == form.preset), None)
@@ -482,18 +456,6 @@ class FitModel(QObject):
         values = change_of(change, self.form)
         if values is not None:
             self.set_values(**values)
-
-
-def bound(most: int) -> str:
-    """Return a largest value; "none" where not even the least fits."""
-    return formats.number(most) if most else tr("none")
-
-
-def _used(report: FitReport) -> str:
-    """Return the needed and the usable memory of the fullest device."""
-    devices = device_memories(report)
-    fullest = max(devices, key=lambda device: device.needed - device.usable, default=None)
-    return "" if fullest is None else formats.used_of(fullest.needed, fullest.usable)
 
 
 def _is_of(item: PresetItem, wanted: tuple[str, str]) -> bool:

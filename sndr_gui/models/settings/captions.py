@@ -15,9 +15,9 @@ def use_captions() -> None:
         **{entry.name: entry.label for entry in ENTRIES},
     }
     quoted = {name: tr("“{caption}”", caption=caption) for name, caption in captions.items()}
-    # A key in a command is what has to be typed, and one of a path or a longer word is none.
+    # A key in a command is what has to be typed; one of a path or a longer word is none, nor a value's place.
     found = re.compile(
-        r"(?<![\w./=`-])(?<!settings set )(?<!--set )(" + "|".join(map(re.escape, quoted)) + r")(?![\w/=`-])"
+        r"(?<![\w./=`{-])(?<!settings set )(?<!--set )(" + "|".join(map(re.escape, quoted)) + r")(?![\w/=`-])"
     )
 
     @lru_cache(maxsize=4096)

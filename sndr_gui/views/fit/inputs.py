@@ -7,6 +7,7 @@ from functools import partial
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
+    QCheckBox,
     QCompleter,
     QFileDialog,
     QGridLayout,
@@ -56,6 +57,7 @@ _KINDS: dict[str, type[ModelSource | HardwareSource | EngineKind]] = {
 _YES_NO = ((tr("Default"), None), (tr("Yes"), True), (tr("No"), False))
 _OF_TOKENS = ("context", "batched_tokens", "draft_tokens")
 _WHOLE = {*_OF_TOKENS, "streams", "tensor_parallel", "gpu_layers", "cpu_experts"}
+_FLASH = ((tr("Default"), None), (tr("On"), "on"), (tr("Off"), "off"))
 _COUNTS = tuple((f"{count}", count) for count in range(1, 9))
 _FILES = tr("Models (*.gguf config.json *.json);;All files (*)")
 
@@ -194,6 +196,11 @@ class FitInputs(QWidget):
         self._box("where", tr("Hardware"))
         gpu, count = self._box("card", tr("Catalogue GPU")), self._box("count", tr("Number of GPUs"))
         self.here = text("", "muted", wrap=True)
+        self.replace = QCheckBox(tr("In place of what runs"))
+        self.replace.setToolTip(
+            tip(tr("The memory of running engines counts as free"), "", "sndr fit --replace")
+        )
+        self.replace.toggled.connect(self._on_replace)
         self.count_cell = self._cell(tr("Count"), count)
         self.card_cell = self._cell("GPU", gpu)
         total = self._number("total", tr("Memory of each GPU in GiB"), 0.5, 2048.0)
@@ -210,7 +217,15 @@ class FitInputs(QWidget):
             )
         )
         self.taken_cell = self._cell(tr("Used, GiB"), taken)
-        parts = (self.boxes["where"], self.here, self.card_cell, self.free, self.taken_cell, self.count_cell)
+        parts = (
+            self.boxes["where"],
+            self.here,
+            self.replace,
+            self.card_cell,
+            self.free,
+            self.taken_cell,
+            self.count_cell,
+        )
         for part in parts:
             card.body.addWidget(part)
         card.body.addStretch(1)
@@ -244,9 +259,14 @@ class FitInputs(QWidget):
         experts = self._number(
             "cpu_experts", tr("llama.cpp: layers whose experts stay in main memory"), 0, 100_000
         )
-        drafting, eager = (
+        cache = self._number("kv_cache_gib", tr("vLLM: size of the KV cache in GiB"), 0.1, 2048.0)
+        accepted = self._number(
+            "acceptance_length", tr("Tokens that a step of speculation yields"), 1.0, 64.0
+        )
+        drafting, eager, flash = (
             self._box("speculation", tr("Speculation")),
             self._box("eager", tr("Eager, without CUDA graphs")),
+            self._box("flash_attention", tr("llama.cpp: flash attention")),
         )
         self.more_part = QWidget()
         self.more_part.setLayout(
@@ -257,7 +277,10 @@ class FitInputs(QWidget):
                 self._beside(self._cell(tr("GPUs"), gpus), self._cell(tr("Bits per weight"), bits)),
                 self._beside(self._cell(tr("Speculation"), drafting), self._cell(tr("Draft tokens"), draft)),
                 self._beside(self._cell(tr("GPU layers"), layers), self._cell(tr("CPU experts"), experts)),
-                self._cell(tr("Eager"), eager),
+                self._beside(self._cell(tr("Flash attention"), flash), self._cell(tr("Eager"), eager)),
+                self._beside(
+                    self._cell(tr("KV cache, GiB"), cache), self._cell(tr("Tokens accepted"), accepted)
+                ),
                 spacing=8,
             )
         )
@@ -281,6 +304,10 @@ class FitInputs(QWidget):
             # Qt gives the words of an enumeration back as plain text.
             kind = _KINDS.get(name)
             self._model.set_values(**{name: data if kind is None else kind(data)})
+
+    def _on_replace(self, replaces: bool) -> None:
+        if not self._filling:
+            self._model.set_values(replace=replaces)
 
     def _on_number(self, name: str, *_content: object) -> None:
         field = self.numbers[name]
@@ -341,6 +368,7 @@ class FitInputs(QWidget):
             "engine": list(_ENGINES),
             "speculation": list(_YES_NO),
             "eager": list(_YES_NO),
+            "flash_attention": list(_FLASH),
         }
         for name, choices in offered.items():
             self._offer(name, choices)
@@ -353,12 +381,14 @@ class FitInputs(QWidget):
         for name, edit in (("path", self.path), ("repository", self.repository)):
             if name not in self._waiting and edit.text() != getattr(form, name):
                 edit.setText(getattr(form, name))
+        self.replace.setChecked(form.replace)
         self._filling = False
         self.sources.setCurrentIndex([source for _, source in _SOURCES].index(form.source))
         side = self.sources.currentWidget()
         self.sources.setFixedHeight(max(40, side.sizeHint().height() if side else 40))
         set_text(self.here, model.here)
         self.here.setVisible(form.where is HardwareSource.HERE)
+        self.replace.setVisible(form.here and (form.replace or bool(model.session.state.live)))
         self.card_cell.setVisible(form.where is HardwareSource.CARD)
         self.free.setVisible(form.where is HardwareSource.FREE)
         for cell in (self.taken_cell, self.count_cell):
@@ -395,6 +425,7 @@ class FitInputs(QWidget):
         report = self._model.report
         self._filling = True
         self._offer("kv", self._model.kv_choices())
+        self._offer("variant", self._model.variant_choices())
         self._filling = False
         for name, value in (
             ("context", report.context if report else None),
@@ -409,6 +440,8 @@ class FitInputs(QWidget):
             "bits": tr("from the config"),
             "gpu_layers": tr("all"),
             "cpu_experts": "0",
+            "kv_cache_gib": tr("Default"),
+            "acceptance_length": tr("all of them"),
         }
         for name, said in usual.items():
             self.numbers[name].edit.setPlaceholderText(said)

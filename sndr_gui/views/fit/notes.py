@@ -37,6 +37,14 @@ def speed_lines(roofline: Roofline, streams: int, measured: float | None) -> tup
                 many=many,
             )
         )
+    if roofline.decode_at_depth is not None and roofline.depth:
+        lines.append(
+            tr(
+                "At most {rate} for one stream at {tokens} tokens of context",
+                rate=formats.rate(roofline.decode_at_depth),
+                tokens=formats.number(roofline.depth),
+            )
+        )
     if roofline.prefill is not None:
         lines.append(tr("At most {rate} of prefill", rate=formats.rate(roofline.prefill)))
     lines.append(tr("{size} read per step", size=formats.size(roofline.bytes_per_step)))

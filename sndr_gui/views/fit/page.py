@@ -12,6 +12,7 @@ from engine_host.protocol.launch.fit import Verdict
 from sndr_gui.kit import formats
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.fit.device_memory import device_memories
+from sndr_gui.models.fit.figures import company
 from sndr_gui.models.fit.page import FitModel
 from sndr_gui.views.fit.curve import CurveCard
 from sndr_gui.views.fit.inputs import FitInputs
@@ -72,6 +73,7 @@ class FitView(Page):
         self._figures = QGridLayout()
         self._figures.setSpacing(10)
         self.why = text("", wrap=True)
+        self.company = text("", "muted", wrap=True)
         self.problem = ProblemBox("warning")
         self.read = button(
             tr("Read config.json from Hugging Face"), model.read_from_hub, kind="primary", icon="download"
@@ -105,6 +107,7 @@ class FitView(Page):
         self._right.addLayout(self._figures)
         for shown in (
             self.why,
+            self.company,
             self.problem,
             self.unread,
             self.memory_card,
@@ -189,6 +192,9 @@ class FitView(Page):
             why = tr("{size} are missing.", size=formats.size(fullest.needed - fullest.usable))
         set_text(self.why, why)
         self.why.setVisible(bool(why))
+        beside = company(report)
+        set_text(self.company, beside)
+        self.company.setVisible(bool(beside))
         problem, sentence = model.problem, model.query.sentence
         said = problem is not None or (bool(sentence) and not model.unread)
         self.problem.setVisible(said)

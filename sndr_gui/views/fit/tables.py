@@ -10,7 +10,7 @@ from engine_host.protocol.launch.fit import FitReport, Verdict
 from sndr_gui.kit import formats
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.fit.device_memory import VERDICTS
-from sndr_gui.models.fit.page import bound
+from sndr_gui.models.fit.figures import bound
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.labels import badge, set_text, set_tone, text
 from sndr_gui.views.widgets.layout import clear, show_part

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QEvent, QSize, Qt
-from PySide6.QtGui import QWheelEvent
+from PySide6.QtCore import QElapsedTimer, QEvent, QObject, QSize, Qt
+from PySide6.QtGui import QKeyEvent, QWheelEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
+    QApplication,
     QComboBox,
     QLineEdit,
     QStyle,
@@ -31,6 +32,8 @@ class ChoiceBox(QComboBox):
         # Qt's default gives the box the focus when the wheel turns over it, and then the wheel changes it.
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._letters = 8
+        self._searched = ""
+        self._search = QElapsedTimer()
 
     def setMinimumContentsLength(self, letters: int) -> None:
         """Ask for room for so many letters, whatever is offered."""
@@ -75,7 +78,34 @@ class ChoiceBox(QComboBox):
         place = next((number for number, entry in enumerate(entries) if entry[1] == value), 0)
         self.setCurrentIndex(place)
 
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        # Qt looks for a beginning alone, and takes a space for a choice: "RTX 3060" chose "RTX A4000".
+        if event.type() is QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
+            letters = event.text()
+            if letters.isprintable() and letters and (self._typing or letters != " "):
+                self._find(letters)
+                return True
+        return super().eventFilter(watched, event)
+
+    @property
+    def _typing(self) -> bool:
+        pause = QApplication.keyboardInputInterval() * 3
+        return bool(self._searched) and self._search.isValid() and self._search.elapsed() < pause
+
+    def _find(self, letters: str) -> None:
+        """Go to the first entry that begins with what is typed, else the first that has it anywhere."""
+        self._searched = (self._searched if self._typing else "") + letters
+        self._search.start()
+        wanted = self._searched.casefold()
+        labels = [self.itemText(place).casefold() for place in range(self.count())]
+        found = [place for place, label in enumerate(labels) if wanted in label]
+        found.sort(key=lambda place: not labels[place].startswith(wanted))
+        if found:
+            self.view().setCurrentIndex(self.model().index(found[0], self.modelColumn()))
+
     def showPopup(self) -> None:
+        self.view().installEventFilter(self)
+        self._searched = ""
         wanted = self.view().sizeHintForColumn(0) + 16
         self.view().setMinimumWidth(max(self.width(), min(wanted, _WIDEST_POPUP)))
         super().showPopup()

@@ -226,11 +226,11 @@ def test_what_an_engine_does_not_read_names_what_it_does() -> None:
             assert report.verdict is Verdict.CANNOT_RUN
             (change,) = report.changes
             assert change.fits
-            assert change.text.endswith("sndr fit qwen3-8b/q4-k-m")
+            assert change.asks == {"model": "qwen3-8b/q4-k-m"}
             report = await fit(opened, model="qwen3.6-27b/bf16", hardware="rtx-3090")
             texts = [change.text for change in report.changes if change.fits]
-            assert "Take it quantised: sndr fit qwen3.6-27b/int4-autoround" in texts
-            assert "Take Q5_K_XL with llama.cpp: sndr fit qwen3.6-27b/q5-k-xl" in texts
+            assert "Take qwen3.6-27b/int4-autoround, which is smaller." in texts
+            assert "Take qwen3.6-27b/q5-k-xl with llama.cpp." in texts
 
     run(test())
 

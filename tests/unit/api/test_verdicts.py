@@ -366,7 +366,7 @@ def test_what_does_not_fit_names_the_variant_that_does() -> None:
         assert (first.id, first.fits, first.text) == (
             "weights",
             True,
-            "Take it quantised: sndr fit qwen3.6-27b/fp8",
+            "Take qwen3.6-27b/fp8, which is smaller.",
         )
         other = await fit(opened, model="qwen3.6-27b/fp8", **asked)
         assert other.verdict in {Verdict.FITS, Verdict.TIGHT}

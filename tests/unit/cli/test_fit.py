@@ -96,6 +96,11 @@ def test_the_marks_of_changes_are_explained(served: FakeHost, sndr: Sndr) -> Non
     shown = REPORT.model_copy(update={"changes": (one, one.model_copy(update={"fits": False}))})
     served.answers["POST /v1/fit"] = (200, shown.model_dump(mode="json"))
     out = sndr("fit", "m")[1]
+    other = one.model_copy(update={"option": "", "asks": {"model": "m/int4"}})
+    shown = REPORT.model_copy(update={"changes": (other,)})
+    served.answers["POST /v1/fit"] = (200, shown.model_dump(mode="json"))
+    assert "sndr fit m/int4" in sndr("fit", "m", "--flash-attention", "off")[1]
+    assert received(served, "/v1/fit")["flash_attention"] == "off"
     assert "✓ enough alone, · helps" in out
     assert "  ✓ Run without" in out
     assert "  · Run without" in out

@@ -222,6 +222,61 @@ def test_compute_buffers_of_dense_shapes(name: str, built: float, prebuilt: floa
     assert found.bytes == pytest.approx(built * MIB, rel=0.1)
 
 
+PLAIN = {
+    "four heads": dense(256, 768, 4, 2, 64, 4096),
+    "16 heads": dense(1024, 3072, 16, 8, 128, 8192),
+    "12 heads": dense(768, 2048, 12, 4, 64, 8192),
+    "all keys": dense(512, 1024, 8, 8, 64, 1024),
+    "wide feed-forward": dense(512, 4096, 4, 1, 128, 1024),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "context", "streams", "batch", "printed"),
+    [
+        ("demo", 512, 1, 512, 9.02),
+        ("demo", 2048, 1, 512, 24.02),
+        ("demo", 4096, 8, 512, 44.02),
+        ("demo", 8192, 1, 256, 42.01),
+        ("demo", 8192, 1, 512, 84.02),
+        ("demo", 8192, 4, 512, 84.02),
+        ("demo", 16384, 1, 512, 164.02),
+        ("demo", 32768, 1, 128, 81.00),
+        ("four heads", 512, 1, 512, 8.51),
+        ("four heads", 8192, 4, 512, 83.51),
+        ("four heads", 32768, 1, 128, 80.88),
+        ("16 heads", 2048, 1, 512, 90.01),
+        ("16 heads", 8192, 1, 256, 147.01),
+        ("16 heads", 8192, 4, 512, 294.01),
+        ("12 heads", 2048, 1, 512, 62.01),
+        ("12 heads", 8192, 1, 256, 109.01),
+        ("all keys", 2048, 1, 512, 44.01),
+        ("all keys", 8192, 1, 256, 76.01),
+        ("wide feed-forward", 2048, 1, 512, 33.51),
+        ("wide feed-forward", 8192, 1, 256, 43.26),
+    ],
+)
+def test_compute_buffers_without_flash_attention(
+    name: str, context: int, streams: int, batch: int, printed: float
+) -> None:
+    """What 11549 prints with `--flash-attn off` on the processor: every head's scores are in it."""
+    settings = {"context": context, "streams": streams, "batched_tokens": batch, "flash_attention": False}
+    found = compute({**SHAPES, **PLAIN}[name], server=ServerChoice.PREBUILT, **settings)
+    assert found.bytes == pytest.approx(printed * MIB, rel=0.016)
+    assert found.low <= printed * MIB <= found.high
+
+
+def test_what_flash_attention_copies_is_not_counted_without_it() -> None:
+    model = demo_gguf()
+    gpu = {"cpu": False, "devices": (Device("GPU", 8 * GIB),), "kv": "q8_0", "context": 8192}
+    names = [
+        {part.name for part in llamacpp.parts(model, start(**gpu, flash_attention=on))}
+        for on in (True, False)
+    ]
+    assert names[0] - names[1] <= {"attention's copies"}
+    assert "attention's copies" not in names[1]
+
+
 @pytest.mark.parametrize(
     ("name", "settings", "built", "prebuilt"),
     [

@@ -142,6 +142,75 @@ async def test_a_change_is_made_by_a_click_until_it_fits(stage: Stage) -> None:
     assert view.inputs.boxes["count"].currentData() == 2
 
 
+async def test_a_smaller_variant_is_taken_over_by_a_click(stage: Stage) -> None:
+    view = await page(stage)
+    view.model.set_values(source=ModelSource.CATALOGUE, catalogue="qwen3.6-27b", variant="bf16")
+    view.model.set_values(where=HardwareSource.CARD, card="rtx-3090", kv="fp8")
+    await answered(stage, view)
+    made = view.changes.buttons["weights"]
+    assert isinstance(made, QAbstractButton)
+    made.click()
+    await answered(stage, view)
+    form, report = view.model.form, view.model.report
+    assert report is not None
+    assert (form.variant, report.model) == ("int4-autoround", "qwen3.6-27b/int4-autoround")
+    assert report.verdict in {Verdict.FITS, Verdict.TIGHT}
+    assert view.inputs.boxes["variant"].currentData() == "int4-autoround"
+
+
+async def test_without_a_variant_it_is_the_largest_that_fits(stage: Stage) -> None:
+    view = await page(stage)
+    view.model.set_values(source=ModelSource.CATALOGUE, catalogue="qwen3.6-27b")
+    view.model.set_values(where=HardwareSource.CARD, card="rtx-3090", count=2)
+    await answered(stage, view)
+    report = view.model.report
+    assert report is not None
+    assert report.variants
+    chosen = report.model.partition("/")[2]
+    assert view.inputs.boxes["variant"].currentText() == f"Largest that fits ({chosen})"
+    view.model.set_values(card="rtx-3060-12gb", count=1)
+    await answered(stage, view)
+    assert view.inputs.boxes["variant"].currentText().startswith("Smallest (")
+
+
+async def test_what_is_known_is_asked_before_the_catalogue_is_read(stage: Stage) -> None:
+    view = await page(stage)
+    view.model.form = FitForm()
+    view.model.query.clear()
+    read = view.model.load
+    view.model.load = lambda: None  # type: ignore[method-assign]  # A host that takes its time.
+    try:
+        view.model.set_shown(True)
+        assert view.model.form.model
+        assert view.model.query.request is not None
+        assert "Choose" not in view.subtitle.text()
+    finally:
+        view.model.load = read  # type: ignore[method-assign]
+
+
+async def test_offload_and_flash_attention_are_typed_by_hand(stage: Stage) -> None:
+    view = await page(stage)
+    view.model.set_values(source=ModelSource.CATALOGUE, catalogue="qwen3-8b", variant="q4-k-m")
+    view.model.set_values(where=HardwareSource.CARD, card="rtx-3060-12gb", context=8192)
+    await answered(stage, view)
+    assert view.model.report is not None
+    before = view.model.report.devices[0].needed
+    view.inputs.more.click()
+    QTest.keyClicks(view.inputs.numbers["gpu_layers"].edit, "20")
+    await stage.until(lambda: view.model.form.gpu_layers == 20)
+    await answered(stage, view)
+    less = view.model.report.devices[0].needed
+    assert less < before - (1 << 30)
+    box = view.inputs.boxes["flash_attention"]
+    box.setCurrentIndex(box.findData("off"))
+    box.activated.emit(box.currentIndex())
+    await answered(stage, view)
+    # The scores of 32 heads for 512 tokens and 8,192 cells are 512 MiB, less what lay in their place.
+    assert view.model.report.devices[0].needed > less + 400 * (1 << 20)
+    words = "--flash-attention off --gpu-layers 20"
+    assert view.equivalent_command.label.text().endswith(words)
+
+
 async def test_a_config_and_figures_of_ones_own(stage: Stage) -> None:
     view = await page(stage)
     view.model.set_values(source=ModelSource.FILE, path=str(CONFIG), where=HardwareSource.FREE)

@@ -39,6 +39,12 @@ def test_no_sentence_of_the_window_has_a_key_but_in_a_command(captions: None) ->
     assert left == []
 
 
+def test_places_for_values_keep_their_names(captions: None) -> None:
+    """`a step of {batched_tokens:,} tokens` was said as `a step of {“Tokens a step”:,} tokens`."""
+    places = re.compile(r"\{[^}]*\}")
+    assert [one for one in messages() if places.findall(one) != places.findall(translated(one))] == []
+
+
 def test_the_terminal_and_reports_for_others_have_the_keys(captions: None) -> None:
     assert "While “Models of other programs” is on" in no_others()
     assert "those of “Model folders”." in no_others()

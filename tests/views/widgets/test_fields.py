@@ -1,8 +1,9 @@
-"""Choices and graphs leave the wheel to the page."""
+"""Choices and graphs leave the wheel to the page, and a list goes to what is typed."""
 
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QComboBox, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -75,3 +76,21 @@ async def test_every_choice_of_every_page_leaves_the_wheel_to_the_page(stage: St
             turn(box)
             assert box.currentIndex() == before, (name, box.accessibleName())
     assert found > 5
+
+
+@pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
+@pytest.mark.parametrize(
+    ("typed", "chosen"),
+    [("rtx 3060", "RTX 3060 · 12 GiB"), ("4090", "GeForce RTX 4090"), ("l", "L4"), ("no such", "L4")],
+)
+def test_an_open_list_goes_to_what_is_typed(qtbot: QtBot, typed: str, chosen: str) -> None:
+    """Qt took the space of "RTX 3060" for a choice, and found nothing in the middle of a name."""
+    box = ChoiceBox("GPU")
+    qtbot.addWidget(box)
+    box.fill([(name, name) for name in ("L4", "RTX A4000", "RTX 3060 · 12 GiB", "GeForce RTX 4090")], None)
+    box.show()
+    box.showPopup()
+    QTest.keyClicks(box.view(), typed)
+    QTest.keyClick(box.view(), Qt.Key.Key_Return)
+    assert box.currentText() == chosen
+    assert not box.view().isVisible()

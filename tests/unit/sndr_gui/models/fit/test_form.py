@@ -46,6 +46,9 @@ def test_free_figures_are_gpus_in_bytes() -> None:
         (replace(CATALOGUE, count=2), "sndr fit qwen3-8b/bf16 --hardware '2x l4'"),
         (replace(CATALOGUE, taken=1.5), "sndr fit qwen3-8b/bf16 --hardware l4 --taken 1.5"),
         (FitForm(model="m", gpu_layers=20, cpu_experts=4), "sndr fit m --gpu-layers 20 --cpu-experts 4"),
+        (FitForm(model="m", flash_attention="off"), "sndr fit m --flash-attention off"),
+        (FitForm(model="m", replace=True), "sndr fit m --replace"),
+        (replace(CATALOGUE, replace=True, variant=""), "sndr fit qwen3-8b --hardware l4"),
         (FREE, "sndr fit qwen3-8b/bf16 --gpu 24:1.5:936 --gpu 24:1.5:936"),
         (replace(FREE, taken=None, bandwidth=None, count=1), "sndr fit qwen3-8b/bf16 --gpu 24"),
         (FitForm(source=ModelSource.PRESET, preset="p", context=128), "sndr fit --preset p --context 128"),
@@ -95,8 +98,18 @@ def test_what_is_missing_is_said(form: FitForm, says: str) -> None:
         ({"batched_tokens": 1024}, {"batched_tokens": 1024}),
         ({"eager": True}, {"eager": True}),
         ({"speculation": False}, {"speculation": False}),
+        ({"kv_cache_gib": 2}, {"kv_cache_gib": 2}),
+        (
+            {"model": "qwen3-8b/q4-k-m"},
+            {
+                "source": ModelSource.CATALOGUE,
+                "catalogue": "qwen3-8b",
+                "variant": "q4-k-m",
+                "engine": EngineKind.AUTO,
+            },
+        ),
         # The form has no field for it.
-        ({"kv_cache_gib": 2}, None),
+        ({"min_p": 0.1}, None),
         ({}, None),
     ],
 )
