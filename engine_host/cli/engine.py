@@ -6,7 +6,7 @@ import click
 
 from engine_host.cli.output import Exit, Output, command, size, table
 from engine_host.cli.start.host import connected, find_or_start
-from engine_host.cli.text.job_progress import follow
+from engine_host.cli.text.job_progress import begin
 from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
@@ -97,7 +97,7 @@ def build(out: Output, name: str, backend: str) -> Exit | None:
     """
     request = ServerBuild(backend=Backend(backend))
     with find_or_start() as hold:
-        job = follow(hold.client, hold.client.call(ops.BUILD_SERVER, request), out)
+        job = begin(hold.client, lambda: hold.client.call(ops.BUILD_SERVER, request), out)
     took = (job.ended_at or job.created_at) - (job.started_at or job.created_at)
     out.result(job, [f"{name} is built ({duration(took)}).", *_details(job.result)])
     return None
@@ -115,7 +115,7 @@ def install(out: Output, name: str, version: str | None, build_: str | None) -> 
         if chosen.present and chosen.problem is None:
             out.result(chosen, f"vLLM {chosen.id} is installed already, in {chosen.path}.")
             return None
-        job = follow(hold.client, hold.client.call(ops.INSTALL, id=chosen.id), out)
+        job = begin(hold.client, lambda: hold.client.call(ops.INSTALL, id=chosen.id), out)
     took = (job.ended_at or job.created_at) - (job.started_at or job.created_at)
     out.result(job, [f"{name} {chosen.id} is installed ({duration(took)}).", *_details(job.result)])
     return None
@@ -133,7 +133,7 @@ def remove(out: Output, name: str, version: str | None, build_: str | None) -> E
         if not chosen.present and chosen.problem is None and not chosen.leftover:
             out.result(chosen, f"vLLM {chosen.id} is not installed.")
             return None
-        job = follow(hold.client, hold.client.call(ops.REMOVE_INSTALLATION, id=chosen.id), out)
+        job = begin(hold.client, lambda: hold.client.call(ops.REMOVE_INSTALLATION, id=chosen.id), out)
     out.result(job, f"{name} {chosen.id} is removed.")
     return None
 
@@ -159,7 +159,7 @@ def _installation(client: ControlClient, version: str | None, build_: str | None
 def compare(out: Output) -> Exit | None:
     """Measure the prebuilt server against the built one, in one run on one model."""
     with find_or_start() as hold:
-        job = follow(hold.client, hold.client.call(ops.COMPARE_SERVERS), out)
+        job = begin(hold.client, lambda: hold.client.call(ops.COMPARE_SERVERS), out)
         page = hold.client.call(ops.SERVERS)
     if page.comparison is None:
         raise HostError(

@@ -9,7 +9,7 @@ from engine_host.cli.param_types import counted_hardware
 from engine_host.cli.start.host import connected, find_or_start
 from engine_host.cli.start.options import LaunchOptions, launch_options
 from engine_host.cli.start.running import GONE, only_one
-from engine_host.cli.text.job_progress import follow
+from engine_host.cli.text.job_progress import begin
 from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.client.sync import ControlClient
 from engine_host.core.did_you_mean import meant_or
@@ -290,7 +290,7 @@ def bisect(
     launch = _for_vllm(options.request(model or "").model_copy(update={"preset": preset}))
     request = BisectRequest(launch=launch, check=BisectCheck.model_validate(check))
     with find_or_start() as hold:
-        job = follow(hold.client, hold.client.call(ops.BISECT_PATCHES, request), out)
+        job = begin(hold.client, lambda: hold.client.call(ops.BISECT_PATCHES, request), out)
         stays = not hold.started_here
     found = BisectResult.model_validate(job.result)
     rows = [

@@ -16,7 +16,7 @@ from engine_host.cli.output import Exit, Output, command
 from engine_host.cli.start.follow import signals
 from engine_host.cli.start.host import connected, may_do_without
 from engine_host.cli.text.chosen_host import chosen_host
-from engine_host.cli.text.job_progress import follow
+from engine_host.cli.text.job_progress import begin
 from engine_host.client.bench_reports.for_others import comparison_for_others, run_for_others
 from engine_host.client.bench_reports.html import comparison_html, run_html
 from engine_host.client.bench_reports.markdown import comparison_markdown, run_markdown
@@ -271,9 +271,9 @@ def kept(of_host: Callable[[ControlClient], T], of_folder: Callable[[str], T]) -
 def measured_by_host(out: Output, client: ControlClient, asked: RunBench) -> tuple[list[str], bool]:
     """Have the host measure; the runs that were kept, and True where it was cancelled. Raises HostError."""
     out.note(f"measuring in the background (sndr jobs): {asked.command}")
-    job = client.call(ops.RUN_BENCH, asked)
     try:
-        return [str(one) for one in follow(client, job, out).result.get("runs", ())], False
+        ended = begin(client, lambda: client.call(ops.RUN_BENCH, asked), out)
+        return [str(one) for one in ended.result.get("runs", ())], False
     except HostError as error:
         kept = error.problem.evidence.get("runs")
         if error.reason not in _CUT_SHORT or not isinstance(kept, list) or not kept:

@@ -10,7 +10,7 @@ from engine_host.cli.output import Exit, Output, command, table
 from engine_host.cli.start.follow import signals
 from engine_host.cli.start.host import connected
 from engine_host.cli.text.chosen_host import chosen_host
-from engine_host.cli.text.job_progress import follow
+from engine_host.cli.text.job_progress import begin
 from engine_host.core.errors import HostError
 from engine_host.core.likely_causes import unwritable_folder
 from engine_host.protocol.bench.profiles import USUAL_STEPS, ProfileEngine, ProfileReport
@@ -42,7 +42,7 @@ def lab_profile(out: Output, engine: str | None, steps: int, trace: Path | None)
         raise click.UsageError(f"--trace copies a file of this machine, without --host {host}.")
     asked = ProfileEngine(engine=engine, steps=steps)
     with signals(), connected() as client:
-        found = follow(client, client.call(ops.PROFILE_ENGINE, asked), out).result
+        found = begin(client, lambda: client.call(ops.PROFILE_ENGINE, asked), out).result
     report = ProfileReport.model_validate(found)
     if trace is not None:
         try:

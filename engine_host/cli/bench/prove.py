@@ -6,7 +6,7 @@ import click
 
 from engine_host.cli.output import Exit, Output, command, table
 from engine_host.cli.start.host import find_or_start
-from engine_host.cli.text.job_progress import follow
+from engine_host.cli.text.job_progress import begin
 from engine_host.protocol.bench.proofs import Proof, ProofPage, ProofVerdict, ProveKernels
 from engine_host.protocol.operations import table as ops
 
@@ -40,7 +40,7 @@ def prove(
             out.result(page, _table(page))
             return None
         asked = ProveKernels(gpu=gpu, installation=installation, kv_cache_dtype=kv_cache_dtype)
-        job = follow(hold.client, hold.client.call(ops.PROVE, asked), out)
+        job = begin(hold.client, lambda: hold.client.call(ops.PROVE, asked), out)
     found = Proof.model_validate(job.result)
     out.result(found, _told(found))
     return None if found.verdict is ProofVerdict.RIGHT else Exit.ENGINE

@@ -8,7 +8,7 @@ import click
 from engine_host.cli.output import Exit, Output, command, table
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.options import overrides_of, resolved
-from engine_host.cli.text.job_progress import follow
+from engine_host.cli.text.job_progress import begin
 from engine_host.protocol.bench.quality import KvQuality, MeasureQuality, QualityPage, QualityReport
 from engine_host.protocol.language import formed
 from engine_host.protocol.launch.plans import EngineKind
@@ -98,7 +98,7 @@ def quality(
             overrides=overrides_of(settings),
             gpus=gpus,
         )
-        job = follow(hold.client, hold.client.call(ops.MEASURE_QUALITY, asked), out)
+        job = begin(hold.client, lambda: hold.client.call(ops.MEASURE_QUALITY, asked), out)
     report = QualityReport.model_validate(job.result)
     out.result(report, _told(report))
     return Exit.ENGINE if any(row.problem for row in report.rows) else None

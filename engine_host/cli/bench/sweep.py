@@ -14,7 +14,7 @@ from engine_host.cli.bench.lab_text import report_lines
 from engine_host.cli.output import Exit, Output, command, table
 from engine_host.cli.start.follow import signals
 from engine_host.cli.start.host import connected
-from engine_host.cli.text.job_progress import follow
+from engine_host.cli.text.job_progress import begin
 from engine_host.client.bench_reports import sweep as words
 from engine_host.client.bench_reports.for_others import sweep_for_others
 from engine_host.client.bench_reports.html import sweep_html
@@ -156,7 +156,7 @@ def _swept(out: Output, client: ControlClient, asked: RunSweep) -> Exit | None:
     out.note(f"sweeping in the background (sndr jobs): {asked.command}")
     interrupted = False
     try:
-        result = follow(client, client.call(ops.RUN_SWEEP, asked), out).result
+        result = begin(client, lambda: client.call(ops.RUN_SWEEP, asked), out).result
     except HostError as error:
         result, interrupted = error.problem.evidence, True
         if "sweep" not in result:

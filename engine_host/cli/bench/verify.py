@@ -5,7 +5,7 @@ import click
 from engine_host.cli.output import Exit, Output, command, table
 from engine_host.cli.start.follow import signals
 from engine_host.cli.start.host import connected
-from engine_host.cli.text.job_progress import follow
+from engine_host.cli.text.job_progress import begin
 from engine_host.client.bench_reports.checks import check_rows, headings
 from engine_host.core.errors import HostError
 from engine_host.protocol.bench.checks import VerifyEngine, VerifyLevel, VerifyReport
@@ -40,7 +40,7 @@ def lab_verify(out: Output, engine: str | None, level: str, seed: int | None) ->
     asked = VerifyEngine(engine=engine, level=VerifyLevel(level), seed=seed)
     with signals(), connected() as client:
         try:
-            found = follow(client, client.call(ops.VERIFY_ENGINE, asked), out).result
+            found = begin(client, lambda: client.call(ops.VERIFY_ENGINE, asked), out).result
         except HostError as error:
             found = error.problem.evidence.get("report", {})
             if error.reason is not Reason.CANCELLED or not found:

@@ -10,7 +10,7 @@ from engine_host.cli.start.follow import signals, stop_engine, until_ready
 from engine_host.cli.start.host import HostHold, find_or_start
 from engine_host.cli.status import gpu_text
 from engine_host.cli.text.chosen_host import typed
-from engine_host.cli.text.job_progress import follow
+from engine_host.cli.text.job_progress import begin
 from engine_host.client.first_run.overview import (
     IN_PLACE,
     ModelPlace,
@@ -124,8 +124,9 @@ def _measured(out: Output, hold: HostHold, model: ModelFile | None) -> LabRun:
     client = hold.client
     engine, started = _started(out, client, model)
     try:
-        job = client.call(bench_ops.RUN_BENCH, first_measurement(engine.name))
-        kept = follow(client, job, out).result.get("runs", ())
+        asked = first_measurement(engine.name)
+        ended = begin(client, lambda: client.call(bench_ops.RUN_BENCH, asked), out)
+        kept = ended.result.get("runs", ())
         return client.call(bench_ops.BENCH_RUN, id=str(next(iter(kept), "latest")))
     finally:
         if started and not hold.started_here:

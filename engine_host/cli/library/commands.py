@@ -11,7 +11,7 @@ from engine_host.cli.library.lines import (
 )
 from engine_host.cli.output import Exit, Output, command, size
 from engine_host.cli.start.host import find_or_start
-from engine_host.cli.text.job_progress import follow
+from engine_host.cli.text.job_progress import begin
 from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Reason
@@ -109,17 +109,15 @@ def download(
             out.result(found.model_copy(update={"choices": (chosen,)}), choice_lines(found, chosen))
             return None
         out.note(f"{chosen.label} of {found.repository} at {found.commit[:12]}: {size(chosen.size)}.")
-        job = hold.client.call(
-            ops.DOWNLOAD_MODEL,
-            DownloadModel(
-                repository=found.repository,
-                revision=found.commit,
-                choice=chosen.id,
-                companions=companions,
-                named="" if revision == found.commit else revision,
-            ),
+        download = DownloadModel(
+            repository=found.repository,
+            revision=found.commit,
+            choice=chosen.id,
+            companions=companions,
+            named="" if revision == found.commit else revision,
         )
-        done = DownloadedModel.model_validate(follow(hold.client, job, out).result)
+        ended = begin(hold.client, lambda: hold.client.call(ops.DOWNLOAD_MODEL, download), out)
+        done = DownloadedModel.model_validate(ended.result)
     mark = (
         "✓ verified"
         if done.verified
@@ -159,8 +157,11 @@ def discard(out: Output, download_id: str) -> Exit | None:
 def verify(out: Output, model: str) -> Exit | None:
     """Hash the files of MODEL and compare with what its place in a cache promises; 1 when one is another."""
     with find_or_start() as hold:
-        job = hold.client.call(ops.VERIFY_MODEL, VerifyModel(model=model))
-        found = VerifiedModel.model_validate(follow(hold.client, job, out).result)
+        found = VerifiedModel.model_validate(
+            begin(
+                hold.client, lambda: hold.client.call(ops.VERIFY_MODEL, VerifyModel(model=model)), out
+            ).result
+        )
     out.result(found, verified_lines(found))
     return Exit.FAILED if found.right is False else None
 

@@ -4,7 +4,7 @@ import click
 
 from engine_host.cli.output import Exit, Output, command
 from engine_host.cli.start.host import find_or_start
-from engine_host.cli.text.job_progress import follow
+from engine_host.cli.text.job_progress import begin
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.presets import CheckedFile, CheckedFiles
 
@@ -15,8 +15,7 @@ from engine_host.protocol.presets import CheckedFile, CheckedFiles
 def verify(out: Output, preset: str) -> Exit | None:
     """Hash the files of PRESET and compare them with the catalogue; 5 when one is another."""
     with find_or_start() as hold:
-        job = hold.client.call(ops.VERIFY_PRESET, id=preset)
-        ended = follow(hold.client, job, out)
+        ended = begin(hold.client, lambda: hold.client.call(ops.VERIFY_PRESET, id=preset), out)
     found = CheckedFiles.model_validate(ended.result)
     out.result(found, [_line(file) for file in found.files])
     return None if found.right else Exit.ENGINE

@@ -8,7 +8,7 @@ import click
 from engine_host.cli.output import Exit, Output, command, echo, size
 from engine_host.cli.remote.connecting import connect
 from engine_host.cli.start.host import find_or_start
-from engine_host.cli.text.job_progress import follow
+from engine_host.cli.text.job_progress import begin
 from engine_host.cli.text.plan import finding_lines
 from engine_host.protocol.base import Severity
 from engine_host.protocol.operations import remote_install as ops
@@ -50,8 +50,8 @@ def install(out: Output, name: str, offline: bool, demo: bool, dry_run: bool) ->
         connect(hold.client, name, out)
         if dry_run:
             return _planned(out, hold.client.call(ops.PLAN_HOST_INSTALL, asked, name=name))
-        job = hold.client.call(ops.INSTALL_HOST, asked, name=name)
-        done = RemoteInstalled.model_validate(follow(hold.client, job, out).result)
+        ended = begin(hold.client, lambda: hold.client.call(ops.INSTALL_HOST, asked, name=name), out)
+        done = RemoteInstalled.model_validate(ended.result)
     out.result(done, _lines(done))
     return None
 
@@ -75,10 +75,10 @@ def update(out: Output, name: str, offline: bool, demo: bool, dry_run: bool, bac
         if dry_run:
             return _planned(out, hold.client.call(ops.PLAN_HOST_INSTALL, asked, name=name))
         if back:
-            job = hold.client.call(ops.HOST_BACK, name=name)
+            ended = begin(hold.client, lambda: hold.client.call(ops.HOST_BACK, name=name), out)
         else:
-            job = hold.client.call(ops.UPDATE_HOST, asked, name=name)
-        done = RemoteInstalled.model_validate(follow(hold.client, job, out).result)
+            ended = begin(hold.client, lambda: hold.client.call(ops.UPDATE_HOST, asked, name=name), out)
+        done = RemoteInstalled.model_validate(ended.result)
     out.result(done, _lines(done))
     return None
 
@@ -101,7 +101,7 @@ def uninstall(out: Output, name: str, dry_run: bool, yes: bool) -> Exit | None:
             if not asked or not click.confirm("Remove it?", err=True):
                 raise click.UsageError("Nothing was removed; --yes does not ask.")
         done = RemoteInstalled.model_validate(
-            follow(hold.client, hold.client.call(ops.UNINSTALL_HOST, name=name), out).result
+            begin(hold.client, lambda: hold.client.call(ops.UNINSTALL_HOST, name=name), out).result
         )
     lines = [f"removed  {path}" for path in done.removed] + [f"kept     {path}" for path in done.kept]
     lines += [line for one in done.findings for line in finding_lines(one)]

@@ -5,7 +5,7 @@ import click
 from engine_host.cli.output import Exit, Output, command, table
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.remote import remote_client
-from engine_host.cli.text.job_progress import follow
+from engine_host.cli.text.job_progress import begin
 from engine_host.client.sync import ControlClient
 from engine_host.protocol.engines import InstallationPage, PinPlan, PinVllm
 from engine_host.protocol.operations import table as ops
@@ -77,7 +77,7 @@ def _carry_out(
         return
     for line in plan.changes:
         out.note(line)
-    follow(client, client.call(ops.PIN, asked), out)
+    begin(client, lambda: client.call(ops.PIN, asked), out)
     out.result(report, [f"Starts use vLLM {plan.pin} from now on.", f"Back with one command: {again} --back"])
 
 

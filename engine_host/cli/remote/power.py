@@ -6,7 +6,7 @@ from engine_host.cli.output import CODES, Exit, Output, command, table
 from engine_host.cli.remote.connecting import connect
 from engine_host.cli.remote.install import change_lines
 from engine_host.cli.start.host import find_or_start
-from engine_host.cli.text.job_progress import follow
+from engine_host.cli.text.job_progress import begin
 from engine_host.cli.text.plan import finding_lines
 from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.protocol.base import Severity
@@ -83,8 +83,9 @@ def _power(
         left = tuple(one for one in plan.findings if one.severity is not Severity.ERROR)
         for line in _plan_lines(plan.model_copy(update={"findings": left})):
             out.note(line)
-        job = hold.client.call(ops.SET_POWER, asked, name=name)
-        done = PowerDone.model_validate(follow(hold.client, job, out).result)
+        done = PowerDone.model_validate(
+            begin(hold.client, lambda: hold.client.call(ops.SET_POWER, asked, name=name), out).result
+        )
     said = "is already" if done.unchanged else "is now"
     which = f"GPU {done.gpu.index} ({done.gpu.name})"
     out.result(done, f"The power limit of {which} {said} {_watts(done.gpu.limit)}.")

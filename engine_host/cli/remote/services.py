@@ -13,7 +13,7 @@ from engine_host.cli.remote.install import change_lines
 from engine_host.cli.start.consent import accept_option, with_consent
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.options import LaunchOptions, launch_options
-from engine_host.cli.text.job_progress import follow
+from engine_host.cli.text.job_progress import begin
 from engine_host.cli.text.plan import finding_lines
 from engine_host.cli.text.typed_again import typed_again
 from engine_host.cli.text.whole_help import WholeHelp
@@ -114,8 +114,9 @@ def _group(name: str, text: str, managers: Sequence[ServiceManager], *, here: bo
                 may_ask = sys.stdin.isatty() and not out.as_json
                 if not may_ask or not click.confirm("Remove it?", err=True):
                     raise click.UsageError("Nothing was removed; --yes does not ask.")
-            job = hold.client.call(ops.REMOVE_SERVICE, asked, **which)
-            done = ServiceDone.model_validate(follow(hold.client, job, out).result)
+            done = ServiceDone.model_validate(
+                begin(hold.client, lambda: hold.client.call(ops.REMOVE_SERVICE, asked, **which), out).result
+            )
         out.result(done, [f"removed  {path}" for path in done.removed])
         return None
 
@@ -146,14 +147,10 @@ def _action(
     ) -> Exit | None:
         with find_or_start() as hold:
             found = chosen(hold.client, name, wanted(manager), service, out, ours=True)
-            job = hold.client.call(
-                ops.ACT_ON_SERVICE,
-                ActOnService(action=action, wait=wait),
-                name=name,
-                manager=found.manager.value,
-                service=found.name,
-            )
-            done = ServiceDone.model_validate(follow(hold.client, job, out).result)
+            which = {"name": name, "manager": found.manager.value, "service": found.name}
+            asked = ActOnService(action=action, wait=wait)
+            ended = begin(hold.client, lambda: hold.client.call(ops.ACT_ON_SERVICE, asked, **which), out)
+            done = ServiceDone.model_validate(ended.result)
         out.result(done, _done_lines(done))
         return None
 
@@ -212,8 +209,9 @@ def install(
             return planned(out, shown)
         for line in _plan_lines(shown):
             out.note(line)
-        job = hold.client.call(ops.INSTALL_SERVICE, request, name=name)
-        done = ServiceDone.model_validate(follow(hold.client, job, out).result)
+        done = ServiceDone.model_validate(
+            begin(hold.client, lambda: hold.client.call(ops.INSTALL_SERVICE, request, name=name), out).result
+        )
     out.result(done, _done_lines(done))
     return done
 

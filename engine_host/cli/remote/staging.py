@@ -14,7 +14,7 @@ from engine_host.cli.start.consent import accept_option, demand_lines
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.options import LaunchOptions, launch_options
 from engine_host.cli.start.remote import until_engine_host
-from engine_host.cli.text.job_progress import follow
+from engine_host.cli.text.job_progress import begin
 from engine_host.cli.text.plan import finding_lines
 from engine_host.client.sync import ControlClient
 from engine_host.core.did_you_mean import meant_or
@@ -101,7 +101,7 @@ def stage(
         for line in stage_lines(_unstopped(plan)):
             out.note(line)
         staged = StagedEngine.model_validate(
-            follow(hold.client, hold.client.call(ops.STAGE, asked, name=machine), out).result
+            begin(hold.client, lambda: hold.client.call(ops.STAGE, asked, name=machine), out).result
         )
     lines = [f"{staged.target} is ready, and no route leads to it."]
     lines += [f"Try it: sndr --host {machine} chat --model {shlex.quote(staged.name)}"]
@@ -140,7 +140,7 @@ def promote(
         for line in promotion_lines(_unstopped(plan)):
             out.note(line)
         done = Promotion.model_validate(
-            follow(hold.client, hold.client.call(ops.PROMOTE, asked, name=name), out).result
+            begin(hold.client, lambda: hold.client.call(ops.PROMOTE, asked, name=name), out).result
         )
     out.result(done, _done_lines(done, f"{done.id} leads to {done.target} now."))
     return None
@@ -166,7 +166,7 @@ def rollback(out: Output, word: str, dry_run: bool) -> Exit | None:
         for line in promotion_lines(_unstopped(plan)):
             out.note(line)
         done = Promotion.model_validate(
-            follow(hold.client, hold.client.call(ops.ROLLBACK, id=route), out).result
+            begin(hold.client, lambda: hold.client.call(ops.ROLLBACK, id=route), out).result
         )
     if done.route is None:
         said = f"{done.id} is no route any more, as before its promotion."

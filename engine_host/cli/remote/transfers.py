@@ -7,7 +7,7 @@ import click
 from engine_host.cli.output import Exit, Output, command, size
 from engine_host.cli.remote.connecting import connect
 from engine_host.cli.start.host import find_or_start
-from engine_host.cli.text.job_progress import follow
+from engine_host.cli.text.job_progress import begin
 from engine_host.cli.text.plan import finding_lines
 from engine_host.core.sizes import size_text
 from engine_host.protocol.base import Severity
@@ -45,8 +45,9 @@ def send(out: Output, name: str, model: str, to: str | None, replace: bool, dry_
         connect(hold.client, name, out)
         if dry_run:
             return _planned(out, hold.client.call(ops.PLAN_SEND, asked, name=name))
-        job = hold.client.call(ops.SEND_MODEL, asked, name=name)
-        done = ModelTransferred.model_validate(follow(hold.client, job, out).result)
+        done = ModelTransferred.model_validate(
+            begin(hold.client, lambda: hold.client.call(ops.SEND_MODEL, asked, name=name), out).result
+        )
     out.result(done, _lines(done))
     return None
 
@@ -72,8 +73,9 @@ def fetch(out: Output, name: str, model: str, to: Path | None, replace: bool, dr
         connect(hold.client, name, out)
         if dry_run:
             return _planned(out, hold.client.call(ops.PLAN_FETCH, asked, name=name))
-        job = hold.client.call(ops.FETCH_MODEL, asked, name=name)
-        done = ModelTransferred.model_validate(follow(hold.client, job, out).result)
+        done = ModelTransferred.model_validate(
+            begin(hold.client, lambda: hold.client.call(ops.FETCH_MODEL, asked, name=name), out).result
+        )
     out.result(done, _lines(done))
     return None
 

@@ -7,7 +7,7 @@ import click
 from engine_host.cli.output import Exit, Output, clock, command, table
 from engine_host.cli.routes.options import targets_of, where_it_leads
 from engine_host.cli.start.host import find_or_start
-from engine_host.cli.text.job_progress import follow
+from engine_host.cli.text.job_progress import begin
 from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
@@ -97,7 +97,7 @@ def cut_over(out: Output, route: str, where: dict[str, Any]) -> Exit | None:
     with find_or_start() as hold:
         old = hold.client.call(endpoint_ops.ROUTE, id=route).route.targets
         wanted = targets_of(where, old)
-        ended = follow(hold.client, hold.client.call(endpoint_ops.CUT_OVER, wanted, id=route), out)
+        ended = begin(hold.client, lambda: hold.client.call(endpoint_ops.CUT_OVER, wanted, id=route), out)
     moved = CutOver.model_validate(ended.result)
     rows = [(one.target, one.name, f"{one.seconds:.1f} s", one.detail) for one in moved.checks]
     lines = [*table(("target", "request", "took", "evidence"), rows), "", f"{route} leads there now."]

@@ -1,6 +1,10 @@
 """Follow a job of the host from the command line."""
 
+import signal
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 
 import click
 
@@ -22,14 +26,21 @@ _STEADY = 60.0
 """Seconds after which a connection that is lost was no bad one."""
 
 
-def follow(client: ControlClient, job: Job, out: Output) -> Job:
-    """Wait for the end of a job and say its steps; Ctrl+C cancels it.
+def begin(client: ControlClient, job: Callable[[], Job], out: Output) -> Job:
+    """Begin a job, wait for its end and say its steps; Ctrl+C cancels it, also while the host begins it.
 
     One of another machine goes on there when the connection is lost, and is found again.
-    Raises HostError with the job's own error, or HostError(cancelled).
+    Raises HostError with the job's own error, or HostError(cancelled), and what beginning it raises.
     """
+    with _held_back() as let_go:
+        return _follow(client, job(), out, let_go)
+
+
+def _follow(client: ControlClient, job: Job, out: Output, let_go: Callable[[], None]) -> Job:
+    """Wait for the end of a job and say its steps; Ctrl+C cancels it, also one that `let_go` raises."""
     steps = _Steps(out)
     try:
+        let_go()
         ended = job if job.ended else _wait_steadily(client, job, steps)
     except KeyboardInterrupt:
         steps.finish()
@@ -42,6 +53,40 @@ def follow(client: ControlClient, job: Job, out: Output) -> Job:
         parts = [f"{ended.title} was cancelled.", ended.undone, ended.left]
         raise HostError(Reason.CANCELLED, " ".join(part for part in parts if part))
     return ended
+
+
+@contextmanager
+def _held_back() -> Iterator[Callable[[], None]]:
+    """Keep Ctrl+C, and what counts as it, until what is yielded is called, which raises it.
+
+    Between the two a second one is raised at once: what is waited for may never come.
+    """
+    came = 0
+    ours = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    # Not one that ends the program, or that it does not hear.
+    before = {one: handler for one in ours if callable(handler := signal.getsignal(one))}
+
+    def note(_number: int, _frame: FrameType | None) -> None:
+        nonlocal came
+        came += 1
+        if came > 1:
+            raise KeyboardInterrupt
+
+    def restore() -> None:
+        while before:
+            signal.signal(*before.popitem())
+
+    def let_go() -> None:
+        restore()
+        if came:
+            raise KeyboardInterrupt
+
+    for one in before:
+        signal.signal(one, note)
+    try:
+        yield let_go
+    finally:
+        restore()
 
 
 def _wait_steadily(client: ControlClient, job: Job, steps: "_Steps") -> Job:

@@ -1,5 +1,7 @@
 """A job of another machine is waited for without haste where its connection is lost again and again."""
 
+import os
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -8,11 +10,13 @@ from typing import Any
 import pytest
 
 from engine_host.cli.output import Output
+from engine_host.cli.start.follow import signals
 from engine_host.cli.text import job_progress
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import JobDoneEvent, JobStepEvent
 from engine_host.protocol.jobs import Job, JobKind, JobState, JobStep
+from engine_host.protocol.operations import table as ops
 
 JOB = Job(
     id="j", kind=next(iter(JobKind)), title="A job", touches="t", state=JobState.RUNNING, created_at=1.0
@@ -71,7 +75,7 @@ def test_events_that_fail_at_once_are_asked_for_with_pauses_that_grow(
 
     monkeypatch.setattr(time, "sleep", pause)
     client: Any = FakeClient(times=8)
-    ended = job_progress.follow(client, JOB, Output(as_json=False))
+    ended = job_progress.begin(client, lambda: JOB, Output(as_json=False))
     assert ended.state is JobState.DONE
     assert pauses == [0.0, 1.0, 3.0, 7.0, 15.0, 30.0, 30.0, 30.0], "the first loss is no reason to wait"
 
@@ -95,6 +99,42 @@ def test_what_was_before_the_first_look_is_not_said_after_it(capsys: pytest.Capt
             yield JobDoneEvent(seq=2, run_id="r", at=1.0, job=at(3, None, state=JobState.DONE, ended_at=2.0))
 
     client: Any = FakeSteps(times=1)
-    job_progress.follow(client, JOB, Output(as_json=False))
+    job_progress.begin(client, lambda: JOB, Output(as_json=False))
     said = [line.split() for line in capsys.readouterr().err.splitlines()]
     assert said == [["2/3", "verify", "20", "%"], ["2/3", "verify", "50", "%"], ["3/3", "verify"]]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_while_the_host_begins_a_job_cancels_it(number: signal.Signals) -> None:
+    asked: list[object] = []
+
+    class FakeBeginning(FakeClient):
+        """FAKE: a host that is told of its job's end."""
+
+        def call(self, *words: object, **_more: object) -> Job:
+            """Return the job, ended once it was cancelled."""
+            asked.append(words[0])
+            ended = {"state": JobState.CANCELLED, "ended_at": 2.0}
+            return JOB.model_copy(update=ended if ops.CANCEL_JOB in asked else {})
+
+    def begun() -> Job:
+        os.kill(os.getpid(), number)
+        return JOB
+
+    client: Any = FakeBeginning(times=1)
+    with signals(), pytest.raises(HostError) as caught:
+        job_progress.begin(client, begun, Output(as_json=False))
+    assert (caught.value.reason, asked) == (Reason.CANCELLED, [ops.CANCEL_JOB])
+
+
+def test_a_second_ctrl_c_is_not_held_back_from_a_host_that_hangs() -> None:
+    def hangs() -> Job:
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+        pytest.fail("the second one was held back too")
+
+    client: Any = FakeClient(times=1)
+    before = signal.getsignal(signal.SIGINT)
+    with signals(), pytest.raises(KeyboardInterrupt):
+        job_progress.begin(client, hangs, Output(as_json=False))
+    assert signal.getsignal(signal.SIGINT) is before
