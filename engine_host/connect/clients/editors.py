@@ -1,4 +1,4 @@
-"""Editors and their extensions: VS Code, Zed, Cline, Roo Code, Continue, Cursor."""
+"""Editors and their extensions: VS Code, Zed, Cline, Roo Code, Zoo Code, Continue, Cursor."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -122,6 +122,15 @@ def _by_form(_facts: Facts) -> tuple[str, ...]:
     )
 
 
+def _roo_notes(facts: Facts) -> tuple[str, ...]:
+    return (
+        tr(
+            "Roo Code ended on 15 May 2026. Zoo Code goes on with it and has the same form: sndr connect zoo."
+        ),
+        *_by_form(facts),
+    )
+
+
 def _continue(facts: Facts) -> dict[str, Any]:
     capabilities = [*(["tool_use"] if facts.tools else []), *(["image_input"] if facts.images else [])]
     return {
@@ -207,6 +216,14 @@ EDITORS = (
         "Roo Code",
         ClientKind.EDITOR,
         patterns=(".vscode/extensions/rooveterinaryinc.roo-cline-*",),
+        fields=_form,
+        notes=_roo_notes,
+    ),
+    Client(
+        "zoo",
+        "Zoo Code",
+        ClientKind.EDITOR,
+        patterns=(".vscode/extensions/zoocodeorganization.zoo-code-*",),
         fields=_form,
         notes=_by_form,
     ),

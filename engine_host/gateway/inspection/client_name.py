@@ -22,6 +22,7 @@ _AGENTS = {
     "cline": "Cline",
     "roocode": "Roo Code",
     "roo-code": "Roo Code",
+    "zoocode": "Zoo Code",
     "kilo-code": "Kilo Code",
     "continue": "Continue",
     "githubcopilotchat": "Copilot",

@@ -52,7 +52,7 @@ VALUES = (
     ),  # what the fake host has
     re.compile(r"(hook|rebind|text|kv_cache|loader|reasoning|spec_decode|P\d{4})$"),  # kinds of patches
     re.compile(
-        r"(Claude Code|Cline|Codex|Continue|Cursor|Environment|Open WebUI|Python|Roo Code|TypeScript"
+        r"(Claude Code|Cline|Codex|Continue|Cursor|Environment|Open WebUI|Python|Roo Code|TypeScript|Zoo Code"
         r"|VS Code|Zed|aider|opencode|SGLang|Q\d_\w+|turboquant_\w+|fp8|auto|cliff\.\w+)$"
     ),  # names of programs and formats
     re.compile(r"(TTFT|ITL|TPOT)(,|$)|p9[59]$"),  # what a figure is called everywhere

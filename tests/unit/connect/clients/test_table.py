@@ -115,6 +115,12 @@ def test_golden_zed_and_vscode() -> None:
     assert "apiKey" not in code
 
 
+def test_zoo_code_goes_on_with_roo_code() -> None:
+    roo, zoo = told("roo"), told("zoo")
+    assert roo.fields == zoo.fields
+    assert any("sndr connect zoo" in note for note in roo.notes)
+
+
 def test_golden_continue_and_aider() -> None:
     said = value("continue", WITH_KEY)
     model = said["models"][0]

@@ -20,6 +20,7 @@ from engine_host.gateway.inspection.client_name import client_name, known_part
         ({"user-agent": "OpenAI/Python 3.52.0", "x-stainless-lang": "python"}, "OpenAI SDK 3.52.0 (python)"),
         ({"user-agent": "AsyncAnthropic/Python 2.11.0"}, "Anthropic SDK 2.11.0 (Python)"),
         ({"user-agent": "OpenAI/JS 6.49.0", "x-title": "Roo Code"}, "Roo Code"),
+        ({"user-agent": "ZooCode/3.82.0", "x-title": "Zoo Code"}, "Zoo Code 3.82.0"),
         ({"user-agent": "curl/8.5.0"}, "curl 8.5.0"),
         ({"user-agent": "Mozilla/5.0 (X11)"}, "a browser"),
         ({"user-agent": "ai/6.0.1 ai-sdk/openai-compatible/1.0.2"}, "AI SDK 1.0.2"),
