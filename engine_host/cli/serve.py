@@ -89,7 +89,7 @@ def _announce(report: dict[str, Any]) -> None:
 def quit_host(out: Output, seconds: float) -> Exit | None:
     """End the host, and with it every engine that is not kept.
 
-    A window that is open starts a host anew: close it first to end everything.
+    A window that is open says so, and starts another one when somebody clicks "Start again" there.
     """
     with connected() as client:
         name = client.host
@@ -106,9 +106,7 @@ def quit_host(out: Output, seconds: float) -> Exit | None:
     # A host that ends removes the locks of windows that were killed.
     window = not name and bool(client.folders.window_locks())
     if window:
-        lines.append(
-            "A window is open and starts a new one within seconds. Close the window to end everything."
-        )
+        lines.append("The open window starts another one when you click “Start again” there.")
     out.result({"ended": True, "kept": [one.id for one in kept], "window": window}, lines)
     return None
 

@@ -132,7 +132,8 @@ async def _run(
                 control.refuse_new()
                 await callers.finish(_COURTESY)
                 _log.info("ending")
-                events.publish(HostStateEvent(state="closing", endpoint=host.endpoint.describe()))
+                asked, endpoint = host.lifetime.asked_to_end, host.endpoint.describe()
+                events.publish(HostStateEvent(state="closing", endpoint=endpoint, asked=asked))
         finally:
             await host.close()
             await asyncio.gather(host.endpoint.close(), control.close())

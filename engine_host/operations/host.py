@@ -30,6 +30,7 @@ class Lifetime:
 
     owner: str = ""
     stays: bool = False
+    asked_to_end: bool = False
     since: Seconds = field(default_factory=time.time)
 
     @property
@@ -109,6 +110,7 @@ class HostOperations:
     @performs(ops.QUIT_HOST)
     def quit(self) -> Done:
         """Begin the end."""
+        self._lifetime.asked_to_end = True
         self._quit()
         return Done()
 

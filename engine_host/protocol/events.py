@@ -85,12 +85,13 @@ class JobDoneEvent(EventBase):
 
 
 class HostStateEvent(EventBase):
-    """The host's own state changed."""
+    """The host's own state changed; `asked`: it ends since somebody asked it to, and by no signal."""
 
     kind: Literal["host.state"] = "host.state"
     state: Literal["serving", "closing"]
     endpoint: Endpoint
     ends_with_window: bool | None = None
+    asked: bool = False
 
 
 class ModelsChangedEvent(EventBase):

@@ -62,7 +62,7 @@ _MEASURED = (
     _kind("engine.ID.memory", "bytes", "Engine RAM", _PSUTIL),
     _kind("engine.ID.kv.tokens", "tokens", "KV cache", _SLOTS),
     _kind("engine.ID.kv.share", "share", "KV cache filled", _SLOTS),
-    _kind("engine.ID.kv.cached", "share", "of it cached prefixes", _SLOTS),
+    _kind("engine.ID.kv.cached", "share", "of which prefix cache", _SLOTS),
     _kind("engine.ID.generated", "tokens", "Tokens generated since its start", _METRICS),
     _kind("engine.ID.decode_rate", "tokens/s", "Decode", _METRICS),
     _kind("engine.ID.prefill_rate", "tokens/s", "Prefill", _PROMPTS),

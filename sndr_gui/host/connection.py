@@ -28,6 +28,7 @@ from sndr_gui.host.state import HostState, Snapshot
 
 USER_AGENT = "sndr-window"
 _SERVERS_PATIENCE = 0.05
+_LOOKS = 1.0
 _PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 
 
@@ -45,6 +46,7 @@ class Phase(StrEnum):
     RECONNECTING = "reconnecting"
     FAILED = "failed"
     MISMATCH = "mismatch"
+    ENDED = "ended"
     CLOSING = "closing"
 
 
@@ -103,7 +105,8 @@ class HostConnection(QObject):
             try:
                 await self._once()
                 failures = 0
-                self._lost(await self._story())
+                if not await self._ended():
+                    self._lost(await self._story())
             except HostStartFailed as error:
                 if self.connected:
                     self.lost_at = time.time()
@@ -116,11 +119,38 @@ class HostConnection(QObject):
                     failures = len(_PAUSES)
                 else:
                     failures = 1 if self.connected else failures + 1
-                    self._lost(await self._story(error))
+                    if await self._ended():
+                        failures = 0
+                    else:
+                        self._lost(await self._story(error))
             except Exception as error:  # noqa: BLE001 - whatever it is, every page waits for this loop
                 failures += 1
                 self._defect(error)
             await self._pause(failures)
+
+    async def _ended(self) -> bool:
+        """Wait where a command ended this machine's host, until a person or another command starts one.
+
+        One that ended with its own command, such as `sndr run`, was nobody's wish: another one is started.
+        """
+        process, host = self._process, self._state.host
+        anothers = host is not None and host.ends_with_window and not self.owned
+        if not self._state.closing_asked or anothers or isinstance(process, RemoteLink):
+            return False
+        self._state.closing_asked = False
+        self.lost_at = time.time()
+        self._again.clear()
+        self._tell(Phase.ENDED, tr("A command ended the engine host (sndr quit), and its engines with it."))
+        gone = False
+        while not self._again.is_set():
+            await self._wait(_LOOKS)
+            with contextlib.suppress(HostStartFailed):
+                answers = await process.answers()
+                # The one that ends may answer a moment longer.
+                if answers and gone:
+                    break
+                gone = gone or not answers
+        return True
 
     def _defect(self, error: Exception) -> None:
         if self.connected:
@@ -244,8 +274,11 @@ class HostConnection(QObject):
 
     async def _pause(self, failures: int) -> None:
         self._again.clear()
+        await self._wait(_PAUSES[min(failures, len(_PAUSES)) - 1 if failures else 0])
+
+    async def _wait(self, seconds: float) -> None:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_PAUSES[min(failures, len(_PAUSES)) - 1 if failures else 0]):
+            async with asyncio.timeout(seconds):
                 await self._again.wait()
 
     def _lost(self, sentence: str) -> None:

@@ -80,6 +80,11 @@ class HostProcess:
             await self._discard()
             return await self._start()
 
+    async def answers(self) -> bool:
+        """Tell whether a host runs here, and start none. Raises HostStartFailed as `find_or_start` does."""
+        async with self._one:
+            return await self._find() is not None
+
     async def _find(self) -> Address | None:
         if (problem := self._folders.run_folder_problem()) is not None:
             # Whoever listens there may be another user, who would be told what is asked of a model.

@@ -130,7 +130,7 @@ class HostState(QObject):
         super().__init__()
         self.run_id = ""
         self.seq = 0
-        self.closing = False
+        self.closing = self.closing_asked = False
         self._at_close: dict[str, str] = {}
         self._stopped: dict[str, tuple[str, float]] = {}
         self.host: HostInfo | None = None
@@ -242,6 +242,7 @@ class HostState(QObject):
     def load(self, snapshot: Snapshot) -> None:
         """Take over a snapshot."""
         self.run_id, self.seq, self.closing = snapshot.run_id, snapshot.seq, False
+        self.closing_asked = False
         self._at_close, self._stopped = {}, {}
         self.host = snapshot.host
         page = snapshot.engines
@@ -291,7 +292,7 @@ class HostState(QObject):
             case JobStepEvent() | JobDoneEvent():
                 self.set_job(event.job)
             case HostStateEvent():
-                self.closing = event.state == "closing"
+                self.closing, self.closing_asked = event.state == "closing", event.asked
                 if self.closing:
                     # Who ends a host with Ctrl+C stops its engine a moment before.
                     since = time.monotonic() - _TOGETHER

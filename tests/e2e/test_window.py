@@ -2,12 +2,15 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import psutil
 import pytest
 
+from engine_host.client import HostError
 from engine_host.client.sync import ControlClient
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.launch.plans import LaunchRequest, StartRequest
@@ -188,3 +191,37 @@ def is_alive(pid: int) -> bool:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+@pytest.mark.parametrize("way", ["click", "Enter"])
+def test_a_host_that_a_command_ended_is_started_again_when_asked(gui: Gui, way: str) -> None:
+    """It was started anew within seconds, whoever had ended it."""
+    gui.wait_for("Start the demo model", 30)
+    with host_client() as client:
+        before = client.call(ops.HOST).pid
+    done = subprocess.run(
+        [sys.executable, "-m", "engine_host", "quit"],
+        env=gui.desktop.environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert "The open window starts another one when you click “Start again” there." in done.stdout
+    gui.wait_for_words("A command ended the engine host (sndr quit)", 30)
+    gui.wait_for_words("The engine host was ended", 30)
+    assert not is_alive(before)
+    # It stays ended for longer than the window would wait before another try.
+    gui.open("Logs")
+    gui.open("Home")
+    with pytest.raises(HostError):
+        host_client()
+    if way == "click":
+        gui.click("Start again")
+    else:
+        gui.tab_to("Start again")
+        gui.press("Return")
+    gui.wait_for("Start the demo model", 60)
+    gui.wait_for_words("engine host connected", 30)
+    with host_client() as client:
+        assert client.call(ops.HOST).pid != before

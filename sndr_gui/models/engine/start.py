@@ -50,6 +50,8 @@ class PageMode(StrEnum):
 
 def page_mode(session: Session, engine: Engine | None) -> PageMode:
     """Return the state of a page about an engine, or about none."""
+    if session.connection.phase is Phase.ENDED:
+        return PageMode.LOST
     if session.state.host is None:
         starts = session.connection.phase in (Phase.STARTING, Phase.RECONNECTING)
         return PageMode.CONNECTING if starts else PageMode.LOST

@@ -23,6 +23,7 @@ _PHASES = {
     Phase.RECONNECTING: (tr("reconnecting"), "warn"),
     Phase.FAILED: (tr("failed"), "bad"),
     Phase.MISMATCH: (tr("other version"), "bad"),
+    Phase.ENDED: (tr("ended"), "muted"),
     Phase.CLOSING: (tr("closing"), "muted"),
 }
 

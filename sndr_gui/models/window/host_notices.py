@@ -12,6 +12,7 @@ from engine_host.protocol.jobs import Job, JobKind, JobState
 from engine_host.protocol.language import ntr, tr
 from engine_host.protocol.launch.plans import Finding
 from sndr_gui.host.choice import LIVE_STATES, STARTING_STATES
+from sndr_gui.host.connection import Phase
 from sndr_gui.host.notices import Notice
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
@@ -41,6 +42,7 @@ _SHOWN = {
 """Those whose page tells of the end: only the desktop is told besides."""
 _TRIALS = (JobKind.PATCH_BISECT, JobKind.BENCH_SWEEP)
 """Jobs that start engines one after the other, which nobody waits for."""
+_ENDED = "host ended"
 _READY = {EngineState.READY, EngineState.BUSY}
 
 
@@ -59,7 +61,17 @@ class HostNotices(QObject):
         state.job_ended.connect(self._on_job)
         state.engines_changed.connect(self._on_engines)
         session.connection.replaced.connect(self._on_replaced)
+        session.connection.changed.connect(self._on_link)
         state.host_changed.connect(self._on_host)
+
+    def _on_link(self) -> None:
+        """Offer another host where a command ended this one, on whichever page."""
+        connection = self._session.connection
+        if connection.phase is Phase.ENDED:
+            again = connection.retry
+            self._notices.warning(_ENDED, connection.sentence, action_text=tr("Start again"), action=again)
+        else:
+            self._notices.withdraw(_ENDED)
 
     def _on_replaced(self, ended: tuple[str, ...]) -> None:
         """Say that the host is another one now, and which engines ended with the one before."""

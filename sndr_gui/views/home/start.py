@@ -30,6 +30,7 @@ class Hero(Card):
     def __init__(self, model: HomeModel, open_launch: Callable[[], None]) -> None:
         super().__init__()
         self._model = model
+        self._ended = False
         self.again = StartAgain(model.last, keys("relaunch"))
         self.start = button(tr("Start the demo model"), model.start_demo, kind="primary", icon="play")
         self.choose = button(
@@ -51,7 +52,8 @@ class Hero(Card):
         model = self._model
         demo = model.demo_to_start
         connection = model.session.connection
-        set_text(self._state.heading, EMPTY_STATES[mode])
+        ended = connection.phase is Phase.ENDED
+        set_text(self._state.heading, tr("The engine host was ended") if ended else EMPTY_STATES[mode])
         again = self.again.refresh(mode == "empty")
         set_primary(self.start, not again)
         if again:
@@ -75,7 +77,13 @@ class Hero(Card):
         self.start.setText(tr("Starting…") if pending else tr("Start the demo model"))
         self.start.setEnabled(not model.actions.starting and connection.connected)
         self.choose.setVisible(mode == "empty")
+        self.retry.setText(tr("Start again") if ended else tr("Retry now"))
+        set_primary(self.retry, ended)
         self.retry.setVisible(mode == "lost")
+        if ended and self.retry.isVisible() and not self._ended:
+            # Enter starts it, from where the person is.
+            self.retry.setFocus()
+        self._ended = ended
         of_demo = f"sndr run {demo.id}" if mode == "empty" and demo else "sndr run MODEL"
         self.equivalent_command.set_content(model.last.command if again else of_demo)
         self.equivalent_command.setVisible(mode == "empty")

@@ -54,7 +54,6 @@ _TONES = {
     "reconnecting": "warn",
     "failed": "bad",
     "mismatch": "bad",
-    "closing": "muted",
 }
 
 
@@ -433,7 +432,7 @@ class Window(QMainWindow):
             else:
                 parts.append(tr("endpoint {url}", url=url) if url else tr("endpoint not served"))
                 parts.append(lifetime(session))
-        self._dot.set_token(_TONES[connection.phase.value])
+        self._dot.set_token(_TONES.get(connection.phase.value, "muted"))
         set_text(self._status, "  ·  ".join(parts))
         self._status.setToolTip(plain_tooltip(self._status.text()))
 

@@ -362,7 +362,7 @@ def test_quit_says_that_an_open_window_starts_a_new_host(host: FakeHost, sndr: S
     code, out, _ = sndr("quit")
     lock.unlink()
     assert code == 0
-    assert "A window is open and starts a new one" in out
+    assert "The open window starts another one when you click" in out
 
 
 def test_interrupt_is_130(host: FakeHost, sndr: Sndr) -> None:
