@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any
 
 import httptools
+from starlette.types import Message, Receive, Scope, Send
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import (
     STATUS_LINE,
@@ -183,7 +184,11 @@ class BoundedProtocol(HttpToolsProtocol):
             raise ValueError("more than one host")
         self._unparsed = 0
         self._expect(self.limits.silence)
-        super().on_headers_complete()
+        try:
+            super().on_headers_complete()
+        except (httptools.HttpParserInvalidURLError, UnicodeDecodeError) as error:
+            self._refuse(400, "invalid_http", "The address of the request cannot be read.")
+            raise ValueError("no address") from error
         self._has_head = True
         # Its application begins with the next turn of the loop.
         transport = self.transport
@@ -314,6 +319,10 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._answering = cycle
+        if cycle.scope["http_version"] == "1.0":
+            # It knows no chunks (RFC 9112, section 6.1): what has no length ends with the connection.
+            cycle.chunked_encoding = False
+            app = partial(_in_one_piece, cycle, app)
         super()._start_asgi_task(cycle, app)
 
 
@@ -325,6 +334,18 @@ def _write_piece(cycle: RequestResponseCycle, piece: bytes) -> bool:
     if piece:
         cycle.transport.write(b"%x\r\n%b\r\n" % (len(piece), piece))
     return True
+
+
+async def _in_one_piece(
+    cycle: RequestResponseCycle, app: Any, scope: Scope, receive: Receive, send: Send
+) -> None:
+    """Answer without chunks: uvicorn would refuse a body whose length it was not told."""
+
+    async def sending(message: Message) -> None:
+        cycle.expected_content_length = len(message.get("body", b""))
+        await send(message)
+
+    await app(scope, receive, sending)
 
 
 def _disconnect(cycle: RequestResponseCycle | None) -> None:

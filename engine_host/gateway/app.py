@@ -194,7 +194,9 @@ class Gateway:
         try:
             if not trusted:
                 allowed = self._allowed_hosts()
-                check_host(headers.get("host"), allowed, has_keys=self._keys.needed)
+                # Whoever speaks HTTP/1.0 and names no host is a proxy's check of health, and never a browser.
+                if "host" in headers or scope.get("http_version") != "1.0":
+                    check_host(headers.get("host"), allowed, has_keys=self._keys.needed)
                 page = check_origin(headers.get("origin"), allowed)
                 if is_preflight(scope["method"], headers):
                     check_preflight(page, headers.get("origin"))

@@ -111,7 +111,9 @@ _OF_ADMINS = frozenset({METRICS, LOAD, UNLOAD})
 
 
 def as_meant(path: str) -> str:
-    """Return the path that a client means whose base URL has no `/v1`, or has one that it adds itself."""
+    """Return the path that a client means whose base URL lacks `/v1`, has what it adds, or ends in `/`."""
+    while "//" in path:
+        path = path.replace("//", "/")
     if path.startswith("/v1/v1/"):
         path = path.removeprefix("/v1")
     return SHORT.get(path) or _LM_STUDIO.get(path, path)

@@ -3,13 +3,13 @@
 import asyncio
 import json
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
@@ -49,15 +49,21 @@ class Talk:
             writer.close()
 
 
-def serve(act: Callable[[Talk], Awaitable[None]], limits: ConnectionLimits = LIMITS) -> None:
-    """Run a real server with small limits while `act` talks to it."""
+async def body(request: Request) -> PlainTextResponse:
+    """Answer with the length of what was sent."""
+    return PlainTextResponse(str(len(await request.body())))
 
-    async def body(request: Request) -> PlainTextResponse:
-        return PlainTextResponse(str(len(await request.body())))
+
+def serve(
+    act: Callable[[Talk], Awaitable[None]],
+    limits: ConnectionLimits = LIMITS,
+    answer: Callable[[Request], Awaitable[Response]] = body,
+) -> None:
+    """Run a real server with small limits while `act` talks to it."""
 
     async def whole() -> None:
         with socket.create_server(("127.0.0.1", 0)) as listener:
-            app = Starlette(routes=[Route("/", body, methods=["GET", "POST"])])
+            app = Starlette(routes=[Route("/", answer, methods=["GET", "POST"])])
             server = HttpServer(app, listener, name="test", protocol=bounded(limits))
             await server.started()
             try:
@@ -98,6 +104,37 @@ def test_what_is_too_much_is_refused(parts: tuple[bytes, ...], status: int, code
         refused(await talk.say(*parts), status, code)
 
     serve(act)
+
+
+def test_an_address_that_is_none_is_told_so() -> None:
+    async def act(talk: Talk) -> None:
+        answer = await talk.say(b"CONNECT 127.0.0.1:80 HTTP/1.1\r\nhost: x\r\n\r\n")
+        refused(answer, 400, "invalid_http")
+        assert b"The address of the request cannot be read." in answer
+
+    serve(act)
+
+
+@pytest.mark.parametrize("method", [b"GET", b"POST", b"HEAD"])
+def test_http_1_0_knows_no_chunks(method: bytes) -> None:
+    async def streamed(_request: Request) -> StreamingResponse:
+        async def parts() -> AsyncIterator[bytes]:
+            for part in (b"one ", b"two ", b"three"):
+                yield part
+
+        return StreamingResponse(parts())
+
+    async def act(talk: Talk) -> None:
+        answer = await talk.say(
+            method + b" / HTTP/1.0\r\nconnection: keep-alive\r\ncontent-length: 0\r\n\r\n"
+        )
+        head, _, body = answer.partition(b"\r\n\r\n")
+        assert b"transfer-encoding" not in head
+        assert b"connection: close" in head
+        assert body == (b"" if method == b"HEAD" else b"one two three")
+        assert b"transfer-encoding: chunked" in await talk.say(REQUEST + b"\r\n")
+
+    serve(act, answer=streamed)
 
 
 def test_a_refused_head_has_no_body_and_two_hosts_are_none() -> None:

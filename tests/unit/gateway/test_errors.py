@@ -44,8 +44,11 @@ def test_another_version_is_pointed_out(world: Any) -> None:
     assert "Did you mean /v1/chat/completions?" in message
 
 
-@pytest.mark.parametrize("path", ["/chat/completions", "/v1/v1/chat/completions"])
-def test_a_base_url_may_lack_its_version_or_have_it_twice(world: Any, path: str) -> None:
+@pytest.mark.parametrize(
+    "path",
+    ["/chat/completions", "/v1/v1/chat/completions", "/v1//chat/completions", "//v1///chat/completions"],
+)
+def test_a_base_url_may_lack_its_version_have_it_twice_or_end_in_a_slash(world: Any, path: str) -> None:
     asked: list[Any] = []
     answer = ask(world, "POST", path, lambda served: asked.append(served.engine), json=HELLO)
     assert answer.status_code == 200, answer.text

@@ -1,7 +1,9 @@
 """Access to the endpoint: names of the host, pages of browsers, and keys."""
 
+import asyncio
 import json
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -19,6 +21,21 @@ def test_host_names(world: Any) -> None:
         served.hosts = frozenset({"workstation.lan"})
 
     assert ask(world, "GET", "/health", allow, headers={"host": "Workstation.lan:8020"}).status_code == 200
+
+
+@pytest.mark.parametrize(("version", "status"), [(b"1.0", b"200"), (b"1.1", b"403")])
+def test_a_proxys_question_of_http_1_0_names_no_host(world: Any, version: bytes, status: bytes) -> None:
+    async def go() -> bytes:
+        async with world() as served:
+            at = urlsplit(served.url)
+            reader, writer = await asyncio.open_connection(at.hostname, at.port)
+            writer.write(b"GET /health HTTP/%b\r\nConnection: close\r\n\r\n" % version)
+            try:
+                return await reader.read()
+            finally:
+                writer.close()
+
+    assert asyncio.run(go()).split(b" ")[1] == status
 
 
 def test_where_a_key_is_asked_for_the_machines_own_names_and_numbers_pass(world: Any) -> None:
