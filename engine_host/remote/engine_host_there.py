@@ -214,52 +214,7 @@ class EngineHostLink:
             ) from error
         if state == "running" and _is_plain(token) and _is_path(socket):
             return socket, token
-        if state == "none":
-            raise HostError(
-                Reason.HOST_UNREACHABLE,
-                tr("No engine host is installed on {name}, or it never ran.", name=name),
-                fix=Fix(
-                    text="Install it there; nothing of it needs root.", command=f"sndr host install {name}"
-                ),
-            )
-        if state == "starting":
-            raise HostError(
-                Reason.HOST_UNREACHABLE,
-                tr("The engine host on {name} is starting.", name=name),
-                cause=tr("Its service began a moment ago, as after a restart of the machine."),
-                fix=Fix(
-                    text=tr("Wait a moment: it is looked for until it answers."), command="sndr host list"
-                ),
-            )
-        if state == "installed":
-            raise HostError(
-                Reason.HOST_UNREACHABLE,
-                tr("The engine host on {name} is installed and does not run.", name=name),
-                fix=Fix(
-                    text="Start it; what is damaged of it is made anew.", command=f"sndr host update {name}"
-                ),
-            )
-        if state == "locked":
-            raise HostError(
-                Reason.HOST_UNREACHABLE,
-                tr("The token of the engine host on {name} cannot be read.", name=name),
-                cause=str(told.get("why", ""))[:300],
-                fix=Fix(
-                    text="Make it readable for the user of ssh there, or start the host anew with a new one.",
-                    command=f"sndr host update {name}",
-                ),
-                evidence={"run": run},
-            )
-        raise HostError(
-            Reason.RUN_FOLDER_UNSAFE if state == "unsafe" else Reason.HOST_UNREACHABLE,
-            tr("The run folder of the engine host on {name} can be entered by others.", name=name)
-            if state == "unsafe"
-            else tr("The engine host on {name} does not run.", name=name),
-            fix=Fix(text="Make it private there: chmod 700 and its path.")
-            if state == "unsafe"
-            else Fix(text="Start it there, or install it anew.", command=f"sndr host install {name}"),
-            evidence={"run": run},
-        )
+        raise _refusal(name, state, run, str(told.get("why", ""))[:300])
 
     async def _lead_endpoint(self, info: HostInfo) -> bool:
         """Forward its endpoint; False where it does not serve one, or only with TLS."""
@@ -312,6 +267,49 @@ class EngineHostLink:
                     command="sndr host list",
                 ),
             ) from error
+
+
+def _refusal(name: str, state: str, run: str, why: str) -> HostError:
+    """Return the error of a machine whose engine host is not to be used, by what was found there."""
+    update, install = f"sndr host update {name}", f"sndr host install {name}"
+    rows = {
+        "none": (
+            tr("No engine host is installed on {name}, or it never ran.", name=name),
+            Fix(text="Install it there; nothing of it needs root.", command=install),
+        ),
+        "starting": (
+            tr("The engine host on {name} is starting.", name=name),
+            Fix(text=tr("Wait a moment: it is looked for until it answers."), command="sndr host list"),
+        ),
+        "installed": (
+            tr("The engine host on {name} is installed and does not run.", name=name),
+            Fix(text="Start it; what is damaged of it is made anew.", command=update),
+        ),
+        "locked": (
+            tr("The token of the engine host on {name} cannot be read.", name=name),
+            Fix(
+                text="Make it readable for the user of ssh there, or start the host anew with a new one.",
+                command=update,
+            ),
+        ),
+        "unsafe": (
+            tr("The run folder of the engine host on {name} can be entered by others.", name=name),
+            Fix(text="Make it private there: chmod 700 and its path."),
+        ),
+    }
+    ended = (
+        tr("The engine host on {name} does not run.", name=name),
+        Fix(text="Start it there, or install it anew.", command=install),
+    )
+    message, fix = rows.get(state, ended)
+    begun = tr("Its service began a moment ago, as after a restart of the machine.")
+    return HostError(
+        Reason.RUN_FOLDER_UNSAFE if state == "unsafe" else Reason.HOST_UNREACHABLE,
+        message,
+        cause=begun if state == "starting" else why,
+        fix=fix,
+        evidence={"run": run} if run else {},
+    )
 
 
 def start_again(host: str, ended: EndedWithHost) -> str:

@@ -21,6 +21,12 @@ REMOTE = {
         reason=Reason.DISK_FULL,
         fix="Free some space there, or let XDG_DATA_HOME of that user lead to a larger disk.",
     ),
+    "remote.noexec": Text(
+        ERROR,
+        "The disk of {path} on {host} is mounted noexec: no compiled code can be loaded from there.",
+        reason=Reason.UNSUPPORTED,
+        fix="Let XDG_DATA_HOME of that user lead to another disk, or have that one mounted with exec.",
+    ),
     "remote.ended-with-host": Text(
         WARNING,
         "{name} ended with the engine host on {host}[ ({when})], and does not come back by itself.",

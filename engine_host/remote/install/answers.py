@@ -88,6 +88,7 @@ class Probed(MachineAnswer):
     unit: Word
     environment: dict[Word, Word]
     free: Annotated[int, Field(ge=0, lt=1 << 62)]
+    noexec: bool = False
     gpus: Annotated[tuple[dict[Word, Word], ...], Field(max_length=_MANY)]
     index: FoundIndex
     systemd: bool

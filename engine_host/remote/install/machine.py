@@ -29,8 +29,8 @@ _SCRIPT = RemoteScript(
 import json, sys, types
 if sys.version_info < (3, 8):
     found = "python3 there is %d.%d." % sys.version_info[:2]
-    why = "Steps need 3.8, and the host 3.11: let python3 on the PATH of that user lead to a newer one."
-    told = {"failed": "install_failed", "message": found, "evidence": {"error": why}}
+    why = "What is done there needs 3.8, and the host 3.11, 3.12 or 3.13."
+    told = {"failed": "old_python", "message": found, "evidence": {"error": why}}
     print("\\nsndr-answer " + json.dumps(told))
     sys.exit()
 stream = sys.stdin.buffer
@@ -162,6 +162,7 @@ _REASONS = {
     "install_failed": Reason.INSTALL_FAILED,
     "not_found": Reason.NOT_FOUND,
     "not_writable": Reason.NOT_WRITABLE,
+    "old_python": Reason.UNSUPPORTED,
     "unsupported": Reason.UNSUPPORTED,
     "verification_failed": Reason.VERIFICATION_FAILED,
 }
@@ -173,7 +174,10 @@ _FIXES = {
 }
 
 
-_REPAIR = "Make the host there whole with `sndr host update {name}`, and run the same command again."
+_FIXES_OF = {
+    "damaged": "Make the host there whole with `sndr host update {name}`, and run the same command again.",
+    "old_python": "Let python3 on the PATH of that user lead to a newer one, and run the same command again.",
+}
 
 
 def _failed(name: str, steps: Steps, answer: dict[str, Any]) -> HostError:
@@ -188,7 +192,7 @@ def _failed(name: str, steps: Steps, answer: dict[str, Any]) -> HostError:
     elif evidence.get("back_failed"):
         message += f" What ran before does not start again either: {evidence['back_failed']}"
     usual = "Look at the lines, mend what they name, and run the same command again."
-    fix = {**_FIXES, **steps.fixes}.get(reason, usual) if answer.get("failed") != "damaged" else _REPAIR
+    fix = _FIXES_OF.get(str(answer.get("failed"))) or {**_FIXES, **steps.fixes}.get(reason, usual)
     return HostError(reason, message, cause=seen, fix=fix.format(name=name), evidence=evidence)
 
 

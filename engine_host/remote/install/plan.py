@@ -53,6 +53,8 @@ def decide(host: str, asked: InstallOnHost, said: Probed, wheel: LocalFile) -> D
     needs = UNPACKED + wheel.size + _ROOM
     if wheel.release not in said.releases and said.free < needs:
         findings.append(finding("remote.disk", host=host, free=said.free, path=said.root, needed=needs))
+    if said.noexec:
+        findings.append(finding("remote.noexec", host=host, path=said.root))
     if (why := said.damaged.get(wheel.release)) is not None:
         findings.append(finding("remote.damaged", host=host, release=wheel.release, why=why))
     elif said.silent:

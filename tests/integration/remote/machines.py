@@ -274,11 +274,11 @@ class Machines:
 
 
 @contextmanager
-def small_disk(folder: Path, megabytes: int = 60) -> Iterator[Path]:
-    """A disk of so many MB at a folder, which goes again."""
+def small_disk(folder: Path, megabytes: int = 60, how: str = "exec") -> Iterator[Path]:
+    """A disk of so many MB at a folder, mounted so, which goes again."""
     folder.mkdir(parents=True, exist_ok=True)
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", folder], check=False
+        ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,{how}", "tmpfs", folder], check=False
     )
     if mounted.returncode:
         pytest.skip("this user may mount no disk")

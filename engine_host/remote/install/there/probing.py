@@ -65,6 +65,7 @@ def probe(asked: dict[str, Any]) -> dict[str, Any]:
         "unit": places.unit,
         "environment": own_variables(),
         "free": shutil.disk_usage(existing(places.root)).free,
+        "noexec": bool(os.statvfs(existing(places.root)).f_flag & getattr(os, "ST_NOEXEC", 0)),
         "gpus": _gpus(),
         "index": _index(found, asked.get("small_package")),
         "systemd": has_services(),

@@ -9,7 +9,7 @@ import pytest
 from engine_host import __version__
 from tests.integration.host_process import SNDR, Ended, environment, serving, sndr
 from tests.integration.remote.install.machines import tree
-from tests.integration.remote.machines import Machines
+from tests.integration.remote.machines import Machines, small_disk
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -63,4 +63,17 @@ def test_from_nothing_to_an_answer_and_back(machines: Machines, monkeypatch: pyt
         assert listed["version"] is None
         assert listed["engine_host_problem"]["fix"]["command"] == "sndr host install gpu"
         assert tree(machines.far) == before
+        assert sndr("host", "disconnect", "gpu").code == 0
+
+
+def test_a_home_that_runs_no_programs_is_said_before_anything_is_sent(
+    machines: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SNDR_SSH_CONFIG", str(machines.config))
+    with small_disk(machines.far, 900, "noexec"), serving():
+        assert sndr("host", "add", "gpu", "direct").code == 0
+        refused = patient("host", "install", "gpu", "--json")
+        assert refused.problem()["reason"] == "unsupported", refused.out
+        assert "is mounted noexec" in refused.problem()["message"]
+        assert not list(machines.far.iterdir())
         assert sndr("host", "disconnect", "gpu").code == 0

@@ -103,5 +103,7 @@ def test_a_python_that_is_too_old_says_so_itself(
         exec(machine._SCRIPT.text, {})
     with pytest.raises(HostError, match=r"python3 there is 3\.6\.") as failed:
         asked(capsys.readouterr().out.encode())
-    assert failed.value.reason is Reason.INSTALL_FAILED
-    assert "lead to a newer one" in failed.value.problem.cause
+    problem = failed.value.problem
+    assert (problem.reason, "3.11, 3.12 or 3.13" in problem.cause) == (Reason.UNSUPPORTED, True)
+    assert problem.fix is not None
+    assert "lead to a newer one" in problem.fix.text

@@ -87,6 +87,7 @@ BARE = {"path": "/usr/bin/python3.11", "version": [3, 11, 2], "ensurepip": False
         ({"index": {"reachable": False, "said": ""}, "libc": ["", ""]}, ["remote.no-platform"]),
         ({"index": {"reachable": False, "said": ""}, "machine": "riscv64"}, ["remote.no-platform"]),
         ({"free": 10 << 20}, ["remote.disk"]),
+        ({"noexec": True}, ["remote.noexec"]),
         ({"gpus": []}, ["remote.no-gpu"]),
         ({"lacks_openmp": True}, ["remote.no-openmp"]),
         ({"systemd": False}, ["remote.plain"]),
