@@ -32,7 +32,7 @@ class _NumberTaking(click.Command):
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=WholeHelp)
+@click.group(cls=WholeHelp, alone="get")
 def settings() -> None:
     """Read and change settings."""
 

@@ -13,7 +13,7 @@ from engine_host.core.errors import HostError
 from engine_host.protocol.operations import table as ops
 
 
-@click.group(cls=WholeHelp)
+@click.group(cls=WholeHelp, alone="show")
 def autostart() -> None:
     """Start the window or the host at login."""
 

@@ -1,16 +1,19 @@
-"""`sndr gpu power` and `sndr host power`: power limits of GPUs, shown and set where that is permitted."""
+"""`sndr gpu`: the GPUs; `sndr gpu power`, `sndr host power`: their limits, set where that is permitted."""
 
 import click
 
-from engine_host.cli.output import CODES, Exit, Output, command, table
+from engine_host.cli.output import CODES, Exit, Output, command, size, table
 from engine_host.cli.remote.connecting import connect
 from engine_host.cli.remote.install import change_lines
 from engine_host.cli.start.host import find_or_start
+from engine_host.cli.status import gpu_text
 from engine_host.cli.text.job_progress import begin
 from engine_host.cli.text.plan import finding_lines
 from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.protocol.base import Severity
+from engine_host.protocol.host import Gpu
 from engine_host.protocol.operations import services as ops
+from engine_host.protocol.operations.table import HOST
 from engine_host.protocol.remote.hosts import THIS_MACHINE
 from engine_host.protocol.remote.services import PowerDone, PowerPage, PowerPlan, SetPower
 
@@ -25,6 +28,33 @@ _ARGUMENTS = (
 @click.group(cls=WholeHelp)
 def gpu() -> None:
     """Look after the GPUs of this machine."""
+
+
+@gpu.command("list")
+@command("sndr gpu list")
+def gpu_list(out: Output) -> Exit | None:
+    """List the GPUs: memory, load, heat and power, as the driver tells them now."""
+    with find_or_start() as hold:
+        host = hold.client.call(HOST)
+    lines = [f"GPUs: {gpu_text(host)}."]
+    if host.gpus:
+        heads = ("GPU", "name", "memory", "load", "heat", "power", "compute capability")
+        lines = table(heads, [_row(one) for one in host.gpus])
+        lines += ["", f"Driver {host.driver}, CUDA {host.cuda}."] if host.driver else []
+    found = [one.model_dump(mode="json") for one in host.gpus]
+    out.result({"gpus": found, "driver": host.driver, "cuda": host.cuda}, lines)
+    return None
+
+
+def _row(one: Gpu) -> tuple[str, ...]:
+    """A GPU in words; a dash stands for what the driver does not tell."""
+    heat = "-" if one.temperature is None else f"{one.temperature} °C"
+    load = "-" if one.utilization is None else f"{one.utilization:.0%}"
+    power = "-" if one.power is None else f"{one.power:.0f} W"
+    if one.power is not None and one.power_limit is not None:
+        power = f"{one.power:.0f} of {one.power_limit:.0f} W"
+    memory = f"{size(one.memory_used)} of {size(one.memory_total)}"
+    return str(one.index), one.name, memory, load, heat, power, one.compute_capability or "-"
 
 
 @gpu.command("power")

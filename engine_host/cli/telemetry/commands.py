@@ -22,9 +22,9 @@ from engine_host.protocol.telemetry import EnergyQuery, EnergySource
 _SETTING = "host.gpu_trace"
 
 
-@click.group(cls=WholeHelp)
+@click.group(cls=WholeHelp, alone="memory")
 def telemetry() -> None:
-    """Record what the GPUs of a machine do, and play such a record."""
+    """Say who holds memory and what energy was used; record what the GPUs do, and play such a record."""
 
 
 @telemetry.command("record")

@@ -7,32 +7,36 @@ import click
 
 _NO_LIMIT = 10_000
 """Characters: click cuts a sentence that is longer than its line, where it could go on in the next one."""
-_LIST = "list"
 
 
 class WholeHelp(click.Group):
-    """A group of commands; one with a list that needs no argument lists where its own word stands alone.
+    """A group of commands; its word alone is its `alone`, such as a list, where that needs no argument.
 
     `sections` are titles and the commands below each, for a group that has many.
     """
 
     def __init__(
-        self, *args: Any, sections: Mapping[str, Sequence[str]] | None = None, **kwargs: Any
+        self,
+        *args: Any,
+        sections: Mapping[str, Sequence[str]] | None = None,
+        alone: str = "list",
+        **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
+        self.alone = alone
         self.sections = dict(sections or {})
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the words behind the group's own."""
         # Completion in a shell asks what could stand there.
         if self.lists_alone and not ctx.resilient_parsing and set(args) <= {"--json"}:
-            args = [_LIST, *args]
+            args = [self.alone, *args]
         return super().parse_args(ctx, args)
 
     @property
     def lists_alone(self) -> bool:
-        """Tell whether the group's word alone lists."""
-        listing = None if self.invoke_without_command else self.commands.get(_LIST)
+        """Tell whether the group's word alone says how things are."""
+        listing = None if self.invoke_without_command else self.commands.get(self.alone)
         return listing is not None and not any(one.required for one in listing.params)
 
     def sectioned(self, ctx: click.Context) -> Iterator[tuple[str, list[tuple[str, click.Command]]]]:

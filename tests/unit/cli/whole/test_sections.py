@@ -32,11 +32,14 @@ def test_each_command_stands_in_one_section_of_help_and_readme(sndr: Sndr) -> No
 def test_each_group_knows_whether_its_word_alone_lists() -> None:
     assert all(isinstance(one, WholeHelp) for _, one in GROUPS)
     assert {"presets", "keys", "routes", "host", "engine", "patches", "chats", "bench"} <= set(LISTING)
+    # These say how things are, in place of their help.
+    assert {"settings", "telemetry", "gpu", "autostart"} <= set(LISTING)
 
 
 @pytest.mark.parametrize("words", LISTING)
 def test_a_groups_word_alone_means_its_list(words: str) -> None:
     group = dict(GROUPS)[words]
+    assert isinstance(group, WholeHelp)
     for more in ([], ["--json"]):
         context = group.make_context(words, list(more))
-        assert context._protected_args + context.args == ["list", *more]
+        assert context._protected_args + context.args == [group.alone, *more]
