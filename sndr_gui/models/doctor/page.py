@@ -98,6 +98,10 @@ class DoctorModel(QObject):
         earlier = (end for end in ends if not end.refused and (failed is None or end.engine != failed.id))
         return tuple(earlier)[:MOST_ENDS]
 
+    def record_of(self, engine_id: str) -> str:
+        """Return the id of the newest record of an engine; empty where there is none."""
+        return next((one.id for one in self._records if one.engine == engine_id), "")
+
     @property
     def starting(self) -> tuple[Engine, ...]:
         """The engines that start and have not failed."""

@@ -5,15 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from PySide6.QtWidgets import QHBoxLayout
+
 from engine_host.protocol.engines import COLD_START, Engine
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Finding
 from sndr_gui.models.doctor.page import MOST_ENDS, DoctorModel
+from sndr_gui.models.doctor.record import RecordModel
 from sndr_gui.models.doctor.words import reason_words
 from sndr_gui.models.engine.choice import state_word
 from sndr_gui.models.engine.start import build_of
 from sndr_gui.views.doctor.ends import EarlierEnds
+from sndr_gui.views.doctor.record import RecordDialog
+from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.labels import badge, set_text, text
@@ -39,9 +44,20 @@ class FailureCard(Card):
         self.failure.log_wanted.connect(self._on_log_wanted)
         self.command = CopyField("", tr("the command that shows the log"))
         self.record = CopyField("", tr("the command that shows what it held and wanted"))
-        self.earlier = EarlierEnds(MOST_ENDS)
-        for part in (self.cold, self.about, self.failure, self.command, self.record, self.earlier):
+        self.open = button(
+            tr("Open record"),
+            self._on_open,
+            icon="first-aid",
+            hint=tr("Show what it held, and what would have saved it"),
+        )
+        self.earlier = EarlierEnds(MOST_ENDS, self._open_record)
+        for part in (self.cold, self.about, self.failure, self.command):
             self.body.addWidget(part)
+        told = QHBoxLayout()
+        told.addWidget(self.record, 1)
+        told.addWidget(self.open)
+        self.body.addLayout(told)
+        self.body.addWidget(self.earlier)
 
     def refresh(self) -> None:
         """Show the last start that failed, and those that are under way."""
@@ -52,8 +68,10 @@ class FailureCard(Card):
             self.cold.show_sentence("  ".join(map(_progress, starting)), COLD_START)
         for part in (self.reason, self.failure):
             part.setVisible(failed is not None)
-        self.record.setVisible(failed is not None and not failed.was_refused)
-        self.earlier.show_ends(self._model.earlier)
+        for part in (self.record, self.open):
+            part.setVisible(failed is not None and not failed.was_refused)
+        self.open.setEnabled(failed is not None and bool(self._model.record_of(failed.id)))
+        self.earlier.show_ends(self._model.earlier, self._model.record_of)
         # Where it never had a process there is no log.
         self.command.setVisible(failed is not None and bool(failed.stages))
         if failed is None:
@@ -84,6 +102,16 @@ class FailureCard(Card):
                 state_word=state_word(later),
             )
         return said
+
+    def _on_open(self) -> None:
+        if (failed := self._model.failed) is not None:
+            self._open_record(self._model.record_of(failed.id))
+
+    def _open_record(self, record: str) -> None:
+        model = RecordModel(self._model.session, record)
+        dialog = RecordDialog(self, model, self._open_log)
+        model.setParent(dialog)
+        dialog.open()
 
     def _on_log_wanted(self) -> None:
         if (failed := self._model.failed) is not None:

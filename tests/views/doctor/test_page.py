@@ -9,13 +9,22 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel
 
-from engine_host.protocol.bench.autopsy import AutopsyEntry, Ending
+from engine_host.protocol.bench.autopsy import (
+    Autopsy,
+    AutopsyEntry,
+    AutopsyReading,
+    Ending,
+    HeldMemory,
+    Knob,
+    OpenedAutopsy,
+)
 from engine_host.protocol.bench.diagnosis import Diagnosis, DiagnosisQuery, SlowCause, SlowReason
 from engine_host.protocol.engines import EngineState
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.language import install
 from sndr_gui.models.doctor.words import missing_word, reason_words, remedy_of, title_of
 from sndr_gui.views.doctor.page import DoctorView
+from sndr_gui.views.doctor.record import RecordDialog
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.window.pages import PAGES
 from tests.views.conftest import Stage
@@ -182,6 +191,42 @@ async def test_ends_under_earlier_hosts_are_listed(stage: Stage) -> None:
     await stage.until(page.failure.failure.isVisible)
     shown = [row.sentence.text() for row in page.failure.earlier.rows if row.isVisible()]
     assert len(shown) == 2, "what is told above is not told again"
+
+
+async def test_a_record_opens_in_the_window_and_leads_to_the_log(stage: Stage) -> None:
+    engine = samples.engine(EngineState.FAILED, problem=FULL, last_lines=LOG, ended_at=time.time())
+    known, gone = record(id="20261124-005320-3bbfc3", engine=engine.id), record()
+    told = Autopsy(id=known.id, at=time.time(), program="1", engine=engine, seconds=600.0, step=1.0)
+    part = HeldMemory(what="<b>main memory</b>", bytes=3 << 30, source="the system")
+    knob = Knob(text="Set context to 4096.", saves=1 << 30, enough=True)
+    reading = AutopsyReading(ending=Ending.MAIN_MEMORY, sentence="It was full.", held=(part,), knobs=(knob,))
+    stage.host.opened_autopsies[known.id] = OpenedAutopsy(record=told, reading=reading)
+    stage.host.autopsies = [known, gone]
+    stage.host.set_engine(engine)
+    page = doctor(stage)
+    await stage.until(page.failure.open.isEnabled)
+    page.failure.open.setFocus()
+    QTest.keyClick(page.failure.open, Qt.Key.Key_Space)
+    (dialog,) = page.findChildren(RecordDialog)
+    await stage.until(dialog.log.isEnabled)
+    said = dialog.shown.toPlainText()
+    for words_of_it in (
+        "It was full.",
+        "<b>main memory</b> (the system)",
+        "saves 1.0 GiB, and fits",
+        LOG[-1],
+    ):
+        assert words_of_it in said
+    QTest.mouseClick(dialog.log, Qt.MouseButton.LeftButton)
+    assert not dialog.isVisible()
+    await stage.until(lambda: stage.window.page is not page)
+    # One that the host has removed meanwhile says so.
+    page = doctor(stage)
+    QTest.mouseClick(page.failure.earlier.rows[0].open, Qt.MouseButton.LeftButton)
+    dialog = page.findChildren(RecordDialog)[-1]
+    await stage.until(dialog.problem.isVisible)
+    assert not dialog.shown.isVisible()
+    QTest.keyClick(dialog, Qt.Key.Key_Escape)
 
 
 async def test_a_start_that_takes_its_time_is_well(stage: Stage) -> None:

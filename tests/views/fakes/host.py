@@ -27,7 +27,7 @@ from engine_host.core.errors import HostError
 from engine_host.daemon.embedded_server import EmbeddedServer
 from engine_host.operations.performs import functions, performs
 from engine_host.protocol.base import Version
-from engine_host.protocol.bench.autopsy import AutopsyEntry, AutopsyPage
+from engine_host.protocol.bench.autopsy import AutopsyEntry, AutopsyPage, OpenedAutopsy
 from engine_host.protocol.bench.diagnosis import Diagnosis, DiagnosisQuery
 from engine_host.protocol.engines import (
     Engine,
@@ -117,6 +117,7 @@ class FakeHost(FakeBench, FakeEndpoint, FakeLibrary, FakeRemoteHosts, FakeRemote
         self.applies: EnginePatches = samples.applies()
         self.telemetry: TelemetryPage = samples.telemetry()
         self.autopsies: list[AutopsyEntry] = []
+        self.opened_autopsies: dict[str, OpenedAutopsy] = {}
         self.marks: tuple[Mark, ...] = ()
         self.memory: tuple[MemoryDevice, ...] = ()
         self.energy = EnergyPage(
@@ -403,6 +404,12 @@ class FakeHost(FakeBench, FakeEndpoint, FakeLibrary, FakeRemoteHosts, FakeRemote
     @performs(ops.AUTOPSIES)
     def _list_autopsies(self) -> AutopsyPage:
         return AutopsyPage(seq=self.seq, folder="/autopsies", autopsies=tuple(self.autopsies))
+
+    @performs(ops.AUTOPSY)
+    def _show_autopsy(self, autopsy_id: str) -> OpenedAutopsy:
+        if (opened := self.opened_autopsies.get(autopsy_id)) is None:
+            raise HostError(Reason.NOT_FOUND, "There is no such record.")
+        return opened
 
     @performs(ops.JOBS)
     def _jobs(self) -> JobPage:
