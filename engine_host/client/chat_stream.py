@@ -8,6 +8,7 @@ from typing import Any
 from engine_host.client import chat_chunk, failures
 from engine_host.client.sync import chunks
 from engine_host.core.errors import HostError
+from engine_host.core.likely_causes import ended_host
 from engine_host.core.outside import answers
 from engine_host.core.rates import decode_rate
 from engine_host.core.sizes import duration
@@ -124,6 +125,7 @@ def ask(
         raise HostError(
             Reason.HOST_GONE,
             tr("The endpoint {url} broke off: {error}.", url=url, error=error),
+            cause=ended_host(),
             fix=Fix(text="See what the host says.", command="sndr logs host"),
         ) from error
 

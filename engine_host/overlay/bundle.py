@@ -18,6 +18,7 @@ from packaging.version import Version
 
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
+from engine_host.core.likely_causes import unreadable_file
 from engine_host.core.outside import files as outside_files
 from engine_host.overlay.loaded_patch import LoadedPatch
 from engine_host.overlay.patch_file import Hook, Rebind, TextEdit
@@ -271,6 +272,7 @@ def _patch_files(patch: LoadedPatch, folder: str) -> dict[str, bytes]:
         raise HostError(
             Reason.PATCH_INVALID,
             tr("A file of the patch {patch} cannot be read: {error}.", patch=patch.id, error=error.strerror),
+            cause=unreadable_file(),
             fix="Correct the file, or switch the patch off.",
             evidence={"folder": str(patch.folder), "errno": error.errno},
         ) from error

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from engine_host.core.errors import HostError
+from engine_host.core.likely_causes import unstartable_program
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.language import tr
 from engine_host.remote.ssh.command_lines import end_group
@@ -181,6 +182,7 @@ async def run_over(
         raise HostError(
             Reason.SSH_FAILED,
             tr("ssh cannot be run: {error}.", error=error.strerror or error),
+            cause=unstartable_program(),
             fix="Give another path, or install it again.",
             evidence={"errno": error.errno},
         ) from error

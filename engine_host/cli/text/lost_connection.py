@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from engine_host.client.sync import ControlClient, connected
 from engine_host.core.errors import HostError
+from engine_host.core.likely_causes import ended_host
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.jobs import Job
 from engine_host.protocol.language import tr
@@ -82,6 +83,7 @@ def _ended_with_its_host(host: str, job: Job) -> HostError:
             host=host,
             job=job.title,
         ),
+        cause=ended_host(),
         fix=Fix(
             text="Run the same command again; downloads go on from what is there.",
             command=f"sndr --host {host} jobs",

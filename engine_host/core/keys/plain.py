@@ -5,6 +5,7 @@ import stat
 from pathlib import Path
 
 from engine_host.core.errors import HostError
+from engine_host.core.likely_causes import unreadable_file
 from engine_host.core.outside import files
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.language import tr
@@ -29,6 +30,7 @@ def read_api_keys(config: Path) -> tuple[str, ...] | None:
         raise HostError(
             Reason.SETTING_INVALID,
             tr("{path} cannot be read: {why}.", path=path, why=why),
+            cause=unreadable_file() if isinstance(error, OSError) else "",
             fix="Make the file readable for you, one key a line.",
             evidence={"file": str(path)},
         ) from error

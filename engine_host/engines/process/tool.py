@@ -15,6 +15,7 @@ import psutil
 
 from engine_host.core.bounds.cut_text import cut_text
 from engine_host.core.errors import HostError
+from engine_host.core.likely_causes import unstartable_program
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.language import tr
 
@@ -95,6 +96,7 @@ async def run_tool(
         raise HostError(
             Reason.BUILD_FAILED,
             tr("{argv} cannot be run: {error}.", argv=argv[0], error=error.strerror or error),
+            cause=unstartable_program(),
             fix="Give another path, or install it again.",
             evidence={"argv": list(argv), "errno": error.errno},
         ) from error

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine_host.core.errors import HostError
+from engine_host.core.likely_causes import unstartable_program
 from engine_host.core.outside import files
 from engine_host.core.outside.ssh_config import CONFIG_VARIABLE
 from engine_host.engines.process.reaper_main import OWNER_VARIABLE
@@ -235,6 +236,7 @@ async def communicate(
         raise HostError(
             Reason.SSH_FAILED,
             tr("{argv} cannot be run: {error}.", argv=argv[0], error=error.strerror or error),
+            cause=unstartable_program(),
             fix="Give another path, or install it again.",
             evidence={"argv": argv},
         ) from error

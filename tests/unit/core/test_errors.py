@@ -50,7 +50,7 @@ def test_each_sentence_has_a_next_action_but_what_somebody_called_off() -> None:
 
 _HAPPENS = (
     *("ENGINE_START_TIMEOUT", "ENGINE_START_FAILED", "SSH_FAILED", "SSH_LOST"),
-    *("DOWNLOAD_FAILED", "NOT_WRITABLE", "PORT_IN_USE"),
+    *("DOWNLOAD_FAILED", "NOT_WRITABLE", "PORT_IN_USE", "HOST_GONE"),
 )
 _TELLS_WHY = {"error", "why", "detail", "message", "sentence"}
 """Values of a sentence that hold what another program said of it."""
