@@ -5,11 +5,10 @@ usage: python packaging/gpu/check.py --installation VENV [--cpu] [--gpus N] [--o
 start: the bundled model through host and endpoint (k8v4, MTP 3), the ledger, the probe, telemetry by process,
 fit beside what was reserved, then `kill -9`. restart: the same plan again, then a worker killed, where there
 are any. equal: answers with MTP on and off, in batch-invariant mode. Without a name these three are run.
-prove: `sndr prove` on the freest GPU, or the one of `--gpu`. starts: the same plan seven times, every other
-time with `engine-core-imports-early`. reuse: a conversation, whose next turns come from the prefix cache, in
-each `--type` (16 bits). turns: the time to the first token of next turns, in the shape that `--shape` names.
-quality: `sndr bench quality` of the bundled model or of `--model`. What the last three found stands in the
-file under "results".
+prove: `sndr prove` on the freest GPU, or the one of `--gpu`. starts: the same plan again, by turns with
+`engine-core-imports-early` and without (of a `--shape` only with it). reuse: a conversation, whose next turns
+come from the prefix cache, in each `--type` (16 bits). turns: the time to the first token of next turns, in
+`--shape`. quality: `sndr bench quality` of the bundled model or of `--model`. The file has what they found.
 `make gpu-check` first makes what it needs. Each row is printed as soon as it is known; the exit code is 1
 when one failed.
 """
@@ -390,14 +389,16 @@ class Check:
     def repeated(self) -> None:
         """The same plan again and again, by turns with a patch that is to shorten a start."""
 
+        model, room, kinds = repeated_starts.chosen(self.asked.shape, self.host.home, cpu=self.asked.cpu)
+
         def once(part: str, early: bool) -> Engine:
-            request = self.request("sndr-demo", drafts=True, context=4096, streams=8)
+            request = self.request(model, drafts=True, **room)
             off = () if early else (repeated_starts.EARLY,)
             patches = PatchChoice(on=request.patches.on, off=off)
             plan = self.planned(part, request.model_copy(update={"patches": patches}))
             return self.started(part, plan, drafts=True)
 
-        repeated_starts.measure(self.table, once, self.stopped, early=not self.asked.cpu)
+        repeated_starts.measure(self.table, once, self.stopped, kinds=kinds)
 
     # ------------------------------------------------------------------ quality
 
@@ -460,7 +461,7 @@ def main() -> int:
     parser.add_argument("--argument", action="append", help="one of vLLM's own, for each start")
     parser.add_argument("--model", default="sndr-demo", help="of quality: another one")
     parser.add_argument("--type", action="append", help="of quality and reuse: types of the KV cache")
-    parser.add_argument("--shape", action="append", help="of turns: a shape of tests/unit/fit/shapes")
+    parser.add_argument("--shape", action="append", help="of turns, starts: one of tests/unit/fit/shapes")
     parser.add_argument("--out", type=Path, help="where the rows are also written, as JSON")
     asked = parser.parse_args()
     if unknown := set(asked.part) - {*PARTS, *ALSO}:

@@ -1,9 +1,11 @@
 """How long a start takes that was made before, without and with a patch that is to shorten it."""
 
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
 from judge import Row, Table
+from next_turns import shape_of
 
 from engine_host.protocol.engines import Engine
 
@@ -13,17 +15,29 @@ TIMES = 2
 PART = "starts"
 Once = Callable[[str, bool], Engine]
 Stop = Callable[[str, Engine], Iterable[Row]]
+Kinds = tuple[bool, ...]
 
 
-def measure(table: Table, once: Once, stop: Stop, *, early: bool) -> None:
-    """Make the first start, then by turns those with the patch, where it can be used, and without it.
+def chosen(shapes: Sequence[str] | None, folder: Path, *, cpu: bool) -> tuple[str, dict[str, int], Kinds]:
+    """The model, its settings, and the kinds of starts: with the patch, without it.
+
+    A shape compiles for minutes, so only what is on by default fits into a call beside its first start.
+    """
+    if not shapes:
+        return "sndr-demo", {"context": 4096, "streams": 8}, (False,) if cpu else (True, False)
+    model = str(shape_of(shapes[0], folder / shapes[0]))
+    return model, {"context": 32768, "streams": 16}, (not cpu,)
+
+
+def measure(table: Table, once: Once, stop: Stop, *, kinds: Kinds) -> None:
+    """Make the first start, then by turns those of each kind: with the patch, without it.
 
     The first of each kind may still compile something, so the medians are of the others.
     """
-    table.attempt(PART, "first start", lambda: _one(f"{PART}, first", early, [], once, stop))
+    table.attempt(PART, "first start", lambda: _one(f"{PART}, first", kinds[0], [], once, stop))
     seconds: dict[bool, list[float]] = {True: [], False: []}
     for number in range(1, TIMES + 1):
-        for patched in (True, False) if early else (False,):
+        for patched in kinds:
             name = f"{PART}, {'with' if patched else 'without'} {number}"
             found = seconds[patched]
             # Attempted by itself: a lease may end in between, and what was measured stays.
