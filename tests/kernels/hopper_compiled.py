@@ -29,6 +29,7 @@ POINTERS = {
     "table": "*i32",
     "lengths": "*i32",
     "starts": "*i32",
+    "shares": "*i32",
     "partial": "*fp16",
     "partial_lse": "*fp32",
     "scale_log2": "fp32",
@@ -37,6 +38,7 @@ ALIGNED = {*POINTERS, "query_token_stride", "query_head_stride"} - {
     "table",
     "lengths",
     "starts",
+    "shares",
     "scale_log2",
 }
 
@@ -182,7 +184,9 @@ def test_batch_invariant_mode_has_one_kernel_for_decode_and_prompts() -> None:
     assert not always_on_hopper("4bit_nc", 128, 32, 8, 1)
 
 
-def test_its_shares_are_kept_as_fp16() -> None:
+def test_what_shares_find_is_kept_as_fp16() -> None:
     layout = CacheLayout("k8v4", 128, 16)
-    assert Shape(layout, 1, 16, 2, 132, hopper=True).buffers(3, 5)[0] == ((3, 2, 5, 8, 128), torch.float16)
+    shape = Shape(layout, 1, 16, 2, 132, hopper=True)
+    assert shape.places == 132 * 4 // 2
+    assert shape.buffers(3, 5)[0] == ((3 + 3 * shape.places, 2, 8, 128), torch.float16)
     assert Shape(layout, 1, 16, 2, 132).buffers(3, 5)[0][1] == torch.float32

@@ -4,17 +4,20 @@ Run by `tests/unit/overlay/test_turboquant_kernels.py` with a Python that has to
 folder on its path and TRITON_INTERPRET=1 in its environment.
 """
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
 import torch
 from kernels import reference
-from kernels.attention import TILE, Shape, attend, plan, splits_for
+from kernels.attention import EDGE, LEAST_TILES, TILE, Shape, attend, plan
+from kernels.attention import cut as cut_batch
 from kernels.convert import ASSEMBLY
 from kernels.expand import expand
 from kernels.hadamard import rotate
 from kernels.layout import CacheLayout
 from kernels.merge import merge
+from kernels.shares import OPEN_END, cut_kernel
 from kernels.store import store
 
 assert not ASSEMBLY.value, "TRITON_INTERPRET=1 has to be set before Python starts"
@@ -65,13 +68,16 @@ def check(
     kv_heads: int = 1,
     query_rows: int = 1,
     lengths: tuple[int, ...] = (70,),
-    splits: int = 2,
+    tiny_shares: bool = True,
     queries: tuple[int, ...] | None = None,
     native_fp8: bool = True,
     padding: int = 0,
     scale: float = 1.0,
 ) -> None:
-    """Store, attend and compare; `queries` are the query tokens of each request where they differ."""
+    """Store, attend and compare; `queries` are the query tokens of each request where they differ.
+
+    tiny_shares: of a tile each, where the product would not cut so short a context.
+    """
     layout = CacheLayout(preset, head_size, block_size)
     cache, table, _ = filled(
         layout, kv_heads, list(lengths), native_fp8=native_fp8, padding=padding, scale=scale
@@ -83,12 +89,14 @@ def check(
     # As in an engine: the queries are a part of a wider row.
     query = torch.randn(sum(queries), heads + 2, head_size, dtype=torch.bfloat16)[:, :heads]
     out = torch.full((sum(queries), heads, head_size), float("nan"))
-    shape = Shape(layout, query_rows, heads, kv_heads, 132, native_fp8)
-    planned = plan(shape, len(lengths), max(lengths), CPU, splits=splits)
+    # Few cores: each place that is not needed is a program that ends at once.
+    shape = Shape(layout, query_rows, heads, kv_heads, 3, native_fp8)
+    planned = plan(shape, len(lengths), max(lengths), CPU)
     for memory in (planned.partial, planned.partial_lse, planned.rotated):
         memory.fill_(float("nan"))
     held = torch.tensor(lengths, dtype=torch.int32)
-    attend(planned, query, cache, table, held, starts, head_size**-0.5, out, uniform)
+    known = cut_batch(planned, held, starts, edge=0, least_tiles=1) if tiny_shares else None
+    attend(planned, query, cache, table, held, starts, head_size**-0.5, out, uniform, known)
     for request, length in enumerate(lengths):
         mine = slice(int(starts[request]), int(starts[request + 1]))
         if queries[request] == 0:
@@ -118,12 +126,12 @@ def test_one_to_eight_queries_see_their_own_past_alone(query_rows: int) -> None:
 @pytest.mark.parametrize("preset", ["k8v4", "4bit_nc"])
 @pytest.mark.parametrize("block_size", [16, 32, 64, 128])
 def test_every_block_size(preset: str, block_size: int) -> None:
-    check(preset, block_size=block_size, lengths=(200, 129), splits=3)
+    check(preset, block_size=block_size, lengths=(200, 129))
 
 
 @pytest.mark.parametrize("preset", ["k8v4", "4bit_nc"])
 def test_ragged_empty_and_single_token_contexts(preset: str) -> None:
-    check(preset, query_rows=1, lengths=(1, 0, 64, 65, 17, 128), splits=3)
+    check(preset, query_rows=1, lengths=(1, 0, 64, 65, 17, 128))
 
 
 def test_rows_before_the_first_token_are_zero() -> None:
@@ -214,8 +222,12 @@ def test_a_part_that_a_row_sees_nothing_of_changes_nothing(nothing: float) -> No
     assert error(lse, one_lse.double()) < 1e-6
 
 
-def test_more_splits_than_tiles() -> None:
-    check("k8v4", lengths=(65, 3), splits=9)
+def test_shares_as_the_product_cuts_them() -> None:
+    check("k8v4", lengths=(65, 3, 260), tiny_shares=False)
+
+
+def test_more_shares_than_are_combined_at_a_time() -> None:
+    check("k8v4", lengths=(64 * 9 + 5, 40, *[30] * 15))
 
 
 @pytest.mark.parametrize("head_size", [64, 128, 256])
@@ -267,11 +279,69 @@ def test_too_many_rows_are_refused() -> None:
         Shape(CacheLayout("k8v4", 64, 16), 1, 5, 2, 132)
 
 
+def cut(lengths: list[int], places: int, queries: list[int] | None = None) -> list[list[tuple[int, int]]]:
+    """The shares of each request, as tiles from and to; nothing may be left out or be there twice."""
+    batch, slots = len(lengths), len(lengths) + 3 * places
+    shares = torch.full((slots, 4), 77, dtype=torch.int32)
+    first_slots = torch.full((batch + 1,), 77, dtype=torch.int32)
+    starts = torch.tensor([0, *(queries or [1] * batch)]).cumsum(0).to(torch.int32)
+    padded = 1 << (batch - 1).bit_length()
+    given = torch.tensor(lengths, dtype=torch.int32), starts, shares, first_slots, batch, places, slots
+    cut_kernel[(1,)](*given, tile=TILE, edge=EDGE, least=LEAST_TILES, padded_batch=padded)
+    ends = first_slots.tolist()
+    assert ends[0] == 0
+    assert ends[-1] <= slots
+    found = []
+    for request, length in enumerate(lengths):
+        mine = shares[ends[request] : ends[request + 1]].tolist()
+        assert all(row[0] == request for row in mine)
+        edges = [(row[1], row[2]) for row in mine]
+        if length and starts[request + 1] > starts[request]:
+            assert edges[0][0] == 0
+            assert all(one[1] == two[0] for one, two in pairwise(edges))
+            # Open, so that a context may have grown since; and no share is empty.
+            assert edges[-1][1] == OPEN_END.value
+            assert edges[-1][0] * TILE < length
+        else:
+            assert edges == []
+        found.append(edges)
+    # What is not used has no tile.
+    assert (shares[ends[-1] :, :3] == 0).all()
+    return found
+
+
 @pytest.mark.parametrize(
-    ("pairs", "most_tokens", "splits"),
-    [(128, 32768, 4), (8, 131072, 64), (1000, 32768, 1), (8, 100, 2), (8, 1, 1)],
+    ("lengths", "places", "shares"),
+    [
+        # A wave of programs, as even as it goes.
+        ([32768] * 16, 49, 3),
+        ([131072], 49, 49),
+        ([1024] * 128, 49, 1),
+        # One share each would fill two rounds, of which the second is mostly empty.
+        ([4096] * 64, 49, 3),
+        ([40], 49, 1),
+    ],
 )
-def test_splits_fill_one_wave_and_none_is_empty(pairs: int, most_tokens: int, splits: int) -> None:
-    assert splits_for(pairs, most_tokens, cores=132, programs_a_core=4) == splits
-    share = -(-most_tokens // splits // TILE) * TILE
-    assert most_tokens > (splits - 1) * share
+def test_contexts_that_are_alike_are_cut_alike(lengths: list[int], places: int, shares: int) -> None:
+    assert {len(edges) for edges in cut(lengths, places)} == {shares}
+
+
+def test_a_long_context_beside_short_ones_does_not_hold_them_up() -> None:
+    found = cut([2048] * 31 + [131072], 49)
+    assert {len(edges) for edges in found[:-1]} == {1}
+    longest = max(two - one for one, two in found[-1][:-1])
+    # All tiles evenly over 49 programs would be 62 each.
+    assert longest <= 70
+
+
+def test_requests_without_tokens_or_queries_have_no_share() -> None:
+    found = cut([0, 500, 300, 0, 7], 20, [1, 4, 0, 0, 2])
+    assert [bool(edges) for edges in found] == [False, True, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("batch", "most", "places"), [(1, 1 << 20, 3), (5, 100, 1), (33, 5000, 20), (70, 1 << 20, 9)]
+)
+def test_any_lengths_fit_into_the_slots(batch: int, most: int, places: int) -> None:
+    lengths = torch.randint(0, most + 1, (batch,), generator=torch.Generator().manual_seed(batch))
+    cut(lengths.tolist(), places)

@@ -8,7 +8,8 @@ SHAPE is a file of tests/unit/fit/shapes (mimo-7b, qwen3-8b, qwen36-27b, qwen36-
 another config.json. It needs a GPU and vLLM, no weights and no network. Which patches take part is chosen
 from outside, by the overlay's variables; what was measured is one JSON line a case. A case `16x32768` sends
 sixteen prompts of 32,768 random tokens at once, and counts decode only while all sixteen answers grow: what
-the first of them get while the last prompt is read comes on top of the length of an answer.
+the first of them get while the last prompt is read comes on top of the length of an answer. In
+`16x2048,131072` one of the sixteen has 131,072 tokens.
 `--compile` lets vLLM compile the model with inductor, as it does by itself. `--profile` adds which kernels a
 step of decode consists of, recorded after the steps that are counted.
 """
@@ -48,20 +49,27 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A load: so many prompts of so many tokens at once."""
+    """A load: so many prompts of so many tokens at once, of which the last one may be longer."""
 
     streams: int
     context: int
+    longest: int = 0
+
+    @property
+    def prompts(self) -> list[int]:
+        """The tokens of each prompt."""
+        return [self.context] * (self.streams - 1) + [self.longest or self.context]
 
     def answer(self, length: int, drafts: int) -> int:
         """Tokens of an answer, so that so many are left when the last prompt is read."""
-        return length + (self.streams - 1) * math.ceil(self.context / CHUNK) * (drafts + 1)
+        return length + sum(math.ceil(tokens / CHUNK) for tokens in self.prompts[1:]) * (drafts + 1)
 
     @classmethod
     def read(cls, text: str) -> "Case":
-        """From `16x32768`. Raises ValueError."""
-        streams, _, context = text.partition("x")
-        return cls(int(streams), int(context))
+        """From `16x32768` or `16x2048,131072`. Raises ValueError."""
+        streams, _, tokens = text.partition("x")
+        context, _, longest = tokens.partition(",")
+        return cls(int(streams), int(context), int(longest or 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +97,7 @@ def speed_of(case: Case, started: float, steps: list[Step], first: float) -> Spe
     seconds, tokens = full[-1].at - full[0].at, full[-1].tokens - full[0].tokens
     times = [1000 * (after.at - before.at) for before, after in pairwise(full)]
     return Speed(
-        round(case.streams * case.context / (first - started)),
+        round(sum(case.prompts) / (first - started)),
         round(1000 * seconds * case.streams / tokens, 3),
         len(times),
         round(statistics.median(times), 3),
@@ -107,7 +115,8 @@ def engine_arguments(args: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "skip_tokenizer_init": True,
         "kv_cache_dtype": args.kv,
         "tensor_parallel_size": args.tensor_parallel,
-        "max_model_len": max(case.context + case.answer(ANSWER, args.drafts) for case in args.cases) + 256,
+        "max_model_len": max(max(case.prompts) + case.answer(ANSWER, args.drafts) for case in args.cases)
+        + 256,
         "max_num_seqs": max(case.streams for case in args.cases),
         "max_num_batched_tokens": CHUNK,
         "gpu_memory_utilization": 0.92,
@@ -159,10 +168,10 @@ class Bench:
             detokenize=False,
         )
         lengths: dict[str, int] = {}
-        for _ in range(case.streams):
+        for tokens in case.prompts:
             self._named += 1
             lengths[str(self._named)] = 0
-            prompt = [self._draw.randrange(10, vocabulary) for _ in range(case.context)]
+            prompt = [self._draw.randrange(10, vocabulary) for _ in range(tokens)]
             self._engine.add_request(str(self._named), {"prompt_token_ids": prompt}, chosen)
         steps: list[Step] = []
         started, first, before = time.perf_counter(), 0.0, (0, 0)
@@ -231,7 +240,7 @@ def main() -> None:
         (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
         bench = Bench(args, folder)
         # Kernels that are compiled when they are first used are not the case's time.
-        bench.run(Case(1, min(9000, max(case.context for case in args.cases))), answer=40)
+        bench.run(Case(1, min(9000, max(max(case.prompts) for case in args.cases))), answer=40)
         for case in args.cases:
             recorder = Recorder() if args.profile else None
             found = {"shape": shape_file.stem, "kv": args.kv, "drafts": args.drafts, "compile": args.compile}

@@ -37,6 +37,13 @@ def test_an_answer_outlasts_the_prompts_after_its_own() -> None:
     assert Case(16, 32768).answer(260, drafts=3) == 260 + 15 * 4 * 4
 
 
+def test_one_prompt_of_a_case_may_be_longer() -> None:
+    case = Case.read("16x2048,131072")
+    assert case.prompts == [2048] * 15 + [131072]
+    assert case.answer(260, drafts=3) == 260 + (14 + 16) * 4
+    assert Case.read("2x1000").prompts == [1000, 1000]
+
+
 def test_graphs_are_captured_for_what_occurs(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"text_config": {}}')
     cases = [Case.read("1x512"), Case.read("16x32768")]

@@ -7,7 +7,7 @@ from itertools import pairwise
 import torch
 
 from .decision import PRESETS, turboquant_layers
-from .kernels.attention import Plan, Shape, attend, compile_combining, fixed_share_of, prefill_rows
+from .kernels.attention import Plan, Shape, attend, compile_by_batch, fixed_share_of, prefill_rows
 from .kernels.expand import expand
 from .kernels.layout import CacheLayout
 from .kernels.merge import merge
@@ -69,11 +69,8 @@ def reserve(builder):
         else:
             sizes.append(_bytes(wired.prefill_buffers(config.model_config.dtype)))
         for rows, most in batches:
-            shape = wired.shape(layout, rows)
-            sizes += [
-                _bytes(shape.buffers(batch, shape.splits(batch, wired.most_tokens)))
-                for batch in range(1, most + 1)
-            ]
+            # Shares grow with the batch.
+            sizes.append(_bytes(wired.shape(layout, rows).buffers(most, wired.most_tokens)))
         # The layers of one model are alike.
         break
     current_workspace_manager().get_simultaneous(((max(sizes),), torch.uint8))
@@ -202,7 +199,7 @@ class Wired:
             batches[self.prefill_rows] = PARTS
         for rows, most in batches.items():
             shape = self.shape(layout, rows)
-            compile_combining(shape, most, self.most_tokens, vllm_config.model_config.dtype, device)
+            compile_by_batch(shape, most, self.most_tokens, vllm_config.model_config.dtype, device)
 
     def pages(self, kv_cache):
         """The layer's memory as [blocks, kv_heads, page bytes], and its layout; blocks may have gaps."""
@@ -260,9 +257,8 @@ class Wired:
     def _decode(self, segment, query, cache, layout, made, out):
         first, last = segment.requests.start, segment.requests.stop
         shape = self.shape(layout, segment.rows)
-        splits = shape.splits(last - first, self.most_tokens)
-        memory = _workspace(shape.buffers(last - first, splits), query.device)
-        planned = Plan(shape, last - first, splits, *memory, tuning=shape.tuning)
+        memory = _workspace(shape.buffers(last - first, self.most_tokens), query.device)
+        planned = Plan(shape, last - first, self.most_tokens, *memory)
         attend(
             planned,
             query,
@@ -293,10 +289,9 @@ class Wired:
                 mine = slice(start, min(start + PARTS * self.prefill_rows, end))
                 parts = -(-(mine.stop - start) // self.prefill_rows)
                 starts = self._steps[: parts + 1].clamp(max=mine.stop - start)
-                splits = shape.splits(parts, self.most_tokens)
-                memory = _workspace(shape.buffers(parts, splits), query.device)
+                memory = _workspace(shape.buffers(parts, self.most_tokens), query.device)
                 attend(
-                    Plan(shape, parts, splits, *memory, tuning=shape.tuning),
+                    Plan(shape, parts, self.most_tokens, *memory),
                     query[mine],
                     cache,
                     made.block_table[request : request + 1].expand(parts, -1),

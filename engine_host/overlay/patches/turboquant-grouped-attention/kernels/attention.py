@@ -1,4 +1,4 @@
-"""Attention over a quantised cache, as one call: both passes, with all memory taken beforehand."""
+"""Attention over a quantised cache, as one call: both passes, with the memory for them taken beforehand."""
 
 import math
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from .combine import combine_kernel
 from .decode import decode_kernel
 from .hadamard import rotate
 from .layout import CacheLayout
+from .shares import cut_kernel
 
 try:
     from .hopper import hopper_kernel
@@ -26,6 +27,11 @@ HOPPER_ROWS = 32
 HOPPER_ROWS_OF_4_BITS = {64: 8, 128: 16, 256: 32}
 # Of shares that are the same in every batch: their memory grows with their number.
 MOST_FIXED_SHARES = 32
+# Rounds of programs that a batch is cut into at most, beside a share for each request.
+MOST_ROUNDS = 3
+# What a program costs beside its tiles, in tiles, and the fewest of them in a share (docs/kernels.md).
+EDGE = 6
+LEAST_TILES = 2
 
 
 @dataclass(frozen=True)
@@ -82,17 +88,6 @@ def power_of_2(number: int) -> int:
 def rows_of(heads: int, kv_heads: int, query_rows: int) -> int:
     """Rows of one KV head of one request, padded to what the tensor cores take."""
     return max(8, power_of_2(heads // kv_heads * query_rows))
-
-
-def splits_for(pairs: int, most_tokens: int, cores: int, programs_a_core: int) -> int:
-    """Into how many shares a context is cut.
-
-    As many as make one full wave over the GPU's cores, whole tiles each, and none that would be empty. pairs:
-    requests times KV heads.
-    """
-    tiles = max(1, math.ceil(most_tokens / TILE))
-    most = max(1, min(cores * programs_a_core // max(1, pairs), tiles))
-    return math.ceil(tiles / math.ceil(tiles / most))
 
 
 def prefill_rows(heads: int, kv_heads: int) -> int:
@@ -158,20 +153,36 @@ class Shape:
             else tuning_for(self.layout, self.rows)
         )
 
-    def splits(self, batch: int, most_tokens: int) -> int:
-        """Shares of each context of a batch."""
-        if self.fixed_share:
-            return math.ceil(most_tokens / self.fixed_share)
-        return splits_for(batch * self.kv_heads, most_tokens, self.cores, self.tuning.programs_a_core)
+    @cached_property
+    def places(self) -> int:
+        """Programs of one KV head that the GPU runs at once."""
+        return max(1, self.cores * self.tuning.programs_a_core // self.kv_heads)
 
-    def buffers(self, batch: int, splits: int) -> list[tuple[tuple[int, ...], torch.dtype]]:
+    def slots(self, batch: int, most_tokens: int) -> int:
+        """The most shares that a batch of contexts of so many tokens is cut into."""
+        if self.fixed_share:
+            return batch * self.fixed_shares(most_tokens)
+        return batch + MOST_ROUNDS * self.places
+
+    def fixed_shares(self, most_tokens: int) -> int:
+        """Shares of each context where they have a fixed number of tokens."""
+        return math.ceil(most_tokens / self.fixed_share) if self.fixed_share else 0
+
+    def together(self, batch: int, most_tokens: int) -> int:
+        """Shares that are combined at a time: as many as a context has if all are alike, a power of two."""
+        # Where an answer may not depend on its batch, their sum may not either.
+        usual = self.fixed_shares(most_tokens) or max(8, min(64, math.ceil(self.places / batch)))
+        return power_of_2(usual)
+
+    def buffers(self, batch: int, most_tokens: int) -> list[tuple[tuple[int, ...], torch.dtype]]:
         """The memory that a batch needs: what shares find, their log2-sum-exp2, and rotated queries.
 
-        Shares: fp32, on Hopper fp16, [batch, kv_heads, splits, rows, head_size]; sums: fp32 without the last
+        What they find: fp32, on Hopper fp16, [slots, kv_heads, rows, head_size]; sums: fp32 without the last
         dimension; queries in the rotation of 4-bit keys: fp32 [batch * query_rows, heads, head_size], else
         nothing.
         """
-        parts = (batch, self.kv_heads, splits, self.rows)
+        slots = self.slots(batch, most_tokens)
+        parts = (slots, self.kv_heads, self.rows)
         rotated = 0 if self.layout.fp8_keys else batch * self.query_rows
         return [
             ((*parts, self.layout.head_size), torch.float16 if self.on_hopper else torch.float32),
@@ -181,30 +192,64 @@ class Shape:
 
 
 @dataclass(frozen=True)
+class Cut:
+    """The shares of a batch: see `cut_kernel`; empty where each has a fixed number of tokens."""
+
+    shares: torch.Tensor
+    first_slots: torch.Tensor
+
+
+@dataclass(frozen=True)
 class Plan:
     """A shape, a batch, and the memory for it: see `Shape.buffers`."""
 
     shape: Shape
     batch: int
-    splits: int
+    most_tokens: int
     partial: torch.Tensor
     partial_lse: torch.Tensor
     rotated: torch.Tensor
-    tuning: Tuning
 
 
-def plan(
-    shape: Shape,
-    batch: int,
-    most_tokens: int,
-    device: torch.device,
-    splits: int | None = None,
-    tuning: Tuning | None = None,
-) -> Plan:
+def plan(shape: Shape, batch: int, most_tokens: int, device: torch.device) -> Plan:
     """Take a batch's memory on a device."""
-    splits = splits or shape.splits(batch, most_tokens)
-    taken = [torch.empty(size, dtype=kind, device=device) for size, kind in shape.buffers(batch, splits)]
-    return Plan(shape, batch, splits, *taken, tuning=tuning or shape.tuning)
+    sizes = shape.buffers(batch, most_tokens)
+    taken = [torch.empty(size, dtype=kind, device=device) for size, kind in sizes]
+    return Plan(shape, batch, most_tokens, *taken)
+
+
+def cut(
+    planned: Plan,
+    lengths: torch.Tensor,
+    starts: torch.Tensor,
+    edge: int = EDGE,
+    least_tiles: int = LEAST_TILES,
+) -> Cut:
+    """Choose the shares of a batch; they also hold where its contexts have grown since."""
+    shape, device = planned.shape, lengths.device
+    if shape.fixed_share:
+        nothing = torch.empty(0, dtype=torch.int32, device=device)
+        return Cut(nothing, nothing)
+    slots, padded = planned.partial.shape[0], power_of_2(planned.batch)
+    found = Cut(
+        torch.empty(slots, 4, dtype=torch.int32, device=device),
+        torch.empty(planned.batch + 1, dtype=torch.int32, device=device),
+    )
+    cut_kernel[(1,)](
+        lengths,
+        starts,
+        found.shares,
+        found.first_slots,
+        planned.batch,
+        shape.places,
+        slots,
+        tile=TILE,
+        edge=edge,
+        least=least_tiles,
+        padded_batch=padded,
+        num_warps=8 if padded > 64 else 4,
+    )
+    return found
 
 
 def attend(
@@ -217,14 +262,15 @@ def attend(
     scale: float,
     out: torch.Tensor,
     uniform: bool = False,
+    known: Cut | None = None,
 ) -> None:
-    """Write the attention of each request's last tokens to `out`; allocates nothing, reads nothing back.
+    """Write the attention of each request's last tokens to `out`; reads nothing back.
 
     query, out: [tokens, heads, head_size], channels contiguous. cache: uint8 of `layout.cache_shape`; blocks
     may lie further apart than their bytes. table: int32 [batch, blocks]. lengths: int32 [batch], a request's
     tokens including the query's own. starts: int32 [batch + 1], where each request's query tokens begin; each
     has at most `query_rows`, and may have none. uniform: each has `query_rows`, one after the other, or no
-    length at all.
+    length at all. known: the batch's shares, where it was cut already.
     """
     if not planned.shape.layout.fp8_keys:
         # A padded batch has more rows than queries.
@@ -232,34 +278,36 @@ def attend(
         rotated = planned.rotated[: query.shape[0]]
         rotate(query, rotated)
         query = rotated
-    _shares(planned, query, cache, table, lengths, starts, scale, uniform)
-    _combine(planned, starts, out)
+    known = known or cut(planned, lengths, starts)
+    _attend_to_shares(planned, known, query, cache, table, lengths, starts, scale, uniform)
+    _combine(planned, known, starts, out)
 
 
-def compile_combining(
+def compile_by_batch(
     shape: Shape, most_batch: int, most_tokens: int, dtype: torch.dtype, device: torch.device
 ) -> None:
-    """Compile the second pass for every number of shares that batches of up to `most_batch` requests have.
+    """Compile cutting and combining for batches of every size up to `most_batch` requests.
 
     Graphs are captured for some batches; the others come first while somebody waits for an answer.
     """
-    batches: dict[int, int] = {}
+    batches: dict[tuple[int, int], int] = {}
     for batch in range(most_batch, 0, -1):
-        batches[power_of_2(shape.splits(batch, most_tokens))] = batch
+        batches[shape.together(batch, most_tokens), power_of_2(batch)] = batch
     out = torch.empty(1, shape.heads, shape.layout.head_size, dtype=dtype, device=device)
     for batch in batches.values():
-        # No request has a token: nothing is read or written.
+        # No request has a token: nothing is read of the cache, nothing is written.
         starts = torch.zeros(batch + 1, dtype=torch.int32, device=device)
-        _combine(plan(shape, batch, most_tokens, device), starts, out)
+        planned = plan(shape, batch, most_tokens, device)
+        _combine(planned, cut(planned, starts[1:], starts), starts, out)
 
 
-def _combine(planned: Plan, starts: torch.Tensor, out: torch.Tensor) -> None:
+def _combine(planned: Plan, known: Cut, starts: torch.Tensor, out: torch.Tensor) -> None:
     """The second pass: one answer from the shares of each context."""
     shape = planned.shape
     head_size, group = shape.layout.head_size, shape.heads // shape.kv_heads
-    padded = power_of_2(planned.splits)
+    together = shape.together(planned.batch, planned.most_tokens)
     # Many shares mean few requests: then narrower programs fill the GPU.
-    many = padded > 32
+    many = together > 32
     channels = 32 if many else 64
     grid = (planned.batch * shape.kv_heads, group * shape.query_rows, head_size // channels)
     combine_kernel[grid](
@@ -267,10 +315,12 @@ def _combine(planned: Plan, starts: torch.Tensor, out: torch.Tensor) -> None:
         planned.partial_lse,
         out,
         starts,
-        planned.splits,
+        known.first_slots,
+        shape.fixed_shares(planned.most_tokens),
         out.stride(0),
         out.stride(1),
-        padded_splits=padded,
+        together=together,
+        fixed=shape.fixed_share > 0,
         group=group,
         rows=shape.rows,
         kv_heads=shape.kv_heads,
@@ -280,8 +330,9 @@ def _combine(planned: Plan, starts: torch.Tensor, out: torch.Tensor) -> None:
     )
 
 
-def _shares(
+def _attend_to_shares(
     planned: Plan,
+    known: Cut,
     query: torch.Tensor,
     cache: torch.Tensor,
     table: torch.Tensor,
@@ -291,8 +342,8 @@ def _shares(
     uniform: bool,
 ) -> None:
     """The first pass: what each share of each context finds."""
-    shape, tuning, layout = planned.shape, planned.tuning, planned.shape.layout
-    grid = (shape.kv_heads, planned.batch, planned.splits)
+    shape, tuning, layout = planned.shape, planned.shape.tuning, planned.shape.layout
+    grid = (shape.kv_heads, planned.partial.shape[0])
     pairs = torch.int8 if layout.head_size == 64 else torch.int16
     given = (
         query,
@@ -303,12 +354,14 @@ def _shares(
         table,
         lengths,
         starts,
+        known.shares,
         planned.partial,
         planned.partial_lse,
         scale * math.log2(math.e),
         query.stride(0),
         query.stride(1),
         table.stride(0),
+        shape.fixed_shares(planned.most_tokens),
     )
     sizes: dict[str, Any] = {
         "group": shape.heads // shape.kv_heads,

@@ -4,16 +4,18 @@ import triton
 import triton.language as tl
 
 
-@triton.jit(do_not_specialize=["splits"], do_not_specialize_on_alignment=["starts"])
+@triton.jit(do_not_specialize=["fixed_shares"], do_not_specialize_on_alignment=["starts", "first_slots"])
 def combine_kernel(
     partial,
     partial_lse,
     out,
     starts,
-    splits,
+    first_slots,
+    fixed_shares,
     out_token_stride,
     out_head_stride,
-    padded_splits: tl.constexpr,
+    together: tl.constexpr,
+    fixed: tl.constexpr,
     group: tl.constexpr,
     rows: tl.constexpr,
     kv_heads: tl.constexpr,
@@ -22,28 +24,43 @@ def combine_kernel(
 ):
     """Weigh shares by 2 ** their log2-sum-exp2 (Flash-Decoding, Dao et al. 2023); no tokens give 0.
 
-    One program makes `channels` channels of one row, so that a single long context still fills the GPU.
+    One program makes `channels` channels of one row, so that a single long context still fills the GPU, from
+    `together` shares at a time. fixed: each request has `fixed_shares` of them.
     """
-    pair = tl.program_id(0)
+    request = tl.program_id(0) // kv_heads
+    head = tl.program_id(0) % kv_heads
     row = tl.program_id(1)
     channel = tl.program_id(2) * channels + tl.arange(0, channels)
-    query_start = tl.load(starts + pair // kv_heads)
-    if row // group >= tl.load(starts + pair // kv_heads + 1) - query_start:
+    query_start = tl.load(starts + request)
+    if row // group >= tl.load(starts + request + 1) - query_start:
         return
-    split = tl.arange(0, padded_splits)
-    place = (pair * splits + split) * rows + row
-    sums = tl.load(partial_lse + place, mask=split < splits, other=-float("inf"))
-    highest = tl.max(sums, 0)
-    weights = tl.exp2(sums - tl.where(highest == -float("inf"), 0.0, highest))
-    # A share without tokens wrote no partial: its memory is not read.
-    parts = tl.load(
-        partial + place.to(tl.int64)[:, None] * head_size + channel[None, :],
-        mask=(weights > 0.0)[:, None],
-        other=0.0,
-    ).to(tl.float32)
-    total = tl.sum(weights, 0)
-    answer = tl.sum(parts * weights[:, None], 0) / tl.where(total > 0.0, total, 1.0)
+    if fixed:
+        first = request * fixed_shares
+        shares = fixed_shares
+    else:
+        first = tl.load(first_slots + request)
+        shares = tl.load(first_slots + request + 1) - first
+    highest = -float("inf")
+    total = 0.0
+    answer = tl.zeros([channels], tl.float32)
+    for some in range(0, shares, together):
+        share = some + tl.arange(0, together)
+        place = ((first + share) * kv_heads + head) * rows + row
+        sums = tl.load(partial_lse + place, mask=share < shares, other=-float("inf"))
+        risen = tl.maximum(highest, tl.max(sums, 0))
+        shift = tl.where(risen == -float("inf"), 0.0, risen)
+        weights = tl.exp2(sums - shift)
+        decay = tl.exp2(highest - shift)
+        # A share without tokens wrote no partial: its memory is not read.
+        parts = tl.load(
+            partial + place.to(tl.int64)[:, None] * head_size + channel[None, :],
+            mask=(weights > 0.0)[:, None],
+            other=0.0,
+        ).to(tl.float32)
+        total = total * decay + tl.sum(weights, 0)
+        answer = answer * decay + tl.sum(parts * weights[:, None], 0)
+        highest = risen
+    answer = answer / tl.where(total > 0.0, total, 1.0)
     token = query_start + row // group
-    head = pair % kv_heads * group + row % group
-    at = out + token.to(tl.int64) * out_token_stride + head * out_head_stride + channel
-    tl.store(at, answer.to(out.dtype.element_ty))
+    at = out + token.to(tl.int64) * out_token_stride + (head * group + row % group) * out_head_stride
+    tl.store(at + channel, answer.to(out.dtype.element_ty))

@@ -35,7 +35,10 @@ def _summed(both, tile: tl.constexpr, rows: tl.constexpr):
     return tl.sum(tl.reshape(both, (tile, 2, rows)), 1)
 
 
-@triton.jit(do_not_specialize=["table_stride"], do_not_specialize_on_alignment=["table", "lengths", "starts"])
+@triton.jit(
+    do_not_specialize=["table_stride", "fixed_shares"],
+    do_not_specialize_on_alignment=["table", "lengths", "starts", "shares"],
+)
 def decode_kernel(
     queries,
     fp8_cache,
@@ -44,12 +47,14 @@ def decode_kernel(
     table,
     lengths,
     starts,
+    shares,
     partial,
     partial_lse,
     scale_log2,
     query_token_stride,
     query_head_stride,
     table_stride,
+    fixed_shares,
     query_rows: tl.constexpr,
     group: tl.constexpr,
     rows: tl.constexpr,
@@ -64,7 +69,9 @@ def decode_kernel(
     stages: tl.constexpr,
     fixed_share: tl.constexpr,
 ):
-    """Attention of one share: partial [.., split, rows, head_size] fp32 and its log2-sum-exp2.
+    """Attention of one share: partial [slot, head, rows, head_size] fp32 and its log2-sum-exp2.
+
+    `shares` are those that `cut_kernel` wrote; with `fixed_share` each request has `fixed_shares` instead.
 
     Each request has query_rows query tokens. Where that is 0 they are those from its entry of `starts` to the
     next one's, at most rows // group; that takes registers. Row r is token r // group of head r % group and
@@ -83,24 +90,25 @@ def decode_kernel(
     norm_offset: tl.constexpr = scale_offset + block_size * 4
     page_bytes: tl.constexpr = norm_offset + (0 if fp8_keys else block_size * 2)
     head = tl.program_id(0)
-    request = tl.program_id(1)
-    split = tl.program_id(2)
+    slot = tl.program_id(1)
+    if fixed_share > 0:
+        request = slot // fixed_shares
+        first = slot % fixed_shares * fixed_share
+        end = first + fixed_share
+    else:
+        request = tl.load(shares + slot * 4)
+        first = tl.load(shares + slot * 4 + 1) * tile
+        end = tl.load(shares + slot * 4 + 2) * tile
     length = tl.load(lengths + request)
+    end = tl.minimum(end, length)
     if query_rows > 0:
         query_start = request * query_rows
         tokens = query_rows
     else:
         query_start = tl.load(starts + request)
         tokens = tl.load(starts + request + 1) - query_start
-    if fixed_share > 0:
-        first = fixed_share * split
-        end = tl.minimum(first + fixed_share, length)
-    else:
-        share = tl.cdiv(tl.cdiv(length, tl.num_programs(2)), tile) * tile
-        first = share * split
-        end = tl.minimum(first + share, length)
     row = tl.arange(0, rows)
-    out = ((request * kv_heads + head) * tl.num_programs(2) + split) * rows + row
+    out = (slot * kv_heads + head) * rows + row
     if (first >= end) | (tokens <= 0):
         tl.store(partial_lse + out, tl.full([rows], -float("inf"), tl.float32))
         return

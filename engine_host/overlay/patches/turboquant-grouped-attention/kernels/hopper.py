@@ -255,7 +255,10 @@ def _turn(
     return products, result, risen, total, blocks, codes, norms
 
 
-@gluon.jit(do_not_specialize=["table_stride"], do_not_specialize_on_alignment=["table", "lengths", "starts"])
+@gluon.jit(
+    do_not_specialize=["table_stride", "fixed_shares"],
+    do_not_specialize_on_alignment=["table", "lengths", "starts", "shares"],
+)
 def hopper_kernel(
     queries,
     fp8_cache,
@@ -265,12 +268,14 @@ def hopper_kernel(
     table,
     lengths,
     starts,
+    shares,
     partial,
     partial_lse,
     scale_log2,
     query_token_stride,
     query_head_stride,
     table_stride,
+    fixed_shares,
     group: gl.constexpr,
     rows: gl.constexpr,
     kv_heads: gl.constexpr,
@@ -286,22 +291,22 @@ def hopper_kernel(
     as int8; norm_cache: as fp16. Queries for keys of 4 bits are rotated.
     """
     head = gl.program_id(0)
-    request = gl.program_id(1)
-    split = gl.program_id(2)
-    splits = gl.num_programs(2)
+    slot = gl.program_id(1)
+    if fixed_share > 0:
+        request = slot // fixed_shares
+        first = slot % fixed_shares * fixed_share
+        end = first + fixed_share
+    else:
+        request = gl.load(shares + slot * 4)
+        first = gl.load(shares + slot * 4 + 1) * TILE
+        end = gl.load(shares + slot * 4 + 2) * TILE
     length = gl.load(lengths + request)
+    end = gl.minimum(end, length)
     query_start = gl.load(starts + request)
     tokens = gl.load(starts + request + 1) - query_start
-    if fixed_share > 0:
-        first = fixed_share * split
-        end = gl.minimum(first + fixed_share, length)
-    else:
-        share = gl.cdiv(gl.cdiv(length, splits), TILE) * TILE
-        first = share * split
-        end = gl.minimum(first + share, length)
     row_layout: gl.constexpr = gl.SliceLayout(1, SCORES)
     row = gl.arange(0, ROWS, layout=row_layout)
-    out = ((request * kv_heads + head) * splits + split) * rows
+    out = (slot * kv_heads + head) * rows
     if (first >= end) | (tokens <= 0):
         nothing = gl.full([ROWS], -float("inf"), gl.float32, layout=row_layout)
         gl.store(partial_lse + out + row, nothing, mask=row < rows)

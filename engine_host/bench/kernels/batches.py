@@ -1,9 +1,9 @@
-"""Into how many shares a context is best cut: TurboQuant decode timed with each number of them, on a GPU.
+"""TurboQuant decode on a GPU for batches as engines have them: contexts that are alike and that are not.
 
-usage: shares.py [--seconds N] [--out FILE] [--brief]
+usage: batches.py [--seconds N] [--out FILE]
 
-Batches of equal and of unequal contexts, as engines have them. What a batch takes with each number of shares
-is compared with what the product would choose for it. It needs torch and Triton alone, as turboquant.py does.
+Times and shares of the copy bandwidth as in turboquant.py, whose way of timing it takes; it needs torch and
+Triton alone, as that does. "Cut" is the part of it that chooses the shares.
 """
 
 import argparse
@@ -11,7 +11,7 @@ import json
 import random
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
@@ -19,13 +19,13 @@ import torch
 PATCH = Path(__file__).resolve().parents[2] / "overlay" / "patches" / "turboquant-grouped-attention"
 sys.path[:0] = [str(PATCH), str(Path(__file__).parent)]
 
-from kernels.attention import Shape, attend, plan
+from kernels import reference
+from kernels.attention import Shape, attend, cut, plan
 from kernels.layout import CacheLayout
 from kernels.store import store
-from turboquant import BLOCK, copy_bandwidth, timed
+from turboquant import BLOCK, copy_bandwidth, distance, timed
 
-TRIED = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 49, 64, 99)
-# The longest context of an engine, by which shares are chosen.
+# The longest context of the engine.
 LONGEST = 131072
 # head size, query heads, KV heads.
 HEADS = {
@@ -79,7 +79,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=500.0)
     parser.add_argument("--out", type=Path, help="write every figure to this JSON file")
-    parser.add_argument("--brief", action="store_true", help="the product's own number of shares alone")
     chosen = parser.parse_args()
     if not torch.cuda.is_available():
         sys.exit("There is no CUDA GPU that this Python's torch can use.")
@@ -87,8 +86,8 @@ def main() -> None:
     hopper = torch.cuda.get_device_capability(device)[0] == 9
     cores = torch.cuda.get_device_properties(device).multi_processor_count
     bandwidth = copy_bandwidth(device)
-    name = torch.cuda.get_device_name()
-    print(f"{name}, {cores} cores, torch {torch.__version__}, copy {bandwidth:.0f} GB/s", flush=True)
+    gpu = torch.cuda.get_device_name()
+    print(f"{gpu}, {cores} cores, torch {torch.__version__}, copy {bandwidth:.0f} GB/s", flush=True)
     found = []
     for preset in ("k8v4", "4bit_nc"):
         for name, rows, lengths, called in batches():
@@ -97,23 +96,24 @@ def main() -> None:
             size, heads, kv_heads = HEADS[name]
             layout = CacheLayout(preset, size, BLOCK)
             shape = Shape(layout, rows, heads, kv_heads, cores, hopper=hopper)
-            times = measured(shape, lengths, device, brief=chosen.brief)
+            first, call, error = prepared(shape, lengths, device)
+            took, before = timed(call), timed(first)
             moved = sum(lengths) * kv_heads * layout.token_bytes
-            ours = shape.splits(len(lengths), LONGEST)
-            reached = {shares: 100 * moved / took / 1e6 / bandwidth for shares, took in times.items()}
-            best = max(reached, key=lambda shares: reached[shares])
-            told = " ".join(f"{shares}:{share:.1f}" for shares, share in reached.items())
-            chose = f"chosen {ours} {reached[ours]:.1f} %, best {best} {reached[best]:.1f} %"
-            print(f"{preset} {name} {called}, {rows}: {chose} | {told}", flush=True)
+            reached = 100 * moved / took[0] / 1e6 / bandwidth
+            print(
+                f"{preset} {name} {called}, {rows}: {took[0]:.4f} ms, {reached:.1f} %, error {error():.1e}",
+                flush=True,
+            )
             row = {"preset": preset, "heads": name, "rows": rows, "lengths": lengths, "called": called}
-            row |= {"chosen": ours, "programs": shape.tuning.programs_a_core, "cores": cores}
-            found.append({**row, "copy": bandwidth, "bytes": moved, "ms": times})
+            found.append({**row, "copy": bandwidth, "bytes": moved, "ms": took, "cut_ms": before})
             if chosen.out:
                 chosen.out.write_text(json.dumps(found))
 
 
-def measured(shape: Shape, lengths: list[int], device: torch.device, *, brief: bool) -> dict[int, float]:
-    """Milliseconds of a batch by the number of shares."""
+def prepared(
+    shape: Shape, lengths: list[int], device: torch.device
+) -> tuple[Callable[[], object], Callable[[], None], Callable[[], float]]:
+    """How a batch is cut, its attention, and the error of that in its shortest and longest context."""
     layout, rows, batch = shape.layout, shape.query_rows, len(lengths)
     blocks = [-(-length // BLOCK) for length in lengths]
     order = torch.randperm(sum(blocks), device=device).to(torch.int32)
@@ -131,19 +131,24 @@ def measured(shape: Shape, lengths: list[int], device: torch.device, *, brief: b
     out = torch.empty_like(query)
     starts = torch.arange(0, batch * rows + 1, rows, dtype=torch.int32, device=device)
     held = torch.tensor(lengths, dtype=torch.int32, device=device)
-    ours = shape.splits(batch, LONGEST)
-    times = {}
-    for shares in sorted({ours} if brief else {ours, *TRIED}):
-        # Shares of less than half a tile, or more memory than an engine would give them.
-        if shares != ours and (shares > 2 * max(lengths) // 64 or batch * shape.kv_heads * shares > 8192):
-            continue
-        planned = plan(shape, batch, LONGEST, device, splits=shares)
+    planned = plan(shape, batch, LONGEST, device)
 
-        def call(planned: object = planned) -> None:
-            attend(planned, query, cache, table, held, starts, layout.head_size**-0.5, out, True)
+    def first() -> object:
+        return cut(planned, held, starts)
 
-        times[shares] = timed(call)[0]
-    return times
+    def call() -> None:
+        attend(planned, query, cache, table, held, starts, layout.head_size**-0.5, out, True)
+
+    def error() -> float:
+        worst = []
+        for request in (lengths.index(min(lengths)), lengths.index(max(lengths))):
+            mine = slice(request * rows, (request + 1) * rows)
+            tokens = reference.read_tokens(cache, table[request], lengths[request], layout)
+            expected = reference.attend(query[mine], *tokens, lengths[request], layout.head_size**-0.5)
+            worst.append(distance(out[mine], expected))
+        return max(worst)
+
+    return first, call, error
 
 
 if __name__ == "__main__":
