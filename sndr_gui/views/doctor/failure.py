@@ -68,8 +68,8 @@ class FailureCard(Card):
             self.cold.show_sentence("  ".join(map(_progress, starting)), COLD_START)
         for part in (self.reason, self.failure):
             part.setVisible(failed is not None)
-        for part in (self.record, self.open):
-            part.setVisible(failed is not None and not failed.was_refused)
+        for way in (self.record, self.open):
+            way.setVisible(failed is not None and not failed.was_refused)
         self.open.setEnabled(failed is not None and bool(self._model.record_of(failed.id)))
         self.earlier.show_ends(self._model.earlier, self._model.record_of)
         # Where it never had a process there is no log.
