@@ -153,14 +153,16 @@ class NoProcess:
     def __init__(self) -> None:
         self.watching = False
         self.refused: list[str] = []
-        sys.addaudithook(self._hear)
 
-    def _hear(self, event: str, arguments: tuple[object, ...]) -> None:
-        if self.watching and event in STARTS_A_PROCESS:
-            self.refused.append(f"{event}: {arguments!r:.200}")
-            raise RuntimeError(
-                f"A unit test starts no process; this one belongs in tests/integration ({event})"
-            )
+        # A function and no method, of which Python asks at each of thousands of events what it does not have.
+        def hear(event: str, arguments: tuple[object, ...]) -> None:
+            if self.watching and event in STARTS_A_PROCESS:
+                self.refused.append(f"{event}: {arguments!r:.200}")
+                raise RuntimeError(
+                    f"A unit test starts no process; this one belongs in tests/integration ({event})"
+                )
+
+        sys.addaudithook(hear)
 
 
 # A hook cannot be taken out again, so there is one for all tests.

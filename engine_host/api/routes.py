@@ -19,12 +19,21 @@ from engine_host.protocol.operations.table import OPERATIONS
 Endpoint = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
+# Where a request keeps its path as it was sent: spelt once, and not by each of the routes that look at it.
+_SENT = "sndr.path_as_sent"
+
+
 class _NamedRoute(Route):
     """A route that goes by the path as it was sent, so that a name in it may hold a slash."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         """Say whether a request is for it, and the names in its path."""
-        match, found = super().matches({**scope, "path": _as_sent(scope)})
+        sent = scope.get(_SENT)
+        if sent is None:
+            sent = scope[_SENT] = _as_sent(scope)
+        if not sent.startswith(self.path.partition("{")[0], len(scope.get("root_path", ""))):
+            return Match.NONE, {}
+        match, found = super().matches({**scope, "path": sent})
         if named := found.get("path_params"):
             found["path_params"] = {name: unquote(value) for name, value in named.items()}
         return match, found

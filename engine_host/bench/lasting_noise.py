@@ -44,13 +44,11 @@ class Middle:
     def quantile(self, share: float) -> float:
         """Return the value below which the middle is with a probability."""
         widest = max(one.deviation for one in self.possible)
-        low = min(one.middle for one in self.possible) - widest
-        high = max(one.middle for one in self.possible) + widest
-        while self._below(low)[0] > share:
-            low -= high - low
-        while self._below(high)[0] < share:
-            high += high - low
-        value = (low + high) / 2
+        point = _point(self.freedom, share)
+        # That of a mixture lies among those of its parts.
+        points = [one.middle + point * one.deviation for one in self.possible]
+        low, high = min(points), max(points)
+        value = sum(one.weight * at for one, at in zip(self.possible, points, strict=True))
         for _ in range(_STEPS):
             found, density = self._below(value)
             low, high = (value, high) if found < share else (low, value)
@@ -64,20 +62,18 @@ class Middle:
 
     def _below(self, value: float) -> tuple[float, float]:
         """Return the probability that the middle is below a value, and its density there."""
-        total = density = 0.0
+        freedom, total, density = self.freedom, 0.0, 0.0
         for one in self.possible:
             off = (value - one.middle) / one.deviation
-            total += one.weight * student(off, self.freedom)
-            density += (
-                one.weight / one.deviation * (1 + off * off / self.freedom) ** -((self.freedom + 1) / 2)
-            )
-        return total, density * _density(self.freedom)
+            total += one.weight * student(off, freedom)
+            density += one.weight / one.deviation * (1 + off * off / freedom) ** -((freedom + 1) / 2)
+        return total, density * _density(freedom)
 
 
 def middle_of(values: Sequence[float]) -> Middle:
     """Return what is known of the middle of values in the order of time, two at least."""
-    values = _drawn_in(values)
-    found = [_if_correlated(values, one) for one in _CORRELATIONS]
+    sums = _sums(_drawn_in(values))
+    found = [_if_correlated(sums, one) for one in _CORRELATIONS]
     most = max(likely for likely, _, _ in found)
     weights = [math.exp(likely - most) for likely, _, _ in found]
     total = sum(weights)
@@ -88,21 +84,49 @@ def middle_of(values: Sequence[float]) -> Middle:
     return Middle(len(values) - 1, tuple(one for one in possible if one.weight > _LEAST_WEIGHT))
 
 
-def _if_correlated(values: Sequence[float], correlation: float) -> tuple[float, float, float]:
+@dataclass(frozen=True)
+class _Sums:
+    """All that each correlation asks of the values: sums of their distances from their mean, `at`."""
+
+    count: int
+    at: float
+    all: float
+    ends: float
+    squares: float
+    squares_of_ends: float
+    neighbours: float
+
+
+def _sums(values: Sequence[float]) -> _Sums:
+    at = statistics.fmean(values)
+    off = [value - at for value in values]
+    first, last = off[0], off[-1]
+    return _Sums(
+        len(off),
+        at,
+        math.fsum(off),
+        first + last,
+        math.fsum(one * one for one in off),
+        first * first + last * last,
+        math.fsum(one * other for one, other in itertools.pairwise(off)),
+    )
+
+
+def _if_correlated(sums: _Sums, correlation: float) -> tuple[float, float, float]:
     """Return the logarithm of how likely a correlation is, and the middle and its deviation with it."""
-    count, left = len(values), 1 - correlation * correlation
+    count, left = sums.count, 1 - correlation * correlation
     # The sums of the inverse of the correlations' matrix, by rows: those at both ends have one neighbour.
     end, inner = 1 - correlation, (1 - correlation) ** 2
     known = (2 * end + (count - 2) * inner) / left
-    middle = (end * (values[0] + values[-1]) + inner * sum(values[1:-1])) / (left * known)
-    off = [value - middle for value in values]
-    squares = sum(one * one for one in off)
-    inside = squares - off[0] ** 2 - off[-1] ** 2
-    neighbours = sum(one * other for one, other in itertools.pairwise(off))
+    off = (end * sums.ends + inner * (sums.all - sums.ends)) / (left * known)
+    # Of distances from that middle instead of from the mean.
+    squares = sums.squares + off * (count * off - 2 * sums.all)
+    inside = squares - sums.squares_of_ends - 2 * off * (off - sums.ends)
+    neighbours = sums.neighbours + off * ((count - 1) * off - 2 * sums.all + sums.ends)
     spread = (squares + correlation**2 * inside - 2 * correlation * neighbours) / left
     variance = max(spread / (count - 1), _LEAST_VARIANCE)
     likely = -((count - 1) * math.log(left) + math.log(known) + (count - 1) * math.log(variance)) / 2
-    return likely, middle, math.sqrt(variance / known)
+    return likely, sums.at + off, math.sqrt(variance / known)
 
 
 def _drawn_in(values: Sequence[float]) -> list[float]:
@@ -139,19 +163,41 @@ def _density(freedom: int) -> float:
     return math.exp(math.lgamma(half + 0.5) - math.lgamma(half)) / math.sqrt(math.pi * freedom)
 
 
+@functools.cache
+def _series(freedom: int) -> tuple[float, ...]:
+    """Return the factors of the powers of a cosine in the sums for Student's t, the highest first."""
+    odd, found, factor = freedom % 2, [], 1.0
+    for step in range((freedom - odd) // 2):
+        found.append(factor)
+        place = 2 * step + 1 + odd
+        factor *= place / (place + 1)
+    return tuple(reversed(found))
+
+
 def student(value: float, freedom: int) -> float:
     """Return the probability that Student's t with so many degrees of freedom is below a value.
 
     By its finite sums for whole degrees of freedom (Abramowitz and Stegun, 26.7.3 and 26.7.4).
     """
-    angle = math.atan(value / math.sqrt(freedom))
-    cosine = math.cos(angle) ** 2
-    odd = freedom % 2
-    term = math.cos(angle) if odd else 1.0
+    tangent = value / math.sqrt(freedom)
+    squared = 1 / (1 + tangent * tangent)
     total = 0.0
-    for step in range((freedom - odd) // 2):
-        total += term
-        place = 2 * step + 1 + odd
-        term *= cosine * place / (place + 1)
-    area = 2 / math.pi * (angle + math.sin(angle) * total) if odd else math.sin(angle) * total
-    return (1 + area) / 2
+    for factor in _series(freedom):
+        total = total * squared + factor
+    if freedom % 2:
+        return 0.5 + (math.atan(tangent) + tangent * squared * total) / math.pi
+    return 0.5 + tangent * math.sqrt(squared) * total / 2
+
+
+@functools.cache
+def _point(freedom: int, share: float) -> float:
+    """Return the value below which Student's t is with a probability."""
+    low, high = -1.0, 1.0
+    while student(low, freedom) > share:
+        low *= 2
+    while student(high, freedom) < share:
+        high *= 2
+    for _ in range(_STEPS):
+        value = (low + high) / 2
+        low, high = (value, high) if student(value, freedom) < share else (low, value)
+    return (low + high) / 2

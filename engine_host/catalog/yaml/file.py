@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from engine_host.catalog.document import Document, invalid
-from engine_host.catalog.yaml.plain import parse_plain
+from engine_host.catalog.yaml.plain import TooManyError, parse_plain
 from engine_host.core.outside.files import open_regular
 from engine_host.protocol.language import tr
 
@@ -43,7 +43,12 @@ def parse(text: str, where: str) -> Document:
     """The document in a text. Raises HostError(preset_invalid)."""
     if len(text.encode()) > MAX_BYTES:
         raise invalid(where, None, "", tr("it is larger than any such file"), tr("Choose the right file."))
-    if (document := parse_plain(text)) is not None:
+    try:
+        document = parse_plain(text)
+    except TooManyError as error:
+        # In the words of the other reader.
+        raise invalid(where, error.line, "", "it holds more values than any such file") from error
+    if document is not None:
         return document
     # The library takes a tenth of a second to import, for which no start of the host waits.
     from engine_host.catalog.yaml.nodes import parse_nodes

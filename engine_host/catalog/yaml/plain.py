@@ -20,8 +20,19 @@ class _LeaveError(Exception):
     """The other reader has to look at this text."""
 
 
+class TooManyError(Exception):
+    """It holds more values than any such file; `line` has the first of those."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__(line)
+        self.line = line
+
+
 def parse_plain(text: str) -> Document | None:
-    """Return the document in a text of bearable size, None for one that the other reader has to look at."""
+    """Return the document in a text of bearable size, None for one that the other reader has to look at.
+
+    Raises TooManyError.
+    """
     if not _BOTH_READ.fullmatch(text) or _MARKS.search(text):
         return None
     import yaml
@@ -45,7 +56,7 @@ class _Events:
         self.lines: dict[KeyPath, int] = {}
 
     def document(self) -> dict[str, Any]:
-        """Return the only document. Raises _LeaveError, YAMLError."""
+        """Return the only document. Raises _LeaveError, TooManyError, YAMLError."""
         next_event, yaml = self._parser.get_event, self._yaml
         next_event()
         if not isinstance(next_event(), yaml.DocumentStartEvent):
@@ -65,8 +76,11 @@ class _Events:
         # An alias has no tag to ask for.
         if isinstance(event, yaml.AliasEvent) or event.anchor is not None or event.tag is not None:
             raise _LeaveError
-        if self._left < 0 or len(path) > _DEEPEST:
+        if len(path) > _DEEPEST:
             raise _LeaveError
+        if self._left < 0:
+            # Both readers count alike, and the other one would need seconds for it.
+            raise TooManyError(event.start_mark.line + 1)
         if isinstance(event, yaml.ScalarEvent):
             # Of texts of several lines libyaml takes more than the other reader does.
             if event.style in {"|", ">"}:

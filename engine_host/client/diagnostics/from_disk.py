@@ -45,7 +45,9 @@ _LARGEST_AUTOPSY = 8 << 20
 def versions() -> dict[str, Any]:
     """Return the versions of this program, its Python, the system, the driver and the packages."""
     # A version with four numbers looks like an address where nothing says what it is of.
-    packages = {f"{one.name}=={one.version}" for one in importlib.metadata.distributions() if one.name}
+    # Each question to a distribution reads and parses its file anew.
+    told = (one.metadata for one in importlib.metadata.distributions())
+    packages = {f"{one['Name']}=={one['Version']}" for one in told if one["Name"]}
     try:
         driver: str | None = files.read_text(_DRIVER, 1 << 16).strip()
     except (OSError, UnicodeDecodeError):

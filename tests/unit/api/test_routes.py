@@ -1,6 +1,7 @@
 """Each operation has a function that takes what it will be given; a made-up one needs nothing else."""
 
 import asyncio
+from urllib.parse import unquote
 
 import httpx
 import pytest
@@ -113,3 +114,17 @@ def test_a_function_that_takes_something_else_stops_the_start() -> None:
 
     with pytest.raises(TypeError, match=r"things\.rename gives"):
         routes((Wrong(),), (RENAME,))
+
+
+def test_the_path_is_spelt_once_a_request_however_many_routes_look_at_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+
+    def counted(text: str) -> str:
+        asked.append(text)
+        return unquote(text)
+
+    monkeypatch.setattr("engine_host.api.routes.unquote", counted)
+    assert ask("GET", "/v1/things/one").json() == {"name": "One"}
+    assert asked == ["", "v1", "things", "one", "one", "one"], "the path's parts, and the name for each route"

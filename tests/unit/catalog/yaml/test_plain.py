@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine_host.catalog.yaml.file import parse
 from engine_host.catalog.yaml.nodes import parse_nodes
 from engine_host.catalog.yaml.plain import parse_plain
 from engine_host.core.errors import HostError
@@ -70,11 +71,30 @@ def test_it_reads_the_same_or_nothing(text: str) -> None:
         *("? [a]\n: 1\n", "a: [1\n", "a:\n\tb: 1\n", "a: 1\n---\nb: 2\n", "%YAML 1.1\n---\na: 1\n"),
         *("a: 1\n...\n", "a: |-#x\n", "a: |-\n\n    b\n", "a: x\x85b: y\n", "a: 'x\u2028y'\n"),
         *("a: 1\r\nb: 2\r\n", "\ufeffa: 1\n", "a: 123456789012345678901\n", "a: 1e999\n"),
-        *(f"a: {'[' * 20}{']' * 20}\n", f"a: [{'1,' * 20_000}]\n"),
+        f"a: {'[' * 20}{']' * 20}\n",
     ],
 )
 def test_what_may_be_read_otherwise_is_left(text: str) -> None:
     assert parse_plain(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"b: 1\na: [{'1,' * 20_000}]\n",
+        "".join(f"k{n}:\n  - a: 1\n" for n in range(6000)),
+        "a:\n" + "- []\n" * 30_000,
+    ],
+)
+def test_too_many_values_are_refused_in_the_same_words_without_the_slow_reader(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(HostError) as thorough:
+        parse_nodes(text, "f")
+    monkeypatch.setattr("engine_host.catalog.yaml.nodes.parse_nodes", pytest.fail)
+    with pytest.raises(HostError, match="more values than any such file") as quick:
+        parse(text, "f")
+    assert quick.value.problem == thorough.value.problem
 
 
 def test_without_libyaml_the_other_reader_reads(monkeypatch: pytest.MonkeyPatch) -> None:
