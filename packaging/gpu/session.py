@@ -71,7 +71,8 @@ def _speed(
 
 
 STEPS = (
-    # An H100's rows of docs/kernels.md and docs/proof.md, H200 or not what 4bit_nc's answers with drafts are.
+    # An H100's rows of docs/kernels.md and docs/proof.md; on either chip answers with drafts and an engine
+    # with the kernels that cut a batch by length.
     Step("prove-k8v4", "prove", 300),
     _speed("mimo-bf16", "mimo-7b", "1x32768 8x32768 16x2048,131072", seconds=240),
     # As in the table of docs/kernels.md: a dense model's boundary layers are quantised too.
@@ -82,7 +83,7 @@ STEPS = (
     Step("kernels", "engine_host.bench.kernels.turboquant --quick", 90),
     Step("batches", "engine_host.bench.kernels.batches --seconds 220", 280),
     Step("prove-4bit", f"prove --kv {FOUR_BITS}", 300),
-    # The first start and the second of a 7B shape: 120 s and 35 s are asked for.
+    # Its third start took 51 s where the second took 32: is that always so?
     Step("starts-7b", "starts --shape mimo-7b", 540),
 )  # fmt: skip
 
