@@ -80,8 +80,6 @@ STEPS = (
         "mimo-k8v4", "mimo-7b", "1x32768 16x32768 16x2048,131072", K8V4, seconds=240,
         on=("turboquant-boundary-layers",),
     ),
-    Step("kernels", "engine_host.bench.kernels.turboquant --quick", 90),
-    Step("batches", "engine_host.bench.kernels.batches --seconds 220", 280),
     Step("prove-4bit", f"prove --kv {FOUR_BITS}", 300),
     # Its third start took 51 s where the second took 32: is that always so?
     Step("starts-7b", "starts --shape mimo-7b", 540),

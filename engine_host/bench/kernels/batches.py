@@ -113,7 +113,7 @@ def main() -> None:
 def prepared(
     shape: Shape, lengths: list[int], device: torch.device
 ) -> tuple[Callable[[], object], Callable[[], None], Callable[[], float]]:
-    """How a batch is cut, its attention, and the error of that in its shortest and longest context."""
+    """Fill a batch's cache; return how it is cut, its attention, and its error in its extreme contexts."""
     layout, rows, batch = shape.layout, shape.query_rows, len(lengths)
     blocks = [-(-length // BLOCK) for length in lengths]
     order = torch.randperm(sum(blocks), device=device).to(torch.int32)

@@ -12,6 +12,7 @@ from engine_host.cli.text.plan import finding_lines
 from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.protocol.base import Severity
 from engine_host.protocol.host import Gpu
+from engine_host.protocol.language import formed
 from engine_host.protocol.operations import services as ops
 from engine_host.protocol.operations.table import HOST
 from engine_host.protocol.remote.hosts import THIS_MACHINE
@@ -49,7 +50,7 @@ def gpu_list(out: Output) -> Exit | None:
 def _row(one: Gpu) -> tuple[str, ...]:
     """A GPU in words; a dash stands for what the driver does not tell."""
     heat = "-" if one.temperature is None else f"{one.temperature} °C"
-    load = "-" if one.utilization is None else f"{one.utilization:.0%}"
+    load = "-" if one.utilization is None else formed(one.utilization, ".0%")
     power = "-" if one.power is None else f"{one.power:.0f} W"
     if one.power is not None and one.power_limit is not None:
         power = f"{one.power:.0f} of {one.power_limit:.0f} W"

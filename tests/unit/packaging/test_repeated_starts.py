@@ -13,7 +13,9 @@ def modules(script: Callable[[str], ModuleType]) -> tuple[ModuleType, ModuleType
     return script("judge"), script("repeated_starts")
 
 
-def measured(modules: tuple[ModuleType, ModuleType], fails: str = "", *, early: bool = True) -> Any:
+def measured(
+    modules: tuple[ModuleType, ModuleType], fails: str = "", *, kinds: tuple[bool, ...] = (True, False)
+) -> Any:
     """The table, and the names of the starts with whether the patch was asked for."""
     judge, starts = modules
     table, asked = judge.Table(), []
@@ -25,7 +27,7 @@ def measured(modules: tuple[ModuleType, ModuleType], fails: str = "", *, early: 
             raise RuntimeError("it did not come up")
         return SimpleNamespace(verified=SimpleNamespace(ready_after=next(seconds)))
 
-    starts.measure(table, once, lambda part, _: [judge.Row(part, "stops", True, "")], early=early)
+    starts.measure(table, once, lambda part, _: [judge.Row(part, "stops", True, "")], kinds=kinds)
     return table, asked
 
 
@@ -47,6 +49,6 @@ def test_a_start_that_fails_keeps_the_others(modules: Any) -> None:
 
 
 def test_where_the_patch_cannot_be_used_the_plain_starts_are_measured(modules: Any) -> None:
-    table, asked = measured(modules, early=False)
+    table, asked = measured(modules, kinds=(False,))
     assert [patched for _, patched in asked] == [False] * 3
     assert sum(row.check.startswith("ready again") for row in table.rows) == 1

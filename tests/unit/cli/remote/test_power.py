@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 
+from engine_host.protocol.language import formed
 from tests.unit.cli.fake_host import FakeHost
 from tests.unit.cli.start.test_run import HOST
 from tests.unit.core.gpu_trace.test_format import CARD
@@ -18,7 +19,7 @@ def test_the_word_alone_lists_the_gpus(host: FakeHost, sndr: Sndr) -> None:
     host.answers["GET /v1/host"] = (200, told)
     code, out, _ = sndr("gpu")
     assert code == 0
-    for word in (card.name, "37%", "61 °C", "210 of 250 W", "Driver 570.1, CUDA 12.8."):
+    for word in (card.name, formed(0.37, ".0%"), "61 °C", "210 of 250 W", "Driver 570.1, CUDA 12.8."):
         assert word in out, out
     said = json.loads(sndr("gpu", "--json")[1])
     assert (said["gpus"][0]["uuid"], said["driver"]) == (card.uuid, "570.1")
