@@ -32,12 +32,10 @@ MOST_DRAFTS = 7
 _HOPPER = "9."
 # From here on FlashInfer reads a KV cache in fp8; others measured it on SM 8.6 (docs/figures.md).
 _FP8 = (8, 0)
-# Where they were seen to be right in an engine: vLLM, a word of the GPU's name, KV type (docs/proof.md).
+# Where they were seen to be right in an engine, as they are now: vLLM, a word of the GPU's name, KV type
+# (docs/proof.md).
 PROVEN = frozenset(
     {
-        ("0.26.0", "H200", "turboquant_k8v4"),
-        ("0.26.0", "H200", "turboquant_4bit_nc"),
-        ("0.32.0", "H100", "turboquant_k8v4"),
         ("0.32.0", "H200", "turboquant_k8v4"),
         ("0.32.0", "H200", "turboquant_4bit_nc"),
     }
