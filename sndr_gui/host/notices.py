@@ -19,7 +19,7 @@ class Notice:
     """One sentence; a later one with the same key takes its place.
 
     `opens` leads to what it is about and does nothing else. What has it is told on the desktop too, while
-    nobody looks at the window.
+    nobody looks at the window. A lasting one stays until it is closed or withdrawn: its action is the way on.
     """
 
     key: str
@@ -28,6 +28,7 @@ class Notice:
     action_text: str = ""
     action: Callable[[], object] | None = None
     opens: Callable[[], object] | None = None
+    lasting: bool = False
 
 
 class Leads(TypedDict, total=False):
@@ -36,6 +37,7 @@ class Leads(TypedDict, total=False):
     action_text: str
     action: Callable[[], object] | None
     opens: Callable[[], object] | None
+    lasting: bool
 
 
 class Notices(QObject):

@@ -68,8 +68,13 @@ class HostNotices(QObject):
         """Offer another host where a command ended this one, on whichever page."""
         connection = self._session.connection
         if connection.phase is Phase.ENDED:
-            again = connection.retry
-            self._notices.warning(_ENDED, connection.sentence, action_text=tr("Start again"), action=again)
+            self._notices.warning(
+                _ENDED,
+                connection.sentence,
+                action_text=tr("Start again"),
+                action=connection.retry,
+                lasting=True,
+            )
         else:
             self._notices.withdraw(_ENDED)
 

@@ -1,4 +1,4 @@
-"""Notices in a strip that the page makes room for; each leaves by itself unless the pointer is on it."""
+"""Notices in a strip that the page makes room for; most leave by themselves unless the pointer is on them."""
 
 from PySide6.QtCore import QEvent, QTimer, Signal
 from PySide6.QtGui import QAccessible, QAccessibleEvent, QResizeEvent
@@ -65,13 +65,17 @@ class Toast(QFrame):
     def _on_more(self) -> None:
         self.sentence.setText(self._said)
         self.more.hide()
-        self._end.start()
+        self._count_down()
+
+    def _count_down(self) -> None:
+        if not self.notice.lasting:
+            self._end.start()
 
     def event(self, event: QEvent) -> bool:
         if event.type() in {QEvent.Type.Enter, QEvent.Type.Hide}:
             self._end.stop()
         elif event.type() in {QEvent.Type.Leave, QEvent.Type.Show}:
-            self._end.start()
+            self._count_down()
         return super().event(event)
 
 

@@ -3,7 +3,8 @@
 import asyncio
 
 import pytest
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtCore import QEvent, QTimer
+from PySide6.QtWidgets import QApplication, QPushButton
 
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.launch.plans import LaunchRequest
@@ -44,6 +45,21 @@ async def test_a_long_notice_is_opened_by_its_button(stage: Stage) -> None:
     await stage.until(lambda: stage.window.toasts.height() > height)
     stage.notices.info("other", "Short.")
     assert toasts(stage)[-1].more.isHidden()
+
+
+async def test_a_notice_whose_action_is_the_way_on_stays(stage: Stage) -> None:
+    stage.notices.warning("passing", "Short.")
+    stage.notices.warning("lasting", "Short.", lasting=True)
+    # Only the newest is shown in so low a window.
+    (passing, lasting) = toasts(stage)
+    for toast, leaves in ((passing, True), (lasting, False)):
+        timer = toast.findChild(QTimer)
+        assert timer is not None
+        timer.stop()
+        QApplication.sendEvent(toast, QEvent(QEvent.Type.Leave))
+        assert timer.isActive() == leaves
+    stage.notices.withdraw("lasting")
+    assert [one.notice.key for one in toasts(stage) if not one.isHidden()] == ["passing"]
 
 
 async def test_why_a_start_failed_goes_when_it_is_tried_again(stage: Stage) -> None:
