@@ -70,10 +70,11 @@ def record(
                     break
                 written += target.write(line)
                 moments += 1
-                due = max(due + interval, clock())
+                now = clock()
+                due = max(due + interval, now)
                 if seconds is not None and due - began > seconds:
                     break
-                sleep(due - clock())
+                sleep(due - now)
                 host = client.call(ops.HOST)
     except FileExistsError as error:
         raise HostError(

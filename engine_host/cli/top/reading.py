@@ -44,8 +44,9 @@ def readings(client: ControlClient, interval: float) -> Iterator[Reading]:
             engines=tuple(one for one in engines if one.state not in _GONE),
             requests=tuple(one for one in requests if one.state not in _ENDED),
         )
-        due = max(due + interval, time.monotonic())
-        time.sleep(due - time.monotonic())
+        now = time.monotonic()
+        due = max(due + interval, now)
+        time.sleep(due - now)
 
 
 def _newest(values: tuple[float | None, ...]) -> float | None:

@@ -7,9 +7,11 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from itertools import islice
 
 import pytest
 
+from engine_host.cli.top.reading import readings
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.telemetry import TelemetryQuery
 from tests.integration.host.conftest import RunningHost, wait_for
@@ -58,6 +60,11 @@ def test_in_a_terminal_until_it_is_interrupted(host: RunningHost, options: tuple
         process.wait()
         os.close(ours)
     assert b"Traceback" not in seen
+
+
+def test_a_reading_that_takes_longer_than_the_interval_ends_nothing(host: RunningHost) -> None:
+    seen = [one.at for one in islice(readings(host.client, 0.0), 3)]
+    assert seen == sorted(seen)
 
 
 def test_what_was_measured_outlives_the_host(host: RunningHost, new_host: Callable[..., RunningHost]) -> None:

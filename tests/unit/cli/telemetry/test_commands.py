@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+from engine_host.cli.start.host import connected
+from engine_host.cli.telemetry.recording import record
 from engine_host.core.gpu_trace.format import check
 from engine_host.protocol.host import RECORDED
 from tests.unit.cli.fake_host import FakeHost
@@ -34,6 +36,14 @@ def test_a_recording_is_a_whole_trace_and_is_written_over_nothing(
     code, out, _ = sndr("telemetry", "check", str(path))
     assert code == 0
     assert "2 moments" in out
+
+
+def test_a_host_that_answers_slower_than_the_interval_is_recorded_on(host: FakeHost, tmp_path: Path) -> None:
+    host.answers["GET /v1/host"] = (200, {**HOST, "gpus": [CARD.model_dump(mode="json")]})
+    path = tmp_path / "day.trace"
+    with connected() as client:
+        recorded = record(client, path, seconds=0.1, interval=0.0, processes=False)
+    assert recorded.moments == check(path)[1] > 1
 
 
 def test_it_is_played_by_its_whole_path_and_stopped(host: FakeHost, sndr: Sndr, tmp_path: Path) -> None:
