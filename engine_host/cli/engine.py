@@ -6,6 +6,7 @@ import click
 
 from engine_host.cli.output import Exit, Output, command, size, table
 from engine_host.cli.start.host import connected, find_or_start
+from engine_host.cli.text import job_progress
 from engine_host.cli.text.job_progress import begin
 from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.client.sync import ControlClient
@@ -231,12 +232,11 @@ def _where(job: Job) -> str:
 @click.argument("job")
 @command("sndr jobs cancel 3f2a9c1d")
 def cancel(out: Output, job: str) -> Exit | None:
-    """Cancel a job; says what was undone and what is left."""
+    """Cancel a job and wait for its end; says what became of it, what was undone and what is left."""
     with connected() as client:
-        ended = _cancel(client, job)
-    out.result(ended, " ".join(filter(None, (f"{ended.title}: {ended.state}.", ended.undone, ended.left))))
+        ended = job_progress.cancel(client, job, out)
+    why = "" if ended.error is None or ended.error.reason is Reason.CANCELLED else ended.error.message
+    out.result(
+        ended, " ".join(filter(None, (f"{ended.title}: {ended.state}.", why, ended.undone, ended.left)))
+    )
     return None
-
-
-def _cancel(client: ControlClient, job: str) -> Job:
-    return client.call(ops.CANCEL_JOB, id=job)

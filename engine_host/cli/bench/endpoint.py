@@ -164,8 +164,9 @@ def _started(out: Output, client: ControlClient, model: str, streams: int, token
         overrides=Overrides(context=tokens + _ROOM, streams=streams),
     )
     plan = client.call(ops.PLAN, request)
-    out.note(f"starting {plan.model} as {_NAME}")
     began = time.monotonic()
-    engine = until_ready(client, client.call(ops.START, StartRequest(plan=plan.id)), out)
+    started = client.call(ops.START, StartRequest(plan=plan.id))
+    out.note(f"starting {plan.model} as {_NAME}")
+    engine = until_ready(client, started, out)
     out.note(f"ready after {time.monotonic() - began:.1f} s")
     return engine

@@ -270,9 +270,9 @@ def kept(of_host: Callable[[ControlClient], T], of_folder: Callable[[str], T]) -
 
 def measured_by_host(out: Output, client: ControlClient, asked: RunBench) -> tuple[list[str], bool]:
     """Have the host measure; the runs that were kept, and True where it was cancelled. Raises HostError."""
-    out.note(f"measuring in the background (sndr jobs): {asked.command}")
+    begun = f"measuring in the background (sndr jobs): {asked.command}"
     try:
-        ended = begin(client, lambda: client.call(ops.RUN_BENCH, asked), out)
+        ended = begin(client, lambda: client.call(ops.RUN_BENCH, asked), out, begun)
         return [str(one) for one in ended.result.get("runs", ())], False
     except HostError as error:
         kept = error.problem.evidence.get("runs")

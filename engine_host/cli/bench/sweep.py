@@ -153,10 +153,10 @@ def _asked(out: Output, asked: RunBench, url: str | None, model: str | None) -> 
 
 
 def _swept(out: Output, client: ControlClient, asked: RunSweep) -> Exit | None:
-    out.note(f"sweeping in the background (sndr jobs): {asked.command}")
+    begun = f"sweeping in the background (sndr jobs): {asked.command}"
     interrupted = False
     try:
-        result = begin(client, lambda: client.call(ops.RUN_SWEEP, asked), out).result
+        result = begin(client, lambda: client.call(ops.RUN_SWEEP, asked), out, begun).result
     except HostError as error:
         result, interrupted = error.problem.evidence, True
         if "sweep" not in result:

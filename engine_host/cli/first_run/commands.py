@@ -147,6 +147,6 @@ def _started(out: Output, client: ControlClient, model: ModelFile | None) -> tup
         if engine.state in _SERVING and engine.plan.model == model.id:
             return engine, False
     plan = client.call(ops.PLAN, LaunchRequest(model=model.id))
-    out.note(f"Starting {plan.name} …")
     engine = client.call(ops.START, StartRequest(plan=plan.id, replace=False))
+    out.note(f"Starting {plan.name} …")
     return until_ready(client, engine, out), True

@@ -48,8 +48,10 @@ def record_command(
     never written over one that is there.
     """
     with connected() as client:
-        out.note(f"Recording into {file}" + (f" for {duration(seconds)}." if seconds else "; Ctrl+C ends."))
-        made = record(client, file, seconds, interval, processes=not no_processes)
+        told = f"Recording into {file}" + (f" for {duration(seconds)}." if seconds else "; Ctrl+C ends.")
+        made = record(
+            client, file, seconds, interval, processes=not no_processes, begun=lambda: out.note(told)
+        )
     out.result(
         made.record(),
         [

@@ -40,9 +40,11 @@ def record(
     processes: bool,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
+    begun: Callable[[], None] = lambda: None,
 ) -> Recorded:
     """Record until the seconds are over, Ctrl+C, or the file is as large as one may be.
 
+    `begun` is called once the file is there.
     Raises HostError where there is no GPU, where the file is there or cannot be written, and what asking
     the host raises; what was written until then is a whole trace.
     """
@@ -63,6 +65,7 @@ def record(
     try:
         with file.open("xb", buffering=0) as target, contextlib.suppress(KeyboardInterrupt):
             written += target.write(writer.first())
+            begun()
             while True:
                 last = clock() - began
                 line = writer.line(last, host.gpus)

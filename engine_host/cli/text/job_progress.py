@@ -26,14 +26,28 @@ _STEADY = 60.0
 """Seconds after which a connection that is lost was no bad one."""
 
 
-def begin(client: ControlClient, job: Callable[[], Job], out: Output) -> Job:
+def begin(client: ControlClient, job: Callable[[], Job], out: Output, begun: str = "") -> Job:
     """Begin a job, wait for its end and say its steps; Ctrl+C cancels it, also while the host begins it.
 
+    `begun` is said once the host has taken it, and so never before a refusal.
     One of another machine goes on there when the connection is lost, and is found again.
     Raises HostError with the job's own error, or HostError(cancelled), and what beginning it raises.
     """
     with _held_back() as let_go:
-        return _follow(client, job(), out, let_go)
+        taken = job()
+        if begun:
+            out.note(begun)
+        return _follow(client, taken, out, let_go)
+
+
+def cancel(client: ControlClient, name: str, out: Output) -> Job:
+    """Cancel a job, say its steps until it has ended, and return what became of it. Raises HostError."""
+    steps = _Steps(out)
+    job = client.call(ops.CANCEL_JOB, id=name)
+    with told_if_interrupted(f"{job.title} is being cancelled; its end is not waited for any more."):
+        ended = job if job.ended else _wait(client, job, steps)
+    steps.finish()
+    return ended
 
 
 def _follow(client: ControlClient, job: Job, out: Output, let_go: Callable[[], None]) -> Job:

@@ -135,6 +135,29 @@ def test_error_of_the_host_is_shown_whole(host: FakeHost, sndr: Sndr) -> None:
         assert json.loads(out)["error"]["reason"] == "not_found"
 
 
+def test_cancel_says_what_became_of_the_job(host: FakeHost, sndr: Sndr) -> None:
+    running = {
+        "id": "x",
+        "kind": "bench.run",
+        "title": "Measuring quick",
+        "touches": "bench",
+        "state": "running",
+        "created_at": 1.0,
+    }
+    why = {"reason": "cancelled", "message": "The measurement was cancelled."}
+    ended = running | {"state": "cancelled", "ended_at": 2.0, "error": why, "left": "r1 is kept."}
+    host.answers["DELETE /v1/jobs/x"] = (202, running)
+    host.answers["GET /v1/jobs/x"] = (200, ended)
+    assert sndr("jobs", "cancel", "x")[:2] == (0, "Measuring quick: cancelled. r1 is kept.\n")
+    assert json.loads(sndr("jobs", "cancel", "x", "--json")[1])["state"] == "cancelled"
+    # It was too late, or came to another end.
+    host.answers["GET /v1/jobs/x"] = (200, ended | {"state": "done", "error": None, "left": ""})
+    assert sndr("jobs", "cancel", "x")[1] == "Measuring quick: done.\n"
+    why = {"reason": "engine_crashed", "message": "It does not start again."}
+    host.answers["GET /v1/jobs/x"] = (200, ended | {"state": "failed", "error": why})
+    assert "failed. It does not start again. r1 is kept." in sndr("jobs", "cancel", "x")[1]
+
+
 def test_answer_that_is_no_error_form_is_still_a_sentence(host: FakeHost, sndr: Sndr) -> None:
     host.answers["GET /v1/jobs"] = (502, b"<html>")
     code, _, err = sndr("jobs")

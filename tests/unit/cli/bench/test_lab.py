@@ -183,9 +183,12 @@ def test_without_an_engine_it_says_how_to_start_one(sndr: Sndr, host: FakeHost) 
     fix = {"text": "Start one first.", "command": "sndr run --demo --detach"}
     none = {"error": {"reason": "no_engine_runs", "message": "No engine runs.", "fix": fix}}
     host.answers["POST /v1/bench/runs"] = (422, none)
-    code, _, err = sndr("bench", "run", "quick")
-    assert code == 4
-    assert "sndr run --demo --detach" in err
+    host.answers["POST /v1/bench/sweeps"] = (422, none)
+    for words in (("run", "quick"), ("sweep", "kv", "f16", "q8_0")):
+        code, out, err = sndr("bench", *words)
+        assert (code, out) == (4, "")
+        assert err.startswith("Error: No engine runs.")
+        assert "sndr run --demo --detach" in err
 
 
 def test_a_key_that_no_header_carries_is_not_shown(

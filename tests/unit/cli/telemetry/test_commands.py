@@ -32,6 +32,7 @@ def test_a_recording_is_a_whole_trace_and_is_written_over_nothing(
     before = path.read_bytes()
     code, _, error = sndr("telemetry", "record", str(path))
     assert (code, "is there already" in error) == (6, True)
+    assert "Recording into" not in error
     assert path.read_bytes() == before
     code, out, _ = sndr("telemetry", "check", str(path))
     assert code == 0

@@ -104,6 +104,20 @@ def test_what_was_before_the_first_look_is_not_said_after_it(capsys: pytest.Capt
     assert said == [["2/3", "verify", "20", "%"], ["2/3", "verify", "50", "%"], ["3/3", "verify"]]
 
 
+def test_what_is_begun_is_said_after_the_host_took_it_and_not_before_a_refusal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def refused() -> Job:
+        raise HostError(Reason.CONFLICT, "Another one measures.")
+
+    client: Any = FakeClient(times=0)
+    with pytest.raises(HostError):
+        job_progress.begin(client, refused, Output(as_json=False), "measuring")
+    assert capsys.readouterr().err == ""
+    job_progress.begin(client, lambda: JOB, Output(as_json=False), "measuring")
+    assert capsys.readouterr().err == "measuring\n"
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_while_the_host_begins_a_job_cancels_it(number: signal.Signals) -> None:
     asked: list[object] = []
