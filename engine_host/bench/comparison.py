@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 from engine_host.bench.lasting_noise import middle_of
 from engine_host.protocol.bench.comparison import Verdict
-from engine_host.protocol.language import tr
+from engine_host.protocol.language import ntr, tr
 
 LEVEL = 0.98
 """The share of identical pairs that are not called different, where rounds know nothing of each other.
@@ -65,21 +65,33 @@ class Comparison:
     def sentence(self) -> str:
         """The verdict in words."""
         if self.low is None or self.high is None:
-            return tr("can't tell: {rounds} more rounds are needed for any verdict", rounds=self.more_rounds)
+            return ntr(
+                "can't tell: {n} more round is needed for any verdict",
+                "can't tell: {n} more rounds are needed for any verdict",
+                self.more_rounds or 1,
+            )
         if self.verdict is Verdict.FASTER:
-            return tr("faster by {low:.1f} to {high:.1f} %", low=_percent(self.low), high=_percent(self.high))
+            return tr(
+                "faster by {low:,.1f} to {high:,.1f} %", low=_percent(self.low), high=_percent(self.high)
+            )
         if self.verdict is Verdict.SLOWER:
             return tr(
-                "slower by {low:.1f} to {high:.1f} %", low=_percent(-self.high), high=_percent(-self.low)
+                "slower by {low:,.1f} to {high:,.1f} %", low=_percent(-self.high), high=_percent(-self.low)
             )
         between = {"slower": _percent(abs(self.low)), "faster": _percent(abs(self.high))}
         if self.more_rounds is None:
-            return tr("can't tell: between {slower:.1f} % slower and {faster:.1f} % faster", **between)
-        return tr(
-            "can't tell: between {slower:.1f} % slower and {faster:.1f} % faster; "
-            "{rounds} more rounds are likely to tell",
+            return tr(
+                "can't tell: between {slower:,.1f} % slower and {faster:,.1f} % faster; "
+                "too noisy for 1,000 rounds to tell",
+                **between,
+            )
+        return ntr(
+            "can't tell: between {slower:,.1f} % slower and {faster:,.1f} % faster; "
+            "{n} more round is likely to tell",
+            "can't tell: between {slower:,.1f} % slower and {faster:,.1f} % faster; "
+            "{n} more rounds are likely to tell",
+            self.more_rounds,
             **between,
-            rounds=self.more_rounds,
         )
 
 

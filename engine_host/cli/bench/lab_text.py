@@ -27,7 +27,7 @@ def report_lines(run: LabRun) -> list[str]:
     for part in run.parts:
         lines += [
             "",
-            heading(part),
+            heading(run, part),
             *table(figure_headings(), [figure_row(figure) for figure in part.figures]),
         ]
     if run.drifts:

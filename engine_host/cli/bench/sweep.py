@@ -134,7 +134,7 @@ def lab_sweeps(out: Output, sweep: str | None, md: bool, html: bool) -> Exit | N
 def sweep_lines(report: SweepReport) -> list[str]:
     """Return a sweep for a terminal."""
     lines = [words.headline(report.sweep), *words.about(report), ""]
-    lines += table(words.HEADINGS, words.arm_rows(report))
+    lines += table(*words.arm_table(report))
     if report.changes:
         lines += ["", *table(words.CHANGE_HEADINGS, words.change_rows(report))]
     return lines

@@ -168,18 +168,32 @@ def about(run: LabRun) -> list[str]:
     return lines
 
 
-def heading(part: PartResult) -> str:
-    """Return what a part asked."""
+def heading(run: LabRun, part: PartResult) -> str:
+    """Return what a part of a run asked."""
+    return f"{part.name}: {asked_text(run, part)}"
+
+
+def asked_text(run: LabRun, part: PartResult) -> str:
+    """Return how often a part asked, at once, and for how much."""
     each = f"{part.streams} at once"
     parts = [tr("{n} at once", n=part.streams)] if part.streams > 1 and part.name != each else []
     parts += [
         tr("{done} of {measured} measured", done=part.done, measured=part.measured),
         *([ntr("after {n} warm-up", "after {n} warm-ups", part.warm)] if part.warm else [tr("no warm-up")]),
+        *_prompts(run, part),
         tr("at most {tokens} tokens each", tokens=part.max_tokens),
     ]
     if part.energy is not None:
         parts.append(tr("{energy:.0f} J for 1,000 tokens", energy=part.energy))
-    return f"{part.name}: {', '.join(parts)}"
+    return ", ".join(parts)
+
+
+def _prompts(run: LabRun, part: PartResult) -> list[str]:
+    """Return how long the measured prompts of a part were, where the server counts them."""
+    own = [one.prompt_tokens or 0 for one in run.samples if one.part == part.name and not one.warm]
+    counts = sorted(filter(None, own))
+    ends = [written(f"{count:,}") for count in dict.fromkeys([*counts[:1], *counts[-1:]])]
+    return [tr("prompts of {tokens} tokens", tokens=between(*ends))] if ends else []
 
 
 def knee_text(run: LabRun) -> str:

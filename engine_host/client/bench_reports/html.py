@@ -1,7 +1,7 @@
 """Runs and comparisons as one HTML file that loads nothing: to be kept, sent or opened anywhere."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 
 from engine_host.client.bench_reports import comparison as words
@@ -25,8 +25,9 @@ from engine_host.client.bench_reports.for_others import (
 )
 from engine_host.client.bench_reports.plots import comparison_plots, run_plots, sweep_plots
 from engine_host.client.bench_reports.svg import STYLE, svg
+from engine_host.client.bench_reports.terms import HEADING, terms
 from engine_host.protocol.bench.comparison import LabComparison
-from engine_host.protocol.bench.lab import LabRun
+from engine_host.protocol.bench.lab import LabRun, Quantity
 from engine_host.protocol.bench.sweeps import SweepReport
 from engine_host.protocol.language import english
 
@@ -58,10 +59,10 @@ figure,tr{break-inside:avoid}.table{overflow:visible}}
 def run_html(run: LabRun) -> list[str]:
     """Return a run with its conditions and all figures, to be shared."""
     run = run_for_others(run)
-    lines = [f"<ul>{''.join(f'<li>{_text(line)}</li>' for line in about(run))}</ul>"]
+    lines = [_list(about(run))]
     lines += [line for plot in run_plots(run) for line in svg(plot)]
     for part in run.parts:
-        lines.append(f"<h2>{_text(heading(part))}</h2>")
+        lines.append(f"<h2>{_text(heading(run, part))}</h2>")
         lines += _table(figure_headings(), [figure_row(figure, _struck) for figure in part.figures])
     if run.drifts:
         lines += ["<h2>From its first half to its second</h2>", *_table(drift_headings(), drift_rows(run))]
@@ -69,14 +70,14 @@ def run_html(run: LabRun) -> list[str]:
         lines += ["<h2>How much of its context it takes</h2>", *_table(rung_headings(), rung_rows(run))]
     if run.knee is not None:
         lines.append(f"<p>{_text(knee_text(run))}</p>")
-    return _page(title(run), lines)
+    return _page(title(run), lines, [figure.quantity for part in run.parts for figure in part.figures])
 
 
 @english()
 def comparison_html(found: LabComparison) -> list[str]:
     """Return a comparison with its doubts, what differs, and a table for each part, to be shared."""
     found = comparison_for_others(found)
-    lines = [f"<ul>{''.join(f'<li>{_text(line)}</li>' for line in words.sides(found))}</ul>"]
+    lines = [_list(words.sides(found))]
     lines += [f"<p><strong>{_text(line)}</strong></p>" for line in words.doubts(found)]
     lines += [line for plot in comparison_plots(found) for line in svg(plot)]
     lines.append(f"<h2>{_text(words.differing())}</h2>")
@@ -86,26 +87,33 @@ def comparison_html(found: LabComparison) -> list[str]:
         lines.append(f"<p>{_text(words.nothing_differs())}</p>")
     for part, rows in words.figure_rows(found, _struck).items():
         lines += [f"<h2>{_text(part)}</h2>", *_table(words.headings(), rows)]
-    return _page(words.headline(found), [*lines, f"<p>{_text(words.of_chance(found))}</p>"])
+    lines.append(f"<p>{_text(words.of_chance(found))}</p>")
+    return _page(words.headline(found), lines, [one.quantity for one in found.figures])
 
 
 @english()
 def sweep_html(report: SweepReport) -> list[str]:
     """Return a sweep with its plots, a row for each start, and each value against the first."""
     report = sweep_for_others(report)
-    lines = [f"<ul>{''.join(f'<li>{_text(line)}</li>' for line in swept.about(report))}</ul>"]
+    lines = [_list(swept.about(report))]
     lines += [line for plot in sweep_plots(report) for line in svg(plot)]
     lines += [f"<h2>{swept.STARTS}</h2>"]
-    lines += _table(swept.HEADINGS, swept.arm_rows(report, _struck))
+    lines += _table(*swept.arm_table(report, _struck))
     if report.changes:
         lines += [f"<h2>{swept.CHANGES}</h2>"]
         lines += _table(swept.CHANGE_HEADINGS, swept.change_rows(report))
-    return _page(swept.headline(report.sweep), lines)
+    return _page(swept.headline(report.sweep), lines, swept.quantities(report))
 
 
-def _page(heading_text: str, lines: Sequence[str]) -> list[str]:
+def _page(heading_text: str, lines: Sequence[str], shown: Iterable[Quantity]) -> list[str]:
     name = _text(heading_text)
-    return [_HEAD, f"<title>{name}</title></head><body>", f"<h1>{name}</h1>", *lines, "</body></html>"]
+    said = terms(shown)
+    ends = [f"<h2>{HEADING}</h2>", _list(said)] if said else []
+    return [_HEAD, f"<title>{name}</title></head><body>", f"<h1>{name}</h1>", *lines, *ends, "</body></html>"]
+
+
+def _list(lines: Iterable[str]) -> str:
+    return f"<ul>{''.join(f'<li>{_text(line)}</li>' for line in lines)}</ul>"
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

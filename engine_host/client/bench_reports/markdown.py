@@ -1,7 +1,7 @@
 """Runs and comparisons as Markdown, for reports of one's own; what a server says of itself is no markup."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from engine_host.client.bench_reports import comparison as words
 from engine_host.client.bench_reports import sweep as swept
@@ -22,8 +22,9 @@ from engine_host.client.bench_reports.for_others import (
     run_for_others,
     sweep_for_others,
 )
+from engine_host.client.bench_reports.terms import HEADING, terms
 from engine_host.protocol.bench.comparison import LabComparison
-from engine_host.protocol.bench.lab import LabRun
+from engine_host.protocol.bench.lab import LabRun, Quantity
 from engine_host.protocol.bench.sweeps import SweepReport
 from engine_host.protocol.language import english
 
@@ -39,13 +40,14 @@ def run_markdown(run: LabRun) -> list[str]:
     run = run_for_others(run)
     lines = [f"## {_plain(title(run))}", "", *(f"* {_plain(line)}" for line in about(run))]
     for part in run.parts:
-        lines += ["", f"### {_plain(heading(part))}", ""]
+        lines += ["", f"### {_plain(heading(run, part))}", ""]
         lines += _table(figure_headings(), [figure_row(figure, _struck) for figure in part.figures])
     if run.drifts:
         lines += ["", "### From its first half to its second", "", *_table(drift_headings(), drift_rows(run))]
     if run.rungs:
         lines += ["", "### How much of its context it takes", "", *_table(rung_headings(), rung_rows(run))]
-    return [*lines, *(["", _plain(knee_text(run))] if run.knee else [])]
+    lines += ["", _plain(knee_text(run))] if run.knee else []
+    return lines + _terms(figure.quantity for part in run.parts for figure in part.figures)
 
 
 @english()
@@ -61,7 +63,7 @@ def comparison_markdown(found: LabComparison) -> list[str]:
         lines.append(words.nothing_differs())
     for part, rows in words.figure_rows(found, _struck).items():
         lines += ["", f"### {_plain(part)}", "", *_table(words.headings(), rows)]
-    return [*lines, "", words.of_chance(found)]
+    return [*lines, "", words.of_chance(found), *_terms(one.quantity for one in found.figures)]
 
 
 @english()
@@ -73,11 +75,16 @@ def sweep_markdown(report: SweepReport) -> list[str]:
         "",
         *(f"* {_plain(one)}" for one in swept.about(report)),
     ]
-    lines += ["", f"### {swept.STARTS}", "", *_table(swept.HEADINGS, swept.arm_rows(report, _struck))]
+    lines += ["", f"### {swept.STARTS}", "", *_table(*swept.arm_table(report, _struck))]
     if report.changes:
         lines += ["", f"### {swept.CHANGES}", ""]
         lines += _table(swept.CHANGE_HEADINGS, swept.change_rows(report))
-    return lines
+    return lines + _terms(swept.quantities(report))
+
+
+def _terms(shown: Iterable[Quantity]) -> list[str]:
+    said = terms(shown)
+    return ["", f"### {HEADING}", "", *(f"* {_plain(line)}" for line in said)] if said else []
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

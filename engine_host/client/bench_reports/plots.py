@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine_host.client.bench_reports.figures import between, name_of
+from engine_host.client.bench_reports.sweep import CHANGED
 from engine_host.protocol.bench.comparison import LabComparison
 from engine_host.protocol.bench.lab import (
     Figure,
@@ -23,15 +24,21 @@ from engine_host.protocol.language import ntr, tr, unit, written
 
 _RATES = {Quantity.DECODE, Quantity.AGGREGATE, Quantity.PREFILL}
 _SPREAD = (Quantity.TTFT, Quantity.DECODE, Quantity.TPOT)
+_READING = (Quantity.PREFILL, Quantity.TTFT)
+_READS = {WorkloadName.PREFILL, WorkloadName.PREFILL_10K, WorkloadName.PREFILL_90K}
 _MOST_DOTS = 400
 _LABEL = 24
 
 
-def interval_note(points: Sequence["Point"]) -> str:
-    """Return what the lines of these are; empty where none of them has any."""
-    if all(point.low is None for point in points):
-        return ""
-    return tr("lines: 95 % interval of the median (94 % of five values)")
+def spread_note(points: Sequence["Point"]) -> str:
+    """Return what the boxes and lines of these are; empty where none of them has any."""
+    notes = [
+        tr("boxes: quartiles") if any(point.q1 is not None for point in points) else "",
+        tr("lines: 95 % interval of the median (94 % of five values)")
+        if any(point.low is not None for point in points)
+        else "",
+    ]
+    return ", ".join(filter(None, notes))
 
 
 @dataclass(frozen=True)
@@ -124,7 +131,7 @@ def run_plots(run: LabRun) -> list[Plot]:
             for quantity in (Quantity.TTFT, Quantity.PREFILL)
         ]
     else:
-        made = [_spread(run, quantity) for quantity in _SPREAD]
+        made = [_spread(run, quantity) for quantity in (_READING if run.workload in _READS else _SPREAD)]
     return [plot for plot in made if any(one.points for one in plot.series)]
 
 
@@ -171,13 +178,12 @@ def sweep_plots(report: SweepReport) -> list[Plot]:
             for point in _points(run.parts[0], quantity, places[arm.value])
         ]
         if points:
-            title = f"{name_of(quantity)} by {report.sweep.kind}"
+            changed = CHANGED[report.sweep.kind]
+            title = f"{name_of(quantity)} by {changed}"
             joined = len({point.x for point in points}) == len(points)
             series = Series(name_of(quantity), tuple(points), joined=joined)
             unit = _unit(quantity)
-            made.append(
-                Plot(title, str(report.sweep.kind), unit, (series,), ticks, note=interval_note(points))
-            )
+            made.append(Plot(title, changed, unit, (series,), ticks, note=spread_note(points)))
     return made
 
 
@@ -223,7 +229,7 @@ def _curve(
         point for place, part in enumerate(run.parts) for point in _points(part, quantity, float(place))
     ]
     series = Series(name_of(quantity), tuple(points), joined=True)
-    note = interval_note(points)
+    note = spread_note(points)
     return Plot(name_of(quantity), x_title, _unit(quantity), (series,), ticks, marks, note=note)
 
 
@@ -241,8 +247,7 @@ def _spread(run: LabRun, quantity: Quantity) -> Plot:
         Series(tr("median"), tuple(points)),
     )
     notes = [
-        tr("boxes: quartiles") if any(point.q1 is not None for point in points) else "",
-        interval_note(points),
+        spread_note(points),
         tr("dots: each request") if dots else "",
     ]
     note = ", ".join(filter(None, notes))
@@ -280,6 +285,9 @@ def _value(sample: Sample, quantity: Quantity) -> float | None:
     """Return what one request tells of a quantity."""
     if quantity is Quantity.TTFT:
         return sample.first
+    if quantity is Quantity.PREFILL:
+        read = (sample.prompt_tokens or 0) - (sample.cached_tokens or 0)
+        return read / sample.first if sample.first and read > 0 else None
     if sample.first is None or sample.last is None or (sample.tokens or 0) < 2:
         return None
     each = (sample.last - sample.first) / ((sample.tokens or 2) - 1)

@@ -146,7 +146,7 @@ def _series(plot: Plot, frame: _Frame) -> list[str]:
             if series.dots:
                 drawn.append(f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="2.5"/>')
                 continue
-            if point.q1 is not None and point.q3 is not None and not plot.across and not series.joined:
+            if point.q1 is not None and point.q3 is not None and not plot.across:
                 top, bottom = frame.up(point.q3), frame.up(point.q1)
                 drawn.append(
                     f'<rect class="box" x="{x - 9:.1f}" y="{top:.1f}" width="18" '

@@ -5,6 +5,7 @@ import time
 
 from engine_host.client.bench_reports.figures import (
     Strike,
+    asked_text,
     hardware_text,
     marked,
     median_text,
@@ -13,20 +14,27 @@ from engine_host.client.bench_reports.figures import (
 )
 from engine_host.core.sizes import duration
 from engine_host.protocol.bench.lab import LabRun, Quantity, Standing
-from engine_host.protocol.bench.sweeps import LabSweep, SweepArm, SweepReport
+from engine_host.protocol.bench.sweeps import LabSweep, SweepArm, SweepKind, SweepReport
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.language import tr
 
+_SHOWN = (Quantity.DECODE, Quantity.TTFT, Quantity.TPOT)
 STARTS = "Each start"
 CHANGES = "Each value against the first"
-HEADINGS = ("value", "decode, one stream", "TTFT", "TPOT", "tokens a step", "run", "")
 CHANGE_HEADINGS = ("value", "part", "", "against the first")
+CHANGED = {
+    SweepKind.SPECULATION: "draft tokens a step",
+    SweepKind.KV: "type of the KV cache",
+    SweepKind.PATCH: "patch",
+}
+"""The thing that a sweep changes, as a person calls it."""
 LIST_HEADINGS = ("SWEEP", "ENGINE", "VALUES", "STATE")
 
 
 def headline(sweep: LabSweep) -> str:
     """Return what was swept, of which engine, and how it ended."""
-    return f"{sweep.kind} of {sweep.engine}: {state_text(sweep)}, {duration(sweep.seconds)}"
+    changed = CHANGED[sweep.kind]
+    return f"sweep: {changed}, {sweep.engine}: {state_text(sweep)}, {duration(sweep.seconds)}"
 
 
 def state_text(sweep: LabSweep) -> str:
@@ -51,7 +59,10 @@ def about(report: SweepReport) -> list[str]:
     lines = [f"{sweep.id}, {at}", sweep.command, restored_text(sweep)]
     for run in report.runs[:1]:
         told = [f"{run.engine.model} ({server_text(run)})", hardware_text(run.machine)]
-        lines.insert(1, ", ".join([*filter(None, told), f"{run.workload}, sndr {run.machine.program}"]))
+        lines.insert(1, ", ".join([*filter(None, told), f"sndr {run.machine.program}"]))
+        # The tables are of the first part alone.
+        asked = [f"{run.parts[0].name}: {asked_text(run, run.parts[0])}"] if run.parts else []
+        lines.insert(2, f"each start: {'; '.join([run.workload.value, *asked])}")
     return lines
 
 
@@ -63,10 +74,21 @@ def restored_text(sweep: LabSweep) -> str:
     return f"The engine was NOT restored: {why}"
 
 
-def arm_rows(report: SweepReport, strike: Strike = marked) -> list[list[str]]:
-    """Return a row for each start, in the order they were made."""
+def arm_table(report: SweepReport, strike: Strike = marked) -> tuple[list[str], list[list[str]]]:
+    """Return headings and a row for each start, in the order they were made."""
     runs = {run.id: run for run in report.runs}
-    return [_row(arm, runs.get(arm.run), strike) for arm in report.sweep.arms]
+    headings = ["value", *map(name_of, _SHOWN), "tokens a step", "run", ""]
+    rows = [_row(arm, runs.get(arm.run), strike) for arm in report.sweep.arms]
+    if all(arm.acceptance_length is None for arm in report.sweep.arms):
+        place = headings.index("tokens a step")
+        for row in (headings, *rows):
+            del row[place]
+    return headings, rows
+
+
+def quantities(report: SweepReport) -> list[Quantity]:
+    """Return those that its tables show."""
+    return [*_SHOWN, *(one.quantity for one in report.changes)]
 
 
 def change_rows(report: SweepReport) -> list[list[str]]:
@@ -114,7 +136,7 @@ def _row(arm: SweepArm, run: LabRun | None, strike: Strike) -> list[str]:
     told = tr("n/a") if arm.acceptance_length is None else f"{arm.acceptance_length:.2f}"
     return [
         arm.value,
-        *(figures.get(one, tr("n/a")) for one in (Quantity.DECODE, Quantity.TTFT, Quantity.TPOT)),
+        *(figures.get(one, tr("n/a")) for one in _SHOWN),
         told,
         run.id,
         "; ".join(["PARTIAL"] * (not arm.complete) + _struck_for(run)),

@@ -147,7 +147,8 @@ class BenchOperations:
         return compared(kept_runs.find(folder, asked.a), kept_runs.find(folder, asked.b))
 
     async def _measure(self, control: JobControl, ask: LabAsk, parts: Sequence[Part]) -> dict[str, Any]:
-        control.step(1, len(parts), parts[0].name, tr("the first warm-up"), 0.0)
+        said = tr("the first warm-up") if parts[0].warm else tr("the first request")
+        control.step(1, len(parts), parts[0].name, said, 0.0)
 
         def tell(step: LabStep) -> None:
             self._wake_asked(ask)

@@ -63,7 +63,7 @@ class Result(QWidget):
             self._lines.addWidget(cells(rung_headings(), rung_rows(run)))
         for part in run.parts:
             self._lines.addWidget(rule())
-            self._lines.addWidget(text(heading(part), wrap=True))
+            self._lines.addWidget(text(heading(run, part), wrap=True))
             rows = [figure_row(figure, _mark) for figure in part.figures]
             self._lines.addWidget(cells(figure_headings(), rows))
         if run.knee is not None:

@@ -380,7 +380,7 @@ class Measured(_Plot):
             self._errors.append(error)
             self.getPlotItem().addItem(error)
         boxes = [one for one in series.points if one.q1 is not None and one.q3 is not None]
-        if boxes and not across and not series.joined:
+        if boxes and not across:
             lower = np.array([one.q1 for one in boxes])
             height = np.array([one.q3 for one in boxes]) - lower
             box = pg.BarGraphItem(x=[one.x for one in boxes], y0=lower, height=height, width=0.18)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine_host.bench.comparison import compare, compare_apart, critical_apart
+from engine_host.bench.comparison import Comparison, compare, compare_apart, critical_apart
 from engine_host.protocol.bench.comparison import Verdict
 
 
@@ -65,7 +65,12 @@ def test_it_says_what_would_decide() -> None:
     assert open_.verdict is Verdict.CANNOT_TELL
     assert open_.more_rounds is not None
     assert "more rounds are likely to tell" in open_.sentence
-    assert "4 more rounds" in compare([1.0] * 3, [2.0] * 3).sentence
+    assert "4 more rounds are" in compare([1.0] * 3, [2.0] * 3).sentence
+    assert "1 more round is" in compare([1.0] * 6, [2.0] * 6).sentence
+    wild = Comparison(Verdict.CANNOT_TELL, 10, 0.0, -0.862, 23.018)
+    assert wild.sentence == (
+        "can't tell: between 86.2 % slower and 2,301.8 % faster; too noisy for 1,000 rounds to tell"
+    )
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,13 @@ from xml.etree import ElementTree
 
 from engine_host.bench.lab.comparing import compared
 from engine_host.client.bench_reports.html import comparison_html, run_html, sweep_html
-from engine_host.client.bench_reports.markdown import sweep_markdown
+from engine_host.client.bench_reports.markdown import run_markdown, sweep_markdown
 from engine_host.client.bench_reports.plots import comparison_plots, run_plots, sweep_plots
 from engine_host.client.bench_reports.svg import steps_of
 from engine_host.protocol.bench.lab import (
     Figure,
     Knee,
+    LabRun,
     MemoryReading,
     PartResult,
     Quantity,
@@ -88,7 +89,7 @@ def test_a_comparison_and_a_sweep_are_drawn() -> None:
     )
     report = SweepReport(sweep=sweep, runs=(a_run(),), changes=())
     # Its decode is struck, so only the other one is drawn.
-    assert [one.title for one in sweep_plots(report)] == ["TTFT by kv"]
+    assert [one.title for one in sweep_plots(report)] == ["TTFT by type of the KV cache"]
     document = "\n".join(sweep_html(report))
     assert "<script" not in document
     assert "<s>35.0 tok/s</s>" in document
@@ -109,6 +110,72 @@ def test_an_axis_of_time_has_numbers_and_only_lines_that_are_drawn_are_explained
     part = PartResult(name="1", streams=1, warm=0, measured=1, max_tokens=9, done=1, figures=(figure,))
     (plot,) = run_plots(a_run(workload=WorkloadName.CONCURRENCY, parts=(part,)))
     assert plot.note == ""
+
+
+def prefilled() -> LabRun:
+    """Return a run of prefill, whose prompts are of about 7,500 tokens."""
+    figures = tuple(
+        Figure(quantity=one, standing=Standing.PUBLISHED, value=rate, q1=rate, q3=rate, samples=3)
+        for one, rate in ((Quantity.DECODE, 70.0), (Quantity.PREFILL, 800.0), (Quantity.TTFT, 9.0))
+    )
+    part = PartResult(
+        name="long prompt", streams=1, warm=1, measured=3, max_tokens=64, done=3, figures=figures
+    )
+    plain: dict[str, Any] = {"part": "long prompt", "salt": "", "started": 0.0, "total": 10.0, "first": 10.0}
+    samples = (
+        Sample(number=0, warm=True, prompt_tokens=9, **plain),
+        *(
+            Sample(number=n, warm=False, prompt_tokens=7500 + n, cached_tokens=500, **plain)
+            for n in (1, 2, 3)
+        ),
+    )
+    return a_run(workload=WorkloadName.PREFILL, parts=(part,), samples=samples)
+
+
+def test_a_run_of_prefill_shows_prefill_and_says_how_long_its_prompts_were() -> None:
+    run = prefilled()
+    plots = run_plots(run)
+    assert [one.title for one in plots] == ["prefill", "TTFT"]
+    assert [point.y for point in plots[0].series[0].points] == [700.1, 700.2, 700.3]
+    said = "3 of 3 measured, after 1 warm-up, prompts of 7,501 to 7,503 tokens, at most 64 tokens each"
+    for document in (run_html(run), run_markdown(run)):
+        assert said in "\n".join(document)
+
+
+def test_a_report_says_what_its_figures_are_and_only_of_those_that_it_shows() -> None:
+    for lines in (run_html(prefilled()), run_markdown(prefilled())):
+        document = "\n".join(lines)
+        assert "What the figures are" in document
+        assert "prefill: tokens of the prompt" in document
+        assert "TTFT: time to first token" in document
+        assert "ITL:" not in document
+    assert "What the figures are" not in "\n".join(run_html(a_run(parts=())))
+
+
+def test_boxes_are_explained_wherever_they_are_drawn_and_a_sweep_says_what_it_changed() -> None:
+    run = prefilled()
+    arms = tuple(SweepArm(value=value, run=run.id, complete=True) for value in ("f16", "q8_0"))
+    sweep = LabSweep(
+        id="s",
+        kind=SweepKind.KV,
+        engine="m",
+        started_at=1.0,
+        command="sndr",
+        values=("f16", "q8_0"),
+        arms=arms,
+    )
+    report = SweepReport(sweep=sweep, runs=(run,), changes=())
+    assert {plot.note for plot in sweep_plots(report)} == {"boxes: quartiles"}
+    document = "\n".join(sweep_html(report))
+    assert document.count('class="box"') == 4
+    assert "sweep: type of the KV cache, m" in document
+    assert "each start: prefill; long prompt: 3 of 3 measured" in document
+    assert "tokens a step" not in document, "nothing was drafted, so there is nothing to say of it"
+    drafted = tuple(arm.model_copy(update={"acceptance_length": 1.9}) for arm in arms)
+    sweep = sweep.model_copy(update={"arms": drafted, "kind": SweepKind.SPECULATION})
+    document = "\n".join(sweep_html(report.model_copy(update={"sweep": sweep})))
+    assert ">1.90<" in document
+    assert "by draft tokens a step" in document
 
 
 def test_lines_are_at_round_values() -> None:

@@ -134,3 +134,25 @@ def test_engines_that_are_measured_are_woken_at_the_beginning_and_with_each_roun
 
     run(work())
     assert WOKEN == ["id-a", "id-b"] * 2
+
+
+@pytest.mark.parametrize(
+    ("workload", "said"),
+    [(WorkloadName.QUICK, "the first warm-up"), (WorkloadName.AGENTIC, "the first request")],
+)
+def test_a_warm_up_is_announced_only_where_there_is_one(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, workload: WorkloadName, said: str
+) -> None:
+    async def measured(_ask: LabAsk, _log: LogBuffer, _tell: Callable[[LabStep], None]) -> LabKept:
+        return LabKept(ids=("x",), complete=True)
+
+    monkeypatch.setattr(bench, "measured", measured)
+
+    async def work() -> str:
+        one = engine("a")
+        operations = desk(one.model_copy(update={"plan": one.plan.model_copy(update={"context": 32_768})}))
+        job = await operations.run(RunBench(workload=workload))
+        step = (await operations._jobs.ended(job.id)).step
+        return step.detail if step is not None else ""
+
+    assert run(work()) == said

@@ -8,7 +8,7 @@ import pytest
 
 from engine_host.bench.kept import runs as kept_runs
 from engine_host.bench.kept import sweeps as kept_sweeps
-from engine_host.client.bench_reports.sweep import arm_rows, state_text
+from engine_host.client.bench_reports.sweep import arm_table, state_text
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.core.jobs import JobControl, JobRunner
@@ -150,12 +150,12 @@ def test_each_value_is_started_and_the_engine_restored_also_behind_one_that_fail
     assert (report.sweep.complete, report.sweep.restored, len(report.runs)) == (False, True, 2)
     # Nothing was started for it, so no start failed.
     assert state_text(report.sweep) == "1 of 3 refused before a start"
-    assert arm_rows(report)[1][-1] == "refused: It does not fit."
+    assert arm_table(report)[1][1][-1] == "refused: It does not fit."
     tried = report.sweep.model_copy(
         update={"arms": tuple(arm.model_copy(update={"refused": False}) for arm in report.sweep.arms)}
     )
     assert state_text(tried) == "1 of 3 starts failed"
-    assert arm_rows(report.model_copy(update={"sweep": tried}))[1][-1] == "failed: It does not fit."
+    assert arm_table(report.model_copy(update={"sweep": tried}))[1][1][-1] == "failed: It does not fit."
     assert {one.value for one in report.changes} == {"q8_0"}
     assert any("not judged: struck" in one.words for one in report.changes)
 
