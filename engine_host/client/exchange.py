@@ -60,7 +60,7 @@ def request_of(operation: Operation[Any, Any], asked: Command | Query, path: Map
     where = operation.path_for(path)
     if isinstance(asked, Query):
         return Sent(operation.method, where, query_of(asked), seconds=operation.seconds)
-    return Sent(operation.method, where, content=asked.model_dump_json(), seconds=operation.seconds)
+    return Sent(operation.method, where, content=asked.body(), seconds=operation.seconds)
 
 
 def request_of_action(action: Action) -> Sent:

@@ -52,7 +52,7 @@ async def ask(
     if isinstance(asked, Query):
         where += f"?{urlencode(asked.model_dump(mode='json', exclude_defaults=True))}"
     elif asked is not None:
-        body = asked.model_dump_json().encode()
+        body = asked.body().encode()
     try:
         async with asyncio.timeout(max(30.0, operation.seconds)):
             status, answer = await fetch(target, operation.method, where, body)

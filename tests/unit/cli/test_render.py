@@ -126,7 +126,7 @@ def test_a_record_reaches_nothing_outside_of_its_folder(
 def test_a_model_by_its_name(host: FakeHost, sndr: Sndr, answer: Rendering) -> None:
     assert sndr("render", "some-model", "--target", "docker")[0] == 0
     launch = body(host)["launch"]
-    assert (launch["model"], launch["preset"]) == ("some-model", None)
+    assert (launch["model"], launch.get("preset")) == ("some-model", None)
 
 
 @pytest.mark.parametrize("flags", [("--dry-run",), ("--dry-run", "--detach")])

@@ -33,6 +33,8 @@ class Rename(Command):
     """A made-up request."""
 
     to: str
+    new: int | None = None
+    more: dict[str, Any] | None = None
 
 
 class Aloud(Query):
@@ -55,6 +57,12 @@ FORGET = Operation("things.forget", "DELETE", "/v1/things/{id}", Nothing, Name, 
 Call = Callable[[Any], Any]
 CALLS: list[tuple[Call, str, Any]] = [
     (lambda client: client.call(RENAME, Rename(to="x"), id="a/b"), "PUT /v1/things/a%2Fb", {"to": "x"}),
+    # What nobody said is not sent, but a null among what was said is: it removes a value.
+    (
+        lambda client: client.call(RENAME, Rename(to="x", more={"a": None, "b": [None]}), id="a/b"),
+        "PUT /v1/things/a%2Fb",
+        {"to": "x", "more": {"a": None, "b": [None]}},
+    ),
     (lambda client: client.call(READ, Aloud(times=2, softly=True), id="a"), "times=2&softly=true", None),
     (lambda client: client.call(READ, Aloud(times=1), id="a"), "GET /v1/things/a", None),
     (lambda client: client.call(FORGET, id="a"), "DELETE /v1/things/a", None),

@@ -30,7 +30,7 @@ def test_a_proof_tells_its_figures(host: FakeHost, sndr: Sndr) -> None:
     assert "40 of 40 equal, 60 of 900 drafts taken" in out
     assert "0.100 ms, bf16 0.190 ms (FLASH_ATTENTION), 1.90 × as fast" in out
     body = next(body for name, _, body in host.received if name == "POST /v1/proofs")
-    assert body == {"gpu": "GPU-0", "installation": None, "kv_cache_dtype": "turboquant_k8v4"}
+    assert body == {"gpu": "GPU-0", "kv_cache_dtype": "turboquant_k8v4"}
 
 
 def test_wrong_kernels_have_an_exit_code_of_their_own(host: FakeHost, sndr: Sndr) -> None:

@@ -69,7 +69,7 @@ def test_change_keeps_what_is_not_said(host: FakeHost, sndr: Sndr) -> None:
     code, out, _ = sndr("host", "change", "gpu", "--notes", "", "--address-command", "echo gpu")
     assert (code, out.splitlines()[1:]) == (0, ["Models in: none", "Notes: none"]), "what the host answered"
     (body,) = sent(host, "PUT /v1/hosts/gpu")
-    assert (body["destination"], body["notes"], body["model_root"]) == ("me@gpu", None, "/srv")
+    assert (body["destination"], body.get("notes"), body["model_root"]) == ("me@gpu", None, "/srv")
     assert body["address_command"] == "echo gpu"
     # Nothing that a start there does not follow: `sndr host pin` sets that on the machine itself.
     assert sndr("host", "change", "gpu", "--default-pin", "0.32.0")[0] == 2

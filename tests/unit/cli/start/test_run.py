@@ -170,7 +170,7 @@ def test_what_may_be_ended_goes_into_the_request(ready: FakeHost, sndr: Sndr) ->
     for words, instead_of in asked.items():
         assert sndr("run", "demo", "--detach", *words)[0] == 0
         sent = {request: body for request, _, body in ready.received}
-        assert sent["POST /v1/plans"]["instead_of"] == instead_of
+        assert sent["POST /v1/plans"].get("instead_of") == instead_of
         assert sent["POST /v1/engines"]["replace"] is bool(words)
     assert sndr("run", "demo", "--replace", "--instead-of", "a")[0] == 2
 

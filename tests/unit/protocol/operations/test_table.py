@@ -1,13 +1,14 @@
 """The operations are defined soundly, and docs/CONTROL_API.md and the command line follow them."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, get_args
 
 import click
 import pytest
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
 from engine_host.cli.root import root
 from engine_host.core.findings.starts import STARTS
@@ -34,6 +35,22 @@ def test_a_definition_agrees_with_itself(operation: Operation[Command | Query, J
     assert (operation.answer in {Job, Engine}) or operation.job is None
     assert operation.text.endswith(".")
     assert operation.path.startswith("/v1/")
+
+
+def test_what_is_none_in_a_request_may_be_left_out() -> None:
+    """Clients send no field that is None, so None is what a host takes where none is sent."""
+    kinds = {one.request for one in OPERATIONS if issubclass(one.request, Command)}
+    fields = [(kind, name, field) for kind in _with_parts(kinds) for name, field in kind.model_fields.items()]
+    nullable = [
+        (kind.__name__, name, field) for kind, name, field in fields if NoneType in get_args(field.annotation)
+    ]
+    assert len(nullable) > 50
+    wrong = [
+        (kind, name)
+        for kind, name, field in nullable
+        if field.is_required() or field.get_default(call_default_factory=True) is not None
+    ]
+    assert not wrong
 
 
 @pytest.mark.parametrize("command", sorted({EVENTS.command, *(one.command for one in OPERATIONS)} - {""}))
@@ -92,3 +109,21 @@ def test_a_start_may_be_refused_with_whatever_stops_it_in_its_plan() -> None:
 def test_the_document_is_what_the_definitions_say() -> None:
     written = (ROOT / "docs" / "CONTROL_API.md").read_text(encoding="utf-8")
     assert written == document(), "python -m engine_host.protocol.operations.document > docs/CONTROL_API.md"
+
+
+def _with_parts(kinds: Iterable[type[BaseModel]]) -> set[type[BaseModel]]:
+    """The types and those that their fields have."""
+    found: set[type[BaseModel]] = set()
+    left = [*kinds]
+    while left:
+        if (kind := left.pop()) not in found:
+            found.add(kind)
+            left += [part for field in kind.model_fields.values() for part in _models(field.annotation)]
+    return found
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _models(part)
