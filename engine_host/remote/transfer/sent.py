@@ -29,6 +29,9 @@ class SentModels:
 
     def keep(self, sent: SentModel) -> None:
         """Keep what was sent, in the place of what lay there before. Raises what saving raises."""
+        # Of files without a known hash none could be sent again by it.
+        if not sent.files:
+            return
         self._store.put(_KIND, f"{sent.destination}\n{min(sent.files)}", sent.at, sent.model_dump_json())
         self._store.prune(_KIND, _MOST)
 
