@@ -12,6 +12,7 @@ from pathlib import Path
 
 from engine_host.core.errors import HostError
 from engine_host.core.outside import files
+from engine_host.core.outside.run_file import MOST_OF_RUN
 from engine_host.core.store import Database
 from engine_host.protocol.base import Wire
 from engine_host.protocol.bench.lab import LabRun, Sample
@@ -24,7 +25,6 @@ LARGEST = 1 << 30
 
 Those go that are no baselines, and the new run names them. What moves in from earlier versions has no bound.
 """
-MOST_OF_RUN = 256 << 20
 """Bytes of one run, as JSON, that are read."""
 SWEEPS = "sweeps"
 FILE = "runs.db"

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from engine_host.bench.conditions.pins import Pins, with_staleness
 from engine_host.bench.kept.database import (
-    MOST_OF_RUN,
     LabDatabase,
     damaged_files,
     not_readable,
@@ -16,7 +15,6 @@ from engine_host.bench.kept.database import (
 )
 from engine_host.core.errors import HostError
 from engine_host.core.likely_causes import unwritable_folder
-from engine_host.core.outside import files
 from engine_host.protocol.bench.lab import LabEngine, LabKept, LabPage, LabRun
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.language import tr
@@ -137,20 +135,6 @@ def find_cut(folder: Path, wanted: str, engine: LabEngine, asked_hash: str) -> L
             evidence={"run": run.id},
         )
     return run
-
-
-def of_file(path: Path) -> LabRun:
-    """Return a run out of a file of `sndr bench report --json`. Raises HostError(bad_request)."""
-    try:
-        return LabRun.model_validate_json(files.read(path, MOST_OF_RUN))
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else tr("it is damaged, or of a newer version")
-        raise HostError(
-            Reason.BAD_REQUEST,
-            tr("{path} cannot be read as a run: {why}.", path=path, why=why),
-            fix=Fix(text="Write one with", command="sndr bench report RUN --json > run.json"),
-            evidence={"path": str(path)},
-        ) from error
 
 
 def remove(folder: Path, wanted: str) -> None:

@@ -28,6 +28,7 @@ from engine_host.bench.lab.running import LabRunning, carry_out, new_seed
 from engine_host.bench.lab.workloads import workload_hash
 from engine_host.core.errors import HostError
 from engine_host.core.keys.in_header import key_in_header
+from engine_host.core.outside.run_file import run_of_file
 from engine_host.core.visible import visible
 from engine_host.protocol.bench.lab import LabAsk, LabRun, LabStep
 
@@ -51,7 +52,7 @@ def main(words: Sequence[str]) -> int:
         elif asked.word == "trace":
             _print("trace", summary(Path(asked.folder), int(asked.run)))
         elif asked.word == "read":
-            _print("run", kept_runs.of_file(Path(asked.run)))
+            _print("run", run_of_file(Path(asked.run)))
         elif asked.word == "mark":
             kept_runs.mark(folder, asked.run, on=asked.other == "on")
             _print("page", kept_runs.page(folder))
@@ -80,7 +81,7 @@ def main(words: Sequence[str]) -> int:
 
 def _found(folder: Path, name: str) -> LabRun:
     """Return a run by its name, or out of a file by its path. Raises HostError."""
-    return kept_runs.of_file(Path(name)) if name.endswith(".json") else kept_runs.find(folder, name)
+    return run_of_file(Path(name)) if name.endswith(".json") else kept_runs.find(folder, name)
 
 
 async def _run(asked: LabAsk) -> list[LabRun]:

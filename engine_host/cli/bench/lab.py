@@ -140,17 +140,21 @@ def lab_list(out: Output) -> Exit | None:
 @click.argument("run", default="latest")
 @click.option("--md", is_flag=True, help="As Markdown.")
 @click.option("--html", is_flag=True, help="As one HTML file that loads nothing.")
-@command("sndr bench report", "sndr bench report latest --html > report.html")
+@command("sndr bench report", "sndr bench report latest --html > report.html", "sndr bench report run.json")
 def lab_report(out: Output, run: str, md: bool, html: bool) -> Exit | None:
     """Show RUN, or the latest: its figures, conditions and gates; with --json also every sample.
 
-    RUN is a name of `sndr bench list`, or a beginning or an end of one.
+    RUN is a name of `sndr bench list`, or a beginning or an end of one, or a file of somebody else
+    (`sndr bench report RUN --json > run.json`).
     """
     refuse_two_forms(out, md, html)
-    found = kept(
-        lambda client: client.call(ops.BENCH_RUN, id=run),
-        lambda folder: LabRun.model_validate(read(["show", "--", folder, run])["run"]),
-    )
+    if run.endswith(FILE):
+        found = LabRun.model_validate(read(["read", "--", "", run])["run"])
+    else:
+        found = kept(
+            lambda client: client.call(ops.BENCH_RUN, id=run),
+            lambda folder: LabRun.model_validate(read(["show", "--", folder, run])["run"]),
+        )
     told = run_html if html else run_markdown if md else report_lines
     out.result(run_for_others(found) if out.as_json else found, told(found))
     return None

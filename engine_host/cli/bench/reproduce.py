@@ -8,12 +8,11 @@ from engine_host.cli.output import Exit, Output, command
 from engine_host.cli.start.follow import signals
 from engine_host.cli.start.host import connected
 from engine_host.client.bench_reports.html import comparison_html
+from engine_host.client.bench_reports.reproducing import request_of
 from engine_host.core.errors import HostError
-from engine_host.protocol.bench.lab import LabRun, RunBench, WorkloadName
+from engine_host.protocol.bench.lab import LabRun
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.language import tr
-
-_RUNS_OF_PARTS = {WorkloadName.SERVING}
 
 
 @click.command("reproduce")
@@ -45,17 +44,3 @@ def lab_reproduce(out: Output, file: str, engine: str | None, html: bool) -> Exi
     found = compare_kept(file, names[0])
     out.result(found, comparison_html(found) if html else comparison_lines(found))
     return Exit.INTERRUPTED if interrupted else exit_of([found.b])
-
-
-def request_of(run: LabRun, engine: str | None) -> RunBench:
-    """Return what asks the same as a run did."""
-    first = run.parts[0]
-    rounds = max(1, first.measured // max(1, first.streams))
-    return RunBench(
-        workload=run.workload,
-        engine=engine,
-        seed=run.seed if 0 <= run.seed < 1 << 53 else None,
-        rounds=min(rounds, 1000),
-        streams=tuple(part.streams for part in run.parts) if run.knee is not None else (),
-        only=tuple(part.name for part in run.parts) if run.workload in _RUNS_OF_PARTS else (),
-    )

@@ -17,7 +17,7 @@ from engine_host.operations.measurements.engine_choice import ready_engine
 from engine_host.operations.measurements.lab_process import CutShortError, measured
 from engine_host.operations.measurements.measured_engine import facts, machine_of, socket_of
 from engine_host.operations.performs import performs
-from engine_host.protocol.bench.comparison import CompareRuns, LabComparison
+from engine_host.protocol.bench.comparison import CompareFile, CompareRuns, LabComparison
 from engine_host.protocol.bench.lab import (
     PAIRED_ROUNDS,
     LabAsk,
@@ -76,6 +76,11 @@ class BenchOperations:
     async def compare(self, asked: CompareRuns) -> LabComparison:
         """Compare two runs. Raises HostError: not_found, bad_request, conflict for other workloads."""
         return await asyncio.to_thread(self._compared, asked)
+
+    @performs(ops.COMPARE_FILE)
+    async def compare_file(self, asked: CompareFile) -> LabComparison:
+        """Compare a run of somebody else. Raises HostError: not_found, bad_request, conflict."""
+        return await asyncio.to_thread(self._compared_file, asked)
 
     @performs(ops.MARK_BASELINE)
     async def mark(self, run_id: str, asked: MarkBaseline) -> LabPage:
@@ -145,6 +150,10 @@ class BenchOperations:
     def _compared(self, asked: CompareRuns) -> LabComparison:
         folder = kept_runs.folder_of(self._data)
         return compared(kept_runs.find(folder, asked.a), kept_runs.find(folder, asked.b))
+
+    def _compared_file(self, asked: CompareFile) -> LabComparison:
+        own = kept_runs.find(kept_runs.folder_of(self._data), asked.other)
+        return compared(asked.run, own) if asked.first else compared(own, asked.run)
 
     async def _measure(self, control: JobControl, ask: LabAsk, parts: Sequence[Part]) -> dict[str, Any]:
         said = tr("the first warm-up") if parts[0].warm else tr("the first request")

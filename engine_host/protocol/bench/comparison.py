@@ -2,7 +2,9 @@
 
 from enum import StrEnum
 
-from engine_host.protocol.base import Query, Wire
+from pydantic import Field
+
+from engine_host.protocol.base import Command, Query, Wire
 from engine_host.protocol.bench.lab import Figure, LabRun, Quantity
 from engine_host.protocol.language.spoken import Sentence, Spoken
 
@@ -32,6 +34,14 @@ class CompareRuns(Query):
 
     a: str
     b: str
+
+
+class CompareFile(Command):
+    """A run out of a file of somebody else beside one of this host: its name, or `latest`."""
+
+    run: LabRun
+    other: str
+    first: bool = Field(True, description="the run of the file is A")
 
 
 class Doubt(Spoken):

@@ -3,7 +3,7 @@
 from typing import Any
 
 from engine_host.protocol.bench.checks import VerifyEngine
-from engine_host.protocol.bench.comparison import CompareRuns, LabComparison
+from engine_host.protocol.bench.comparison import CompareFile, CompareRuns, LabComparison
 from engine_host.protocol.bench.lab import LabPage, LabRun, MarkBaseline, RunBench
 from engine_host.protocol.bench.profiles import ProfileEngine
 from engine_host.protocol.bench.sweeps import RunSweep, SweepPage, SweepReport
@@ -25,6 +25,10 @@ BENCH_RUN = Operation(
 COMPARE_RUNS = Operation(
     "bench.compare", "GET", "/v1/bench/comparison", CompareRuns, LabComparison,
     "Two of them side by side: by how much B is faster, what differs, what speaks against comparing them.",
+    reasons=(Reason.NOT_FOUND, Reason.CONFLICT), command="bench compare", seconds=60.0)
+COMPARE_FILE = Operation(
+    "bench.compare_file", "POST", "/v1/bench/comparison", CompareFile, LabComparison,
+    "A run that somebody else measured beside one of these; it is read, and not kept.",
     reasons=(Reason.NOT_FOUND, Reason.CONFLICT), command="bench compare", seconds=60.0)
 RUN_BENCH = Operation(
     "bench.run", "POST", "/v1/bench/runs", RunBench, Job,

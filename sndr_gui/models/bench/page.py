@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import shlex
+
 from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.client.bench_reports.markdown import comparison_markdown, run_markdown
-from engine_host.protocol.bench.comparison import CompareRuns, LabComparison
+from engine_host.client.bench_reports.reproducing import request_of, run_of_file, without_texts
+from engine_host.protocol.bench.comparison import CompareFile, CompareRuns, LabComparison
 from engine_host.protocol.bench.lab import PAIRED_ROUNDS, LabRun, RunBench, WorkloadName
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Problem
@@ -20,6 +24,8 @@ from sndr_gui.kit import formats
 from sndr_gui.kit.rows import RowsModel
 from sndr_gui.models.bench.words import WORKLOADS, columns
 
+_OPENED = "\0"
+"""The name of the run of a file, which no kept run has: it may be one of these, too."""
 _READY = {EngineState.READY, EngineState.BUSY}
 
 
@@ -41,6 +47,8 @@ class BenchModel(QObject):
         self.problem: Problem | None = None
         self.workload = WorkloadName.QUICK
         self.comparison: LabComparison | None = None
+        self.opened: LabRun | None = None
+        self.opened_from = ""
         self._engine = self._against = ""
         self._chosen = self._kept = ""
         self._pair: tuple[str, str] | None = None
@@ -170,11 +178,12 @@ class BenchModel(QObject):
 
     def start(self) -> None:
         """Start the measurement; the host carries it out, with or without a window."""
-        if not self.can_start:
-            return
+        if self.can_start:
+            self._start(self.request)
+
+    def _start(self, request: RunBench) -> None:
         self._sending = True
         self.problem = None
-        request = self.request
         self.changed.emit()
 
         async def work(client: AsyncControlClient) -> None:
@@ -231,16 +240,69 @@ class BenchModel(QObject):
     @property
     def chosen(self) -> LabRun | None:
         """The run whose figures are shown."""
-        return next((run for run in self.runs.all if run.id == self._chosen), None)
+        return self._named(self._chosen)
 
     @property
     def kept(self) -> LabRun | None:
         """Run A of a comparison: the one that others are compared with."""
-        return next((run for run in self.runs.all if run.id == self._kept), None)
+        return self._named(self._kept)
+
+    @property
+    def shows_opened(self) -> bool:
+        """True while the run of a file is the one that is shown."""
+        return self.opened is not None and self._chosen == _OPENED
+
+    def _named(self, name: str) -> LabRun | None:
+        if name == _OPENED:
+            return self.opened
+        return next((run for run in self.runs.all if run.id == name), None)
+
+    def open(self, path: str) -> None:
+        """Show the run of somebody else, out of a file of this machine."""
+        self.problem = None
+
+        async def work(_client: AsyncControlClient) -> None:
+            # A file may be large: the window goes on meanwhile.
+            self.opened = await asyncio.to_thread(run_of_file, path)
+            self.opened_from = path
+            self._chosen, self._pair = _OPENED, None
+            if self._kept == _OPENED:
+                self._kept = ""
+            self._compare()
+
+        self.session.command("open the report", work, done=self.changed.emit, failed=self._on_failed)
+
+    def close(self) -> None:
+        """Put the run of the file away."""
+        self.opened, self.opened_from = None, ""
+        if self._kept == _OPENED:
+            self._kept = ""
+        if self._chosen == _OPENED:
+            first = self._newest_first()[:1]
+            self._chosen = first[0].id if first else ""
+        self._compare()
+        self.changed.emit()
+
+    @property
+    def reproduction(self) -> RunBench | None:
+        """The run that asks the chosen engine what the run of the file asked."""
+        if self.opened is None or not self.opened.parts or self.engine is None:
+            return None
+        return request_of(self.opened, self.engine.name)
+
+    def reproduce(self) -> None:
+        """Ask an engine here what the run of the file asked; the two are compared once it has ended."""
+        request = self.reproduction
+        if request is not None and self.can_start:
+            self._kept = _OPENED
+            self._compare()
+            self._start(request)
 
     def choose(self, run: LabRun | None) -> None:
         """Show the figures of a run, beside those of run A where one is kept."""
         if run is not None and run.id == self._chosen:
+            return
+        if run is None and self.shows_opened:
             return
         self._chosen = run.id if run is not None else ""
         self._compare()
@@ -262,8 +324,13 @@ class BenchModel(QObject):
     def report_command(self) -> str:
         """The command that says what is shown."""
         if self._pair is not None:
-            return f"sndr bench compare {self._pair[0]} {self._pair[1]} --md"
-        return f"sndr bench report {self._chosen} --md" if self._chosen else "sndr bench list"
+            return shlex.join(["sndr", "bench", "compare", *map(self._typed, self._pair), "--md"])
+        if not self._chosen:
+            return "sndr bench list"
+        return shlex.join(["sndr", "bench", "report", self._typed(self._chosen), "--md"])
+
+    def _typed(self, name: str) -> str:
+        return self.opened_from if name == _OPENED else name
 
     def remove(self) -> None:
         """Remove the chosen run."""
@@ -302,7 +369,7 @@ class BenchModel(QObject):
             self.runs.set_rows(page.runs)
             self.unreadable = page.unreadable
             self.listed = True
-            names = {run.id for run in page.runs}
+            names = {run.id for run in page.runs} | ({_OPENED} if self.opened is not None else set())
             if self._chosen not in names:
                 self._chosen = newest
             if self._kept not in names:
@@ -327,7 +394,7 @@ class BenchModel(QObject):
         self._pair, self.comparison, self.problem = pair, None, None
 
         async def work(client: AsyncControlClient) -> None:
-            found = await client.call(ops.COMPARE_RUNS, CompareRuns(a=pair[0], b=pair[1]))
+            found = await self._compared(client, *pair)
             # Another pair may have been chosen meanwhile.
             if self._pair == pair:
                 self.comparison = found
@@ -337,6 +404,13 @@ class BenchModel(QObject):
                 self._on_failed(error)
 
         self.session.command("compare the runs", work, done=self.changed.emit, failed=failed)
+
+    async def _compared(self, client: AsyncControlClient, one: str, other: str) -> LabComparison:
+        if self.opened is None or _OPENED not in (one, other):
+            return await client.call(ops.COMPARE_RUNS, CompareRuns(a=one, b=other))
+        first = one == _OPENED
+        asked = CompareFile(run=without_texts(self.opened), other=other if first else one, first=first)
+        return await client.call(ops.COMPARE_FILE, asked)
 
     def _on_failed(self, error: HostError) -> None:
         self.problem = None if error.lost else error.problem

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 
 from PySide6.QtWidgets import QLineEdit
 
-from engine_host.protocol.bench.lab import WorkloadName
+from engine_host.protocol.bench.lab import LabRun, WorkloadName
 from engine_host.protocol.language import tr
 from sndr_gui.kit.shortcuts import keys
 from sndr_gui.models.bench.baselines import BaselineModel
@@ -14,6 +15,7 @@ from sndr_gui.models.bench.page import BenchModel
 from sndr_gui.models.bench.verifying import VerifyModel
 from sndr_gui.models.bench.words import WORKLOADS, one_line
 from sndr_gui.views.bench.baselines import BaselineRow
+from sndr_gui.views.bench.opening import ask_for_report
 from sndr_gui.views.bench.result import Result
 from sndr_gui.views.bench.verifying import VerifyCard
 from sndr_gui.views.engine.stages import JobView
@@ -51,6 +53,13 @@ class BenchView(Page):
         self.filter.setFixedWidth(200)
         self.filter.textChanged.connect(model.runs.set_filter)
         self.tools.addWidget(self.filter)
+        self.open_file = button(
+            tr("Open report…"),
+            lambda: ask_for_report(self, model.open),
+            hint=tr("Show what somebody else measured, compare with it, and ask the same here"),
+            command="sndr bench report run.json",
+        )
+        self.tools.addWidget(self.open_file)
         self.problem = ProblemBox()
         self._make_start(go)
         self._make_runs()
@@ -107,6 +116,7 @@ class BenchView(Page):
             hint=tr("Choose the other run in the table after it"),
             command="sndr bench compare A B",
         )
+        self.reproduce = button(tr("Ask the same here"), model.reproduce, icon="timer")
         self.remove = button(tr("Remove"), self._on_remove, icon="trash-2")
         self.copied = CopyButton(tr("the report as Markdown"), tr("Copy report"))
         self.kept = Card(tr("Runs"))
@@ -117,8 +127,9 @@ class BenchView(Page):
         self.result = Result()
         self.report = CopyField(what=tr("the command that says the same"), wraps=True)
         self.baseline = BaselineRow(BaselineModel(model))
-        buttons = Flow(self.keep, self.copied, self.remove)
-        for card_part in (buttons, self.pair, self.baseline, self.result, self.report):
+        self.source = text("", "muted", wrap=True)
+        buttons = Flow(self.keep, self.reproduce, self.copied, self.remove)
+        for card_part in (self.source, buttons, self.pair, self.baseline, self.result, self.report):
             self.shown.body.addWidget(card_part)
 
     def set_shown(self, shown: bool) -> None:
@@ -172,8 +183,10 @@ class BenchView(Page):
         self.shown.setVisible(run is not None)
         if run is None:
             return
-        place = model.runs.place_of(run.id)
-        if place is not None and place != self.table.chosen:
+        place = None if model.shows_opened else model.runs.place_of(run.id)
+        if model.shows_opened:
+            self.table.clearSelection()
+        elif place is not None and place != self.table.chosen:
             self.table.selectRow(place)
         if self._asks_to_remove != run.id:
             self._asks_to_remove = ""
@@ -191,12 +204,7 @@ class BenchView(Page):
                 if waits
                 else tr("A is {one_line}, B is this.", one_line=one_line(kept)),
             )
-        said = tr("Remove for good") if self._asks_to_remove else tr("Remove")
-        self.remove.setText(said)
-        self.remove.setAccessibleName(f"{said}: {one_line(run)}")
-        self.remove.setToolTip(
-            tip(tr("Delete the run; a second click does it"), command=f"sndr bench remove {run.id}")
-        )
+        self._refresh_opened(run)
         if model.comparison is not None:
             self.result.show_comparison(model.comparison)
         else:
@@ -204,9 +212,39 @@ class BenchView(Page):
         self.copied.set_content(model.report())
         self.report.set_content(model.report_command)
 
+    def _refresh_opened(self, run: LabRun) -> None:
+        """Show what is said of a run, and done with it, by whose it is."""
+        model = self.model
+        opened, request = model.shows_opened, model.reproduction
+        self.source.setVisible(opened)
+        set_text(self.source, tr("From {file}; it is shown and not kept.", file=model.opened_from))
+        self.baseline.setVisible(not opened)
+        self.reproduce.setVisible(opened)
+        self.reproduce.setEnabled(request is not None and model.can_start)
+        self.reproduce.setToolTip(
+            tip(
+                tr("Measure {engine} with its prompts, and compare both", engine=request.engine or "")
+                if request is not None
+                else tr("No engine is ready, so there is nothing to measure."),
+                command=shlex.join(["sndr", "bench", "reproduce", model.opened_from]),
+            )
+        )
+        said = tr("Remove for good") if self._asks_to_remove else tr("Remove")
+        said = tr("Close") if opened else said
+        self.remove.setText(said)
+        self.remove.setAccessibleName(f"{said}: {one_line(run)}")
+        self.remove.setToolTip(
+            tip(tr("Put it away; the file stays"))
+            if opened
+            else tip(tr("Delete the run; a second click does it"), command=f"sndr bench remove {run.id}")
+        )
+
     def _on_remove(self) -> None:
         run = self.model.chosen
         if run is None:
+            return
+        if self.model.shows_opened:
+            self.model.close()
             return
         if self._asks_to_remove == run.id:
             self._asks_to_remove = ""

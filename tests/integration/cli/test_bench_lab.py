@@ -79,6 +79,8 @@ def test_kept_runs_are_listed_and_shown(sndr: Sndr, home: Path) -> None:
     file.write_text(sndr("bench", "report", "aaaa", "--json")[1])
     code, out, _ = sndr("bench", "compare", str(file), "cccc", "--json")
     assert (code, LabComparison.model_validate(json.loads(out)).a.id) == (0, run.id)
+    code, out, _ = sndr("bench", "report", str(file))
+    assert (code, "[struck 35.0 tok/s]" in out) == (0, True)
     file.write_text('{"id": ["\x1b[31m"')
     code, _, err = sndr("bench", "reproduce", str(file))
     assert (code, "cannot be read as a run" in err, "\x1b" in err) == (2, True, False)

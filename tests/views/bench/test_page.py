@@ -1,12 +1,13 @@
 """The bench lab in the window: empty, measuring, its runs, two compared, and what it asks the host for."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel, QPushButton
+from PySide6.QtWidgets import QFileDialog, QLabel, QPushButton
 
 from engine_host.protocol.bench.lab import LabEngine, LabRun, WorkloadName
 from engine_host.protocol.engines import EngineState
@@ -191,3 +192,60 @@ async def test_a_refusal_of_the_host_is_shown(stage: Stage) -> None:
     page = bench(stage)
     await stage.until(lambda: page.problem.isVisible())
     assert "Not now." in words(page)
+
+
+async def test_the_report_of_somebody_else_is_opened_compared_asked_again_and_closed(
+    stage: Stage, tmp_path: Path
+) -> None:
+    stage.host.set_engine(samples.engine(EngineState.READY))
+    stage.host.runs = two()
+    page = bench(stage)
+    await stage.until(lambda: page.shown.isVisible())
+    # It may be a copy of one that is kept here.
+    theirs = made(NEW, SLOW, engine=LabEngine(address="x", model="other <b>"))
+    file = tmp_path / "their run.json"
+    file.write_text(theirs.model_dump_json())
+    page.model.open(str(file))
+    await stage.until(lambda: page.model.shows_opened)
+    assert f"From {file}; it is shown and not kept." in words(page)
+    assert page.table.chosen == -1
+    assert not page.baseline.isVisible()
+    assert page.report.label.text() == f"sndr bench report '{file}' --md"
+    click(page.reproduce)
+    await stage.until(lambda: stage.host.benched)
+    (asked,) = stage.host.benched
+    assert (asked.workload, asked.engine, asked.seed) == (theirs.workload, "sndr-demo", theirs.seed)
+    # Its run comes, is chosen as the newest, and stands beside the one of the file.
+    stage.host.runs.insert(0, made("20260103-000000-quick-cccc", FAST, started_at=3.0))
+    stage.host.publish(BenchChangedEvent())
+    await stage.until(lambda: page.model.comparison is not None)
+    found = page.model.comparison
+    assert found is not None
+    assert (found.a.engine.model, found.b.id) == ("other <b>", "20260103-000000-quick-cccc")
+    assert page.report.label.text() == f"sndr bench compare '{file}' 20260103-000000-quick-cccc --md"
+    click(page.keep)
+    page.model.open(str(file))
+    await stage.until(lambda: page.model.shows_opened)
+    click(page.remove)
+    assert page.model.opened is None
+    assert page.model.chosen is not None
+    assert page.baseline.isVisible()
+    assert len(stage.host.runs) == 3
+
+
+async def test_a_file_that_is_no_report_is_refused_with_the_reason(stage: Stage, tmp_path: Path) -> None:
+    page = bench(stage)
+    await stage.until(lambda: page.model.listed)
+    file = tmp_path / "run.json"
+    file.write_text("[]")
+    page.model.open(str(file))
+    await stage.until(page.problem.isVisible)
+    assert "cannot be read as a run" in words(page)
+    assert page.model.opened is None
+    click(page.open_file)
+    (dialog,) = page.findChildren(QFileDialog)
+    file.write_text(made(NEW, FAST).model_dump_json())
+    dialog.fileSelected.emit(str(file))
+    dialog.close()
+    await stage.until(lambda: page.model.shows_opened)
+    assert not page.problem.isVisible()

@@ -5,7 +5,7 @@ from engine_host.core.errors import HostError
 from engine_host.operations.performs import performs
 from engine_host.protocol.bench.alerts import Alert, AlertPage, AlertQuery, SeeAlerts
 from engine_host.protocol.bench.checks import VerifyEngine
-from engine_host.protocol.bench.comparison import CompareRuns, LabComparison
+from engine_host.protocol.bench.comparison import CompareFile, CompareRuns, LabComparison
 from engine_host.protocol.bench.lab import LabPage, LabRun, MarkBaseline, RunBench
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import Job, JobKind, JobState
@@ -42,6 +42,11 @@ class FakeBench:
     @performs(bench.COMPARE_RUNS)
     def _compare_runs(self, asked: CompareRuns) -> LabComparison:
         return compared(self._found(asked.a), self._found(asked.b))
+
+    @performs(bench.COMPARE_FILE)
+    def _compare_file(self, asked: CompareFile) -> LabComparison:
+        own = self._found(asked.other)
+        return compared(asked.run, own) if asked.first else compared(own, asked.run)
 
     @performs(bench.RUN_BENCH)
     def _bench(self, asked: RunBench) -> Job:

@@ -8,11 +8,11 @@ import pytest
 
 from engine_host.bench.lab.comparing import compared
 from engine_host.cli.bench.lab_text import list_lines, report_lines
-from engine_host.cli.bench.reproduce import request_of
 from engine_host.cli.output import Exit
 from engine_host.client.bench_reports.figures import figure_row
 from engine_host.client.bench_reports.html import comparison_html, run_html
 from engine_host.client.bench_reports.markdown import run_markdown
+from engine_host.client.bench_reports.reproducing import request_of
 from engine_host.protocol.bench.lab import (
     Figure,
     Gate,

@@ -15,7 +15,7 @@ from engine_host.core.paths import Folders
 from engine_host.core.store import Store
 from engine_host.operations.measurements import bench
 from engine_host.operations.measurements.bench import BenchOperations
-from engine_host.protocol.bench.comparison import CompareRuns
+from engine_host.protocol.bench.comparison import CompareFile, CompareRuns
 from engine_host.protocol.bench.lab import LabAsk, LabKept, LabPage, LabStep, RunBench, WorkloadName
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Reason
@@ -101,6 +101,16 @@ def test_kept_runs_are_listed_compared_and_removed(desk: Desk) -> None:
     assert ([one.id for one in left.runs], left.unreadable) == ([second.id], ())
     with pytest.raises(HostError, match="There is no run"):
         run(operations.remove("../secret"))
+
+
+def test_a_run_of_somebody_else_stands_on_either_side_and_is_not_kept(desk: Desk) -> None:
+    operations = desk()
+    own, theirs = a_run(), a_run(id="20260103-000000-quick-cccc")
+    kept_runs.save(kept_runs.folder_of(Folders.resolve().data), own)
+    for first in (True, False):
+        found = run(operations.compare_file(CompareFile(run=theirs, other="latest", first=first)))
+        assert (found.a.id, found.b.id) == ((theirs.id, own.id) if first else (own.id, theirs.id))
+    assert [one.id for one in run(operations.page()).runs] == [own.id]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,48 @@
+"""A run in a file of somebody else: its words are words, and what is no run says where it is none."""
+
+from pathlib import Path
+
+import pytest
+
+from engine_host.core.errors import HostError
+from engine_host.core.outside.run_file import run_of_file
+from engine_host.protocol.errors import Reason
+from tests.unit.cli.bench.test_lab import a_run
+
+
+def written(path: Path, text: str) -> Path:
+    """Write a file and return where it is."""
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_what_is_shown_of_it_has_no_line_of_its_own_and_turns_no_text_around(tmp_path: Path) -> None:
+    engine = a_run().engine.model_copy(update={"settings": {"a\nb": "c\u202ed"}})
+    run = a_run(ended_by="cut\nMind: nothing\x1b]0;x\x07", complete=False, engine=engine)
+    found = run_of_file(written(tmp_path / "run.json", run.model_dump_json()))
+    assert found.ended_by == "cut Mind: nothing ]0;x "
+    assert found.engine.settings == {"a b": "c d"}
+    assert (found.parts, found.samples) == (run.parts, run.samples)
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("", "Invalid JSON"),
+        ("[]", "Input should be an object"),
+        ("[" * 200_000, "Invalid JSON"),
+        (a_run().model_dump_json().replace('"quick"', '"format-disk"', 1), "workload: Input should be "),
+        ('{"sweep": {}, "runs": []}', "id: Field required"),
+    ],
+)
+def test_what_is_no_run_says_where_it_is_none(tmp_path: Path, text: str, cause: str) -> None:
+    with pytest.raises(HostError, match="cannot be read as a run") as caught:
+        run_of_file(written(tmp_path / "run.json", text))
+    assert caught.value.reason is Reason.BAD_REQUEST
+    assert cause in caught.value.problem.cause
+    assert caught.value.problem.fix is not None
+
+
+def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(HostError, match="No such file"):
+        run_of_file(tmp_path / "run.json")
