@@ -41,8 +41,9 @@ Refusal = Callable[[int, str, str], bytes]
 
 _LINGER = 1.0
 """Seconds that a refused client has to read its answer."""
-_LEAST_TAKEN = 32 << 10
-"""Bytes that a client with more of its answer waiting has to take in each span of `stall` seconds.
+_LEAST_MOVED = 32 << 10
+"""Bytes that a client has to take in each span of `stall` seconds while more of its answer waits, and to send
+in each of `silence` seconds while more of its request is to come.
 
 1 KiB a second is a twentieth of what a slow model writes, and no network that is in use is slower.
 """
@@ -52,8 +53,9 @@ _LEAST_TAKEN = 32 << 10
 class ConnectionLimits:
     """Bounds of a connection: bytes of the address, bytes and number of headers and trailers, seconds.
 
-    `head` is how long a request's headers may take, `silence` how long its body may pause. `connections` may
-    be open at once; one more is refused. `stall` is how long a client may take next to nothing of an answer
+    `head` is how long a request's headers may take, `silence` how long its body, or the next 32 KiB of a long
+    one: who sends a byte a second would hold a connection, and what was read, for days. `connections` may be
+    open at once; one more is refused. `stall` is how long a client may take next to nothing of an answer
     that waits for it: half a minute is longer than any hiccup of a network; None is for ever.
     """
 
@@ -104,6 +106,8 @@ class BoundedProtocol(HttpToolsProtocol):
         # While a parser is told of a request whose head another one has read.
         self._goes_on = False
         self._deadline: asyncio.TimerHandle | None = None
+        # Bytes of the body since the time for them began.
+        self._sent = 0
         self._untaken = 0
         self._taking: asyncio.TimerHandle | None = None
 
@@ -182,7 +186,7 @@ class BoundedProtocol(HttpToolsProtocol):
             # RFC 9112, section 3.2: another reader of the same request may take the other one.
             self._refuse(400, "invalid_http", "The request names more than one host.")
             raise ValueError("more than one host")
-        self._unparsed = 0
+        self._unparsed = self._sent = 0
         self._expect(self.limits.silence)
         try:
             super().on_headers_complete()
@@ -201,7 +205,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_body(self, body: bytes) -> None:
         """Take a part of the body."""
         self._unparsed = 0
-        self._expect(self.limits.silence)
+        self._sent += len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
@@ -267,7 +271,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _on_untaken(self) -> None:
         taken = self._untaken - self.transport.get_write_buffer_size()
-        if taken >= min(self._untaken, _LEAST_TAKEN):
+        if taken >= min(self._untaken, _LEAST_MOVED):
             self._watch_taking()
             return
         _log.info("a client took next to nothing of its answer for %g s; it is cut off", self.limits.stall)
@@ -279,6 +283,9 @@ class BoundedProtocol(HttpToolsProtocol):
         asked: RequestResponseCycle | None = self.cycle
         if asked is None and not self._unparsed:
             self.timeout_keep_alive_handler()  # Nothing was asked: there is nothing to answer.
+        elif self._sent >= _LEAST_MOVED:
+            self._sent = 0
+            self._expect(self.limits.silence)
         else:
             self._refuse(408, "request_timeout", "The request did not come to its end in time.")
 

@@ -36,7 +36,7 @@ from engine_host.gateway.metrics.engines import EngineMetrics
 from engine_host.gateway.metrics.exposition import CONTENT_TYPE, written
 from engine_host.gateway.metrics.live import live
 from engine_host.gateway.metrics.measured import Measured, measured_families
-from engine_host.gateway.openai.bodies import ClientGoneError, parse_body, read_body, refuse_packed
+from engine_host.gateway.openai.bodies import ClientGoneError, check_framing, parse_body, read_body
 from engine_host.gateway.request_log import Entry, Publish, RequestLog
 from engine_host.gateway.routes import table
 from engine_host.gateway.routes.listed import query_of
@@ -210,7 +210,7 @@ class Gateway:
                     await answer(send)
                     return
                 key = check_key(headers, self._keys, table.permission(_path(scope)))
-            refuse_packed(headers.get("content-encoding", ""))
+            check_framing(headers, self._limits.body)
             answer = await self._route(scope, headers, receive, request_id, key)
         except faults.EndpointError as fault:
             self._counters.refuse(fault)

@@ -13,12 +13,12 @@ from engine_host.gateway.loading.loader import Load
 from engine_host.gateway.openai.bodies import ClientGoneError
 from engine_host.gateway.responses.answer import Frame
 from engine_host.gateway.responses.failures import FailureTold
+from engine_host.gateway.streaming.beginning import EVENTS
 from engine_host.protocol.errors import Problem, Reason
 
 PING = b": loading" + sse.FRAME_END
 NO_ROOM = "no_room"
 LOADING = "loading"
-_STREAM_HEADERS = ((b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache"))
 _RETRY = 5
 
 
@@ -77,7 +77,7 @@ class LoadWait:
     async def _ping(self, send: Send) -> None:
         if not self.begun:
             self.begun = True
-            headers = [*_STREAM_HEADERS, (b"x-request-id", self._request_id.encode())]
+            headers = [*EVENTS, (b"x-request-id", self._request_id.encode())]
             await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": PING, "more_body": True})
 

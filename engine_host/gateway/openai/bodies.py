@@ -1,6 +1,7 @@
 """Request bodies: read with a limit, parsed, and checked before an engine sees them."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.types import Receive
@@ -15,6 +16,7 @@ _DEEPEST = 200
 """Levels of lists and objects; schemas of tools have a dozen."""
 _BEFORE_VALUES = (b",", b"[", b"{")
 _LONGEST_ENCODING = 40
+_LONGEST_NUMBER = 18
 _NUMBER = (int, float)
 TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "model": ((str,), "a text"),
@@ -56,22 +58,37 @@ async def read_body(receive: Receive, limit: int, held: BodyPart) -> bytes:
         part = message.get("body", b"")
         size += len(part)
         if size > limit:
-            raise EndpointError(413, "request_too_large", f"The request is larger than {limit} bytes.")
+            raise _too_large(limit)
         held.take(len(part))
         parts.append(part)
         if not message.get("more_body", False):
             return b"".join(parts)
 
 
-def refuse_packed(encoding: str) -> None:
-    """Refuse a body whose `Content-Encoding` says that it is packed: a small one can become very large."""
-    if encoding.strip().lower() not in ("", "identity"):
-        raise EndpointError(
-            415,
-            "unsupported_encoding",
-            f"The body is packed ({encoding[:_LONGEST_ENCODING]}), and this endpoint unpacks none. Send it "
-            "without Content-Encoding, as it is.",
-        )
+def check_framing(headers: Mapping[str, str], limit: int) -> None:
+    """Refuse by its headers a body that is packed, since a small one can become very large, or is too long.
+
+    Raises EndpointError 415 and 413; nobody is asked to go on (`Expect`) with what is refused in the end.
+    """
+    coded = headers.get("transfer-encoding", "").lower().removesuffix("chunked").rstrip(", \t")
+    for name, encoding in (
+        ("Content-Encoding", headers.get("content-encoding", "")),
+        ("Transfer-Encoding", coded),
+    ):
+        if encoding.strip().lower() not in ("", "identity"):
+            raise EndpointError(
+                415,
+                "unsupported_encoding",
+                f"The body is packed ({encoding[:_LONGEST_ENCODING]}), and this endpoint unpacks none. "
+                f"Send it without {name}, as it is.",
+            )
+    length = headers.get("content-length", "")
+    if length.isdecimal() and (len(length) > _LONGEST_NUMBER or int(length) > limit):
+        raise _too_large(limit)
+
+
+def _too_large(limit: int) -> EndpointError:
+    return EndpointError(413, "request_too_large", f"The request is larger than {limit} bytes.")
 
 
 def parse_body(raw: bytes) -> dict[str, Any]:

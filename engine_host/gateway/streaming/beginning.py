@@ -4,14 +4,16 @@ from urllib.parse import quote
 
 from engine_host.gateway.directory import Target
 
-_STREAM = ((b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache"))
-_LINES = ((b"content-type", b"application/x-ndjson"), (b"cache-control", b"no-cache"))
+# nginx gathers an answer into blocks unless whoever answers says otherwise: words came seconds late.
+_AT_ONCE = ((b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no"))
+EVENTS = ((b"content-type", b"text/event-stream"), *_AT_ONCE)
+_LINES = ((b"content-type", b"application/x-ndjson"), *_AT_ONCE)
 _PLAIN = " !#$&()*+,/:;=?@[]"
 
 
 def headers(target: Target, request_id: str, *, lines: bool) -> list[tuple[bytes, bytes]]:
     """Return the headers of a stream of events, or with `lines` of lines of JSON."""
-    kind = _LINES if lines else _STREAM
+    kind = _LINES if lines else EVENTS
     return [*kind, (b"x-request-id", request_id.encode()), answerer(target)]
 
 

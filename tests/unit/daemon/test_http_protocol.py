@@ -168,6 +168,16 @@ def test_headers_and_bodies_that_stop_are_refused_and_slow_ones_are_not() -> Non
     serve(act, IMPATIENT)
 
 
+def test_a_long_body_may_take_long_and_one_in_drops_is_refused() -> None:
+    async def act(talk: Talk) -> None:
+        head = b"POST / HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
+        answer = await talk.say(head % 400_000, *[b"x" * 20_000] * 20, pause=0.08)
+        assert answer.endswith(b"\r\n\r\n400000")
+        refused(await talk.say(head % 20, *[b"x"] * 20, pause=0.08), 408, "request_timeout")
+
+    serve(act, IMPATIENT)
+
+
 def test_connections_that_say_nothing_are_closed() -> None:
     async def act(talk: Talk) -> None:
         assert await asyncio.gather(*(talk.say() for _ in range(4))) == [b""] * 4
