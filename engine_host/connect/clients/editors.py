@@ -46,6 +46,10 @@ def _vscode_notes(facts: Facts) -> tuple[str, ...]:
     notes = [
         tr("VS Code 1.122 or newer; restart it when the model does not show up in the list of models."),
         tr("It completes no lines by a model of your own, only chats and edits."),
+        tr(
+            "Titles and commit messages stay off until its setting chat.byokUtilityModelDefault says "
+            "Main Agent Model."
+        ),
         tr("VS Code's window was not tried here; its published code takes these fields from here."),
     ]
     if facts.key_needed:
@@ -80,7 +84,8 @@ def _zed(facts: Facts) -> dict[str, Any]:
                                 "tools": facts.tools,
                                 "images": facts.images,
                                 "parallel_tool_calls": False,
-                                "prompt_cache_key": False,
+                                # Names the thread: its turns stay together, here and among replicas.
+                                "prompt_cache_key": True,
                             },
                         }
                     ],

@@ -123,6 +123,10 @@ def _webui_notes(_facts: Facts) -> tuple[str, ...]:
             "or let the endpoint listen on the network with a key (sndr keys create webui; "
             "sndr settings set endpoint.host 0.0.0.0)."
         ),
+        tr(
+            "Docker Desktop calls this machine host.docker.internal: http://host.docker.internal:PORT/v1, after "
+            "sndr settings set endpoint.allowed_hosts host.docker.internal."
+        ),
     )
 
 

@@ -102,6 +102,12 @@ def test_editors_that_were_not_tried_get_what_they_publish(facts: Facts) -> None
     capabilities = zed["available_models"][0]["capabilities"]
     assert set(capabilities) == ZED_CAPABILITIES, "Zed has no default for any of them"
     assert {type(one) for one in capabilities.values()} == {bool}
+    assert capabilities["prompt_cache_key"], "it is how a thread is told from another"
+
+
+def test_what_people_meet_after_the_set_up_is_told_before() -> None:
+    assert any("chat.byokUtilityModelDefault" in note for note in told("vscode").notes)
+    assert any("endpoint.allowed_hosts host.docker.internal" in note for note in told("open-webui").notes)
 
 
 def test_golden_zed_and_vscode() -> None:
