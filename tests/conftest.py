@@ -258,13 +258,15 @@ def processes_of(folder: Path) -> list[tuple[int, str]]:
 def sockets_and_locks(folder: Path) -> list[str]:
     """Sockets and lock files below a folder."""
     found = []
-    for path in folder.rglob("*"):
-        try:
-            is_socket = stat.S_ISSOCK(path.lstat().st_mode)
-        except OSError:
-            continue
-        if is_socket or path.suffix == ".lock":
-            found.append(str(path))
+    # A folder may go while it is looked through, which rglob raises for.
+    for parent, _, names in os.walk(folder):
+        for path in (Path(parent, name) for name in names):
+            try:
+                is_socket = stat.S_ISSOCK(path.lstat().st_mode)
+            except OSError:
+                continue
+            if is_socket or path.suffix == ".lock":
+                found.append(str(path))
     return found
 
 

@@ -23,7 +23,7 @@ from engine_host.protocol.operations import table as ops
 from engine_host.protocol.operations.remote_hosts import HOSTS, SSH_QUESTIONS
 from engine_host.protocol.remote.hosts import RemoteHost, SshQuestion
 from sndr_gui.host.link import RemoteLink
-from sndr_gui.host.process import HostProcess, HostStartFailed
+from sndr_gui.host.process import Address, HostProcess, HostStartFailed
 from sndr_gui.host.state import HostState, Snapshot
 
 USER_AGENT = "sndr-window"
@@ -70,6 +70,7 @@ class HostConnection(QObject):
         self._client: AsyncControlClient | None = None
         self._again = asyncio.Event()
         self._reads: set[asyncio.Task[None]] = set()
+        self._kept_ended = False
         self.phase = Phase.STARTING
         self.sentence = tr("Connecting to {name}…", name=name) if name else tr("Starting the engine host…")
         self.tail: tuple[str, ...] = ()
@@ -131,13 +132,13 @@ class HostConnection(QObject):
     async def _ended(self) -> bool:
         """Wait where a command ended this machine's host, until a person or another command starts one.
 
-        One that ended with its own command, such as `sndr run`, was nobody's wish: another one is started.
+        One that ended with its own command, such as `sndr run`, was nobody's wish: another one is started,
+        unless a person had ended the one before.
         """
-        process, host = self._process, self._state.host
-        anothers = host is not None and host.ends_with_window and not self.owned
-        if not self._state.closing_asked or anothers or isinstance(process, RemoteLink):
+        process, asked = self._process, self._state.closing_asked and not self._anothers
+        if isinstance(process, RemoteLink) or not (asked or self._kept_ended):
             return False
-        self._state.closing_asked = False
+        self._state.closing_asked, self._kept_ended = False, True
         self.lost_at = time.time()
         self._again.clear()
         self._tell(Phase.ENDED, tr("A command ended the engine host (sndr quit), and its engines with it."))
@@ -145,12 +146,26 @@ class HostConnection(QObject):
         while not self._again.is_set():
             await self._wait(_LOOKS)
             with contextlib.suppress(HostStartFailed):
-                answers = await process.answers()
+                answers = await process.find() is not None
                 # The one that ends may answer a moment longer.
                 if answers and gone:
-                    break
+                    return True
                 gone = gone or not answers
+        self._kept_ended = False
         return True
+
+    @property
+    def _anothers(self) -> bool:
+        """Tell whether the host lives for a command, or for another window."""
+        host = self._state.host
+        return host is not None and host.ends_with_window and not self.owned
+
+    async def _address(self) -> Address:
+        if self._kept_ended and not isinstance(self._process, RemoteLink):
+            if (address := await self._process.find()) is None:
+                raise HostError(Reason.HOST_UNREACHABLE, tr("The engine host is not connected."))
+            return address
+        return await self._process.find_or_start()
 
     def _defect(self, error: Exception) -> None:
         if self.connected:
@@ -182,7 +197,7 @@ class HostConnection(QObject):
 
     async def _once(self) -> None:
         # While the host begins.
-        address, _ = await asyncio.gather(self._process.find_or_start(), asyncio.to_thread(_load_client))
+        address, _ = await asyncio.gather(self._address(), asyncio.to_thread(_load_client))
         await self._drop()
         client = AsyncControlClient(address.socket, address.token, USER_AGENT, "the window", self._name)
         self._client = client
@@ -196,7 +211,9 @@ class HostConnection(QObject):
         here = tr("engine host connected")
         there = tr("engine host on {name} connected", name=self._name)
         self._tell(Phase.CONNECTED, there if self._name else here)
-        if before not in {"", snapshot.run_id}:
+        kept_ended, self._kept_ended = self._kept_ended, self._kept_ended and self._anothers
+        # The end of the one before was told already.
+        if before not in {"", snapshot.run_id} and not kept_ended:
             live = {engine.id for engine in self._state.live}
             self.replaced.emit(tuple(name for one, name in ran.items() if one not in live))
         async with contextlib.aclosing(client.events(snapshot.seq, snapshot.run_id)) as events:  # type: ignore[type-var]

@@ -80,10 +80,10 @@ class HostProcess:
             await self._discard()
             return await self._start()
 
-    async def answers(self) -> bool:
-        """Tell whether a host runs here, and start none. Raises HostStartFailed as `find_or_start` does."""
+    async def find(self) -> Address | None:
+        """Return where a host listens, and start none. Raises HostStartFailed as `find_or_start` does."""
         async with self._one:
-            return await self._find() is not None
+            return await self._find()
 
     async def _find(self) -> Address | None:
         if (problem := self._folders.run_folder_problem()) is not None:

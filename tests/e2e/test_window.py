@@ -216,6 +216,18 @@ def test_a_host_that_a_command_ended_is_started_again_when_asked(gui: Gui, way: 
     gui.open("Home")
     with pytest.raises(HostError):
         host_client()
+    # A command that brings a host for itself alone leaves it so.
+    for _ in range(2):
+        subprocess.run(
+            [sys.executable, "-m", "engine_host", "models"],
+            env=gui.desktop.environment,
+            capture_output=True,
+            timeout=60,
+            check=True,
+        )
+        gui.wait_for_words("The engine host was ended", 30)
+    with pytest.raises(HostError):
+        host_client()
     if way == "click":
         gui.click("Start again")
     else:
