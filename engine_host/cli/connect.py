@@ -91,7 +91,7 @@ def connect(
         return _undo(out, client, records, yes)
     check_possible(client)
     with connected() as control:
-        facts = _facts(control, model, url)
+        facts = _facts(out, control, model, url)
         if write and (ended := _write(out, client, facts, records, yes)) is not None:
             return ended
         if probe:
@@ -103,8 +103,13 @@ def connect(
     return None
 
 
-def _facts(control: ControlClient, model: str | None, url: str | None) -> Facts:
-    return facts_of(control.call(ops.HOST).endpoint, control.call(endpoint_ops.ENDPOINT_MODELS), model, url)
+def _facts(out: Output, control: ControlClient, model: str | None, url: str | None) -> Facts:
+    page = control.call(endpoint_ops.ENDPOINT_MODELS)
+    facts = facts_of(control.call(ops.HOST).endpoint, page, model, url)
+    others = [one.id for one in page.models if one.chat and one.id != facts.model]
+    if model is None and others:
+        out.note(f"The model is {facts.model}; --model takes another: {', '.join(others)}.")
+    return facts
 
 
 def _list(out: Output, records: Records, model: str | None, url: str | None) -> None:
@@ -114,7 +119,7 @@ def _list(out: Output, records: Records, model: str | None, url: str | None) -> 
     try:
         with connected() as control:
             where = address(control.call(ops.HOST).endpoint, url)
-            facts = _facts(control, model, url)
+            facts = _facts(out, control, model, url)
     except HostError as error:
         # Without a host or a model the list still says what is here.
         if error.reason not in {Reason.HOST_UNREACHABLE, Reason.NO_ENGINE_RUNS, Reason.ENGINE_NOT_READY}:

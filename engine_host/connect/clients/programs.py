@@ -124,8 +124,8 @@ def _webui_notes(_facts: Facts) -> tuple[str, ...]:
             "sndr settings set endpoint.host 0.0.0.0)."
         ),
         tr(
-            "Docker Desktop calls this machine host.docker.internal: http://host.docker.internal:PORT/v1, after "
-            "sndr settings set endpoint.allowed_hosts host.docker.internal."
+            "Docker Desktop calls this machine host.docker.internal: http://host.docker.internal:PORT/v1, "
+            "after sndr settings set endpoint.allowed_hosts host.docker.internal."
         ),
     )
 

@@ -177,6 +177,15 @@ def test_what_undoing_would_lose_is_shown_before_the_question(
     assert (code, file.exists()) == ((0, False) if answer == "y\n" else (130, True))
 
 
+def test_of_several_models_it_says_which(sndr: Sndr, host: FakeHost, person: Path) -> None:
+    other = {"id": "other", "context": 4096, "chat": True}
+    host.answers["GET /v1/endpoint/models"] = (200, {"seq": 1, "models": [*MODELS["models"], other]})
+    code, out, err = sndr("connect", "env")
+    assert (code, err) == (0, "The model is qwen; --model takes another: other.\n")
+    assert "takes another" not in out
+    assert sndr("connect", "env", "--model", "other")[2] == ""
+
+
 def test_a_model_that_a_request_loads_can_be_told(sndr: Sndr, host: FakeHost, person: Path) -> None:
     asked = {"id": "asked", "context": 16384, "chat": True, "on_demand": True}
     host.answers["GET /v1/endpoint/models"] = (200, {"seq": 1, "models": [*MODELS["models"], asked]})
