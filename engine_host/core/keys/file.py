@@ -144,6 +144,7 @@ class KeyFile:
             raise HostError(
                 Reason.CONFLICT,
                 tr("{key} is the last key, and other machines reach the endpoint: it stays.", key=key.name),
+                cause="Without any key everybody on that network could ask.",
                 fix=Fix(
                     text="Make another key first, or bring the endpoint back to this machine.",
                     command="sndr settings unset endpoint.host",

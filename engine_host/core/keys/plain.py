@@ -47,6 +47,7 @@ def check_private(path: Path) -> None:
             tr(
                 "{path} can be read by others (mode {mode:04o}); its keys are not used.", path=path, mode=mode
             ),
+            cause="The file was made or copied with the permissions that files have by default.",
             fix=Fix(text="Let nobody else read it.", command=f"chmod 600 {path}"),
             evidence={"file": str(path), "mode": f"{mode:04o}"},
         )

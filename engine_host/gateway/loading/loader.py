@@ -61,6 +61,7 @@ class NothingToLoad:
         raise HostError(
             Reason.NOT_FOUND,
             tr("{name} is not loaded on demand.", name=name),
+            cause="Nobody allowed requests to load it, or not any longer.",
             fix="`sndr on-demand list` names them.",
         )
 
@@ -75,5 +76,6 @@ class NothingToLoad:
         raise HostError(
             Reason.NOT_FOUND,
             tr("{name} is not loaded on demand.", name=name),
+            cause="Nobody allowed requests to load it, or not any longer.",
             fix="`sndr on-demand list` names them.",
         )

@@ -88,6 +88,7 @@ class RouteBook:
             raise HostError(
                 Reason.CONFLICT,
                 tr("{route_id} has never led elsewhere.", route_id=route_id),
+                cause="It was made and not changed since.",
                 fix=Fix(
                     text="Move it with a cut-over first.", command=f"sndr routes cutover {route_id} ENGINE"
                 ),

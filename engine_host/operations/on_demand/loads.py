@@ -251,6 +251,7 @@ class OnDemandModels:
             raise HostError(
                 Reason.CONFLICT,
                 tr("{name} is pinned, and not ended by a request.", name=name),
+                cause="Somebody pinned it, so that it stays loaded whatever clients ask.",
                 fix=tr("End it with: sndr on-demand unload {name}", name=name),
             )
         self.end(name)
@@ -270,6 +271,7 @@ class OnDemandModels:
             raise HostError(
                 Reason.CONFLICT,
                 tr("{name} was started by hand, and is not ended as one that a request loaded.", name=name),
+                cause="Requests end only what a request loaded.",
                 fix=tr("End it with: sndr stop {name}", name=name),
                 evidence={"engine": engine.id},
             )
@@ -486,6 +488,7 @@ class OnDemandModels:
             raise HostError(
                 Reason.NOT_FOUND,
                 tr("{name} is not a model that is loaded on demand.", name=name),
+                cause="Nobody allowed requests to load it, or not any longer.",
                 fix=meant_or(Fix(text="See which are.", command="sndr on-demand list"), name, self._models),
                 evidence={"wanted": name},
             )

@@ -151,6 +151,7 @@ class OnDemandOperations:
             raise HostError(
                 Reason.CONFLICT,
                 tr("{name} is {state}, with its own settings.", name=name, state=model.state.value),
+                cause="Settings hold from a load until its end.",
                 fix=Fix(
                     text="Unload it first, then load it with others.", command=f"sndr on-demand unload {name}"
                 ),

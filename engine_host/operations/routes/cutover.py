@@ -111,6 +111,7 @@ class CutOverOperations:
             raise HostError(
                 Reason.CONFLICT,
                 tr("{route} was changed while the new target was tried.", route=route.id),
+                cause="Another command or window set or removed it meanwhile.",
                 fix=Fix(text="Look at it, and begin again.", command="sndr routes list"),
             )
         moved = self._book.put(route.id, asked)

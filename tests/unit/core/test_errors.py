@@ -70,3 +70,15 @@ def test_each_failure_that_comes_from_outside_has_a_likely_cause() -> None:
         and not {given.arg for given in getattr(call.args[1], "keywords", ())} & _TELLS_WHY
     ]
     assert not without, "say what is likely behind it: cause="
+
+
+def test_what_models_on_demand_and_keys_refuse_has_a_cause() -> None:
+    places = ("operations/on_demand/", "gateway/loading/", "core/keys/plain.py")
+    found = [(place, call) for place, call in _sentences() if place.startswith(places)]
+    assert len(found) > 6
+    without = [
+        place
+        for place, call in found
+        if all(given.arg != "cause" for given in call.keywords) and "CANCELLED" not in ast.dump(call.args[0])
+    ]
+    assert not without, "say why it is so: cause="
