@@ -17,6 +17,7 @@ from engine_host.protocol.language import measured, ntr, percent, tr, unit, writ
 
 _RATES = {Quantity.DECODE, Quantity.AGGREGATE, Quantity.PREFILL}
 _LISTED_PARTS = 2
+_STRANGE = 1e15
 _FEWEST = 5
 
 Strike = Callable[[str], str]
@@ -242,7 +243,10 @@ def between(*ends: str) -> str:
 
 
 def _amount(figure: Figure, value: float) -> str:
+    milliseconds = value * 1000
+    if milliseconds >= _STRANGE:
+        # Out of a file of somebody else: hundreds of digits would push all others aside.
+        return written(f"{value if figure.quantity in _RATES else milliseconds:.2e}")
     if figure.quantity in _RATES:
         return written(f"{value:,.1f}")
-    milliseconds = value * 1000
     return written(f"{milliseconds:.2f}" if milliseconds < 100 else f"{milliseconds:,.0f}")

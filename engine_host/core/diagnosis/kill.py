@@ -17,6 +17,13 @@ ENDING = "ending"
 _SHELL = 128
 
 
+def raise_limit() -> str:
+    """Return what helps where the limit of a container or service was met."""
+    return tr(
+        "Raise the limit of the container or service that it ran in (MemoryMax): the machine had RAM left."
+    )
+
+
 def was_killed(problem: Problem) -> bool:
     """Return True where the engine, or a process of it, was ended with SIGKILL, and no line tells why."""
     return "line" not in problem.evidence and any(
@@ -72,13 +79,18 @@ def judged(
             "Of its processes {process} ended first. {sentence}", process=process, sentence=sentence
         )
     for_memory = ending is Ending.MAIN_MEMORY
+    limited = met_limit(oom_kills, ram_share)
     fix = problem.fix if for_memory else Fix(text="Start it again.", command=again)
+    if limited:
+        own = problem.fix or Fix(text="")
+        said = tr("{sentence} {text}", sentence=raise_limit(), text=own.text) if own.text else raise_limit()
+        fix = own.model_copy(update={"text": said})
     measured = {ENDING: ending.value, "oom_kills": oom_kills, "ram_share": ram_share}
     return Problem(
         reason=Reason.OUT_OF_MEMORY if for_memory else Reason.ENGINE_KILLED,
         message=sentence,
         cause="It reached the limit of the container or service (MemoryMax) that it ran in."
-        if met_limit(oom_kills, ram_share)
+        if limited
         else "Memory ran out, and the system ended what held most of it."
         if for_memory
         else "",

@@ -5,7 +5,7 @@ Pure: a record in, sentences out.
 
 from collections.abc import Iterator, Sequence
 
-from engine_host.core.diagnosis.kill import judge_kill, met_limit, verdict_of
+from engine_host.core.diagnosis.kill import judge_kill, met_limit, raise_limit, verdict_of
 from engine_host.core.diagnosis.slow_causes import causes_of
 from engine_host.core.diagnosis.work import Measured, busy_of
 from engine_host.protocol.base import Severity
@@ -164,10 +164,7 @@ def _knobs(record: Autopsy, ending: Ending) -> Iterator[Knob]:
     if ending in _MEMORY_RAN_OUT or no_room:
         limited = met_limit(record.oom_kills, _last_ram_share(record))
         if limited:
-            yield Knob(
-                text="Raise the limit of the container or service that it ran in (MemoryMax): "
-                "the machine had RAM left."
-            )
+            yield Knob(text=raise_limit())
         if record.fit is not None:
             for change in record.fit.changes:
                 if limited and change.id == _OF_OTHERS:
@@ -189,7 +186,7 @@ def _knobs(record: Autopsy, ending: Ending) -> Iterator[Knob]:
                 yield Knob(
                     text=tr("{sentence} {text}", sentence=cause.sentence, text=cause.fix.text), fix=cause.fix
                 )
-        if record.fit is not None and record.fit.verdict is Verdict.FITS and not no_room:
+        if record.fit is not None and record.fit.verdict is Verdict.FITS and not (no_room or limited):
             yield Knob(text=_NOT_BY_ITSELF)
     patches = engine.plan.patches.chosen if engine.plan.patches is not None else ()
     if patches and ending is Ending.CRASHED:
@@ -200,7 +197,10 @@ def _knobs(record: Autopsy, ending: Ending) -> Iterator[Knob]:
             text=text, fix=Fix(text=text, command=f"sndr patches bisect {engine.plan.model} --check answers")
         )
     if problem is not None and problem.fix is not None:
-        yield Knob(text=problem.fix.text, fix=problem.fix)
+        # That of a limit stands first already.
+        text = problem.fix.text.removeprefix(raise_limit()).lstrip()
+        if text:
+            yield Knob(text=text, fix=problem.fix.model_copy(update={"text": text}))
 
 
 def _on_one_grid(record: Autopsy) -> Sequence[RecordedSeries]:

@@ -13,6 +13,8 @@ from engine_host.protocol.language import tr
 
 MOST_OF_RUN = 256 << 20
 _MOST_SAID = 160
+_MOST_OF_TEXT = 4096
+"""Of a reason, a path or a command."""
 
 
 def run_of_file(path: Path) -> LabRun:
@@ -40,6 +42,7 @@ def run_of_file(path: Path) -> LabRun:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, str):
+        value = value if len(value) <= _MOST_OF_TEXT else f"{value[:_MOST_OF_TEXT]}…"
         return value if value.isprintable() else "".join(one if one.isprintable() else " " for one in value)
     if isinstance(value, dict):
         return {_plain(name): _plain(one) for name, one in value.items()}

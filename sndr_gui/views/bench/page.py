@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 
+from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QLineEdit
 
 from engine_host.protocol.bench.lab import LabRun, WorkloadName
@@ -46,6 +47,7 @@ class BenchView(Page):
         super().__init__(tr("Bench"), scrolls=True)
         self.model = model
         self._asks_to_remove = ""
+        self._seen: tuple[LabRun | None, bool] = (None, False)
         self.filter = QLineEdit()
         self.filter.setPlaceholderText(tr("Search runs  ({keys})", keys=keys("filter")))
         self.filter.setAccessibleName(tr("Search runs"))
@@ -216,6 +218,11 @@ class BenchView(Page):
         """Show what is said of a run, and done with it, by whose it is."""
         model = self.model
         opened, request = model.shows_opened, model.reproduction
+        seen = (model.opened, opened)
+        if opened and seen != self._seen:
+            # It is asked for at the top of the page, and shown below its table.
+            QTimer.singleShot(0, self, lambda: self.bring_into_sight(self.shown, self.keep))
+        self._seen = seen
         self.source.setVisible(opened)
         set_text(self.source, tr("From {file}; it is shown and not kept.", file=model.opened_from))
         self.baseline.setVisible(not opened)

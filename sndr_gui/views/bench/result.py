@@ -86,7 +86,7 @@ class Result(QWidget):
             self._lines.addWidget(text(compared.nothing_differs(), wrap=True))
         for part, rows in compared.figure_rows(found, _mark).items():
             self._lines.addWidget(rule())
-            self._lines.addWidget(text(part))
+            self._lines.addWidget(text(part, wrap=True))
             self._lines.addWidget(cells(compared.headings(), rows, wide=-2))
         self._lines.addWidget(text(compared.of_chance(found), "muted", wrap=True))
 

@@ -11,6 +11,9 @@ from sndr_gui.kit.tooltip import plain_tooltip
 
 _UNIT = re.compile(r"(\d) ([KMGT]?i?B|[КМГТ]иБ|ток/с|tok/s|tokens?|free|GPUs?|streams?)\b")
 
+_LONG_WORD = re.compile(r"\S{97,}")
+_PIECE = re.compile(r".{1,48}")
+
 SEVERITY_ICONS = {
     "error": ("circle-alert", "bad"),
     "warning": ("triangle-alert", "warn"),
@@ -34,13 +37,15 @@ def set_tone(label: QLabel, tone: str) -> None:
 
 def set_text(label: QLabel, text: str) -> None:
     """Change a text, and only when it is new."""
+    if label.wordWrap():
+        text = breakable(text)
     if label.text() != text:
         label.setText(text)
 
 
 def text(content: str = "", tone: str = "", name: str = "", wrap: bool = False) -> QLabel:
     """Return a label that shows its text literally."""
-    label = QLabel(content)
+    label = QLabel(breakable(content) if wrap else content)
     # Everything shown may come from a file or a model: it must never be taken for markup.
     label.setTextFormat(Qt.TextFormat.PlainText)
     if name:
@@ -51,6 +56,11 @@ def text(content: str = "", tone: str = "", name: str = "", wrap: bool = False) 
         label.setWordWrap(True)
         label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
     return label
+
+
+def breakable(content: str) -> str:
+    """Return a text whose longest words may be broken: one of a server would push the page aside."""
+    return _LONG_WORD.sub(lambda word: "\u200b".join(_PIECE.findall(word[0])), content)
 
 
 def unbroken(content: str) -> str:

@@ -1,6 +1,6 @@
 """The base of every page: its header, its actions and its body."""
 
-from PySide6.QtCore import QEvent, Qt
+from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from sndr_gui.kit import theme
@@ -75,7 +75,13 @@ class Page(QWidget):
         if self._area is not None:
             # What was filled in just now has its place only once it was laid out.
             QApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
-            self._area.ensureWidgetVisible(part, 0, 40)
+            canvas = self._area.widget()
+            if canvas is not None and part.height() > self._area.viewport().height():
+                # Of what is too tall its beginning.
+                top = part.mapTo(canvas, QPoint()).y()
+                self._area.verticalScrollBar().setValue(top - 8)
+            else:
+                self._area.ensureWidgetVisible(part, 0, 40)
 
     def focus_filter(self) -> None:
         """Put the cursor into the page's filter, where it has one."""

@@ -152,6 +152,17 @@ def test_a_report_says_what_its_figures_are_and_only_of_those_that_it_shows() ->
     assert "What the figures are" not in "\n".join(run_html(a_run(parts=())))
 
 
+def test_a_figure_of_hundreds_of_digits_is_short() -> None:
+    figures = tuple(
+        Figure(quantity=one, standing=Standing.PUBLISHED, value=1e300, low=1e300, high=1e300, samples=6)
+        for one in (Quantity.DECODE, Quantity.TTFT)
+    )
+    part = PartResult(name="1", streams=1, warm=0, measured=6, max_tokens=9, done=6, figures=figures)
+    document = "\n".join(run_markdown(a_run(parts=(part,))))
+    assert "1.00e+300 tok/s" in document
+    assert max(map(len, document.splitlines())) < 400
+
+
 def test_boxes_are_explained_wherever_they_are_drawn_and_a_sweep_says_what_it_changed() -> None:
     run = prefilled()
     arms = tuple(SweepArm(value=value, run=run.id, complete=True) for value in ("f16", "q8_0"))

@@ -208,6 +208,7 @@ async def test_the_report_of_somebody_else_is_opened_compared_asked_again_and_cl
     page.model.open(str(file))
     await stage.until(lambda: page.model.shows_opened)
     assert f"From {file}; it is shown and not kept." in words(page)
+    await stage.until(lambda: not page.keep.visibleRegion().isEmpty())
     assert page.table.chosen == -1
     assert not page.baseline.isVisible()
     assert page.report.label.text() == f"sndr bench report '{file}' --md"
@@ -249,3 +250,9 @@ async def test_a_file_that_is_no_report_is_refused_with_the_reason(stage: Stage,
     dialog.close()
     await stage.until(lambda: page.model.shows_opened)
     assert not page.problem.isVisible()
+    # What a server said has no place to break at.
+    file.write_text(made(NEW, FAST, ended_by="x" * 3000, complete=False).model_dump_json())
+    page.model.open(str(file))
+    await stage.until(lambda: "PARTIAL" in words(page))
+    assert page.shown.width() <= page.width()
+    assert page.body.minimumSize().width() < 1000

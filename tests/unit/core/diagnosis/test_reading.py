@@ -74,8 +74,18 @@ def test_a_limit_that_was_met_is_told_apart_from_a_machine_that_is_full() -> Non
     full = read(killed(oom_kills=1, series=FULL, fit=fit))
     assert "limit" not in full.sentence
     assert full.knobs[0].text == "End the other programs."
-    cause = judged(problem(exit_code=-9), "while it served", 1, 0.3, "sndr run m").cause
-    assert cause.startswith("It reached the limit")
+    told = judged(problem(exit_code=-9), "while it served", 1, 0.3, "sndr run m")
+    assert told.cause.startswith("It reached the limit")
+    assert told.fix is not None
+    assert told.fix.text.startswith("Raise the limit of the container or service")
+    assert told.fix.text.endswith("Do less.")
+    # Where the limit is known, nobody is sent to look for one, and it is said once.
+    fitting = FIT.model_copy(update={"verdict": Verdict.FITS, "changes": ()})
+    knobs = read(killed(oom_kills=1, series=CALM, fit=fitting, engine={"problem": told})).knobs
+    assert [knob.text.partition(":")[0] for knob in knobs] == [
+        limited.knobs[0].text.partition(":")[0],
+        "Do less.",
+    ]
 
 
 def test_the_knob_is_what_fits_and_nobody_is_told_to_turn_one_that_ended_nothing() -> None:

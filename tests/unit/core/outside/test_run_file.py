@@ -21,6 +21,8 @@ def test_what_is_shown_of_it_has_no_line_of_its_own_and_turns_no_text_around(tmp
     run = a_run(ended_by="cut\nMind: nothing\x1b]0;x\x07", complete=False, engine=engine)
     found = run_of_file(written(tmp_path / "run.json", run.model_dump_json()))
     assert found.ended_by == "cut Mind: nothing ]0;x "
+    long = run_of_file(written(tmp_path / "run.json", a_run(ended_by="x" * 9_000_000).model_dump_json()))
+    assert len(long.ended_by) == 4097
     assert found.engine.settings == {"a b": "c d"}
     assert (found.parts, found.samples) == (run.parts, run.samples)
 
