@@ -202,8 +202,8 @@ def _name(model: str | None) -> str | None:
 
 def _lines(report: FitReport) -> list[str]:
     of = f"{report.preset}: " if report.preset else ""
-    head = f"{of}{report.model} with {report.engine.value}, KV {report.kv}: {VERDICTS[report.verdict]}."
-    lines = [f"{head} {report.why}".rstrip()]
+    head = f"{of}{report.model} with {report.engine.value}, KV {report.kv}: {VERDICTS[report.verdict]}"
+    lines = [f"{head}{_counted(report)}. {report.why}".rstrip()]
     if report.variants:
         which = _CHOSEN.get(report.verdict, "one")
         lines.append(f"Of the catalogue's variants it is {which}; others are {', '.join(report.variants)}.")
@@ -275,6 +275,13 @@ def _most(report: FitReport) -> str:
     if report.most_streams >= _STREAMS:
         return f"{_STREAMS} or more"
     return str(report.most_streams or "none")
+
+
+def _counted(report: FitReport) -> str:
+    """Return the streams of the verdict and how many there is room for: a start may serve more."""
+    if report.verdict not in {Verdict.FITS, Verdict.TIGHT}:
+        return ""
+    return f" ({_count(report.streams, 'stream')}; room for {_most(report)} of {report.context:,} tokens)"
 
 
 def _kv(report: FitReport) -> list[str]:
