@@ -24,6 +24,7 @@ from engine_host.core.outside import json_text
 from engine_host.core.paths import Folders
 from engine_host.core.sizes import duration
 from engine_host.protocol.base import Severity
+from engine_host.protocol.endpoint.on_demand import OnDemandModel
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.events import EventBase, LogLineEvent
@@ -47,6 +48,16 @@ _MOST_FAILED = 3
 _LOOK_BACK = 10_000
 
 
+def _on_demand(client: ControlClient) -> tuple[OnDemandModel, ...]:
+    """Return what a request loads; nothing of a host whose version knows no such models."""
+    try:
+        return client.call(endpoint_ops.ON_DEMAND).models
+    except HostError as error:
+        if error.reason is not Reason.UNSUPPORTED:
+            raise
+        return ()
+
+
 @click.command()
 @click.option("--all", "everything", is_flag=True, help="Also every start that ended.")
 @command("sndr status", "sndr --host gpu status")
@@ -61,7 +72,7 @@ def status(out: Output, everything: bool) -> Exit | None:
     with client:
         host = client.call(ops.HOST)
         engines = client.call(ops.ENGINES).engines
-        on_demand = client.call(endpoint_ops.ON_DEMAND).models
+        on_demand = _on_demand(client)
     if out.as_json:
         out.record(
             {

@@ -116,7 +116,7 @@ class AsyncControlClient:
             else:
                 if response.is_success:
                     return content
-                raise failures.of_answer(content, response.status_code)
+                raise failures.of_answer(content, response.status_code, self._host)
             await asyncio.sleep(PAUSE)
         raise AssertionError("unreachable")
 
@@ -137,7 +137,7 @@ class AsyncControlClient:
             async with self._http.stream(method, path, params=query, json=body, timeout=timeout) as response:
                 if not response.is_success:
                     content = await answers.read(response, failures.MOST)
-                    raise failures.of_answer(content, response.status_code)
+                    raise failures.of_answer(content, response.status_code, self._host)
                 answers.check_plain(response)
                 pieces = sse.async_messages(response.aiter_bytes())
                 async with contextlib.aclosing(pieces) as messages:  # type: ignore[type-var]

@@ -203,7 +203,7 @@ class ControlClient:
             else:
                 if answer.is_success:
                     return content
-                raise failures.of_answer(content, answer.status_code)
+                raise failures.of_answer(content, answer.status_code, self.host)
             time.sleep(PAUSE)
         raise AssertionError("unreachable")
 
@@ -223,7 +223,8 @@ class ControlClient:
         try:
             with self._connected().stream(method, path, params=query, json=body, timeout=timeout) as answer:
                 if not answer.is_success:
-                    raise failures.of_answer(answers.read_now(answer, failures.MOST), answer.status_code)
+                    content = answers.read_now(answer, failures.MOST)
+                    raise failures.of_answer(content, answer.status_code, self.host)
                 answers.check_plain(answer)
                 yield answer
         except httpx.RequestError as error:

@@ -49,9 +49,10 @@ class Command(BaseModel):
     def body(self) -> str:
         """Return what is said as JSON: a host of an older version refuses a word that it does not know.
 
-        A null inside a value (a setting that gets its default back) is said; a field that is None is not.
+        A null inside a value (a setting that gets its default back) is said; a field that is None is not, nor
+        is one that is empty or False by default.
         """
-        return self.model_dump_json(exclude_none=True)
+        return self.model_dump_json(exclude_none=True, exclude=_unsaid(self) or None)
 
 
 class Query(BaseModel):
@@ -92,6 +93,25 @@ class Version(Wire):
     program: str
     run_id: str
     seq: int
+
+
+def _unsaid(asked: BaseModel) -> dict[Any, Any]:
+    """Return the fields of a request, and of the requests in it, that are empty as by default."""
+    found: dict[Any, Any] = {}
+    for name, field in type(asked).model_fields.items():
+        value = getattr(asked, name)
+        if isinstance(value, BaseModel):
+            inner = _unsaid(value)
+        elif isinstance(value, list | tuple):
+            each = {number: _unsaid(one) for number, one in enumerate(value) if isinstance(one, BaseModel)}
+            inner = {number: unsaid for number, unsaid in each.items() if unsaid}
+        else:
+            inner = {}
+        if inner:
+            found[name] = inner
+        elif not value and not field.is_required() and value == field.get_default(call_default_factory=True):
+            found[name] = True
+    return found
 
 
 def _writable(value: Any) -> Any:

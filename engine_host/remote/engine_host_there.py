@@ -169,7 +169,7 @@ class EngineHostLink:
         looks = 0
         while True:
             # One that was started anew takes this token no more.
-            page = await self._get(token, endpoint_ops.ENDPOINT_MODELS.path, EndpointModelPage)
+            page = await self._served(token)
             self._stood = True
             if looks % _LOOKS_OF_RATE == 0:
                 there = await self._with_figures(there, token)
@@ -181,6 +181,16 @@ class EngineHostLink:
             if asyncio.get_running_loop().time() >= again:
                 startable = await self._startable(token)
                 again = asyncio.get_running_loop().time() + _STARTABLE
+
+    async def _served(self, token: str) -> EndpointModelPage:
+        """Return what its endpoint answers for; nothing of a version that cannot tell it."""
+        try:
+            return await self._get(token, endpoint_ops.ENDPOINT_MODELS.path, EndpointModelPage)
+        except HostError as error:
+            if error.problem.evidence.get("status") != 404:
+                raise
+        await self._get(token, ops.HOST.path, HostInfo)
+        return EndpointModelPage(seq=0, models=())
 
     async def _startable(self, token: str) -> frozenset[str]:
         """Return the names of the models and presets there; none where it does not tell."""
@@ -248,6 +258,7 @@ class EngineHostLink:
         """Ask its control API. Raises HostError(host_gone) for no answer, and for one that is none."""
         target = control_target(self._connection, token)
         name = self._connection.host.name
+        status = 0
         try:
             async with asyncio.timeout(_PATIENCE):
                 status, body = await fetch(target, "GET", path)
@@ -266,6 +277,7 @@ class EngineHostLink:
                     text="It is looked for by itself; its log is there (`sndr logs host` on that machine).",
                     command="sndr host list",
                 ),
+                evidence={"status": status},
             ) from error
 
 

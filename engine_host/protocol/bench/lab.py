@@ -147,7 +147,7 @@ class PartResult(Wire):
 class Knee(Spoken):
     """The streams from which on more stop to pay; None where it was not reached, or cannot be told."""
 
-    streams: int | None
+    streams: int | None = None
     why: Sentence
 
 

@@ -131,6 +131,10 @@ class FitRequest(Command):
         (), description="on this machine: these of its GPUs, by UUID, number or name"
     )
 
+    def body(self) -> str:
+        """Return what was set as JSON: what is off here may be on in the preset."""
+        return self.model_dump_json(exclude_none=True)
+
     @model_serializer(mode="wrap")
     def _as_asked(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Only what was set: what is not said is the preset's, or the usual."""

@@ -280,6 +280,7 @@ def test_bisect_of_a_preset_has_its_command_after_the_options(host: FakeHost, sn
     host.answers["POST /v1/patches/bisect"] = (202, job)
     assert sndr("patches", "bisect", "--preset", "p", "--", "curl", "-f")[0] == 0
     body = next(body for name, _, body in host.received if name == "POST /v1/patches/bisect")
-    assert (body["launch"]["preset"], body["launch"]["model"]) == ("p", "")
+    assert body["launch"]["preset"] == "p"
+    assert not body["launch"].get("model")
     assert body["check"]["command"] == ["curl", "-f"]
     assert sndr("patches", "bisect", "--check", "starts")[0] == 2

@@ -166,3 +166,13 @@ def test_the_log_of_a_model_is_that_of_its_newest_engine(host: FakeHost, sndr: S
     code, _, err = sndr("logs", "demon")
     assert code == 4
     assert "engine-2" in err
+
+
+def test_a_host_of_a_version_without_models_on_demand_tells_the_rest(host: FakeHost, sndr: Sndr) -> None:
+    refused = {"error": {"reason": "not_found", "message": "GET /v1/on-demand: Not Found."}}
+    host.answers["GET /v1/host"] = (200, HOST)
+    host.answers["GET /v1/engines"] = engines()
+    host.lies = True  # This version's operation is never refused so.
+    host.answers["GET /v1/on-demand"] = (404, refused)
+    code, out, err = sndr("status", "--json")
+    assert (code, json.loads(out)["on_demand"]) == (0, []), err

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from engine_host.client import failures
 from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
@@ -29,12 +30,23 @@ from tests.unit.cli.fake_host import TOKEN, FakeHost, fake_host
 MINE = "format: 1\nid: mine\ntitle: Mine\nextends: demo-llamacpp\nsettings:\n  context: 4096\n"
 
 
+class Part(Command):
+    """A made-up part of a request."""
+
+    name: str = ""
+    off: bool = True
+    words: tuple[str, ...] = ()
+
+
 class Rename(Command):
     """A made-up request."""
 
     to: str
     new: int | None = None
     more: dict[str, Any] | None = None
+    part: "Part | None" = None
+    parts: tuple["Part", ...] = ()
+    aloud: bool = False
 
 
 class Aloud(Query):
@@ -62,6 +74,13 @@ CALLS: list[tuple[Call, str, Any]] = [
         lambda client: client.call(RENAME, Rename(to="x", more={"a": None, "b": [None]}), id="a/b"),
         "PUT /v1/things/a%2Fb",
         {"to": "x", "more": {"a": None, "b": [None]}},
+    ),
+    (
+        lambda client: client.call(
+            RENAME, Rename(to="", part=Part(off=False), parts=(Part(), Part(name="n"))), id="a/b"
+        ),
+        "PUT /v1/things/a%2Fb",
+        {"to": "", "part": {"off": False}, "parts": [{"off": True}, {"name": "n", "off": True}]},
     ),
     (lambda client: client.call(READ, Aloud(times=2, softly=True), id="a"), "times=2&softly=true", None),
     (lambda client: client.call(READ, Aloud(times=1), id="a"), "GET /v1/things/a", None),
@@ -113,6 +132,35 @@ def test_a_refusal_is_its_problem(home: Path, through: Callable[[FakeHost, Call]
     assert caught.value.reason is Reason.CONFLICT
     assert caught.value.problem.fix is not None
     assert not caught.value.lost
+
+
+@both
+@pytest.mark.parametrize(
+    ("status", "reason", "message"),
+    [
+        (404, "not_found", "DELETE /v1/things/a: Not Found."),
+        (404, "not_found", "The engine host has nothing that answers DELETE /v1/things/a."),
+        (400, "bad_request", "DELETE /v1/things/a: Method Not Allowed."),
+        (400, "bad_request", "overrides.new: Extra inputs are not permitted."),
+        (400, "bad_request", "overrides.new: there is no such key."),
+    ],
+)
+def test_what_a_host_of_another_version_refuses_is_said_so(
+    home: Path, through: Callable[[FakeHost, Call], Any], status: int, reason: str, message: str
+) -> None:
+    with fake_host(home) as host:
+        host.answers["DELETE /v1/things/a"] = (status, {"error": {"reason": reason, "message": message}})
+        with pytest.raises(HostError, match="of another version and cannot do this") as caught:
+            through(host, lambda client: client.call(FORGET, id="a"))
+    assert (caught.value.reason, caught.value.problem.cause) == (Reason.UNSUPPORTED, message)
+
+
+def test_a_host_elsewhere_that_is_older_is_updated_by_its_name() -> None:
+    body = b'{"error": {"reason": "not_found", "message": "GET /v1/on-demand: Not Found."}}'
+    problem = failures.of_answer(body, 404, "gpu").problem
+    assert problem.message.startswith("The engine host on gpu is of another version")
+    assert problem.fix is not None
+    assert problem.fix.command == "sndr host update gpu"
 
 
 @both

@@ -17,6 +17,7 @@ from engine_host.remote.run import RemoteOutcome, RemoteScript
 from engine_host.remote.ssh.connection import Connection
 from engine_host.remote.ssh.folder import HostFolder
 from tests.unit.asynchronous import run, until
+from tests.unit.cli.start.test_run import HOST
 
 TOKEN = "t" * 43
 
@@ -98,6 +99,36 @@ def test_one_that_does_not_answer_is_told_and_its_token_is_not_left(tmp_path: Pa
     reason, forwarded = problem_after(tmp_path, json.dumps(said).encode())
     assert (reason, forwarded) == (Reason.HOST_GONE, ["/run/control.sock"])
     assert not (tmp_path / "control.token").exists()
+
+
+def test_one_of_an_older_version_is_used_without_what_it_cannot_tell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = {
+        "/v1/version": {"major": 1, "minor": 0, "program": "sndr 0.1.0", "run_id": "r", "seq": 0},
+        "/v1/host": HOST,
+    }
+
+    async def fetch(_target: object, _method: str, path: str) -> tuple[int, bytes]:
+        return (200, json.dumps(answers[path]).encode()) if path in answers else (404, b"{}")
+
+    async def running(_script: RemoteScript) -> RemoteOutcome:
+        said = {"state": "running", "socket": "/run/control.sock", "token": TOKEN}
+        return RemoteOutcome(0, json.dumps(said).encode(), "")
+
+    async def work() -> EngineHostThere:
+        heard: asyncio.Queue[EngineHostThere] = asyncio.Queue()
+        link = EngineHostLink(cast(Connection, FakeConnection(tmp_path)), running, heard.put_nowait)
+        keeping = asyncio.create_task(link.keep())
+        try:
+            return await heard.get()
+        finally:
+            keeping.cancel()
+            await asyncio.gather(keeping, return_exceptions=True)
+
+    monkeypatch.setattr(engine_host_there, "fetch", fetch)
+    there = run(work())
+    assert (there.reachable, there.version, there.models) == (True, "sndr 0.1.0", ())
 
 
 def test_a_defect_of_ours_is_told_and_ends_no_later_look(tmp_path: Path) -> None:

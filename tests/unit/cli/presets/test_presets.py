@@ -160,7 +160,7 @@ def test_exports_and_imports(host: FakeHost, sndr: Sndr, own: OwnPresetOperation
     host.answers["POST /v1/presets/import"] = said(taken)
     code, out, _ = sndr("presets", "import", str(file), "--as", "mine")
     assert (code, out.startswith("mine: wrote ")) == (0, True)
-    assert host.received[-1][2] == {"text": file.read_text(), "id": "mine", "replace": False}
+    assert host.received[-1][2] == {"text": file.read_text(), "id": "mine"}
 
 
 def test_saves_what_is_right(host: FakeHost, sndr: Sndr, own: OwnPresetOperations, tmp_path: Path) -> None:
