@@ -27,7 +27,7 @@ from engine_host.protocol.patches import (
     PatchReason,
     ProcessRole,
 )
-from tests.half_demo_model import write_half_demo_model
+from tests.small_demo_model import write_small_demo_model
 from tests.integration.host.conftest import RunningHost, alive, home_left_empty, wait_for
 from tests.vllm_environment import share_model_infos, site_packages, vllm_venv
 
@@ -154,7 +154,7 @@ class Starts:
 @pytest.fixture(scope="module")
 def starts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Starts]:
     """Three starts of vLLM; what they leave is found at the end."""
-    model = write_half_demo_model(tmp_path_factory.mktemp("half"))
+    model = write_small_demo_model(tmp_path_factory.mktemp("small"))
     with home_left_empty("sndr-o-") as folder:
         found = Starts(folder, model)
         yield found
