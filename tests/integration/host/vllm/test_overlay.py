@@ -27,8 +27,8 @@ from engine_host.protocol.patches import (
     PatchReason,
     ProcessRole,
 )
-from tests.small_demo_model import write_small_demo_model
 from tests.integration.host.conftest import RunningHost, alive, home_left_empty, wait_for
+from tests.small_demo_model import write_small_demo_model
 from tests.vllm_environment import share_model_infos, site_packages, vllm_venv
 
 START = 500.0
