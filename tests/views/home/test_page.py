@@ -50,7 +50,7 @@ async def test_home_empty_teaches_and_starts_the_demo(stage: Stage) -> None:
     await stage.until(lambda: page.starting.isVisible())
     assert stage.host.sent("POST", "/v1/plans")[0]["model"] == "sndr-demo"
     sent = stage.host.sent("POST", "/v1/engines")
-    assert sent == [{"plan": "plan-1", "replace": True}]
+    assert sent == [{"plan": "plan-1", "replace": True, "consent": None}]
     assert all(stage.host.keys), "every command carries a key"
 
 

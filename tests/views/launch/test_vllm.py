@@ -33,9 +33,9 @@ async def page(stage: Stage, model: str = "qwen-checkpoint", present: bool = Tru
     return view
 
 
-def asked(stage: Stage) -> dict[str, Any]:
+def asked(stage: Stage) -> dict[str, object]:
     """The newest launch request, without what was left open."""
-    body: dict[str, Any] = stage.host.sent("POST", PLANS)[-1]
+    body: dict[str, object] = stage.host.sent("POST", PLANS)[-1]
     return body
 
 
@@ -68,14 +68,14 @@ async def test_nothing_of_the_other_engine_is_sent(stage: Stage) -> None:
     kind = view.sizes.boxes["kv_type_k"]
     kind.setCurrentIndex(kind.findData("q8_0"))
     view.form.server.setCurrentIndex(view.form.server.findData("prebuilt"))
-    await stage.until(lambda: asked(stage).get("overrides", {}).get("kv_type_k") == "q8_0")
+    await stage.until(lambda: asked(stage)["overrides"]["kv_type_k"] == "q8_0")  # type: ignore[index]
     assert asked(stage)["server"] == "prebuilt"
     view.model.select("qwen-checkpoint")
     view.form.box("speculation").setCurrentIndex(view.form.box("speculation").findData("mtp"))
     eager = view.form.box("eager")
     eager.setCurrentIndex(eager.findData(False))
-    await stage.until(lambda: asked(stage).get("overrides", {}).get("eager") is False)
-    given = {name: value for name, value in asked(stage)["overrides"].items() if value}
+    await stage.until(lambda: asked(stage)["overrides"]["eager"] is False)  # type: ignore[index]
+    given = {name: value for name, value in asked(stage)["overrides"].items() if value}  # type: ignore[attr-defined]
     assert given == {"speculation": "mtp"}
     assert asked(stage)["server"] == "auto"
     assert asked(stage)["model"] == "qwen-checkpoint"
@@ -88,9 +88,9 @@ async def test_draft_tokens_are_asked_for_while_something_drafts(stage: Stage) -
     box.setCurrentIndex(box.findData("ngram"))
     assert "draft_tokens" in view.form.shown()
     QTest.keyClicks(view.form._number("draft_tokens").edit, "5")
-    await stage.until(lambda: asked(stage).get("overrides", {}).get("draft_tokens") == 5)
+    await stage.until(lambda: asked(stage)["overrides"]["draft_tokens"] == 5)  # type: ignore[index]
     box.setCurrentIndex(box.findData("off"))
-    await stage.until(lambda: asked(stage).get("overrides", {}).get("draft_tokens") is None)
+    await stage.until(lambda: asked(stage)["overrides"]["draft_tokens"] is None)  # type: ignore[index]
 
 
 async def test_without_vllm_a_card_installs_it_and_the_plan_follows(stage: Stage) -> None:
@@ -149,7 +149,7 @@ async def test_a_chosen_environment_that_is_absent_is_offered(stage: Stage) -> N
     assert "CUDA" in view.install.heading.text()
     assert "gpu_memory" in view.form.shown()
     box.setCurrentIndex(1)
-    await stage.until(lambda: asked(stage).get("installation") == "0.32.0-cpu")
+    await stage.until(lambda: asked(stage)["installation"] == "0.32.0-cpu")
     assert not view.install.isVisible()
 
 
@@ -165,9 +165,9 @@ async def test_patches_of_a_start_say_why_and_can_be_left_out(stage: Stage) -> N
     assert not patches.ticks["P0004"].isEnabled(), "nobody can choose another GPU here"
     assert not patches.ticks["P0003"].isEnabled(), "a required patch stays"
     patches.ticks["P0001"].click()
-    await stage.until(lambda: asked(stage).get("patches", {}).get("off") == ["P0001"])
+    await stage.until(lambda: asked(stage)["patches"]["off"] == ["P0001"])  # type: ignore[index]
     patches.ticks["P0005"].click()
-    await stage.until(lambda: asked(stage).get("patches", {}).get("on") == ["P0005"])
+    await stage.until(lambda: asked(stage)["patches"]["on"] == ["P0005"])  # type: ignore[index]
     stage.host.refuse[PLANS] = Problem(reason=Reason.PATCH_CONFLICT, message="They exclude each other.")
     patches.ticks["P0002"].click()
     await stage.until(lambda: view.model.problem is not None)
@@ -175,7 +175,7 @@ async def test_patches_of_a_start_say_why_and_can_be_left_out(stage: Stage) -> N
     assert not patches.ticks["P0002"].isChecked()
     stage.host.refuse.clear()
     patches.ticks["P0002"].click()
-    await stage.until(lambda: asked(stage).get("patches", {}).get("off") == ["P0001"])
+    await stage.until(lambda: asked(stage)["patches"]["off"] == ["P0001"])  # type: ignore[index]
 
 
 async def test_a_start_ends_with_the_way_to_the_chat(stage: Stage) -> None:
