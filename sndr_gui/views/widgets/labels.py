@@ -11,7 +11,7 @@ from sndr_gui.kit.tooltip import plain_tooltip
 
 _UNIT = re.compile(r"(\d) ([KMGT]?i?B|[КМГТ]иБ|ток/с|tok/s|tokens?|free|GPUs?|streams?)\b")
 
-_LONG_WORD = re.compile(r"\S{97,}")
+_LONG_WORD = re.compile(r"[^\s/]{97,}")
 _PIECE = re.compile(r".{1,48}")
 
 SEVERITY_ICONS = {

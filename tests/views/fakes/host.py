@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
+from pydantic import ValidationError
 from starlette.applications import Starlette
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -89,6 +90,16 @@ from tests.views.samples import fit as fit_samples
 from tests.views.samples import host as samples
 from tests.views.samples import presets as preset_samples
 from tests.wire_contract import WireContract
+
+
+def _understood(operation: Operation[Any, Any], sent: Any) -> Any:
+    """Return a request with all its fields, as a host reads it; as it was sent where it is none."""
+    if sent is None:
+        return None
+    try:
+        return operation.request.model_validate(sent).model_dump(mode="json")
+    except ValidationError:
+        return sent
 
 
 class FakeHost(FakeBench, FakeEndpoint, FakeLibrary, FakeRemoteHosts, FakeRemoteWork):
@@ -236,8 +247,7 @@ class FakeHost(FakeBench, FakeEndpoint, FakeLibrary, FakeRemoteHosts, FakeRemote
             if operation.method == "GET":
                 self.queries.append(dict(request.query_params))
             else:
-                # As it was sent: what is not set means another thing than its default.
-                self.received.append((operation.method, path, sent))
+                self.received.append((operation.method, path, _understood(operation, sent)))
                 self.keys.append(request.headers.get("idempotency-key", ""))
             self._note(self._contract.request_fault(operation, request.query_params, sent))
             if request.headers.get("authorization") != "Bearer test-token":
