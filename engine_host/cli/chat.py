@@ -8,7 +8,7 @@ import click
 
 from engine_host.cli.chats.sampling import sampling_options
 from engine_host.cli.output import Exit, Output, command, echo, problem_lines
-from engine_host.cli.start.host import connected
+from engine_host.cli.start.host import connected_for_model
 from engine_host.cli.start.running import only_one
 from engine_host.client.chat_stream import Answer, collect
 from engine_host.client.sync import ControlClient
@@ -53,7 +53,7 @@ def chat(
         raise click.UsageError("--system has no meaning with --raw: there is no template to put it in.")
     options: dict[str, Any] = {"stream": True, "stream_options": {"include_usage": True}}
     options |= {name: value for name, value in sampling.items() if value is not None}
-    with connected() as client:
+    with connected_for_model() as client:
         options["model"] = model or _only(out, client)
         conversation = _Conversation(client, options, system, raw)
         if text == "-" or (text is None and not sys.stdin.isatty()):

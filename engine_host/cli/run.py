@@ -1,5 +1,8 @@
 """`sndr run` and `sndr stop`: start a model, say where it answers, end it."""
 
+import contextlib
+import socket
+
 import click
 
 from engine_host.cli.on_demand.adding import (
@@ -12,13 +15,14 @@ from engine_host.cli.on_demand.adding import (
 )
 from engine_host.cli.output import Exit, Output, command, echo
 from engine_host.cli.start.follow import StartOptions, start, stop_engine
-from engine_host.cli.start.host import connected
+from engine_host.cli.start.host import connected, connected_or_none
 from engine_host.cli.start.options import LaunchOptions, launch_options
 from engine_host.cli.start.running import GONE, only_one
 from engine_host.cli.text.waiting import told_if_interrupted
 from engine_host.client.sync import ControlClient
 from engine_host.core.did_you_mean import meant_or
 from engine_host.core.errors import HostError
+from engine_host.core.paths import Folders
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import EngineKind, LaunchRequest
@@ -84,7 +88,11 @@ def stop(out: Output, engine: str | None, every: bool, now: bool) -> Exit | None
     """Stop ENGINE (an id or a model's name); without one, the only engine that runs."""
     if engine is not None and every:
         raise click.UsageError("Give either an ENGINE or --all.")
-    with connected() as client:
+    found = connected_or_none() if every and not _kept_engine_listens() else connected()
+    if found is None:
+        out.note("No engine host runs; there was nothing to stop.")
+        return None
+    with found as client:
         runs = [one for one in client.call(ops.ENGINES).engines if one.state not in GONE]
         alive = [one for one in runs if engine is None or engine in {one.id, one.name}]
         if not alive and every:
@@ -109,6 +117,15 @@ def stop(out: Output, engine: str | None, every: bool, now: bool) -> Exit | None
     else:
         echo("\n".join(f"{one.name} ({one.id}) is stopped." for one in stopped))
     return None
+
+
+def _kept_engine_listens() -> bool:
+    """Return True if an engine that a host has left running answers: without a host nothing here ends it."""
+    for path in Folders.resolve().run.glob("plan-*.sock"):
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as asked:
+            asked.connect(str(path))
+            return True
+    return False
 
 
 def _demo_model(client: ControlClient, engine: EngineKind) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from engine_host.cli.output import Exit, Output, command, echo
-from engine_host.cli.start.host import connected
+from engine_host.cli.start.host import connected_or_none
 from engine_host.cli.text.waiting import told_if_interrupted
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
@@ -91,7 +91,13 @@ def quit_host(out: Output, seconds: float) -> Exit | None:
 
     A window that is open says so, and starts another one when somebody clicks "Start again" there.
     """
-    with connected() as client:
+    found = connected_or_none()
+    if found is None:
+        out.result(
+            {"ended": False, "kept": [], "window": False}, "No engine host runs; there was nothing to end."
+        )
+        return None
+    with found as client:
         name = client.host
         alive = [one for one in client.call(ops.ENGINES).engines if one.state not in _GONE]
         kept = [one for one in alive if one.keep]

@@ -8,7 +8,7 @@ import click
 
 from engine_host.cli.output import Exit, Output, command, table
 from engine_host.cli.start.follow import signals
-from engine_host.cli.start.host import connected
+from engine_host.cli.start.host import connected_for_model
 from engine_host.cli.text.chosen_host import chosen_host
 from engine_host.cli.text.job_progress import begin
 from engine_host.core.errors import HostError
@@ -41,7 +41,7 @@ def lab_profile(out: Output, engine: str | None, steps: int, trace: Path | None)
     if trace is not None and (host := chosen_host()):
         raise click.UsageError(f"--trace copies a file of this machine, without --host {host}.")
     asked = ProfileEngine(engine=engine, steps=steps)
-    with signals(), connected() as client:
+    with signals(), connected_for_model() as client:
         found = begin(client, lambda: client.call(ops.PROFILE_ENGINE, asked), out).result
     report = ProfileReport.model_validate(found)
     if trace is not None:

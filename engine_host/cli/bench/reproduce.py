@@ -6,7 +6,7 @@ from engine_host.cli.bench.lab import FILE, compare_kept, exit_of, measured_by_h
 from engine_host.cli.bench.lab_text import comparison_lines
 from engine_host.cli.output import Exit, Output, command
 from engine_host.cli.start.follow import signals
-from engine_host.cli.start.host import connected
+from engine_host.cli.start.host import connected_for_model
 from engine_host.client.bench_reports.html import comparison_html
 from engine_host.client.bench_reports.reproducing import request_of
 from engine_host.core.errors import HostError
@@ -39,7 +39,7 @@ def lab_reproduce(out: Output, file: str, engine: str | None, html: bool) -> Exi
             fix="Give another file.",
         )
     asked = request_of(run, engine)
-    with signals(), connected() as client:
+    with signals(), connected_for_model() as client:
         names, interrupted = measured_by_host(out, client, asked)
     found = compare_kept(file, names[0])
     out.result(found, comparison_html(found) if html else comparison_lines(found))

@@ -6,7 +6,7 @@ from engine_host.cli.bench.lab import exit_of, measured_by_host
 from engine_host.cli.bench.lab_text import report_lines
 from engine_host.cli.output import Exit, Output, command
 from engine_host.cli.start.follow import signals
-from engine_host.cli.start.host import connected
+from engine_host.cli.start.host import connected_for_model
 from engine_host.protocol.bench.lab import RunBench, WorkloadName
 from engine_host.protocol.operations import bench as ops
 
@@ -29,7 +29,7 @@ def lab_soak(
     """
     workload = WorkloadName.SOAK_CONTINUOUS if continuous else WorkloadName.SOAK
     asked = RunBench(workload=workload, engine=engine, rounds=rounds, seed=seed)
-    with signals(), connected() as client:
+    with signals(), connected_for_model() as client:
         names, interrupted = measured_by_host(out, client, asked)
         run = client.call(ops.BENCH_RUN, id=names[0])
     out.result(run, report_lines(run))

@@ -4,7 +4,7 @@ import click
 
 from engine_host.cli.output import Exit, Output, command, table
 from engine_host.cli.start.follow import signals
-from engine_host.cli.start.host import connected
+from engine_host.cli.start.host import connected_for_model
 from engine_host.cli.text.job_progress import begin
 from engine_host.client.bench_reports.checks import check_rows, headings
 from engine_host.core.errors import HostError
@@ -38,7 +38,7 @@ def lab_verify(out: Output, engine: str | None, level: str, seed: int | None) ->
     Ctrl+C keeps what was checked.
     """
     asked = VerifyEngine(engine=engine, level=VerifyLevel(level), seed=seed)
-    with signals(), connected() as client:
+    with signals(), connected_for_model() as client:
         try:
             found = begin(client, lambda: client.call(ops.VERIFY_ENGINE, asked), out).result
         except HostError as error:

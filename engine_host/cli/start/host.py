@@ -128,6 +128,31 @@ def may_do_without(error: HostError) -> bool:
     return error.reason is Reason.HOST_UNREACHABLE and not chosen_host()
 
 
+def connected_or_none() -> ControlClient | None:
+    """A client of the host; None where none runs here and none is starting or ending."""
+    try:
+        return connected()
+    except HostError as error:
+        # What nobody listens to has a socket alone to tell of: no process, no token.
+        if not may_do_without(error) or set(error.problem.evidence) != {"socket"}:
+            raise
+        return None
+
+
+def connected_for_model() -> ControlClient:
+    """A client of the host, for what needs a model that runs; without a host, what to do is to start one."""
+    try:
+        return connected()
+    except HostError as error:
+        fix = error.problem.fix
+        if not may_do_without(error) or fix is None or fix.command != "sndr serve":
+            raise
+        start = Fix(
+            text="Start a model; without --demo, one of your own.", command="sndr run --demo --detach"
+        )
+        raise HostError.from_problem(error.problem.model_copy(update={"fix": start})) from error
+
+
 def find_or_start(folders: Folders | None = None, *, daemon: bool = False) -> HostHold:
     """The host that runs, or a new one; as a daemon it outlives this program.
 

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from engine_host import cli
 from engine_host.cli import main
 from engine_host.cli.root import root
+from engine_host.core.paths import Folders
 from tests.unit.cli.fake_host import VERSION, FakeHost
 
 Sndr = Callable[..., tuple[int, str, str]]
@@ -108,6 +110,25 @@ def test_without_a_host_it_says_so(sndr: Sndr) -> None:
     assert out == ""
     assert "No engine host runs." in err
     assert "sndr serve" in err
+
+
+@pytest.mark.parametrize("words", [("quit",), ("stop", "--all")])
+def test_without_a_host_nothing_has_to_be_ended(sndr: Sndr, words: tuple[str, ...]) -> None:
+    code, out, err = sndr(*words)
+    assert code == 0
+    assert "No engine host runs; there was nothing to" in out + err
+
+
+def test_an_engine_that_was_kept_is_not_said_to_be_stopped(sndr: Sndr) -> None:
+    folders = Folders.resolve()
+    folders.make_run_folder()
+    path = folders.run / "plan-1.sock"
+    with socket.socket(socket.AF_UNIX) as kept:
+        kept.bind(str(path))
+        kept.listen()
+        assert sndr("stop", "--all")[0] == 3
+    assert sndr("stop", "--all")[0] == 0, "its process has ended, and left its socket"
+    path.unlink()
 
 
 def test_usage_error_is_code_2(sndr: Sndr) -> None:
