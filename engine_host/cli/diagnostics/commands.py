@@ -1,12 +1,15 @@
 """`sndr diagnostics`: one zip for a bug report, shown before it leaves."""
 
+import os
+from pathlib import Path
+
 import click
 
 from engine_host.cli.output import Exit, Output, command, echo, size, table
 from engine_host.cli.start.remote import remote_client
 from engine_host.cli.text.chosen_host import chosen_host, typed
 from engine_host.client.address import RemoteAddress
-from engine_host.client.diagnostics.bundle import Bundle, collect, place_of, save
+from engine_host.client.diagnostics.bundle import Bundle, collect, place_of, refuse_place, save
 
 
 @click.command()
@@ -30,6 +33,9 @@ def diagnostics(out: Output, output: str | None, preview: bool) -> Exit | None:
     """
     if preview and output is not None:
         raise click.UsageError("--preview writes nothing: give either --preview or --output.")
+    if output is not None and not os.path.isdir(output):
+        # What is collected for nothing takes seconds.
+        refuse_place(Path(os.path.abspath(output)))
     out.note("Collecting…")
     bundle = collect(there=_there())
     missing = [{"name": one.name, "why": one.why} for one in bundle.missing]

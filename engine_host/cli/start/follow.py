@@ -109,7 +109,8 @@ def start(
                 out.note(f"It gives a stream {started.context:,} tokens, not the {plan.context:,} asked for.")
             answer = _ask_demo(out, hold.client, host, started) if options.ask_demo else None
         except HostError as error:
-            if not detach:
+            # What ran before goes on as it did.
+            if not (detach and (own or hold.detached)):
                 raise
             raise _with_running_engines(hold, error) from error
         _announce(out, host, started, answer, detached=detach)

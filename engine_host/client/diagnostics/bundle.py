@@ -113,6 +113,24 @@ def save(bundle: Bundle, target: Path) -> int:
     HostError(not_writable), HostError(disk_full).
     """
     content = _zip(bundle)
+    refuse_place(target)
+    try:
+        atomic_file.write(target, content, 0o600)
+    except HostError as error:
+        if error.reason is not Reason.NOT_WRITABLE:
+            raise
+        raise HostError(
+            Reason.NOT_WRITABLE,
+            error.problem.message,
+            cause=tr("{parent} is not writable for you.", parent=target.parent),
+            fix=Fix(text="Give a folder of yours.", command=_COMMAND),
+            evidence=error.problem.evidence,
+        ) from error
+    return len(content)
+
+
+def refuse_place(target: Path) -> None:
+    """Refuse what cannot become a zip. Raises HostError(conflict), HostError(not_writable)."""
     if os.path.lexists(target):
         raise HostError(
             Reason.CONFLICT,
@@ -128,19 +146,6 @@ def save(bundle: Bundle, target: Path) -> int:
             fix=Fix(text="Make it, or give another one.", command=_COMMAND),
             evidence={"path": str(target)},
         )
-    try:
-        atomic_file.write(target, content, 0o600)
-    except HostError as error:
-        if error.reason is not Reason.NOT_WRITABLE:
-            raise
-        raise HostError(
-            Reason.NOT_WRITABLE,
-            error.problem.message,
-            cause=tr("{parent} is not writable for you.", parent=target.parent),
-            fix=Fix(text="Give a folder of yours.", command=_COMMAND),
-            evidence=error.problem.evidence,
-        ) from error
-    return len(content)
 
 
 def place_of(bundle: Bundle, to: str | None) -> Path:

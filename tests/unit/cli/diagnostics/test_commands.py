@@ -69,6 +69,8 @@ def test_a_file_that_is_there_is_left_with_json_too(home: Path, sndr: Sndr) -> N
     (target := home / "x.zip").write_text("mine", encoding="utf-8")
     assert sndr("diagnostics", "-o", str(target))[0] == 6
     assert target.read_text(encoding="utf-8") == "mine"
+    code, _, err = sndr("diagnostics", "-o", str(home / "nowhere" / "x.zip"))
+    assert (code != 0, "is no folder" in err, "Collecting" in err) == (True, True, False)
     told = json.loads(sndr("diagnostics", "-o", str(home), "--json")[1])
     assert Path(told["file"]).parent == home
     assert stat.S_IMODE(Path(told["file"]).stat().st_mode) == 0o600

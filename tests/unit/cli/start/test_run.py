@@ -318,6 +318,14 @@ def test_a_refused_question_of_a_detached_demo_says_what_still_runs(
     assert "still runs" not in err.partition("Note:")[0], "it is no reason for the failure"
 
 
+def test_a_refused_start_says_nothing_of_what_ran_before(ready: FakeHost, sndr: Sndr) -> None:
+    ready.answers["GET /v1/engines"] = engines(OTHER)
+    refused = {"reason": "setting_invalid", "message": "This machine has no GPU."}
+    ready.answers["POST /v1/plans"] = (400, {"error": refused})
+    code, _, err = sndr("run", "mine", "--gpu", "0", "--detach")
+    assert (code != 0, "no GPU" in err, "Note:" in err) == (True, True, False)
+
+
 def test_flags_become_the_request(ready: FakeHost, sndr: Sndr) -> None:
     ready.answers["POST /v1/plans"] = (201, {**PLAN, "findings": []})
     sndr(
