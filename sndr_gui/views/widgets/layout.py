@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import TypeVar
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtWidgets import (
     QBoxLayout,
     QFrame,
@@ -80,6 +80,12 @@ class HeightForWidthLayout(QVBoxLayout):
 
     def hasHeightForWidth(self) -> bool:
         return True
+
+    def setGeometry(self, rect: QRect) -> None:
+        # The scroll area makes the canvas higher a turn of the loop after its contents grew: until then what
+        # is too much is out of sight, and nothing is squeezed.
+        least = self.heightForWidth(rect.width())
+        super().setGeometry(QRect(rect.topLeft(), QSize(rect.width(), max(rect.height(), least))))
 
 
 def scrolling(canvas: QWidget) -> QScrollArea:
