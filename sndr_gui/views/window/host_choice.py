@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize
+from PySide6.QtCore import QEvent, QObject, QSize
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from engine_host.protocol.language import tr
@@ -36,10 +36,12 @@ class _HostBox(ChoiceBox):
         self.show_names()
         super().showPopup()
 
-    def hidePopup(self) -> None:
-        self._open = False
-        self.show_names()
-        super().hidePopup()
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        # Escape hides the list, and not by hidePopup.
+        if event.type() is QEvent.Type.Hide:
+            self._open = False
+            self.show_names()
+        return super().eventFilter(watched, event)
 
 
 class HostChoice(QWidget):
