@@ -20,7 +20,7 @@ from engine_host.protocol.language import tr
 START_LIMIT = 30.0
 _TAIL_LINES = 30
 _TAIL_BYTES = 64 << 10
-_OWNED = ("--owner-stdin", "--owner", "the window that started it", "--connect-hosts")
+_OWNED = ("--json", "--owner-stdin", "--owner", "the window that started it", "--connect-hosts")
 
 
 class HostStartFailed(Exception):  # noqa: N818
@@ -51,6 +51,7 @@ class HostProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._one = asyncio.Lock()
         self._begun = False
+        self._refusal = ""
 
     def begin(self) -> None:
         """Start a host where certainly none runs, long before there is a window to ask with; else nothing."""
@@ -130,17 +131,23 @@ class HostProcess:
         if (address := await self._find()) is not None:
             # Somebody else's host won the race.
             return address
-        raise HostStartFailed(
-            tr("The engine host ended with exit code {code}.", code=code), self.tail(), str(log)
-        )
+        said = self._refusal or tr("The engine host ended with exit code {code}.", code=code)
+        raise HostStartFailed(said, self.tail(), str(log))
 
     def _launch(self) -> subprocess.Popen[bytes]:
-        self.log.parent.mkdir(parents=True, exist_ok=True)
-        with self.log.open("wb") as stderr:
+        self._refusal = ""
+        try:
+            self.log.parent.mkdir(parents=True, exist_ok=True)
+            stderr = self.log.open("wb")
+        except OSError:
+            # A disk that is full: the host knows what to say of it.
+            self._process = self._spawn(subprocess.DEVNULL)
+            return self._process
+        with stderr:
             self._process = self._spawn(stderr)
         return self._process
 
-    def _spawn(self, stderr: IO[bytes]) -> subprocess.Popen[bytes]:
+    def _spawn(self, stderr: IO[bytes] | int) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             self._command,
             stdin=subprocess.PIPE,
@@ -164,6 +171,8 @@ class HostProcess:
             said = json.loads(line)
         except (ValueError, RecursionError):
             return None
+        if isinstance(said, dict) and "error" in said:
+            self._refusal = _sentence(said)
         if not isinstance(said, dict) or said.get("event") != "serving":
             return None
         socket = str(said.get("socket") or self._folders.socket)
@@ -245,3 +254,16 @@ async def _listens(socket: str) -> bool:
     with contextlib.suppress(OSError):
         await writer.wait_closed()
     return True
+
+
+def _sentence(said: object) -> str:
+    """Return the words of a host that refuses to serve; empty where they are none."""
+    # They take a moment to load, while a host that serves is waited for.
+    from pydantic import ValidationError
+
+    from engine_host.protocol.errors import ErrorAnswer
+
+    try:
+        return ErrorAnswer.model_validate(said).error.sentence()
+    except ValidationError:
+        return ""

@@ -1,6 +1,7 @@
 """The process of the host, as the window starts it."""
 
 import asyncio
+import json
 import sys
 from pathlib import Path
 
@@ -19,6 +20,16 @@ def test_host_that_ends_at_once_is_told_with_its_last_words(tmp_path: Path) -> N
     with pytest.raises(HostStartFailed, match="exit code 7") as caught:
         asyncio.run(_host(tmp_path, program).find_or_start())
     assert caught.value.tail == ("the disk is full",)
+
+
+def test_host_that_refuses_to_serve_is_told_in_its_own_words(tmp_path: Path) -> None:
+    # Where nothing can be written there is no log either.
+    home = tmp_path / "file"
+    home.write_text("", encoding="utf-8")
+    said = {"error": {"reason": "disk_full", "message": "The disk is full.", "fix": {"text": "Free some."}}}
+    program = f"print({json.dumps(json.dumps(said))}); raise SystemExit(7)"
+    with pytest.raises(HostStartFailed, match=r"The disk is full\. Free some\."):
+        asyncio.run(_host(home, program).find_or_start())
 
 
 def test_host_that_cannot_be_run_is_told(tmp_path: Path) -> None:
