@@ -25,7 +25,6 @@ LARGEST = 1 << 30
 
 Those go that are no baselines, and the new run names them. What moves in from earlier versions has no bound.
 """
-"""Bytes of one run, as JSON, that are read."""
 SWEEPS = "sweeps"
 FILE = "runs.db"
 _MIGRATIONS = (

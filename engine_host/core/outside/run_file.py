@@ -12,6 +12,7 @@ from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.language import tr
 
 MOST_OF_RUN = 256 << 20
+"""Bytes of one run, as JSON, that are read."""
 _MOST_SAID = 160
 _MOST_OF_TEXT = 4096
 """Of a reason, a path or a command."""
