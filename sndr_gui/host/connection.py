@@ -152,6 +152,7 @@ class HostConnection(QObject):
                     return True
                 gone = gone or not answers
         self._kept_ended = False
+        self._tell(Phase.STARTING, tr("Starting the engine host…"))
         return True
 
     @property
