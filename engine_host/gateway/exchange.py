@@ -314,6 +314,9 @@ class Exchange:
     def _ping_if_idle(self, upstream: Upstream, sends: int) -> None:
         """Have a ping sent when nothing was since the last look."""
         if self._sends == sends:
+            if upstream.is_full:
+                # It is the client who is slow: the engine writes on, and is done while this one reads.
+                self._admission.lend(self._ticket)
             self._idle = True
             upstream.nudge()
         loop = asyncio.get_running_loop()

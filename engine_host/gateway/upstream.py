@@ -309,6 +309,11 @@ class Upstream(asyncio.Protocol):
         self._transport.pause_reading()
         self._resume_timer = asyncio.get_running_loop().call_later(seconds, self._resume)
 
+    @property
+    def is_full(self) -> bool:
+        """True while as much waits for the reader as is held for one."""
+        return self._held > _HIGH_WATER
+
     def nudge(self) -> None:
         """Make a waiting `read` return b"" now, so that its caller can look up from the stream."""
         self._wake()
@@ -401,7 +406,7 @@ class Upstream(asyncio.Protocol):
         if self._around > _MOST_AROUND:
             self.abort(UnreadableError(f"more than {_MOST_AROUND} bytes came around the answer"))
             return
-        if self._held > _HIGH_WATER and not self._paused and self._transport is not None:
+        if self.is_full and not self._paused and self._transport is not None:
             self._paused = True
             self._transport.pause_reading()
         if self._listener is not None:

@@ -15,12 +15,13 @@ from engine_host.gateway.directory import ActivityHook, Target
 
 @dataclass(eq=False)
 class Ticket:
-    """One request's place; `granted` while it holds a slot."""
+    """One request's place; `granted` while it holds a slot, which is `lent` while only its client is slow."""
 
     engine: str
     name: str
     owner: str = ""
     granted: bool = False
+    lent: bool = False
     fault: faults.EndpointError | None = None
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -32,10 +33,11 @@ class Ticket:
 
 @dataclass
 class _EngineState:
-    """One engine's slots and its queue."""
+    """One engine's slots and its queue; of the `active` requests so many have `lent` their slots."""
 
     slots: int
     active: int = 0
+    lent: int = 0
     draining: bool = False
     queues: dict[str, deque[Ticket]] = field(default_factory=dict)
     held: Counter[str] = field(default_factory=Counter)
@@ -50,6 +52,11 @@ class _EngineState:
     def waiting(self) -> int:
         """The number of requests that wait."""
         return sum(map(len, self.queues.values()))
+
+    @property
+    def has_free_slot(self) -> bool:
+        """True if one more may go to the engine."""
+        return self.active - self.lent < self.slots
 
     def takes(self, owner: str, limit: int) -> bool:
         """Return True if one more may wait: a full queue still has a share for a key that has less."""
@@ -82,6 +89,7 @@ class _EngineState:
     def give_back(self, ticket: Ticket) -> None:
         """Count one slot less."""
         self.active -= 1
+        self.lent -= ticket.lent
         self.held[ticket.owner] -= 1
 
     def leave(self, ticket: Ticket) -> bool:
@@ -130,7 +138,7 @@ class Admission:
         if state.draining:
             raise faults.draining(target.name)
         ticket = Ticket(target.engine, target.name, owner)
-        if state.active < state.slots and not state.queues:
+        if state.has_free_slot and not state.queues:
             self._grant(state, ticket)
         elif not state.takes(owner, self.queue_limit):
             raise faults.queue_full(target.name, self.queue_limit)
@@ -175,6 +183,14 @@ class Admission:
             self._on_activity(ticket.engine, state.active)
         elif state.leave(ticket):
             self._notify(state)
+
+    def lend(self, ticket: Ticket) -> None:
+        """Let another one have its slot, though a drain still waits for it; harmless when repeated."""
+        state = self._engines.get(ticket.engine)
+        if state is not None and ticket.granted and not ticket.lent:
+            ticket.lent = True
+            state.lent += 1
+            self._admit(state)
 
     def ahead(self, ticket: Ticket) -> int:
         """Return the number of requests that wait before this one."""
@@ -233,7 +249,7 @@ class Admission:
         self._on_activity(ticket.engine, state.active)
 
     def _admit(self, state: _EngineState) -> None:
-        while state.queues and state.active < state.slots:
+        while state.queues and state.has_free_slot:
             self._grant(state, state.take_next())
         self._notify(state)
 

@@ -86,6 +86,13 @@ class Finished:
             await self.done.wait()
 
 
+class Unfinished(Finished):
+    """The same, of which more is with the engine than is held for a client."""
+
+    async def stands_still(self) -> None:
+        """Nothing to wait for."""
+
+
 @contextlib.asynccontextmanager
 async def stuck_client(
     url: str, script: Flood | Finished, *, stream: bool = True, close: bool = False
@@ -261,5 +268,30 @@ def test_a_slow_reader_gets_all_of_its_answer(world: Any, scripts: Any) -> None:
             assert read.endswith(b"data: [DONE]\n\n\r\n0\r\n\r\n")
             assert read.count(b"x" * (16 << 10)) == 64
             assert [one.state for one in served.gateway.request_log.requests()] == [RequestState.DONE]
+
+    asyncio.run(go())
+
+
+def test_who_reads_slowly_lends_its_slot_and_is_drained_all_the_same(world: Any, scripts: Any) -> None:
+    async def go() -> None:
+        script = Unfinished(scripts, 4 << 20)
+        async with (
+            world(script, slots=1, limits=Limits(ping=0.2)) as served,
+            httpx.AsyncClient(base_url=served.url, timeout=PATIENCE) as client,
+            stuck_client(served.url, script) as slow,
+        ):
+            served.engine.go.set()
+            for _ in range(2):
+                assert (await client.post(CHAT, json={**BODY, "stream": False})).status_code == 200
+            assert served.gateway.request_log.active("e1") == 1
+            assert await served.gateway.drain("e1", 0.1) is False
+            drained = asyncio.create_task(served.gateway.drain("e1", PATIENCE))
+            slow.setblocking(False)
+            loop, read = asyncio.get_running_loop(), b""
+            async with asyncio.timeout(PATIENCE):
+                while not read.endswith(b"0\r\n\r\n"):
+                    read += await loop.sock_recv(slow, 1 << 20)
+            assert read.count(b"x" * (16 << 10)) == 256
+            assert await drained is True
 
     asyncio.run(go())
