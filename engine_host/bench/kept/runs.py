@@ -57,6 +57,7 @@ def kept(runs: Sequence[LabRun]) -> LabKept:
         ids=tuple(run.id for run in runs if run.samples),
         complete=all(run.complete for run in runs),
         ended_by=runs[0].ended_by,
+        cut=runs[0].cut,
     )
 
 

@@ -11,6 +11,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from functools import partial
@@ -111,8 +112,8 @@ async def _run(asked: LabAsk) -> list[LabRun]:
         work = asyncio.create_task(carry_out(sides, partial(_step, asked)))
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, _cancel, work)
-        loop.add_reader(sys.stdin.fileno(), _input_ended, loop, work)
+            loop.add_signal_handler(number, _cancel, work, sides)
+        loop.add_reader(sys.stdin.fileno(), _input_ended, loop, work, sides)
         try:
             return await work
         except asyncio.CancelledError:
@@ -122,16 +123,20 @@ async def _run(asked: LabAsk) -> list[LabRun]:
             loop.remove_reader(sys.stdin.fileno())
 
 
-def _cancel(work: "asyncio.Task[list[LabRun]]") -> None:
+def _cancel(work: "asyncio.Task[list[LabRun]]", sides: Sequence[LabRunning]) -> None:
     # Once: a second Ctrl+C would interrupt the saving.
     if not work.cancelling():
+        for side in sides:
+            side.cancelled_at = time.perf_counter()
         work.cancel()
 
 
-def _input_ended(loop: asyncio.AbstractEventLoop, work: "asyncio.Task[list[LabRun]]") -> None:
+def _input_ended(
+    loop: asyncio.AbstractEventLoop, work: "asyncio.Task[list[LabRun]]", sides: Sequence[LabRunning]
+) -> None:
     if not os.read(sys.stdin.fileno(), 4096):
         loop.remove_reader(sys.stdin.fileno())
-        _cancel(work)
+        _cancel(work, sides)
 
 
 def _step(asked: LabAsk, step: LabStep) -> None:

@@ -125,11 +125,13 @@ async def ask(
     more: Mapping[str, Any] | None = None,
     streamed: bool = True,
     read: Callable[[float], None] | None = None,
+    due: float | None = None,
 ) -> Answered:
     """Ask once and time the answer; a failure is told in it. Cancelled, it closes its connection at once.
 
-    `more` are fields of the request beside these, such as tools; `read` hears of the share of the prompt that
-    a server tells to have read.
+    Seconds count from the moment that it was `due`, where it had to wait with us. `more` are fields of the
+    request beside these, such as tools; `read` hears of the share of the prompt that a server tells to have
+    read.
     """
     body = {
         "model": model,
@@ -140,7 +142,7 @@ async def ask(
         **sampling,
         **(more or {}),
     }
-    answer = Answered(started=time.perf_counter())
+    answer = Answered(started=time.perf_counter() if due is None else due)
     accept = {"accept": "text/event-stream"} if streamed else {}
     try:
         async with (

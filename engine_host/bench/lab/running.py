@@ -4,6 +4,7 @@ Two engines are asked in turns, A B B A A B …, so that a machine that drifts d
 """
 
 import asyncio
+import contextlib
 import random
 import time
 from collections import Counter
@@ -18,13 +19,24 @@ from engine_host.bench.kept import runs as kept_runs
 from engine_host.bench.lab import gates, load
 from engine_host.bench.lab.asking import Asking, Prepared
 from engine_host.bench.lab.figures import knee, part_result
+from engine_host.bench.lab.idle import idle_after
 from engine_host.bench.lab.ladder import ended_ladder, rungs_of
 from engine_host.bench.lab.soak import MemoryWatch, drifts_of
 from engine_host.bench.lab.workloads import Part, Workload, workload_hash
 from engine_host.core.errors import HostError
-from engine_host.protocol.bench.lab import Drift, LabAsk, LabEngine, LabRun, LabStep, MemoryReading, Sample
+from engine_host.protocol.bench.lab import (
+    Drift,
+    LabAsk,
+    LabCut,
+    LabEngine,
+    LabRun,
+    LabStep,
+    MemoryReading,
+    Sample,
+)
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.language import formed, tr
+from engine_host.protocol.launch.plans import EngineKind
 
 CANCELLED = "cancelled"
 _GIVE_UP = 3
@@ -58,6 +70,8 @@ class LabRunning:
         self._memory: list[MemoryReading] = []
         self._watch = MemoryWatch(engine.pid if workload.watched else None)
         self._gpus = GpuWatch(engine.pid)
+        self._room = room_of(engine)
+        self.cancelled_at: float | None = None
         self.read: Callable[[float], None] | None = None
         now = time.time()
         self.run = LabRun(
@@ -116,9 +130,15 @@ class LabRunning:
         """Save what was measured so far. Raises HostError(disk_full), HostError(not_writable)."""
         failed = failure(self.run.checks)
         rounds = self._gpus.rounds
-        # Warm rounds alone are no measurement: nothing of them is figures that anybody could use.
         measured = any(not sample.warm for sample in self._samples)
         results = tuple(part_result(part, self._samples, failed=failed, gpu_rounds=rounds) for part in parts)
+        whole = tuple(one.name for one in results if one.done >= one.measured)
+        begun = [part.name for part in parts]
+        cut = LabCut(
+            whole=whole,
+            cut=tuple(name for name in begun if name not in whole),
+            missing=tuple(part.name for part in self.workload.parts if part.name not in begun),
+        )
         found_knee = knee(results) if self.workload.sweep else None
         if ended_by == CANCELLED:
             # A part of which nothing was measured is a table of n/a; a knee was not looked for.
@@ -129,6 +149,7 @@ class LabRunning:
                 "seconds": time.perf_counter() - self._began,
                 "complete": complete,
                 "ended_by": ended_by,
+                "cut": cut if ended_by else None,
                 "parts": results,
                 "knee": found_knee,
                 "rungs": rungs_of(parts, self._samples),
@@ -138,8 +159,22 @@ class LabRunning:
                 "samples": tuple(self._samples) if measured else (),
             }
         )
-        if measured:
+        self._save()
+
+    def _save(self) -> None:
+        # Warm rounds alone are no measurement: nothing of them is figures that anybody could use.
+        if self.run.samples:
             self.run = kept_runs.save(self._folder, self.run)
+
+    async def watch_until_idle(self) -> None:
+        """Wait until the engine says that nothing is at work after a cancel, and keep when that was."""
+        since = time.perf_counter() if self.cancelled_at is None else self.cancelled_at
+        found = await idle_after(self._client, self.run.engine.engine, since)
+        if found is not None and self.run.cut is not None:
+            running, seconds = found
+            told = {"idle": running == 0, "after_cancel_seconds": seconds, "running": running}
+            self.run = self.run.model_copy(update={"cut": self.run.cut.model_copy(update=told)})
+            self._save()
 
     def _drifts(self, *, ended: bool) -> tuple[Drift, ...]:
         """Return the drifts; of many sessions not anew after each of them, but all at the end."""
@@ -228,16 +263,19 @@ class LabRunning:
         if at:
             await asyncio.sleep(at)
         salted = asked.salt
-        answer = await load.ask(
-            self._client,
-            self.run.engine.model,
-            asked.messages,
-            max_tokens=asked.max_tokens,
-            seed=int(salted[:7], 16),
-            sampling=self.workload.sampling,
-            more={**load.beside(self.run.engine.engine), **asked.more},
-            read=self.read,
-        )
+        due = time.perf_counter()
+        async with self._room:
+            answer = await load.ask(
+                self._client,
+                self.run.engine.model,
+                asked.messages,
+                max_tokens=asked.max_tokens,
+                seed=int(salted[:7], 16),
+                sampling=self.workload.sampling,
+                more={**load.beside(self.run.engine.engine), **asked.more},
+                read=self.read,
+                due=due,
+            )
         fault = "" if answer.error or answer.calls else gates.fault(answer.text, least_variety=part.variety)
         sample = Sample(
             part=part.name,
@@ -320,7 +358,20 @@ async def carry_out(
     for side in sides:
         side.keep(done, complete=not ended_by, ended_by=ended_by)
         side.close()
+    if ended_by == CANCELLED and done:
+        await asyncio.gather(*(side.watch_until_idle() for side in sides))
     return [side.run for side in sides]
+
+
+def room_of(engine: LabEngine) -> contextlib.AbstractAsyncContextManager[object]:
+    """Return what a request passes before it is sent: of llama.cpp no more than one waits in the server.
+
+    A client that has gone while it waited there is noticed only once a batch of its prompt was read: 48 that
+    were cancelled at once kept the server at work for all their prompts.
+    """
+    if engine.engine == EngineKind.LLAMA_CPP and engine.slots is not None:
+        return asyncio.Semaphore(engine.slots + 1)
+    return contextlib.nullcontext()
 
 
 class _Reading:

@@ -166,6 +166,8 @@ def about(run: LabRun) -> list[str]:
         lines.append(tr("the file of runs is full: to keep this one, {runs} went", runs=went))
     if not run.complete:
         lines.append(tr("PARTIAL: {why}", why=run.ended_by or tr("it did not come to its end")))
+        if run.cut is not None:
+            lines.append(run.cut.sentence)
     return lines
 
 

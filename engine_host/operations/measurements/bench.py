@@ -175,9 +175,14 @@ class BenchOperations:
 
 
 def _left(kept: LabKept) -> str:
+    told = None if kept.cut is None else kept.cut.sentence
     if not kept.ids:
-        return ""
-    return tr("What was measured is kept as {runs}, marked as partial.", runs=", ".join(kept.ids))
+        return tr("Nothing was measured yet, so nothing is kept.[ {told}]", told=told)
+    return tr(
+        "What was measured is kept as {runs}, marked as partial.[ {told}]",
+        runs=", ".join(kept.ids),
+        told=told,
+    )
 
 
 def _tell(control: JobControl, step: LabStep) -> None:

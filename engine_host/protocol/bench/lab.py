@@ -8,6 +8,7 @@ from pydantic import Field
 
 from engine_host.protocol.base import Command, Seconds, Share, Wire
 from engine_host.protocol.bench.checks import Check
+from engine_host.protocol.language import formed, tr
 from engine_host.protocol.language.spoken import Sentence, Spoken
 
 PAIRED_ROUNDS = 24
@@ -234,6 +235,12 @@ class LabEngine(Wire):
     settings: dict[str, str] = Field(default_factory=dict)
     patches: tuple[str, ...] = ()
 
+    @property
+    def slots(self) -> int | None:
+        """The requests that it answers at a time; None where nobody knows."""
+        streams = self.settings.get("streams", "")
+        return int(streams) if streams.isdecimal() else None
+
 
 class LabMachine(Wire):
     """The machine that asked; for an engine of this program also the one that answered."""
@@ -246,6 +253,44 @@ class LabMachine(Wire):
     driver: str = ""
 
 
+class LabCut(Wire):
+    """The end of a run that was cut short: what is whole of it, and when its engine was idle.
+
+    `idle` and the seconds after the cancel are by the engine's own counters, None where nobody asked them.
+    One that is not idle was `running` that many requests after these seconds.
+    """
+
+    whole: tuple[str, ...] = Field((), description="parts of which every measured request was answered")
+    cut: tuple[str, ...] = Field((), description="parts that were begun")
+    missing: tuple[str, ...] = Field((), description="parts that were not begun")
+    idle: bool | None = None
+    after_cancel_seconds: float | None = None
+    running: int = 0
+
+    @property
+    def sentence(self) -> str:
+        """The parts that are whole, and when the engine was idle."""
+        told = None
+        if self.after_cancel_seconds is not None:
+            seconds = formed(self.after_cancel_seconds, ".2f")
+            told = (
+                tr("The engine was idle {seconds} s after the cancel, by its own counters.", seconds=seconds)
+                if self.idle
+                else tr(
+                    "Requests at work {seconds} s after the cancel, by the engine's own counters: {running}.",
+                    seconds=seconds,
+                    running=self.running,
+                )
+            )
+        return tr(
+            "Whole: {whole}[; cut short: {cut}][; not asked: {missing}].[ {idle}]",
+            whole=list(self.whole) or tr("nothing"),
+            cut=list(self.cut) or None,
+            missing=list(self.missing) or None,
+            idle=told,
+        )
+
+
 class LabRun(Wire):
     """A run with everything to repeat it; `complete` is False for one that was cut short."""
 
@@ -256,6 +301,7 @@ class LabRun(Wire):
     seed: int
     complete: bool = False
     ended_by: str = ""
+    cut: LabCut | None = Field(None, description="of one that was cut short")
     resumed_at: tuple[Seconds, ...] = Field((), description="when it was gone on with after it was cut short")
     engine: LabEngine
     machine: LabMachine
@@ -338,6 +384,7 @@ class LabKept(Wire):
     ids: tuple[str, ...]
     complete: bool
     ended_by: str = ""
+    cut: LabCut | None = None
 
 
 class RunBench(Command):

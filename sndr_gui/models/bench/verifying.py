@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from pydantic import ValidationError
 from PySide6.QtCore import QObject, Signal
 
@@ -13,6 +15,7 @@ from engine_host.protocol.jobs import Job, JobKind
 from engine_host.protocol.language import tr
 from engine_host.protocol.operations import bench as ops
 from engine_host.protocol.operations import table
+from sndr_gui.kit.setting_words import word_of
 from sndr_gui.models.bench.page import BenchModel
 
 LEVELS = {
@@ -58,13 +61,25 @@ class VerifyModel(QObject):
 
     @property
     def job(self) -> Job | None:
-        """The newest verification of this host."""
+        """The newest verification that the engine may be about: one that ended before its start is not.
+
+        Where no engine runs, the newest of all.
+        """
+        job, engine = self._newest, self._bench.engine
+        if job is None or engine is None or not job.ended:
+            return job
+        report = _report_of(job)
+        others = job.created_at < engine.created_at if report is None else report.engine != engine.id
+        return None if others else job
+
+    @property
+    def _newest(self) -> Job | None:
         return self._session.state.newest_job(JobKind.BENCH_VERIFY)
 
     @property
     def can_start(self) -> bool:
         """True while one can be started."""
-        job = self.job
+        job = self._newest
         busy = job is not None and not job.ended
         return self._bench.connected and self._bench.engine is not None and not busy and not self._sending
 
@@ -76,15 +91,29 @@ class VerifyModel(QObject):
 
     @property
     def report(self) -> VerifyReport | None:
-        """The report of the newest one, also where it was cut short."""
-        job = self.job
-        if job is None or not job.ended:
+        """The newest report of the engine that the page has chosen, also one that was cut short.
+
+        An engine is one start: what another one answered says nothing of it. Where none runs, the newest.
+        """
+        engine, job = self._bench.engine, self._newest
+        if job is not None and not job.ended:
             return None
-        found = job.result or (job.error.evidence.get("report") if job.error is not None else None)
-        try:
-            return VerifyReport.model_validate(found) if found else None
-        except ValidationError:
-            return None  # Of another version of this program.
+        jobs = [one for one in self._session.state.jobs.values() if one.kind is JobKind.BENCH_VERIFY]
+        for one in sorted(jobs, key=lambda one: -one.created_at):
+            report = _report_of(one)
+            if engine is None or (report is not None and report.engine == engine.id):
+                return report
+        return None
+
+    def outcome(self) -> str:
+        """Return what came of the verification that is shown, and of whom and when it is."""
+        report = self.report
+        if report is None:
+            return ""
+        name, at = report.name, time.strftime("%Y-%m-%d %H:%M", time.localtime(report.started_at))
+        if self._bench.engine is None:
+            name = tr("{name}, which runs no more", name=name)
+        return f"{name}, {word_of(report.level.value)}, {at}: {report.summary}."
 
     def choose(self, level: VerifyLevel) -> None:
         """Take another level."""
@@ -128,3 +157,12 @@ class VerifyModel(QObject):
     def _on_failed(self, error: HostError) -> None:
         self.problem = None if error.lost else error.problem
         self.changed.emit()
+
+
+def _report_of(job: Job) -> VerifyReport | None:
+    """Return the report of a verification that ended; None of another version of this program."""
+    found = job.result or (job.error.evidence.get("report") if job.error is not None else None)
+    try:
+        return VerifyReport.model_validate(found) if found else None
+    except ValidationError:
+        return None

@@ -7,7 +7,6 @@ from PySide6.QtWidgets import QVBoxLayout
 from engine_host.client.bench_reports.checks import check_rows, headings
 from engine_host.protocol.bench.checks import VerifyLevel
 from engine_host.protocol.language import tr
-from sndr_gui.kit.setting_words import word_of
 from sndr_gui.models.bench.verifying import LEVELS, VerifyModel
 from sndr_gui.views.bench.result import cells
 from sndr_gui.views.engine.stages import JobView
@@ -72,7 +71,7 @@ class VerifyCard(Card):
             self.job.show_job(job, model.cancelling)
         self.outcome.setVisible(report is not None)
         if report is not None:
-            set_text(self.outcome, f"{report.name}, {word_of(report.level.value)}: {report.summary}.")
+            set_text(self.outcome, model.outcome())
         if report != self._shown:
             self._shown = report
             clear(self._table)

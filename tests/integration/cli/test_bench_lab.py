@@ -197,10 +197,42 @@ def test_an_interrupt_leaves_a_partial_run_and_an_idle_engine(
         assert b"PARTIAL: cancelled" in said
         (run,) = kept_runs.page(kept_runs.folder_of(home / "data")).runs
         assert (run.complete, run.ended_by) == (False, "cancelled")
+        assert run.cut is not None
+        # Of essay and code the first was begun, and its end is known by the engine's own counters.
+        assert (run.cut.whole, len(run.cut.cut), len(run.cut.missing), run.cut.idle) == ((), 1, 1, True)
+        assert run.cut.sentence.encode() in said
+        assert not any(slot["is_processing"] for slot in engine_says(home, "/slots").json())
 
-        def idle() -> bool:
-            transport = httpx.HTTPTransport(uds=str(next((home / "run").glob("plan-*.sock"))))
-            with httpx.Client(transport=transport, base_url="http://engine") as client:
-                return not any(slot["is_processing"] for slot in client.get("/slots").json())
 
-        wait_for(idle, "the engine is idle")
+@pytest.mark.llamacpp
+def test_a_burst_that_is_cancelled_keeps_no_slot_for_those_that_have_gone(
+    monkeypatch: pytest.MonkeyPatch, sndr: Sndr
+) -> None:
+    with demo_runs(monkeypatch, sndr) as home:
+        slots = len(engine_says(home, "/slots").json())
+        process = subprocess.Popen(
+            [sys.executable, "-m", "engine_host", "bench", "run", "serving", "--part", "burst"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        )
+
+        def at_work(name: str) -> int:
+            lines = engine_says(home, "/metrics").text.splitlines()
+            told = [line.split()[1] for line in lines if line.startswith(f"llamacpp:requests_{name} ")]
+            return sum(map(int, told))
+
+        wait_for(lambda: at_work("processing") == slots and at_work("deferred"), "the burst")
+        assert at_work("deferred") <= 1, "it reads the prompts of those that have gone, one after the other"
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == Exit.INTERRUPTED
+        assert b"The engine was idle" in said, said
+        assert at_work("processing") + at_work("deferred") == 0
+
+
+def engine_says(home: Path, path: str) -> httpx.Response:
+    """What the engine of a home answers on its own socket."""
+    transport = httpx.HTTPTransport(uds=str(next((home / "run").glob("plan-*.sock"))))
+    with httpx.Client(transport=transport, base_url="http://engine", timeout=60) as client:
+        return client.get(path)

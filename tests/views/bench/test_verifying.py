@@ -1,5 +1,7 @@
 """The row of the bench lab that verifies: started, cancelled, and the outcome of each check."""
 
+import time
+
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel
@@ -13,7 +15,7 @@ from tests.views.conftest import Stage
 from tests.views.samples import host as samples
 
 REPORT = VerifyReport(
-    engine="e",
+    engine="engine-1",
     name="sndr-demo",
     level=VerifyLevel.FULL,
     seed=7,
@@ -51,9 +53,35 @@ async def test_an_engine_is_verified_and_its_checks_are_shown(stage: Stage) -> N
     def said(sentence: str) -> bool:
         return any(one.isVisible() and one.text() == sentence for one in row.findChildren(QLabel))
 
-    assert said("sndr-demo, full: 1 of 9 passed, 1 failed.")
+    at = time.strftime("%Y-%m-%d %H:%M", time.localtime(REPORT.started_at))
+    assert said(f"sndr-demo, full, {at}: 1 of 9 passed, 1 failed.")
     # Its table is laid out in the next turn of the loop.
     await stage.until(lambda: said("no <b>tool"))
     broken = ended.model_copy(update={"result": {"engine": 5}})
     stage.host.publish(JobDoneEvent(job=broken))
     await stage.until(lambda: row.model.report is None)
+
+
+async def test_a_report_is_shown_for_the_engine_that_it_is_about_and_for_no_other(stage: Stage) -> None:
+    """A start with other settings has the same name; what the one before answered says nothing of it."""
+    first = samples.engine(EngineState.READY)
+    stage.host.set_engine(first)
+    stage.window.go("bench")
+    page = stage.window.page
+    assert isinstance(page, BenchView)
+    row = page.verify
+    ended = samples.job(JobKind.BENCH_VERIFY, JobState.DONE, touches="bench")
+    stage.host.publish(JobDoneEvent(job=ended.model_copy(update={"result": REPORT.model_dump(mode="json")})))
+    await stage.until(row.outcome.isVisible)
+    # Where nothing runs any more, it says whose it was.
+    stage.host.set_engine(first.model_copy(update={"state": EngineState.UNLOADED}))
+    await stage.until(lambda: "sndr-demo, which runs no more, full" in row.outcome.text())
+    second = first.model_copy(update={"id": "engine-2", "created_at": time.time() + 60})
+    stage.host.set_engine(second)
+    await stage.until(lambda: page.model.engine is not None and page.model.engine.id == "engine-2")
+    await stage.until(lambda: not row.outcome.isVisible())
+    failed = samples.job(JobKind.BENCH_VERIFY, JobState.FAILED, id="job-2", touches="bench")
+    stage.host.publish(JobDoneEvent(job=failed))
+    await stage.until(lambda: "job-2" in stage.session.state.jobs)
+    assert not row.job.isVisible(), "it ended before this engine was started"
+    assert row.start.isEnabled()

@@ -11,7 +11,7 @@ import pytest
 from engine_host.bench.kept import runs as kept_runs
 from engine_host.bench.lab import load, running
 from engine_host.bench.lab.comparing import compared
-from engine_host.bench.lab.running import CANCELLED, LabRunning, carry_out
+from engine_host.bench.lab.running import LabRunning, carry_out
 from engine_host.bench.lab.workloads import WORKLOADS, Part, Workload, prompt, repeated, salt
 from engine_host.core.errors import HostError
 from engine_host.protocol.bench.lab import (
@@ -71,6 +71,7 @@ async def measured(
     cut: asyncio.Event | None = None,
     before: LabRun | None = None,
     engine: str = "",
+    slots: int | None = None,
     tell: Callable[[LabStep], None] = lambda _step: None,
 ) -> tuple[LabRun, list[dict[str, object]], int]:
     """Run a workload against a server; the run, what was asked, and the connections left open."""
@@ -101,7 +102,12 @@ async def measured(
         workload=workload.name,
         folder=str(folder),
         seed=7,
-        engine=LabEngine(address=f"http://127.0.0.1:{port}/v1/", model="m", engine=engine),
+        engine=LabEngine(
+            address=f"http://127.0.0.1:{port}/v1/",
+            model="m",
+            engine=engine,
+            settings={} if slots is None else {"streams": str(slots)},
+        ),
         machine=LabMachine(program="1", python="3", system="s"),
     )
     async with server, load.client_of(ask.engine.address) as client:
@@ -124,6 +130,38 @@ def test_llama_cpp_tells_how_far_it_has_read_so_that_it_sees_who_has_gone(
     found, asked, _ = run(measured(well, tmp_path, engine=engine))
     assert found.complete
     assert {body.get("return_progress") for body in asked} == {tells}
+
+
+@pytest.mark.parametrize(("engine", "most"), [("llama.cpp", 3), ("vllm", 8), ("", 8)])
+def test_of_llama_cpp_no_more_than_one_request_waits_in_the_server(
+    tmp_path: Path, engine: str, most: int
+) -> None:
+    """It notices one that has gone only as it reads its prompt; the time with us counts all the same."""
+    here = asyncio.Event()
+    at_once: list[int] = []
+    now = 0
+
+    async def slowly(asked: dict[str, object], writer: asyncio.StreamWriter) -> None:
+        nonlocal now
+        now += 1
+        at_once.append(now)
+        if now == most:
+            here.set()
+        await here.wait()
+        # More would come now.
+        for _ in range(50):
+            await asyncio.sleep(0)
+        await well(asked, writer)
+        now -= 1
+
+    eight = Workload(
+        WorkloadName.QUICK, (Part("eight", "Write.", max_tokens=len(WORDS), warm=0, measured=1, streams=8),)
+    )
+    found, _, _ = run(measured(slowly, tmp_path, workload=eight, engine=engine, slots=2))
+    assert max(at_once) == most
+    assert found.complete
+    answered = min(one.started + one.total for one in found.samples)
+    assert all(one.started < answered for one in found.samples)
 
 
 @pytest.mark.parametrize(
@@ -249,41 +287,6 @@ def test_a_model_that_goes_in_circles_has_its_figures_struck(tmp_path: Path) -> 
     found, _, _ = run(measured(raw(delta("no ") * 40 + USAGE + END), tmp_path))
     assert found.struck
     assert found.complete
-
-
-async def cut_after(answers: int, folder: Path) -> tuple[LabRun, int]:
-    """Cut a run in the middle of the answer after these; the run, and the connections left open."""
-    cut = asyncio.Event()
-    begun = 0
-
-    async def answer(body: dict[str, object], writer: asyncio.StreamWriter) -> None:
-        nonlocal begun
-        begun += 1
-        if begun <= answers:
-            await well(body, writer)
-            return
-        # It goes on until the other side leaves.
-        cut.set()
-        while not writer.is_closing():
-            writer.write(delta("word "))
-            await writer.drain()
-            await asyncio.sleep(0.001)
-
-    found, _, left = await measured(answer, folder, cut=cut)
-    return found, left
-
-
-def test_cut_short_it_keeps_what_it_has_and_closes_every_connection(tmp_path: Path) -> None:
-    found, left = run(cut_after(4, tmp_path))
-    assert (found.complete, found.ended_by, left) == (False, CANCELLED, 0)
-    assert found.parts[0].done == 2
-    assert not kept_runs.find(kept_runs.folder_of(tmp_path), found.id).complete
-
-
-def test_cut_short_in_its_warm_round_it_keeps_nothing(tmp_path: Path) -> None:
-    found, left = run(cut_after(1, tmp_path))
-    assert (found.complete, found.ended_by, found.samples, left) == (False, CANCELLED, (), 0)
-    assert kept_runs.page(kept_runs.folder_of(tmp_path)).runs == ()
 
 
 def test_a_server_that_stops_to_answer_ends_the_run(tmp_path: Path) -> None:

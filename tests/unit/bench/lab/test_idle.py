@@ -1,0 +1,56 @@
+"""When an engine is idle after a cancel, by its own counters; the engine is a FAKE one."""
+
+import time
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from engine_host.bench.lab import idle
+from tests.unit.asynchronous import run
+
+LLAMA = "# TYPE x gauge\nllamacpp:requests_processing {}\nllamacpp:requests_deferred {}\n"
+VLLM = (
+    'vllm:num_requests_running{{engine="0"}} {}.0\nvllm:num_requests_waiting{{engine="0"}} {}.0\n'
+    'vllm:num_requests_waiting_by_reason{{engine="0"}} 0.0\n'
+)
+
+
+def watched(engine: str, texts: Iterator[str], status: int = 200) -> tuple[int, float] | None:
+    """Watch an engine that answers with each text in turn."""
+
+    async def work() -> tuple[int, float] | None:
+        transport = httpx.MockTransport(lambda _asked: httpx.Response(status, text=next(texts)))
+        async with httpx.AsyncClient(transport=transport, base_url="http://engine") as client:
+            return await idle.idle_after(client, engine, time.perf_counter())
+
+    return run(work())
+
+
+@pytest.mark.parametrize(("engine", "told"), [("llama.cpp", LLAMA), ("vllm", VLLM)])
+def test_it_is_watched_until_nothing_runs_and_nothing_waits(engine: str, told: str) -> None:
+    texts = iter([told.format(2, 3), told.format(0, 1), told.format(0, 0)])
+    found = watched(engine, texts)
+    assert found is not None
+    assert found[0] == 0
+    assert next(texts, "") == ""
+
+
+def test_one_that_others_keep_at_work_is_left_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(idle, "LONGEST", 0.05)
+    found = watched("vllm", iter(lambda: VLLM.format(2, 1), ""))
+    assert found is not None
+    assert found[0] == 3
+
+
+@pytest.mark.parametrize(
+    ("engine", "text", "status"),
+    [
+        ("", LLAMA.format(0, 0), 200),
+        ("vllm", "", 200),
+        ("llama.cpp", "", 501),
+        ("vllm", "vllm:num_requests_running x", 200),
+    ],
+)
+def test_what_an_engine_does_not_say_is_not_known(engine: str, text: str, status: int) -> None:
+    assert watched(engine, iter(lambda: text, "-"), status) is None
