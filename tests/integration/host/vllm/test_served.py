@@ -12,12 +12,15 @@ import openai
 import psutil
 import pytest
 
+from engine_host.protocol.bench.lab import RunBench, WorkloadName
 from engine_host.protocol.endpoint.requests import RequestQuery
 from engine_host.protocol.endpoint.routes import SetRoute
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import EngineState, RequestState, StopEngine
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.jobs import JobState
 from engine_host.protocol.launch.fit import Measured
+from engine_host.protocol.operations import bench as bench_ops
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
 from tests.integration.host.conftest import alive, files_below, home_left_empty, wait_for
@@ -59,6 +62,19 @@ def test_its_cache_has_as_many_tokens_as_fit_predicted(served: Served) -> None:
     tokens = wait_for(compared, "a start that was compared")["KV tokens"]
     assert tokens.engine == "vllm"
     assert tokens.predicted == tokens.measured
+
+
+def test_a_bench_run_that_is_cancelled_ends_with_the_engine_idle(served: Served) -> None:
+    """By vLLM's own counters, once the job has ended: nothing waits for a request to run out."""
+    client = served.host.client
+    job = client.call(bench_ops.RUN_BENCH, RunBench(workload=WorkloadName.SERVING, only=("burst",)))
+    wait_for(lambda: served.metric("vllm:num_requests_running") > 0, "it is asked")
+    client.call(ops.CANCEL_JOB, id=job.id)
+    ended = wait_for(lambda: one if (one := client.call(ops.JOB, id=job.id)).ended else None, "its end")
+    assert ended.state is JobState.CANCELLED
+    assert "The engine was idle" in ended.left, ended
+    assert served.metric("vllm:num_requests_running") == 0
+    assert served.metric("vllm:num_requests_waiting") == 0
 
 
 def test_a_chat_and_a_tool_call(served: Served) -> None:
