@@ -349,6 +349,7 @@ class Host:
                 self.model_index.find,
                 self._environment,
                 *(machine.words, self._gpus, self._history, self.fit.ceiling_of),
+                self.fit.fit,
                 self.gateway.prefixes,
                 self._folders,
                 *(others_wait, lambda: played.shown),

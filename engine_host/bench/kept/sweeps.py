@@ -3,7 +3,7 @@
 import contextlib
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from engine_host.bench.comparison import compare_apart
@@ -18,10 +18,10 @@ from engine_host.bench.kept.database import (
 )
 from engine_host.bench.kept.runs import NEWEST
 from engine_host.bench.lab.comparing import verdict_of
-from engine_host.bench.lab.figures import speeds
+from engine_host.bench.lab.figures import RATES, speeds, values_of
 from engine_host.core.errors import HostError
 from engine_host.protocol.bench.lab import LabRun, PartResult, Quantity, Standing
-from engine_host.protocol.bench.sweeps import LabSweep, SweepChange, SweepPage, SweepReport
+from engine_host.protocol.bench.sweeps import LabSweep, SweepChange, SweepPage, SweepReport, SweepSamples
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.language import tr
 
@@ -85,7 +85,28 @@ def report(folder: Path, wanted: str) -> SweepReport:
             raise not_readable("sweep", found[0], error) from error
         runs = _runs_of(sweep, database)
     bare = tuple(run.model_copy(update={"samples": ()}) for run in runs.values())
-    return SweepReport(sweep=sweep, runs=bare, changes=tuple(_changes(sweep, runs)))
+    return SweepReport(
+        sweep=sweep,
+        runs=bare,
+        changes=tuple(_changes(sweep, runs)),
+        samples=tuple(_samples(sweep, runs)),
+    )
+
+
+def _samples(sweep: LabSweep, runs: dict[str, LabRun]) -> Iterator[SweepSamples]:
+    """Yield the values behind the figures of each start; of what was not measured there are none."""
+    for arm in sweep.arms:
+        if (run := runs.get(arm.run)) is None:
+            continue
+        for part in run.parts:
+            told = {
+                f"{figure.quantity}_{'tokens_per_second' if figure.quantity in RATES else 'seconds'}": tuple(
+                    values_of(figure.quantity, part, run.samples)
+                )
+                for figure in part.figures
+                if figure.value is not None
+            }
+            yield SweepSamples.model_validate({"value": arm.value, "run": arm.run, "part": part.name, **told})
 
 
 def _runs_of(sweep: LabSweep, database: LabDatabase) -> dict[str, LabRun]:

@@ -109,6 +109,15 @@ def by_round(quantity: Quantity, part: PartResult, samples: Sequence[Sample]) ->
     return {turn: quantile(values, 0.5) for turn, values in sorted(found.items())}
 
 
+def values_of(quantity: Quantity, part: PartResult, samples: Sequence[Sample]) -> list[float]:
+    """Return the single values that the median of a figure is of."""
+    answered = [one for one in samples if one.part == part.name and not one.warm and not one.error]
+    if quantity is Quantity.AGGREGATE:
+        return list(_rates(part.streams, answered).values())
+    read = map(_reading(quantity, part), answered)
+    return [value for value, _, _ in read if value is not None]
+
+
 def speeds(quantity: Quantity, part: PartResult, samples: Sequence[Sample]) -> dict[int, float]:
     """Return what is more when it is better, by round; a time of 0 is below what the clock tells."""
     told = {turn: value for turn, value in by_round(quantity, part, samples).items() if value > 0}

@@ -135,6 +135,9 @@ def sweep_lines(report: SweepReport) -> list[str]:
     """Return a sweep for a terminal."""
     lines = [words.headline(report.sweep), *words.about(report), ""]
     lines += table(*words.arm_table(report))
+    headings, rows = words.memory_table(report)
+    if rows:
+        lines += ["", f"{words.MEMORY}:", *table(headings, rows)]
     if report.changes:
         lines += ["", *table(words.CHANGE_HEADINGS, words.change_rows(report))]
     return lines

@@ -99,6 +99,9 @@ def sweep_html(report: SweepReport) -> list[str]:
     lines += [line for plot in sweep_plots(report) for line in svg(plot)]
     lines += [f"<h2>{swept.STARTS}</h2>"]
     lines += _table(*swept.arm_table(report, _struck))
+    headings, rows = swept.memory_table(report)
+    if rows:
+        lines += [f"<h2>{swept.MEMORY}</h2>", *_table(headings, rows)]
     if report.changes:
         lines += [f"<h2>{swept.CHANGES}</h2>"]
         lines += _table(swept.CHANGE_HEADINGS, swept.change_rows(report))

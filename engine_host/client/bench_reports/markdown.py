@@ -76,6 +76,9 @@ def sweep_markdown(report: SweepReport) -> list[str]:
         *(f"* {_plain(one)}" for one in swept.about(report)),
     ]
     lines += ["", f"### {swept.STARTS}", "", *_table(*swept.arm_table(report, _struck))]
+    headings, rows = swept.memory_table(report)
+    if rows:
+        lines += ["", f"### {swept.MEMORY}", "", *_table(headings, rows)]
     if report.changes:
         lines += ["", f"### {swept.CHANGES}", ""]
         lines += _table(swept.CHANGE_HEADINGS, swept.change_rows(report))

@@ -2,6 +2,7 @@
 
 import statistics
 import time
+from collections.abc import Callable
 
 from engine_host.client.bench_reports.figures import (
     Strike,
@@ -12,11 +13,11 @@ from engine_host.client.bench_reports.figures import (
     name_of,
     server_text,
 )
-from engine_host.core.sizes import duration
+from engine_host.core.sizes import duration, size_text
 from engine_host.protocol.bench.lab import LabRun, Quantity, Standing
 from engine_host.protocol.bench.sweeps import LabSweep, SweepArm, SweepKind, SweepReport
 from engine_host.protocol.errors import Problem
-from engine_host.protocol.language import tr
+from engine_host.protocol.language import tr, written
 
 _SHOWN = (Quantity.DECODE, Quantity.TTFT, Quantity.TPOT)
 STARTS = "Each start"
@@ -28,6 +29,16 @@ CHANGED = {
     SweepKind.PATCH: "patch",
 }
 """The thing that a sweep changes, as a person calls it."""
+MEMORY = "Memory of each start: predicted by fit, told by the engine's log, held by its processes"
+_MEMORY: tuple[tuple[str, str, Callable[[float], str]], ...] = (
+    ("KV cache, predicted", "predicted_kv_cache_bytes", size_text),
+    ("KV cache, told", "told_kv_cache_bytes", size_text),
+    ("KV tokens, predicted", "predicted_kv_cache_tokens", lambda count: written(f"{count:,}")),
+    ("KV tokens, told", "told_kv_cache_tokens", lambda count: written(f"{count:,}")),
+    ("whole start, predicted", "predicted_bytes", size_text),
+    ("GPU memory, held", "held_gpu_bytes", size_text),
+    ("main memory, held", "held_main_memory_bytes", size_text),
+)
 LIST_HEADINGS = ("SWEEP", "ENGINE", "VALUES", "STATE")
 
 
@@ -84,6 +95,25 @@ def arm_table(report: SweepReport, strike: Strike = marked) -> tuple[list[str], 
         for row in (headings, *rows):
             del row[place]
     return headings, rows
+
+
+def memory_table(report: SweepReport) -> tuple[list[str], list[list[str]]]:
+    """Return headings and the memory of each start; no rows where none was read, no columns of nothing."""
+    arms = [(arm.value, arm.memory) for arm in report.sweep.arms if arm.memory is not None]
+    shown = [
+        (heading, name, telling)
+        for heading, name, telling in _MEMORY
+        if any(getattr(memory, name) is not None for _, memory in arms)
+    ]
+    rows = [
+        [value, *(_told(getattr(memory, name), telling) for _, name, telling in shown)]
+        for value, memory in arms
+    ]
+    return ["value", *(heading for heading, _, _ in shown)], rows if shown else []
+
+
+def _told(value: int | None, telling: Callable[[float], str]) -> str:
+    return tr("n/a") if value is None else telling(value)
 
 
 def quantities(report: SweepReport) -> list[Quantity]:

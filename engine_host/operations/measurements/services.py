@@ -14,6 +14,7 @@ from engine_host.gateway.inspection.prefix_lens import PrefixLens
 from engine_host.launch.dependencies import Environment
 from engine_host.launch.proofs import KernelProofs
 from engine_host.library.index import IndexedModel
+from engine_host.operations.measurements.arm_memory import ArmMemoryReader
 from engine_host.operations.measurements.bench import BenchOperations
 from engine_host.operations.measurements.diagnosis import CeilingOf, DiagnosisOperations
 from engine_host.operations.measurements.memory import MemoryOperations
@@ -27,6 +28,7 @@ from engine_host.operations.plans import PlanOperations
 from engine_host.protocol.bench.checks import VerifyAfterStart
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.host import Playback
+from engine_host.protocol.launch.fit import FitReport, FitRequest
 from engine_host.telemetry.gpus import Gpus
 from engine_host.telemetry.history import History
 
@@ -48,6 +50,7 @@ def measurement_services(
     gpus: Gpus,
     history: History,
     ceiling_of: CeilingOf,
+    fit: Callable[[FitRequest], Awaitable[FitReport]],
     prefixes: PrefixLens,
     folders: Folders,
     refuse_others: Callable[[], None],
@@ -55,12 +58,14 @@ def measurement_services(
 ) -> tuple[Any, ...]:
     """Return what proves kernels, measures quality and speed, and judges it.
 
-    `ceiling_of` tells what the hardware allows an engine, `machine` its words, `on_start` of starts that
-    serve for the first time, and `verify_level` what is checked of them; `refuse_others` raises while starts
-    of somebody else's are under way.
+    `ceiling_of` tells what the hardware allows an engine, `fit` what memory a start takes, `machine` its
+    words, `on_start` of starts that serve for the first time, and `verify_level` what is checked of them;
+    `refuse_others` raises while starts of somebody else's are under way.
     """
     verify = VerifyOperations(jobs, folders.run, engines.alive, engines.get, patches.probe, verify_level)
     on_start(verify.after_start)
+    memory = MemoryOperations(gpus, engines.alive, played, events)
+    arms = ArmMemoryReader(fit, memory.memory)
     common = (jobs, events, log_buffer)
     return (
         ProofOperations(*common, plans, proofs, gpus.read, find_environment, engines.alive, folders.run),
@@ -76,9 +81,9 @@ def measurement_services(
             folders.run,
         ),
         BenchOperations(jobs, events, log_buffer, folders, engines.alive, gpus.read, engines.wake),
-        SweepOperations(*common, folders, engines, plans, gpus.read, refuse_others),
+        SweepOperations(*common, folders, engines, plans, gpus.read, refuse_others, arms.read),
         ProfileOperations(jobs, folders, engines.alive),
         verify,
-        MemoryOperations(gpus, engines.alive, played, events),
+        memory,
         DiagnosisOperations(engines.alive, engines.get, history, prefixes, gpus, events, ceiling_of),
     )

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from engine_host.operations.performs import performs
 from engine_host.operations.plans import PlanOperations
 from engine_host.protocol.bench.lab import LabAsk, LabStep, RunBench
 from engine_host.protocol.bench.sweeps import (
+    ArmMemory,
     LabSweep,
     RunSweep,
     SweepArm,
@@ -66,8 +67,9 @@ class SweepOperations:
         plans: PlanOperations,
         gpus: Callable[[], GpuReading],
         refuse_others: Callable[[], None],
+        memory: Callable[[Engine], Awaitable[ArmMemory]],
     ) -> None:
-        """`refuse_others` raises while starts of somebody else's are under way."""
+        """`refuse_others` raises while starts of somebody else's are under way, `memory` reads a start's."""
         self._jobs = jobs
         self._events = events
         self._log_buffer = log_buffer
@@ -76,6 +78,7 @@ class SweepOperations:
         self._plans = plans
         self._gpus = gpus
         self._refuse_others = refuse_others
+        self._memory = memory
 
     @performs(ops.BENCH_SWEEPS)
     async def page(self) -> SweepPage:
@@ -266,11 +269,13 @@ class _Sweep:
         except HostError as error:
             self._add(SweepArm(value=value, problem=error.problem))
             return
-        readings = self.of._engines.get(engine.id).readings
+        engine = self.of._engines.get(engine.id)
+        readings = engine.readings
         drafted = readings is not None and readings.draft_tokens_total
         length = readings.acceptance_length if readings is not None and drafted else None
         run = next(iter(kept.ids), "")
-        self._add(SweepArm(value=value, run=run, complete=True, acceptance_length=length))
+        memory = await self.of._memory(engine)
+        self._add(SweepArm(value=value, run=run, complete=True, acceptance_length=length, memory=memory))
 
     async def _started(self, plan: LaunchPlan) -> Engine:
         """Start an engine in place of the one of its name. Raises HostError with what kept it from it."""

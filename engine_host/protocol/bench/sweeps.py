@@ -68,6 +68,22 @@ class RunSweep(Command):
         return shlex.join(words)
 
 
+class ArmMemory(Wire):
+    """The memory of one start, over all its devices; None is not known.
+
+    Predicted is what fit says of the start, told is what the engine's log says, and held what the ledger
+    of processes read after it was measured.
+    """
+
+    predicted_kv_cache_bytes: int | None = None
+    told_kv_cache_bytes: int | None = None
+    predicted_kv_cache_tokens: int | None = None
+    told_kv_cache_tokens: int | None = None
+    predicted_bytes: int | None = None
+    held_gpu_bytes: int | None = None
+    held_main_memory_bytes: int | None = None
+
+
 class SweepArm(Wire):
     """One start of a sweep: the run that was measured, or the problem for which there is none."""
 
@@ -77,6 +93,22 @@ class SweepArm(Wire):
     problem: Problem | None = None
     refused: bool = Field(False, description="the problem was known before any start, and none was tried")
     acceptance_length: float | None = Field(None, description="tokens a step, as the engine told them")
+    memory: ArmMemory | None = None
+
+
+class SweepSamples(Wire):
+    """The single values behind the medians of one start, in the order in which they were asked."""
+
+    value: str
+    run: str
+    part: str
+    decode_tokens_per_second: tuple[float, ...] = ()
+    aggregate_tokens_per_second: tuple[float, ...] = Field((), description="of rounds")
+    prefill_tokens_per_second: tuple[float, ...] = ()
+    ttft_seconds: tuple[float, ...] = ()
+    itl_seconds: tuple[float, ...] = Field((), description="medians of answers")
+    tpot_seconds: tuple[float, ...] = ()
+    total_seconds: tuple[float, ...] = ()
 
 
 class SweepChange(Spoken):
@@ -110,11 +142,12 @@ class LabSweep(Wire):
 
 
 class SweepReport(Wire):
-    """A sweep with its runs, without their samples, and each value against the first."""
+    """A sweep with its runs, without their texts, the values behind each median, and what differs."""
 
     sweep: LabSweep
     runs: tuple[LabRun, ...]
     changes: tuple[SweepChange, ...]
+    samples: tuple[SweepSamples, ...] = ()
 
 
 class SweepPage(Wire):

@@ -314,6 +314,7 @@ async def door() -> AsyncIterator[Door]:
                 Gpus(None),
                 History(),
                 fits.ceiling_of,
+                fits.fit,
                 PrefixLens(),
                 built.folders,
                 bisections.refuse_others,

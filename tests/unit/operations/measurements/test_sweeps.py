@@ -8,7 +8,7 @@ import pytest
 
 from engine_host.bench.kept import runs as kept_runs
 from engine_host.bench.kept import sweeps as kept_sweeps
-from engine_host.client.bench_reports.sweep import arm_table, state_text
+from engine_host.client.bench_reports.sweep import arm_table, memory_table, state_text
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.core.jobs import JobControl, JobRunner
@@ -19,7 +19,7 @@ from engine_host.operations.measurements import sweeps
 from engine_host.operations.measurements.lab_process import CutShortError
 from engine_host.operations.measurements.sweep_values import arms_of, request_of, values_of
 from engine_host.protocol.bench.lab import LabAsk, LabKept
-from engine_host.protocol.bench.sweeps import RunSweep, SweepKind, SweepReport
+from engine_host.protocol.bench.sweeps import ArmMemory, RunSweep, SweepKind, SweepReport
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import Job, JobKind, JobState
@@ -86,6 +86,15 @@ class FakeEngines:
         return self.get(engine_id)
 
 
+HELD = ArmMemory(
+    predicted_kv_cache_bytes=96 << 20, told_kv_cache_bytes=97 << 20, held_main_memory_bytes=1 << 30
+)
+
+
+async def held(_engine: Engine) -> ArmMemory:
+    return HELD
+
+
 async def swept(
     monkeypatch: pytest.MonkeyPatch, asked: RunSweep, *, cancel: bool = False, large: tuple[str, ...] = ()
 ) -> tuple[FakeEngines, Job, SweepReport]:
@@ -120,6 +129,7 @@ async def swept(
         engines,  # type: ignore[arg-type]
         GpuReading,
         lambda: None,
+        held,
     )
     job = await operations.run(asked)
     if cancel:
@@ -156,6 +166,10 @@ def test_each_value_is_started_and_the_engine_restored_also_behind_one_that_fail
     )
     assert state_text(tried) == "1 of 3 starts failed"
     assert arm_table(report.model_copy(update={"sweep": tried}))[1][1][-1] == "failed: It does not fit."
+    # Of what nobody told there is no column.
+    headings, rows = memory_table(report)
+    assert headings == ["value", "KV cache, predicted", "KV cache, told", "main memory, held"]
+    assert rows == [[value, "96.0 MiB", "97.0 MiB", "1.0 GiB"] for value in ("f16", "q8_0")]
     assert {one.value for one in report.changes} == {"q8_0"}
     assert any("not judged: struck" in one.words for one in report.changes)
 
