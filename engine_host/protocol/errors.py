@@ -90,13 +90,22 @@ class Action(Wire):
     body: dict[str, Any] = Field(default_factory=dict)
 
 
+class FixPart(StrEnum):
+    """A part of a fix that has a name, so that whoever says it elsewhere need not look for its words."""
+
+    RAISE_LIMIT = "raise_limit"
+
+
 class Fix(Spoken):
     """The next action of the person; `command` is its equivalent command, where there is one.
 
     `settings` of the start that is being planned do it, by name, where a request to the host does not.
+    A text that `begins_with` a part has the others in `rest`.
     """
 
     text: Sentence
+    begins_with: FixPart | None = None
+    rest: Sentence = ""
     command: str | None = None
     action: Action | None = None
     settings: dict[str, Any] = Field(default_factory=dict)

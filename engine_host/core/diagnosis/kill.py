@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine_host.protocol.bench.autopsy import Ending
-from engine_host.protocol.errors import Fix, Problem, Reason
+from engine_host.protocol.errors import Fix, FixPart, Problem, Reason
 from engine_host.protocol.language import formed, tr
 
 FULL = 0.95
@@ -84,7 +84,7 @@ def judged(
     if limited:
         own = problem.fix or Fix(text="")
         said = tr("{sentence} {text}", sentence=raise_limit(), text=own.text) if own.text else raise_limit()
-        fix = own.model_copy(update={"text": said})
+        fix = own.model_copy(update={"text": said, "begins_with": FixPart.RAISE_LIMIT, "rest": own.text})
     measured = {ENDING: ending.value, "oom_kills": oom_kills, "ram_share": ram_share}
     return Problem(
         reason=Reason.OUT_OF_MEMORY if for_memory else Reason.ENGINE_KILLED,

@@ -19,7 +19,7 @@ from engine_host.protocol.bench.autopsy import (
     RecordedSeries,
 )
 from engine_host.protocol.bench.diagnosis import SlowReason
-from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.errors import Fix, FixPart, Reason
 from engine_host.protocol.language import tr
 from engine_host.protocol.launch.fit import Verdict
 
@@ -161,6 +161,7 @@ def _knobs(record: Autopsy, ending: Ending) -> Iterator[Knob]:
     if ending is Ending.KILLED:
         return
     no_room = ending is Ending.REFUSED and _lacked_room(record)
+    limited = False
     if ending in _MEMORY_RAN_OUT or no_room:
         limited = met_limit(record.oom_kills, _last_ram_share(record))
         if limited:
@@ -196,11 +197,12 @@ def _knobs(record: Autopsy, ending: Ending) -> Iterator[Knob]:
         yield Knob(
             text=text, fix=Fix(text=text, command=f"sndr patches bisect {engine.plan.model} --check answers")
         )
-    if problem is not None and problem.fix is not None:
-        # That of a limit stands first already.
-        text = problem.fix.text.removeprefix(raise_limit()).lstrip()
-        if text:
-            yield Knob(text=text, fix=problem.fix.model_copy(update={"text": text}))
+    if problem is not None and (fix := problem.fix) is not None:
+        if limited and fix.begins_with is FixPart.RAISE_LIMIT:
+            # That stands first already.
+            fix = fix.model_copy(update={"text": fix.rest, "begins_with": None, "rest": ""})
+        if fix.text:
+            yield Knob(text=fix.text, fix=fix)
 
 
 def _on_one_grid(record: Autopsy) -> Sequence[RecordedSeries]:

@@ -84,7 +84,6 @@ WORKLOADS = {
         tr("once each"),
     ),
 }
-_TONES = {"complete": "good", "complete, baseline": "good", "struck": "bad"}
 
 
 def columns() -> tuple[Column[LabRun], ...]:
@@ -98,9 +97,15 @@ def columns() -> tuple[Column[LabRun], ...]:
         Column(
             tr("State"),
             state_text,
-            tone=lambda run: "warn" if run.stale else _TONES.get(state_text(run), "warn"),
+            tone=_tone,
         ),
     )
+
+
+def _tone(run: LabRun) -> str:
+    if run.stale or not run.complete or run.drifted:
+        return "warn"
+    return "bad" if run.struck else "good"
 
 
 def at_text(run: LabRun) -> str:

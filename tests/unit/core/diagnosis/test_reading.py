@@ -86,6 +86,13 @@ def test_a_limit_that_was_met_is_told_apart_from_a_machine_that_is_full() -> Non
         limited.knobs[0].text.partition(":")[0],
         "Do less.",
     ]
+    # It is known by its code: another version, or another language, says it in other words.
+    reworded = told.model_copy(update={"fix": told.fix.model_copy(update={"text": "Give more. Do less."})})
+    knobs = read(killed(oom_kills=1, series=CALM, fit=fitting, engine={"problem": reworded})).knobs
+    assert [knob.text for knob in knobs[1:]] == ["Do less."]
+    # Nothing else is advised than the limit: it stands once, and no empty line below it.
+    alone = judged(problem(exit_code=-9).model_copy(update={"fix": None}), "while it served", 1, 0.3, "x")
+    assert len(read(killed(oom_kills=1, series=CALM, fit=fitting, engine={"problem": alone})).knobs) == 1
 
 
 def test_the_knob_is_what_fits_and_nobody_is_told_to_turn_one_that_ended_nothing() -> None:
