@@ -3,10 +3,12 @@
 from pathlib import Path
 from typing import Any
 
+from packaging.version import Version
 from pydantic import ValidationError
 
+from engine_host import __version__
 from engine_host.core.errors import HostError
-from engine_host.core.outside import files
+from engine_host.core.outside import files, json_text
 from engine_host.protocol.bench.lab import LabRun
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.language import tr
@@ -20,15 +22,30 @@ _MOST_OF_TEXT = 4096
 
 def run_of_file(path: Path) -> LabRun:
     """Return the run in a file, its words without control signs and ends of lines. Raises HostError."""
-    cause = ""
+    cause, content = "", b""
     try:
-        run = LabRun.model_validate_json(files.read(path, MOST_OF_RUN))
+        content = files.read(path, MOST_OF_RUN)
+        run = LabRun.model_validate_json(content)
     except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else tr("it is damaged, or of a newer version")
+        why = error.strerror if isinstance(error, OSError) else tr("it is damaged, or no run")
         if isinstance(error, ValidationError):
             first = error.errors(include_url=False, include_input=False, include_context=False)[0]
             where = ".".join(map(str, first["loc"]))
             cause = _plain(f"{where}: {first['msg']}" if where else first["msg"])[:_MOST_SAID]
+        if (version := _newer(content)) is not None:
+            raise HostError(
+                Reason.BAD_REQUEST,
+                tr(
+                    "{path} was written by sndr {version}, which is newer than this one ({own}), and cannot "
+                    "be read here.",
+                    path=path,
+                    version=version,
+                    own=__version__,
+                ),
+                cause=tr("It has something that this version does not know.[ {where}]", where=cause or None),
+                fix="Update this program, or ask for the report of a version as old as this one.",
+                evidence={"path": str(path), "version": version},
+            ) from error
         raise HostError(
             Reason.BAD_REQUEST,
             tr("{path} cannot be read as a run: {why}.", path=path, why=why),
@@ -39,6 +56,17 @@ def run_of_file(path: Path) -> LabRun:
     # What is shown of it stands among sentences of ours; texts of its answers are not shown.
     shown = _plain(run.model_dump(exclude={"samples"}))
     return LabRun.model_validate({**shown, "samples": run.samples})
+
+
+def _newer(content: bytes) -> str | None:
+    """Return the version that a file names as its writer, where that is newer than this program."""
+    try:
+        machine = json_text.parse_object(content).get("machine")
+        said = machine.get("program") if isinstance(machine, dict) else None
+        version = Version(said) if isinstance(said, str) else None
+        return str(version) if version is not None and version > Version(__version__) else None
+    except ValueError:  # A damaged file, or a version that is none.
+        return None
 
 
 def _plain(value: Any) -> Any:
