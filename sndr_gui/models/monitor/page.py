@@ -32,6 +32,7 @@ from sndr_gui.models.monitor.lines import Line, one_after_another, split_name
 from sndr_gui.models.monitor.marks import MarksModel, clock
 from sndr_gui.models.monitor.memory import MemoryModel
 from sndr_gui.models.monitor.playback import PlaybackModel
+from sndr_gui.models.monitor.unmeasured import Unmeasured, unmeasured
 from sndr_gui.models.monitor.written import speed, told_in, written
 from sndr_gui.models.window.live_model import LiveModel
 from sndr_gui.models.window.throttle import Throttle
@@ -45,6 +46,8 @@ RANGES = (
 _POINTS = 600
 _WITHIN = 10.0
 _ENGINE_MEMORY = GraphRow(tr("Memory"), "memory", formats.size, of_engine=True)
+_ALWAYS = "ram.used"
+"""The series that is measured whenever the host runs."""
 _MEMORY_USED = r"ram\.used|(recorded\.)?gpu\.\d+\.memory\.used"
 _TONES = {
     RequestState.DONE: "good",
@@ -360,6 +363,11 @@ class MonitorModel(LiveModel):
     def within(self) -> float:
         """Seconds that a value may be away from the time that it is told for."""
         return max(_WITHIN, 2.5 * self.step)
+
+    def unmeasured(self) -> tuple[Unmeasured, ...]:
+        """Return the times of the range in which the host measured nothing."""
+        since = self.past.now - self.range_seconds
+        return unmeasured(self._series.get(_ALWAYS), since, self.past.now, self.within)
 
     def _ended(self, engine_id: str) -> bool:
         """Return True for an engine that runs no more; one that nobody knows has ended once others go on."""

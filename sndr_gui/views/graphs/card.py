@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from engine_host.protocol.telemetry import Mark
     from sndr_gui.models.monitor.marks import Bunch
+    from sndr_gui.models.monitor.unmeasured import Unmeasured
     from sndr_gui.views.graphs.plots import Graph
 
 
@@ -125,8 +126,11 @@ class GraphCard(Card):
         now: float | None = None,
         at: float | None = None,
         within: float = math.inf,
+        unmeasured: tuple[Unmeasured, ...] = (),
     ) -> None:
         """Draw the lines, or say that there are none; what there is no colour for is counted in the title.
+
+        `unmeasured` are the times in which nothing was, of which the graph says so.
 
         With `at` the legend tells the values of that time, `within` seconds, and the graph shows it.
         """
@@ -145,7 +149,8 @@ class GraphCard(Card):
         self._note.sentence.setText(tr("Nothing was measured in this time."))
         self._stack.setCurrentIndex(1 if measured else 0)
         if measured:
-            self.graph.show_lines(measured, seconds, time.time() if now is None else now)
+            shown = time.time() if now is None else now
+            self.graph.show_lines(measured, seconds, shown, unmeasured, within)
             self.graph.show_time(at)
 
     def _show_legend(self, lines: list[Line], at: float | None, within: float) -> None:

@@ -18,7 +18,9 @@ from sndr_gui.kit import formats, theme
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.monitor.lines import Line
 from sndr_gui.models.monitor.marks import Bunch, bunched
+from sndr_gui.models.monitor.unmeasured import Unmeasured
 from sndr_gui.views.graphs.marks import near, paint_marks
+from sndr_gui.views.graphs.unmeasured import paint_unmeasured
 
 FloatArray = NDArray[np.float64]
 # A value between two gaps is drawn as one of so many dashes over the whole width.
@@ -135,6 +137,8 @@ class Graph(_Plot):
     def __init__(self, name: str, scale: float, top: float | None, word: Callable[[float], str]) -> None:
         # Painting begins before the base is there as a whole.
         self._bunches: tuple[Bunch, ...] = ()
+        self._unmeasured: tuple[Unmeasured, ...] = ()
+        self._within = math.inf
         self._walked: Bunch | None = None
         super().__init__(name, _AgoAxis("bottom"))
         self._scale, self._top, self._word = scale, top, word
@@ -174,9 +178,23 @@ class Graph(_Plot):
         for number, curve in enumerate(self._curves):
             curve.setPen(pg.mkPen(colours[number % len(colours)], width=1))
 
-    def show_lines(self, lines: list[Line], seconds: float, now: float) -> None:
-        """Draw these lines over the last seconds before `now`, which is the right edge."""
+    def show_lines(
+        self,
+        lines: list[Line],
+        seconds: float,
+        now: float,
+        unmeasured: tuple[Unmeasured, ...] = (),
+        within: float = math.inf,
+    ) -> None:
+        """Draw these lines over the last seconds before `now`, which is the right edge.
+
+        In the times in which nothing was measured it says so; a value holds for `within` seconds beside it.
+        """
         self._lines, self._range, self._now = lines, seconds, now
+        self._within = within
+        if unmeasured or self._unmeasured:
+            self.viewport().update()
+        self._unmeasured = unmeasured
         plot = self.getPlotItem()
         colours = theme.current().series
         while len(self._curves) < len(lines):
@@ -225,8 +243,11 @@ class Graph(_Plot):
         return self._bunches
 
     def drawForeground(self, painter: QPainter, area: QRectF | QRect) -> None:
-        """Draw the marks."""
+        """Draw the marks, and say where nothing was measured."""
         super().drawForeground(painter, area)
+        if self._unmeasured:
+            painter.setFont(self._bottom.style["tickFont"])
+            paint_unmeasured(painter, self._area(), self._unmeasured, self._x_of)
         if self._bunches:
             paint_marks(painter, self._area(), self._bunches, self._x_of, self._walked)
 
@@ -259,7 +280,7 @@ class Graph(_Plot):
         self._cursor.show()
         parts = []
         for line in self._lines:
-            value = line.value_at(at)
+            value = line.value_at(at, self._within)
             shown = formats.UNMEASURED if value is None else self._word(value)
             parts.append(f"{line.title} {shown}")
         said = (tr("{ago} ago:", ago=_ago(max(0.0, self._now - at))) + "  ") + "  ·  ".join(parts)

@@ -108,20 +108,20 @@ class GraphGrid(QWidget):
         """Return each card of the set that is shown with its drawing, of one moment."""
         model, seconds, now = self.model, float(self.model.range_seconds), self.model.past.now
         of = f", {shortened(model.engine.name)}" if model.several and model.engine is not None else ""
-        at = model.past.at
+        at, unmeasured = model.past.at, model.unmeasured()
         if self._loaded:
             self._make()
 
         def show(card: GraphCard, row: GraphRow) -> None:
             lines = model.lines_of(row)
             title = row.title + (of if row.of_engine else "") + told_of(lines)
-            card.show_lines(title, lines, seconds, now, at, model.within)
+            card.show_lines(title, lines, seconds, now, at, model.within, unmeasured)
 
         def show_memory() -> None:
             memory = model.memory()
             vram = any(split_name(line.name)[0] == "" and "gpu." in line.name for line in memory)
             title = (tr("VRAM used, GiB") if vram else tr("RAM used, GiB")) + told_of(memory)
-            self.memory.show_lines(title, memory, seconds, now, at, model.within)
+            self.memory.show_lines(title, memory, seconds, now, at, model.within, unmeasured)
 
         if self.shown_set != ENGINE:
             rows = zip(GRAPHS[self.shown_set], self.cards(), strict=True)
