@@ -31,12 +31,14 @@ def unmeasured(line: Line | None, since: float, until: float, within: float) -> 
     before = since
     for at in known:
         if at - before > within:
-            words = tr("not measured until {at}", at=_clock(at)) if before == since else tr("not measured")
+            words = (
+                tr("not measured until {at}", at=_clock(at, until)) if before == since else tr("not measured")
+            )
             found.append(Unmeasured(before, at, words))
         before = at
     return tuple(found)
 
 
-def _clock(at: float) -> str:
-    then, now = time.localtime(at), time.localtime()
+def _clock(at: float, now_at: float) -> str:
+    then, now = time.localtime(at), time.localtime(now_at)
     return time.strftime("%H:%M" if then[:3] == now[:3] else "%Y-%m-%d %H:%M", then)

@@ -36,5 +36,5 @@ def test_what_is_measured_all_the_time_has_none_and_neither_has_what_is_not_know
 
 
 def test_of_another_day_it_says_the_day() -> None:
-    found = unmeasured(line((100_000.0, 1.0)), 0.0, 100_010.0, 60.0)
+    found = unmeasured(line((100_000.0, 1.0)), 0.0, 200_000.0, 60.0)
     assert time.strftime("%Y-%m-%d %H:%M", time.localtime(100_000.0)) in found[0].words
