@@ -2,7 +2,7 @@
 
 import sys
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"
 
 # httpx imports its own command line, and rich and pygments with it, wherever they are installed: 4 MB of
 # memory that no program of ours has use for.

@@ -94,9 +94,9 @@ async def on_host_error(_request: Request, error: Exception) -> Response:
 async def on_http_error(request: Request, error: Exception) -> Response:
     """Starlette's own refusals (no such path, wrong method) in the protocol's form."""
     assert isinstance(error, HTTPException)
-    reason = Reason.NOT_FOUND if error.status_code == 404 else Reason.BAD_REQUEST
+    unknown = error.status_code in {404, 405}
     problem = Problem(
-        reason=reason,
+        reason=Reason.UNSUPPORTED if unknown else Reason.BAD_REQUEST,
         message=tr(
             "The engine host has nothing that answers {method} {path}.",
             method=request.method,

@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, overload
 
-from engine_host.client import failures
+from engine_host.client import failures, other_version
 from engine_host.client.exchange import (
     NOTHING,
     PAUSE,
@@ -17,6 +17,7 @@ from engine_host.client.exchange import (
     request_of_action,
 )
 from engine_host.core import sse
+from engine_host.core.errors import HostError
 from engine_host.core.outside import answers
 from engine_host.protocol.base import Command, Query, Version
 from engine_host.protocol.errors import Action
@@ -42,6 +43,7 @@ class AsyncControlClient:
         from engine_host.client.local_http import LocalTransport
 
         self._socket, self._program, self._host = socket, program, host
+        self._told = ""
         self._http = httpx.AsyncClient(
             transport=LocalTransport(socket),
             base_url="http://sndr",
@@ -67,7 +69,9 @@ class AsyncControlClient:
 
     async def version(self) -> Version:
         """Return the host's version. Raises HostError(protocol_mismatch) when it speaks another protocol."""
-        return failures.check_version(await self.call(ops.VERSION), self._program, self._host)
+        version = failures.check_version(await self.call(ops.VERSION), self._program, self._host)
+        self._told = version.program
+        return version
 
     async def send(self, action: Action) -> None:
         """Send the request that mends a problem. Raises HostError."""
@@ -116,9 +120,24 @@ class AsyncControlClient:
             else:
                 if response.is_success:
                     return content
-                raise failures.of_answer(content, response.status_code, self._host)
+                raise await self._refusal(sent, content, response.status_code)
             await asyncio.sleep(PAUSE)
         raise AssertionError("unreachable")
+
+    async def _refusal(self, sent: Sent, content: bytes, status: int) -> HostError:
+        """Return what a refusal says; a host from before 0.3 is asked whether it serves the path at all."""
+        error = failures.of_answer(content, status, self._host, self._told)
+        if not other_version.is_open(error.problem, status, self._told):
+            return error
+        import httpx
+
+        try:
+            looked_up = await self._http.request(other_version.LOOK_UP, sent.path)
+        except httpx.RequestError as failed:
+            return failures.of_transport(failed, self._socket, self._host)
+        return (
+            other_version.unknown_there(error.problem, self._host) if looked_up.status_code == 404 else error
+        )
 
     async def _stream(
         self,
@@ -137,7 +156,7 @@ class AsyncControlClient:
             async with self._http.stream(method, path, params=query, json=body, timeout=timeout) as response:
                 if not response.is_success:
                     content = await answers.read(response, failures.MOST)
-                    raise failures.of_answer(content, response.status_code, self._host)
+                    raise failures.of_answer(content, response.status_code, self._host, self._told)
                 answers.check_plain(response)
                 pieces = sse.async_messages(response.aiter_bytes())
                 async with contextlib.aclosing(pieces) as messages:  # type: ignore[type-var]

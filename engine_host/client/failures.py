@@ -1,16 +1,16 @@
 """The HostError for each way in which a host does not answer."""
 
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from engine_host.client import other_version
 from engine_host.core.errors import HostError
 from engine_host.core.outside import json_text
 from engine_host.protocol.base import PROTOCOL_MAJOR, Version
-from engine_host.protocol.errors import ErrorAnswer, Fix, Problem, Reason
+from engine_host.protocol.errors import ErrorAnswer, Fix, Reason
 from engine_host.protocol.language import tr
 
 if TYPE_CHECKING:
@@ -20,15 +20,6 @@ MOST = 64 << 20
 """Bytes that one answer of a host may have; the largest of ours, lines of a log, have some MB."""
 _LONGEST_MESSAGE = 4000
 _REASONS = {reason.value: reason for reason in Reason}
-# A path that it does not serve, and a field of a request: this program checked its own before it sent it.
-_UNKNOWN = {
-    Reason.NOT_FOUND: re.compile(
-        r"^[A-Z]+ /v1/\S*: Not Found\.?$|^The engine host has nothing that answers [A-Z]+ /v1/"
-    ),
-    Reason.BAD_REQUEST: re.compile(
-        r"^[A-Z]+ /v1/\S*: Method Not Allowed\.?$|: (Extra inputs are not permitted|there is no such key)\.?$"
-    ),
-}
 _BY_STATUS = {400: Reason.BAD_REQUEST, 401: Reason.UNAUTHORIZED, 404: Reason.NOT_FOUND}
 
 
@@ -121,11 +112,16 @@ def unreadable(error: ValueError) -> HostError:
     )
 
 
-def of_answer(content: bytes, status: int, host: str = "") -> HostError:
-    """The error in an answer: the control API's own, OpenAI's form, or a plain sentence."""
+def of_answer(content: bytes, status: int, host: str = "", program: str = "") -> HostError:
+    """The error in an answer: the control API's own, OpenAI's form, or a plain sentence.
+
+    `program` is what the host told of its version.
+    """
     try:
         problem = ErrorAnswer.model_validate_json(content).error
-        return _of_another_version(problem, host) or HostError.from_problem(problem)
+        if other_version.is_unknown(problem, status, program):
+            return other_version.unknown_there(problem, host)
+        return HostError.from_problem(problem)
     except ValidationError:
         pass
     try:
@@ -138,23 +134,6 @@ def of_answer(content: bytes, status: int, host: str = "") -> HostError:
             evidence={"body": content[:500].decode(errors="replace")},
         )
     return of_openai(said, status)
-
-
-def _of_another_version(problem: Problem, host: str) -> HostError | None:
-    """Return what a refusal means that a host of this version never sends; None for any other."""
-    known = _UNKNOWN.get(problem.reason)
-    if known is None or not known.search(problem.message):
-        return None
-    where = f" on {host}" if host else ""
-    return HostError(
-        Reason.UNSUPPORTED,
-        tr("The engine host{where} is of another version and cannot do this.", where=where),
-        cause=problem.message,
-        fix=Fix(text=tr("Update it there; its settings and models stay."), command=f"sndr host update {host}")
-        if host
-        else Fix(text="End it where it was started, then try again.", command="sndr quit"),
-        evidence={"host": host} if host else {},
-    )
 
 
 def of_openai(said: object, status: int) -> HostError:

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from engine_host import __version__
-from engine_host.client import failures
+from engine_host.client import failures, other_version
 from engine_host.client.address import RemoteAddress
 from engine_host.client.exchange import NOTHING, PAUSE, Sent, answer_of, event_of, query_of, request_of
 from engine_host.core import sse
@@ -203,9 +203,28 @@ class ControlClient:
             else:
                 if answer.is_success:
                     return content
-                raise failures.of_answer(content, answer.status_code, self.host)
+                raise self._refusal(sent, content, answer.status_code)
             time.sleep(PAUSE)
         raise AssertionError("unreachable")
+
+    @property
+    def _program(self) -> str:
+        return self.version.program if self.version is not None else ""
+
+    def _refusal(self, sent: Sent, content: bytes, status: int) -> HostError:
+        """Return what a refusal says; a host from before 0.3 is asked whether it serves the path at all."""
+        error = failures.of_answer(content, status, self.host, self._program)
+        if not other_version.is_open(error.problem, status, self._program):
+            return error
+        import httpx
+
+        try:
+            looked_up = self._connected().request(other_version.LOOK_UP, sent.path)
+        except httpx.RequestError as failed:
+            return failures.of_transport(failed, str(self.address.socket), self.host)
+        return (
+            other_version.unknown_there(error.problem, self.host) if looked_up.status_code == 404 else error
+        )
 
     @contextmanager
     def _streaming(
@@ -224,7 +243,7 @@ class ControlClient:
             with self._connected().stream(method, path, params=query, json=body, timeout=timeout) as answer:
                 if not answer.is_success:
                     content = answers.read_now(answer, failures.MOST)
-                    raise failures.of_answer(content, answer.status_code, self.host)
+                    raise failures.of_answer(content, answer.status_code, self.host, self._program)
                 answers.check_plain(answer)
                 yield answer
         except httpx.RequestError as error:

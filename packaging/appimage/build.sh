@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 readonly out=${1:?usage: packaging/appimage/build.sh FOLDER}
 readonly frozen=build/frozen/sndr-control-center root=build/frozen/AppDir
-version=$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+version=$(sed -n 's/^__version__ = "\(.*\)"/\1/p' engine_host/__init__.py)
 
 rm -rf "$root"
 mkdir -p "$root/usr/lib" "$root/usr/share/applications" "$root/usr/share/metainfo" "$out"

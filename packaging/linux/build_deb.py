@@ -5,20 +5,20 @@ bring. The same folder gives the same bytes.
 """
 
 import argparse
-import functools
 import gzip
 import os
 import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "frozen"))
-import shell_files
+import shell_files  # It finds the tree of the program.
 from freeze import FOLDER, NAME, ROOT, WORK, elf_files, run, source_date
+
+from engine_host import __version__
 
 LINUX = ROOT / "packaging/linux"
 HOME = f"usr/lib/{NAME}"
@@ -27,6 +27,7 @@ PROGRAMS = ("sndr", "sndr-gui")
 OPTIONAL = re.compile(r"/plugins/|/libQt6W(ayland|lShell)")
 _NEEDED = re.compile(r"^\s+NEEDED\s+(\S+)", re.MULTILINE)
 _PLACE = re.compile(r"^\s+(\S+) \(libc6,(?:x86-64|AArch64)[^)]*\) => (\S+)", re.MULTILINE)
+_BEFORE = re.compile(r"\.(?=dev\d)|(?=(?:a|b|rc)\d)")
 _GLIBC = re.compile(r"GLIBC_(\d+)\.(\d+)")
 
 
@@ -59,13 +60,12 @@ def metainfo() -> str:
     """Return the description for software centres, with the version and the date of what is packed."""
     text = (LINUX / "sndr.metainfo.xml").read_text(encoding="utf-8")
     day = datetime.fromtimestamp(source_date(), UTC).date().isoformat()
-    return text.replace("@VERSION@", _version()).replace("@DATE@", day)
+    return text.replace("@VERSION@", debian_version(__version__)).replace("@DATE@", day)
 
 
-@functools.cache
-def _version() -> str:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    return str(project["project"]["version"])
+def debian_version(version: str) -> str:
+    """Return a version of PEP 440 as one of Debian: what comes before a release has a `~`."""
+    return _BEFORE.sub(lambda found: "~~" if found[0] else "~", version)
 
 
 def _write(path: Path, text: str) -> None:
@@ -141,13 +141,13 @@ def main() -> int:
     parser.add_argument("folder", type=Path, help="where the package goes")
     asked = parser.parse_args()
     root = tree()
-    _write(root / "DEBIAN/control", control(root, _version()))
+    _write(root / "DEBIAN/control", control(root, debian_version(__version__)))
     shutil.copyfile(LINUX / "postinst", root / "DEBIAN/postinst")
     for path in [root, *root.rglob("*")]:
         if not path.is_symlink() and HOME not in str(path):
             path.chmod(0o755 if path.is_dir() or path.name == "postinst" else 0o644)
     architecture = _said("dpkg", "--print-architecture").strip()
-    path = asked.folder / f"{NAME}_{_version()}_{architecture}.deb"
+    path = asked.folder / f"{NAME}_{debian_version(__version__)}_{architecture}.deb"
     run(
         ["dpkg-deb", "--root-owner-group", "-Zxz", "-z9", "--build", str(root), str(path)],
         SOURCE_DATE_EPOCH=str(source_date()),

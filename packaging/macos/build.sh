@@ -8,7 +8,7 @@ set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 readonly app="build/frozen/SNDR Control Center.app"
-version=$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+version=$(sed -n 's/^__version__ = "\(.*\)"/\1/p' engine_host/__init__.py)
 image=dist/sndr-control-center-$version-macos-$(uname -m).dmg
 
 packaging/setup.sh run

@@ -11,7 +11,7 @@ function Invoke-Step {
     if ($LASTEXITCODE -ne 0) { throw "$args ended with exit code $LASTEXITCODE." }
 }
 
-$version = (Select-String -Path pyproject.toml -Pattern '^version = "(.*)"').Matches[0].Groups[1].Value
+$version = (Select-String -Path engine_host\__init__.py -Pattern '^__version__ = "(.*)"').Matches[0].Groups[1].Value
 $python = "build\windows\Scripts\python.exe"
 Invoke-Step py "-3.12" "-m" venv build\windows
 Invoke-Step $python "-m" pip install "--quiet" "--require-hashes" -r packaging/locks/run.lock

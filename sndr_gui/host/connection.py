@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
@@ -29,6 +29,7 @@ from sndr_gui.host.state import HostState, Snapshot
 USER_AGENT = "sndr-window"
 _SERVERS_PATIENCE = 0.05
 _LOOKS = 1.0
+_Answer = TypeVar("_Answer")
 _PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 
 
@@ -36,6 +37,16 @@ def _load_client() -> None:
     """Import what the first request would, a fifteenth of a second."""
     for name in ("engine_host.client.local_http", "anyio"):
         importlib.import_module(name)
+
+
+async def _or_none(asking: Coroutine[Any, Any, _Answer]) -> _Answer | None:
+    """Return an answer; None of a host whose version cannot tell it."""
+    try:
+        return await asking
+    except HostError as error:
+        if error.reason is not Reason.UNSUPPORTED:
+            raise
+        return None
 
 
 class Phase(StrEnum):
@@ -243,7 +254,8 @@ class HostConnection(QObject):
                 client.call(ops.SETTINGS),
             ),
             asyncio.gather(
-                client.call(endpoint_ops.ON_DEMAND), client.call(endpoint_ops.REQUESTS, RequestQuery())
+                _or_none(client.call(endpoint_ops.ON_DEMAND)),
+                _or_none(client.call(endpoint_ops.REQUESTS, RequestQuery())),
             ),
         )
         hosts: tuple[RemoteHost, ...] = ()
@@ -253,7 +265,7 @@ class HostConnection(QObject):
             hosts, questions = await self._hosts(client)
         # The oldest number wins: an event applied twice is harmless, a missed one is not.
         pages = (host, engines, jobs, models, settings, on_demand, requests)
-        seq = min(page.seq for page in pages)
+        seq = min(page.seq for page in pages if page is not None)
         await asyncio.wait({late}, timeout=_SERVERS_PATIENCE)
         servers = None
         if late.done():
@@ -270,8 +282,8 @@ class HostConnection(QObject):
             models,
             servers,
             settings,
-            requests.requests,
-            on_demand.models,
+            requests.requests if requests is not None else (),
+            on_demand.models if on_demand is not None else (),
             hosts,
             questions,
         )
@@ -280,15 +292,10 @@ class HostConnection(QObject):
     async def _hosts(
         client: AsyncControlClient,
     ) -> tuple[tuple[RemoteHost, ...], tuple[SshQuestion, ...]]:
-        """Read the hosts on other machines and what ssh asks; a host from before them has none."""
-        try:
-            hosts = await client.call(HOSTS)
-            questions = await client.call(SSH_QUESTIONS)
-        except HostError as error:
-            if error.reason is not Reason.NOT_FOUND:
-                raise
-            return (), ()
-        return hosts.hosts, questions.questions
+        """Read the hosts on other machines and what ssh asks."""
+        hosts = await _or_none(client.call(HOSTS))
+        questions = await _or_none(client.call(SSH_QUESTIONS))
+        return hosts.hosts if hosts is not None else (), questions.questions if questions is not None else ()
 
     async def _pause(self, failures: int) -> None:
         self._again.clear()

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from engine_host import __version__
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "packaging/locks"
@@ -34,6 +37,19 @@ def wanted(*extras: str) -> list[Requirement]:
     for extra in extras:
         lines += project["project"]["optional-dependencies"][extra]
     return [Requirement(line) for line in lines]
+
+
+def test_the_version_stands_in_one_place_and_is_said_by_the_changelog() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["project"]["dynamic"] == ["version"]
+    assert project["tool"]["hatch"]["version"]["path"] == "engine_host/__init__.py"
+    headings = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    version, newest = Version(__version__), next(one for one in headings if one != "Unreleased")
+    if headings[0] == "Unreleased":
+        assert version.is_devrelease
+        assert version > Version(newest)
+    else:
+        assert version == Version(newest)
 
 
 @pytest.mark.parametrize(

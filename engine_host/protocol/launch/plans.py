@@ -188,7 +188,7 @@ class BisectTrial(Spoken):
     passed: bool
     why: Sentence
     reason: Reason | None = Field(None, description="of the problem, when the start itself failed")
-    seconds: Seconds
+    seconds: float
 
 
 class BisectResult(Spoken):

@@ -60,7 +60,7 @@ class StagedEngine(Wire):
     target: str
     engine: str = Field(description="its id there")
     context: int
-    ready_after: Seconds | None = None
+    ready_after: float | None = None
     promote: str
 
 

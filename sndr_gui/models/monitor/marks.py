@@ -138,7 +138,7 @@ class MarksModel(QObject):
 
     def _on_failed(self, error: HostError) -> None:
         # A host of an older version has none.
-        if error.reason is not Reason.NOT_FOUND and not error.lost:
+        if error.reason is not Reason.UNSUPPORTED and not error.lost:
             self._session.notices.problem("marks", error.problem)
 
     def _on_marked(self, mark: Mark) -> None:

@@ -56,8 +56,8 @@ def test_nothing_is_told_without_the_token() -> None:
 @pytest.mark.parametrize(
     ("method", "path", "status", "reason"),
     [
-        ("GET", "/v1/nothing", 404, Reason.NOT_FOUND),
-        ("PUT", "/v1/engines", 405, Reason.BAD_REQUEST),
+        ("GET", "/v1/nothing", 404, Reason.UNSUPPORTED),
+        ("PUT", "/v1/engines", 405, Reason.UNSUPPORTED),
         ("GET", "/v1/engines/engine-x", 404, Reason.NOT_FOUND),
         ("DELETE", "/v1/engines/engine-x", 404, Reason.NOT_FOUND),
         ("DELETE", "/v1/requests/r", 404, Reason.NOT_FOUND),

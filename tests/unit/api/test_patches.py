@@ -129,7 +129,7 @@ def test_a_switch_is_saved_told_and_shown() -> None:
         ("GET", "/v1/engines/engine-x/patches", None, 404, Reason.NOT_FOUND),
         ("POST", "/v1/engines/engine-x/patches/probe", None, 404, Reason.NOT_FOUND),
         ("POST", f"/v1/engines/engine-x/patches/{ONE}/start-without", None, 404, Reason.NOT_FOUND),
-        ("PUT", "/v1/patches/check", None, 405, Reason.BAD_REQUEST),
+        ("PUT", "/v1/patches/check", None, 405, Reason.UNSUPPORTED),
     ],
 )
 def test_every_refusal_has_its_reason(

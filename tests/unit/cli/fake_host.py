@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import parse_qsl, urlsplit
 
+from engine_host import __version__
 from engine_host.core.paths import Folders
 from engine_host.protocol.engines import EngineState
 from tests.plan_samples import engine_of, plain_plan
@@ -20,7 +21,7 @@ from tests.wire_contract import WireContract
 
 TOKEN = "the-token"
 Answer = tuple[int, Any]
-VERSION = {"major": 1, "minor": 0, "program": "0.1.0", "run_id": "r", "seq": 0}
+VERSION = {"major": 1, "minor": 0, "program": __version__, "run_id": "r", "seq": 0}
 
 
 class FakeHost(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
@@ -69,7 +70,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self._do()
 
-    do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815  # http.server calls them so.
+    do_POST = do_PUT = do_DELETE = do_OPTIONS = do_GET  # noqa: N815  # http.server calls them so.
 
     def _do(self) -> None:
         host = cast(FakeHost, self.server)

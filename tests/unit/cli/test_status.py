@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from engine_host.core.paths import Folders
-from tests.unit.cli.fake_host import FakeHost
+from tests.unit.cli.fake_host import VERSION, FakeHost
 from tests.unit.cli.start.test_run import HOST
 from tests.unit.cli.test_commands import ENGINE, Sndr, engines
 
@@ -172,6 +172,7 @@ def test_a_host_of_a_version_without_models_on_demand_tells_the_rest(host: FakeH
     refused = {"error": {"reason": "not_found", "message": "GET /v1/on-demand: Not Found."}}
     host.answers["GET /v1/host"] = (200, HOST)
     host.answers["GET /v1/engines"] = engines()
+    host.answers["GET /v1/version"] = (200, {**VERSION, "program": "sndr 0.2.0"})
     host.lies = True  # This version's operation is never refused so.
     host.answers["GET /v1/on-demand"] = (404, refused)
     code, out, err = sndr("status", "--json")

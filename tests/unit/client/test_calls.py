@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from engine_host import __version__
 from engine_host.client import failures
 from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.client.sync import ControlClient
@@ -25,7 +26,7 @@ from engine_host.protocol.errors import Action, Reason
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.operations.definition import Nothing, Operation
 from engine_host.protocol.presets import LintPreset, ResolvePreset, SavePreset
-from tests.unit.cli.fake_host import TOKEN, FakeHost, fake_host
+from tests.unit.cli.fake_host import TOKEN, VERSION, FakeHost, fake_host
 
 MINE = "format: 1\nid: mine\ntitle: Mine\nextends: demo-llamacpp\nsettings:\n  context: 4096\n"
 
@@ -97,6 +98,7 @@ def through_async(host: FakeHost, call: Call) -> Any:
     async def work() -> Any:
         client = AsyncControlClient(str(host.folders.socket), TOKEN, "test")
         try:
+            await client.version()
             return await call(client)
         finally:
             await client.close()
@@ -134,29 +136,57 @@ def test_a_refusal_is_its_problem(home: Path, through: Callable[[FakeHost, Call]
     assert not caught.value.lost
 
 
+UNKNOWN_FIELD = {"field": "new", "type": "extra_forbidden"}
+
+
 @both
 @pytest.mark.parametrize(
-    ("status", "reason", "message"),
+    ("program", "status", "reason", "evidence", "served", "told"),
     [
-        (404, "not_found", "DELETE /v1/things/a: Not Found."),
-        (404, "not_found", "The engine host has nothing that answers DELETE /v1/things/a."),
-        (400, "bad_request", "DELETE /v1/things/a: Method Not Allowed."),
-        (400, "bad_request", "overrides.new: Extra inputs are not permitted."),
-        (400, "bad_request", "overrides.new: there is no such key."),
+        # It does not serve the path: 0.1, 0.2 and their trees say it as they say that a thing is missing.
+        ("sndr 0.1.0", 404, "not_found", {}, False, "unsupported"),
+        ("sndr 0.2.0", 404, "not_found", {}, False, "unsupported"),
+        ("sndr 0.2.0", 404, "not_found", {}, True, "not_found"),
+        ("sndr 0.2.0", 404, "not_found", {"id": "a"}, False, "not_found"),
+        ("sndr 0.2.0", 405, "bad_request", {}, True, "unsupported"),
+        (__version__, 404, "unsupported", {}, False, "unsupported"),
+        (__version__, 405, "unsupported", {}, False, "unsupported"),
+        (__version__, 404, "not_found", {}, False, "not_found"),
+        ("of somebody", 404, "not_found", {}, False, "not_found"),
+        # It does not know a field of the request; one of this very version had a defect.
+        ("sndr 0.2.0", 400, "bad_request", UNKNOWN_FIELD, True, "unsupported"),
+        ("sndr 99.0", 400, "bad_request", UNKNOWN_FIELD, True, "unsupported"),
+        (__version__, 400, "bad_request", UNKNOWN_FIELD, True, "bad_request"),
+        ("sndr 0.2.0", 400, "bad_request", {"field": "to", "type": "missing"}, True, "bad_request"),
     ],
 )
 def test_what_a_host_of_another_version_refuses_is_said_so(
-    home: Path, through: Callable[[FakeHost, Call], Any], status: int, reason: str, message: str
+    home: Path,
+    through: Callable[[FakeHost, Call], Any],
+    program: str,
+    status: int,
+    reason: str,
+    evidence: dict[str, str],
+    served: bool,
+    told: str,
 ) -> None:
+    refused = {"error": {"reason": reason, "message": "Its own words.", "evidence": evidence}}
     with fake_host(home) as host:
-        host.answers["DELETE /v1/things/a"] = (status, {"error": {"reason": reason, "message": message}})
-        with pytest.raises(HostError, match="of another version and cannot do this") as caught:
+        host.answers["GET /v1/version"] = (200, {**VERSION, "program": program})
+        host.answers["DELETE /v1/things/a"] = (status, refused)
+        host.answers["OPTIONS /v1/things/a"] = (405 if served else 404, refused)
+        with pytest.raises(HostError) as caught:
             through(host, lambda client: client.call(FORGET, id="a"))
-    assert (caught.value.reason, caught.value.problem.cause) == (Reason.UNSUPPORTED, message)
+    assert caught.value.reason == told
+    if told == "unsupported":
+        assert "of another version and cannot do this" in caught.value.problem.message
+        assert caught.value.problem.cause == "Its own words."
+    else:
+        assert caught.value.problem.message == "Its own words."
 
 
 def test_a_host_elsewhere_that_is_older_is_updated_by_its_name() -> None:
-    body = b'{"error": {"reason": "not_found", "message": "GET /v1/on-demand: Not Found."}}'
+    body = b'{"error": {"reason": "unsupported", "message": "There is nothing."}}'
     problem = failures.of_answer(body, 404, "gpu").problem
     assert problem.message.startswith("The engine host on gpu is of another version")
     assert problem.fix is not None

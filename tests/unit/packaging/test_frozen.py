@@ -8,6 +8,8 @@ from types import ModuleType
 
 import pytest
 
+from engine_host import __version__
+
 ROOT = Path(__file__).resolve().parents[3]
 Script = Callable[[str], ModuleType]
 
@@ -37,11 +39,19 @@ def test_the_description_for_software_centres_is_whole(
     component = ElementTree.fromstring(deb.metainfo())
     release = component.find("releases/release")
     assert release is not None
-    assert release.attrib == {"version": deb._version(), "date": "1970-01-02"}
+    assert release.attrib == {"version": deb.debian_version(__version__), "date": "1970-01-02"}
     entry = (ROOT / "packaging/linux/sndr.desktop").read_text(encoding="utf-8")
     assert component.findtext("launchable") == "sndr.desktop"
     assert f"Name={component.findtext('name')}\n" in entry
     assert {one.text for one in component.iter("binary")} == set(deb.PROGRAMS)
+
+
+def test_what_comes_before_a_release_is_older_for_dpkg_too(script: Script) -> None:
+    # `dpkg --compare-versions A lt B` of each and its next; 0.3.0.dev0 would be newer than 0.3.0.
+    versions = ("0.2.0", "0.3.0.dev0", "0.3.0b2.dev3", "0.3.0b2", "0.3.0rc1", "0.3.0", "0.3.0.post1")
+    assert [script("build_deb").debian_version(version) for version in versions] == [
+        *("0.2.0", "0.3.0~~dev0", "0.3.0~b2~~dev3", "0.3.0~b2", "0.3.0~rc1", "0.3.0", "0.3.0.post1")
+    ]
 
 
 def test_every_word_of_the_package_is_filled_in(

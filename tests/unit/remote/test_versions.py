@@ -15,6 +15,7 @@ PROTOCOL = f"{PROTOCOL_MAJOR}.{PROTOCOL_MINOR}"
         (__version__, PROTOCOL, None),
         ("0.0.9", PROTOCOL, "remote.older"),
         ("sndr 0.0.9", PROTOCOL, "remote.older"),
+        ("sndr 0.2.0", PROTOCOL, "remote.older"),
         ("99.1", f"{PROTOCOL_MAJOR}.{PROTOCOL_MINOR + 1}", "remote.newer"),
         (__version__, f"{PROTOCOL_MAJOR}.{PROTOCOL_MINOR + 1}", "remote.newer"),
         ("\x1b[2J$(reboot)" * 1000, "1.99999999999", None),
