@@ -92,7 +92,8 @@ def started(client: ControlClient, vllm: str | None) -> Engine:
 def at_work(asking: httpx.Client) -> int:
     """Return the requests that the engine says to run or to hold back."""
     lines = asking.get("/metrics").text.splitlines()
-    return int(sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(_COUNTERS)))
+    told = [line for line in lines if line.partition("{")[0].partition(" ")[0] in _COUNTERS]
+    return int(sum(float(line.rpartition(" ")[2]) for line in told))
 
 
 def spent(engine: Engine) -> float:

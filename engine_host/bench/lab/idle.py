@@ -51,5 +51,6 @@ def _values(text: str, engine: str) -> Iterator[float]:
     """Yield the counters of a text. Raises ValueError for one that is no number."""
     names = _COUNTERS[EngineKind(engine)]
     for line in text.splitlines():
-        if line.startswith(names):
+        # With labels or without; `num_requests_waiting_by_reason` counts the same ones again.
+        if line.partition("{")[0].partition(" ")[0] in names:
             yield float(line.rpartition(" ")[2])

@@ -68,19 +68,14 @@ def _tell(out: Output, found: Diagnosis | None, engines: tuple[Engine, ...], rec
     earlier = [one for one in (ends if newest is None else ends[1:]) if not one.refused]
     lines = [*slow_lines, *_starting_lines(engines), *_failed_lines(newest), *_end_lines(earlier)]
     if not lines:
-        lines = ["No engine died that is on record."]
+        lines = ["No engine died that is on record. `sndr run --demo` starts one."]
     out.result({}, lines[1:] if not lines[0] else lines)
 
 
 def _slow_lines(found: Diagnosis) -> list[str]:
     if not found.busy:
         return ["No engine runs, so none is slow. `sndr run --demo` starts one."]
-    lines = [
-        f"{name} worked {duration(seconds)} of the last {duration(found.seconds)}."
-        if seconds
-        else f"{name} did not work in the last {duration(found.seconds)}."
-        for name, seconds in found.busy.items()
-    ]
+    lines = [_worked(found, name, seconds) for name, seconds in found.busy.items()]
     for number, cause in enumerate(found.causes, start=1):
         lines += [
             f"{number}. {cause.engine + ': ' if cause.engine else ''}{cause.sentence}",
@@ -92,10 +87,21 @@ def _slow_lines(found: Diagnosis) -> list[str]:
     return lines
 
 
+def _worked(found: Diagnosis, name: str, seconds: float) -> str:
+    """Return how long an engine worked, of the time in which it could."""
+    ready = found.since_ready.get(name)
+    span = f"last {duration(found.seconds)}" if ready is None else f"{duration(ready)} since it was ready"
+    return (
+        f"{name} worked {duration(seconds)} of the {span}."
+        if seconds
+        else f"{name} did not work in the {span}."
+    )
+
+
 def _verdict(found: Diagnosis) -> str:
     """Return what is said where no cause was found."""
     if not any(found.busy.values()):
-        return "Ask something, and look again."
+        return "Ask something (`sndr chat`), and look again."
     judged = [name for name, seconds in found.busy.items() if seconds and name not in found.too_little]
     return "Nothing that was measured slowed it down." if judged else TOO_LITTLE
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from engine_host.core.diagnosis.changed_start import with_setting
 from engine_host.core.diagnosis.slow_attention import attention_causes
 from engine_host.core.diagnosis.slow_ceilings import ceiling_causes
 from engine_host.core.diagnosis.work import Busy, Measured, Values
@@ -97,7 +98,8 @@ def _preempted(busy: Busy, measured: Measured) -> Iterator[SlowCause]:
     preempted = _of(busy, measured, "preemptions")
     total = sum(value for value in preempted if value)
     if total:
-        share = busy.share(preempted, lambda value: value > 0) or 0.0
+        share = busy.share(preempted, lambda value: value > 0)
+        fewer = max(1, busy.engine.plan.streams // 2)
         yield SlowCause(
             reason=SlowReason.PREEMPTED,
             engine=busy.engine.name,
@@ -106,9 +108,12 @@ def _preempted(busy: Busy, measured: Measured) -> Iterator[SlowCause]:
                 "from the start.",
                 total=total,
             ),
-            share=max(share, _LEAST),
+            share=share,
             evidence={"preemptions": total},
-            fix=Fix(text="Run fewer streams, or give the KV cache more memory."),
+            fix=Fix(
+                text="Run fewer streams, or give the KV cache more memory.",
+                command=f"sndr fit {busy.engine.plan.model} --streams {fewer}",
+            ),
         )
 
 
@@ -162,7 +167,11 @@ def _eager(busy: Busy, _measured: Measured) -> Iterator[SlowCause]:
             engine=busy.engine.name,
             sentence="It was started without compiled graphs (eager): each step pays for every kernel's"
             " launch.",
-            fix=Fix(text="Start it without this setting.", settings={"eager": False}),
+            fix=Fix(
+                text="Start it without this setting.",
+                command=with_setting(busy.engine.plan.command, "eager", "false"),
+                settings={"eager": False},
+            ),
         )
 
 
@@ -195,7 +204,10 @@ def _on_processor(busy: Busy, measured: Measured) -> Iterator[SlowCause]:
             command="sndr engine list",
         )
         if nothing
-        else Fix(text="Take a smaller context, fewer streams or smaller weights, so that all layers fit."),
+        else Fix(
+            text="Take a smaller context, fewer streams or smaller weights, so that all layers fit.",
+            command=f"sndr fit {busy.engine.plan.model}",
+        ),
     )
 
 
@@ -209,14 +221,13 @@ def _of_gpus(busy: Busy, measured: Measured) -> Iterator[SlowCause]:
         working = Busy(busy.engine, steps)
         slowed = working.mean(measured.values(name + "throttled"))
         if slowed is not None and slowed >= _LEAST:
-            why = ", ".join(THROTTLE_WORDS[reason] for reason in gpu.throttled_by or ()) or tr(
-                "power or heat"
-            )
+            # It may be over by now: what it was then is not kept.
+            why = ", ".join(THROTTLE_WORDS[reason] for reason in gpu.throttled_by or ()) or None
             yield SlowCause(
                 reason=SlowReason.THROTTLED,
                 sentence=tr(
                     "GPU {index} ({gpu}) ran below its clocks in {slowed:.0%} of the time that it "
-                    "worked (now: {why}).",
+                    "worked[ (now: {why})].",
                     index=gpu.index,
                     gpu=gpu.name,
                     slowed=slowed,
@@ -271,7 +282,10 @@ def _of_machine(busy: Busy, measured: Measured) -> Iterator[SlowCause]:
                 cpu=cpu,
             ),
             share=cpu,
-            fix=Fix(text="End what else runs, or give the engine as many threads as there are cores."),
+            fix=Fix(
+                text="End what else runs, or give the engine as many threads as there are cores.",
+                command="sndr top",
+            ),
         )
     used, total = measured.values("ram.used"), measured.values("ram.total")
     shares = [

@@ -48,7 +48,8 @@ class DiagnosisOperations:
     @performs(ops.DIAGNOSE)
     async def diagnose(self, asked: DiagnosisQuery) -> Diagnosis:
         """Return the causes of the last minutes. Raises HostError(not_found)."""
-        since = time.time() - asked.minutes * 60
+        now = time.time()
+        since = now - asked.minutes * 60
         engines = [self._find_engine(asked.engine)] if asked.engine is not None else self._alive()
         page = await self._history.page((), since)
         reading = self._gpus.last
@@ -75,6 +76,11 @@ class DiagnosisOperations:
             seconds=asked.minutes * 60,
             busy=worked,
             causes=tuple(sorted(found, key=_gravity)),
+            since_ready={
+                one.name: now - one.ready_at
+                for one in engines
+                if one.ready_at is not None and one.ready_at > since and one.ended_at is None
+            },
             too_little=tuple(too_little),
             not_measured=tuple(_not_measured(engines, measured)),
         )

@@ -54,6 +54,7 @@ class DiagnosisQuery(Query):
 class Diagnosis(Page):
     """The causes, the gravest first; `busy` is the seconds in which an engine worked in the time looked at.
 
+    `since_ready` has the seconds of those that were ready for a part of that time alone.
     `too_little` names engines that worked too short a time to be judged; nothing is said of their speed.
     `not_measured` names what could not be judged, because nothing measures it on this machine or engine.
     """
@@ -62,5 +63,6 @@ class Diagnosis(Page):
     seconds: float
     busy: dict[str, float]
     causes: tuple[SlowCause, ...]
+    since_ready: dict[str, float] = Field(default_factory=dict)
     too_little: tuple[str, ...] = ()
     not_measured: tuple[str, ...] = ()

@@ -120,17 +120,17 @@ class DoctorModel(QObject):
         span = span_words(found.seconds / 60)
         if not found.busy:
             return (tr("No engine runs, so none is slow."),)
-        return tuple(
-            tr(
-                "{name} was busy {duration} of {span}.",
-                name=name,
-                duration=formats.duration(seconds),
-                span=span,
+        said = []
+        for name, seconds in found.busy.items():
+            ready = found.since_ready.get(name)
+            of = span if ready is None else tr("the {time} since it was ready", time=formats.duration(ready))
+            busy = formats.duration(seconds)
+            said.append(
+                tr("{name} was busy {duration} of {span}.", name=name, duration=busy, span=of)
+                if seconds
+                else tr("{name} was idle in {span}.", name=name, span=of)
             )
-            if seconds
-            else tr("{name} was idle in {span}.", name=name, span=span)
-            for name, seconds in found.busy.items()
-        )
+        return tuple(said)
 
     def verdict(self) -> str:
         """Return the sentence that stands where no cause was found."""

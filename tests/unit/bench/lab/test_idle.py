@@ -12,7 +12,7 @@ from tests.unit.asynchronous import run
 LLAMA = "# TYPE x gauge\nllamacpp:requests_processing {}\nllamacpp:requests_deferred {}\n"
 VLLM = (
     'vllm:num_requests_running{{engine="0"}} {}.0\nvllm:num_requests_waiting{{engine="0"}} {}.0\n'
-    'vllm:num_requests_waiting_by_reason{{engine="0"}} 0.0\n'
+    'vllm:num_requests_waiting_by_reason{{engine="0"}} 7.0\n'
 )
 
 

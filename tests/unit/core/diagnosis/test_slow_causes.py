@@ -142,3 +142,35 @@ def test_prefix_drafts_and_eager() -> None:
     slow = found({}, settings=(eager,))
     assert set(slow) == {SlowReason.EAGER}
     assert slow[SlowReason.EAGER].share is None, "what it costs was not measured"
+
+
+def test_no_share_and_no_reason_is_told_that_was_not_measured() -> None:
+    once = {"engine.e.preemptions": [0.0] * 5 + [1.0] + [0.0] * 5}
+    assert found(once)[SlowReason.PREEMPTED].share == pytest.approx(0.1)
+    seldom = Measured({"engine.e.requests.running": [1.0] * 40, "engine.e.preemptions": [1.0] + [0.0] * 39})
+    engine = engine_of(plain_plan(), id="e")
+    (cause,) = (
+        one for one in causes_of(busy_of(engine, seldom), seldom) if one.reason is SlowReason.PREEMPTED
+    )
+    assert cause.share == pytest.approx(1 / 40)
+    # It ran below its clocks then, and does not now: nobody knows what it was.
+    over = GPU.model_copy(update={"throttled_by": ()})
+    slowed = {"gpu.0.utilization": all_the_time(1.0), "gpu.0.throttled": all_the_time(1.0)}
+    assert "(now: " in found(slowed, [GPU])[SlowReason.THROTTLED].sentence
+    assert "(now" not in found(slowed, [over])[SlowReason.THROTTLED].sentence
+
+
+def test_what_can_be_tried_has_its_command() -> None:
+    eager = Setting(name="eager", value=True, layer=Layer.USER)
+    causes = found(
+        {"engine.e.preemptions": all_the_time(1.0), "cpu.share": all_the_time(1.0)},
+        buffers={"CPU KV": 3, "CUDA0 KV": 1},
+        settings=(eager,),
+        command="sndr run m --set eager=true",
+        streams=8,
+    )
+    commands = {reason: cause.fix.command for reason, cause in causes.items() if cause.fix is not None}
+    assert str(commands[SlowReason.PREEMPTED]).endswith("--streams 4")
+    assert commands[SlowReason.EAGER] == "sndr run m --set eager=false"
+    assert commands[SlowReason.CPU_BUSY] == "sndr top"
+    assert str(commands[SlowReason.ON_PROCESSOR]).startswith("sndr fit ")

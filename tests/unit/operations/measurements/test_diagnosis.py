@@ -62,3 +62,21 @@ def test_the_roofline_is_read_from_the_history_and_what_costs_nobody_knows_comes
         SlowReason.ROOFLINE, SlowReason.QUEUED, SlowReason.ATTENTION_BACKEND
     ]  # fmt: skip
     assert "80 % of the" in found.causes[0].sentence
+
+
+def test_an_engine_that_was_not_ready_all_the_time_says_since_when_it_was() -> None:
+    now = time.time()
+    young = engine_of(plain_plan(), EngineState.READY, id="young", name="young", ready_at=now - 30)
+    old = engine_of(plain_plan(), EngineState.READY, id="old", name="old", ready_at=now - 3600)
+
+    async def unknown(_engine: Engine) -> Ceiling | None:
+        return None
+
+    events = EventLog()
+    diagnosis = DiagnosisOperations(
+        lambda: [young, old], lambda _: young, History(), PrefixLens(), Gpus(None), events, unknown
+    )
+    found = run(diagnosis.diagnose(DiagnosisQuery()))
+    events.close()
+    assert list(found.since_ready) == ["young"]
+    assert 30 <= found.since_ready["young"] < 600
