@@ -39,7 +39,7 @@ if [ "$full" ]; then
 else
     part "$startup" "half a minute" .venv/bin/python packaging/bench/startup.py --repeats 3
     part "$endpoint" "a minute and a half on two cores" \
-        .venv/bin/sndr bench endpoint --streams 1 --streams 8 --repeats 2 --pairs 8 "$@"
+        .venv/bin/sndr bench endpoint --streams 1 --streams 8 --tokens 32 --pairs 8 "$@"
     part "$smoothness" "half a minute" env PYTHONPATH=. .venv/bin/python packaging/bench/smoothness.py --seconds 15
     part "$idle" "a minute" env PYTHONPATH=. .venv/bin/python packaging/bench/idle.py --seconds 30
     echo "These are few rounds each; \`make bench FULL=1\` measures more and longer." >&2

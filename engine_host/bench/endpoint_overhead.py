@@ -18,7 +18,7 @@ from pathlib import Path
 
 import psutil
 
-from engine_host.bench.comparison import Comparison, compare
+from engine_host.bench.goals import Goal, Judged, at_least, at_most
 from engine_host.bench.random_model import QWEN3_06B, write_random_model
 from engine_host.core.keys.in_header import key_in_header
 from engine_host.gateway.directory import Target
@@ -47,8 +47,8 @@ class Side:
 class OverheadRow:
     """One number of streams; `ratio` is the median over the rounds of endpoint / bare, with its extremes.
 
-    `tokens` of each stream; `cpu_per_token` is the host's processor time in seconds, where its process is
-    known.
+    `goal` is the verdict over it. `tokens` of each stream; `cpu_per_token` is the host's processor time in
+    seconds, where its process is known.
     """
 
     streams: int
@@ -58,20 +58,16 @@ class OverheadRow:
     ratio_low: float
     ratio_high: float
     tokens: int
-    comparison: Comparison
+    goal: Judged
     cpu_per_token: float | None = None
-
-    @property
-    def reached(self) -> bool:
-        """True if the endpoint is as fast as the goal asks."""
-        return self.ratio >= GOAL
 
 
 @dataclass(frozen=True)
 class AddedTtft:
     """Seconds between a question and its first token: medians of both sides, and of the pairs' differences.
 
-    `low` and `high` are the quartiles of the differences; one question at a time, in turns.
+    `low` and `high` are the quartiles of the differences, `goal` the verdict over them; one question at a
+    time, in turns.
     """
 
     bare: float
@@ -80,11 +76,7 @@ class AddedTtft:
     low: float
     high: float
     pairs: int
-
-    @property
-    def reached(self) -> bool:
-        """True if the endpoint adds no more than the goal allows, in the median."""
-        return self.added <= MOST_ADDED
+    goal: Judged
 
 
 @dataclass(frozen=True)
@@ -98,8 +90,9 @@ class OverheadReport:
 
     @property
     def reached(self) -> bool:
-        """True if every goal is reached."""
-        return self.ttft.reached and all(row.reached for row in self.rows)
+        """True if every goal is reached beyond doubt."""
+        goals = [self.ttft.goal, *(row.goal for row in self.rows)]
+        return all(goal.verdict is Goal.REACHED for goal in goals)
 
 
 @dataclass(frozen=True)
@@ -159,7 +152,7 @@ async def run(
                 min(ratios),
                 max(ratios),
                 each,
-                compare(*([one.rate for one in side] for side in rounds)),
+                at_least(ratios, GOAL),
                 statistics.median(spent) if spent else None,
             )
         )
@@ -193,7 +186,8 @@ async def _added_ttft(sides: _Sides, pairs: int, tell: Callable[[str], None]) ->
     differences = [through - bare for bare, through in zip(*waits, strict=True)]
     low, middle, high = statistics.quantiles(differences, n=4)
     medians = [statistics.median(side) for side in waits]
-    return AddedTtft(medians[0], medians[1], middle, low, high, pairs)
+    goal = at_most(differences, MOST_ADDED)
+    return AddedTtft(medians[0], medians[1], middle, low, high, pairs, goal)
 
 
 def _processor_time(pid: int | None) -> float | None:
@@ -261,7 +255,8 @@ def told(report: OverheadReport) -> list[str]:
         f"TTFT over {one.pairs} pairs (quartiles)",
         f"TTFT: engine {one.bare * 1000:.1f} ms, endpoint {one.endpoint * 1000:.1f} ms, added "
         f"{one.added * 1000:+.2f} ms ({one.low * 1000:+.2f} to {one.high * 1000:+.2f}), "
-        f"{_verdict(one.reached)} (at most {MOST_ADDED * 1000:g} ms)",
+        + _interval(one.goal, 1000, "+.2f", " ms")
+        + f"at most {MOST_ADDED * 1000:g} ms: {one.goal.told('pairs')}",
     ]
     for row in report.rows:
         bare, through = row.bare, row.endpoint
@@ -271,10 +266,8 @@ def told(report: OverheadReport) -> list[str]:
             f"({bare.low:.1f} to {bare.high:.1f}), "
             f"endpoint {through.rate:.1f} ({through.low:.1f} to {through.high:.1f}), "
             f"ratio {row.ratio:.3f} ({row.ratio_low:.3f} to {row.ratio_high:.3f}), "
-            f"{spent}{_verdict(row.reached)} (at least {GOAL})"
+            f"{spent}{_interval(row.goal, 1, '.3f', '')}at least {GOAL}: {row.goal.told('rounds')}"
         )
-        if row.comparison.low is not None:
-            lines.append(f"  the endpoint is {row.comparison.sentence}")
     return lines
 
 
@@ -282,12 +275,15 @@ def _streams(count: int) -> str:
     return f"{count} stream" if count == 1 else f"{count} streams"
 
 
-def _verdict(reached: bool) -> str:
-    return "reached" if reached else "NOT reached"
+def _interval(goal: Judged, scale: float, form: str, unit: str) -> str:
+    """The bounds of the middle, as far as they are known; nothing with too few rounds."""
+    if goal.low is None or goal.high is None:
+        return ""
+    return f"98 %: {goal.low * scale:{form}} to {goal.high * scale:{form}}{unit}, "
 
 
 def main(words: Sequence[str]) -> int:
-    """Measure and print: 0 where every goal is reached, 1 where one is missed, 2 where nothing was measured.
+    """Measure and print: 0 where every goal is reached, 1 where one is not, 2 where nothing was measured.
 
     The endpoint's key is read from SNDR_API_KEY. With --write FILE a random model is written instead.
     """

@@ -48,7 +48,13 @@ _ROOM = 512
     show_default=True,
     help="Of a stream; fewer where more than eight run at once.",
 )
-@click.option("--repeats", type=click.IntRange(1), default=3, show_default=True, help="Rounds a side.")
+@click.option(
+    "--repeats",
+    type=click.IntRange(1),
+    default=7,
+    show_default=True,
+    help="Rounds a side; fewer than seven decide nothing.",
+)
 @click.option("--pairs", type=click.IntRange(2), default=15, show_default=True, help="Questions for TTFT.")
 @click.option(
     "--against",
@@ -72,7 +78,8 @@ def endpoint(
 
     The engine that runs, or MODEL (an id or a path), which is started for it; without either a model of 0.6 B
     random weights, which is as fast as a trained one. Says what the endpoint adds to the time to first token,
-    and its share of the engine's speed; 1 when a goal is missed. A key of the endpoint, where it needs one,
+    and its share of the engine's speed, and whether both reach their goals, as far as the rounds tell: "NOT
+    DECIDED" says how many more would; 1 unless all are reached. A key of the endpoint, where it needs one,
     is read from the variable SNDR_API_KEY.
 
     With --against, both sides are addresses: `sndr bench endpoint coder --against http://gpu:8020
