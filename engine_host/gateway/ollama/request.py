@@ -8,6 +8,7 @@ from engine_host.gateway.directory import Target
 from engine_host.gateway.error_answers import invalid
 from engine_host.gateway.llamacpp.request import is_number
 from engine_host.gateway.modalities import unsupported
+from engine_host.gateway.openai.bounds import check_stop
 
 # Name there, name here; None is for llama.cpp and vLLM under different names.
 _OPTIONS = {
@@ -116,6 +117,7 @@ def _sampling(options: Mapping[str, Any], target: Target) -> dict[str, Any]:
         texts = [stop] if isinstance(stop, str) else stop
         if not isinstance(texts, list) or not all(isinstance(one, str) for one in texts):
             raise invalid("options.stop must be a list of texts.", param="options.stop", code="invalid_type")
+        check_stop(texts, "options.stop")
         made["stop"] = texts
     return made
 

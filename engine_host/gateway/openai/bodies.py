@@ -8,7 +8,7 @@ from starlette.types import Receive
 
 from engine_host.gateway.access.body_allowance import BodyPart
 from engine_host.gateway.error_answers import EndpointError, invalid
-from engine_host.gateway.openai.bounds import check_bounds
+from engine_host.gateway.openai.bounds import check_bounds, check_stop
 
 _MOST_VALUES = 1_000_000
 """A body of 64 MiB of empty lists would hold up everybody for six seconds, and take 1.4 GB."""
@@ -118,6 +118,8 @@ def parse_body(raw: bytes) -> dict[str, Any]:
         _check_depth(value)
     _check_types(value)
     check_bounds(value)
+    for name in ("stop", "stop_sequences"):
+        check_stop(value.get(name), name)
     return value
 
 

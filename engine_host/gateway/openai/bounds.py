@@ -37,6 +37,7 @@ BOUNDS: Mapping[str, Bound] = {
     "temperature": Bound(0, 2),
     "top_p": Bound(0, 1),
     "n": Bound(1, 128),
+    "top_logprobs": Bound(0),
     "presence_penalty": _PENALTY,
     "frequency_penalty": _PENALTY,
     **dict.fromkeys(LENGTHS, Bound(1)),
@@ -55,3 +56,14 @@ def check_bounds(values: Mapping[str, object], within: str = "") -> None:
         # Nothing but the prompt with its likelihood, as those who judge models ask for it.
         if not (name == "max_tokens" and value == 0 and values.get("echo") is True):
             raise invalid(f"{within}{name} must be {bound}; it is {value:g}.", param=f"{within}{name}")
+
+
+def check_stop(stop: object, param: str) -> None:
+    """Refuse an empty text as the end of an answer: it comes before the first word. Raises EndpointError.
+
+    Programs with a field for it send what stands there, also where it is empty.
+    """
+    if stop == "" or (isinstance(stop, list) and "" in stop):
+        raise invalid(
+            f"{param} holds an empty text, which would end every answer at once. Leave it out.", param=param
+        )

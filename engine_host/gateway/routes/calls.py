@@ -230,7 +230,22 @@ def _plain(path: str, raw: bytes, body: dict[str, Any], target: Target) -> Call:
     return translated(call, SeveralAnswers(shows_usage=asks_for_usage(body), one_prompt=one_prompt))
 
 
+def _check_best_of(body: dict[str, Any], target: Target) -> None:
+    """Refuse to choose the best of more answers than are asked for, which engines leave out silently."""
+    best, wanted = body.get("best_of"), body.get("n") or 1
+    if isinstance(best, int) and not isinstance(best, bool) and best > wanted:
+        raise faults.EndpointError(
+            400,
+            "unsupported",
+            f"The engine of {target.name} does not choose among answers (best_of). Ask for them with n.",
+            Reason.UNSUPPORTED,
+            "best_of",
+        )
+
+
 def _of_one(path: str, raw: bytes, body: dict[str, Any], target: Target) -> Call:
+    if target.provider is None:
+        _check_best_of(body, target)
     stream = bool(body.get("stream"))
     if target.native_infill and not target.usage_on_request:
         return counting(_of_llamacpp(path, raw, body, target), body, target)

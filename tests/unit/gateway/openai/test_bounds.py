@@ -27,6 +27,7 @@ ASKING: dict[str, dict[str, Any]] = {
                 ("temperature", -3), ("temperature", 2.1), ("top_p", -0.1), ("top_p", 1.5), ("n", 0),
                 ("n", 129), ("presence_penalty", 2.5), ("frequency_penalty", -2.5), ("max_tokens", -2),
                 ("max_tokens", 0), ("max_completion_tokens", 0), ("max_output_tokens", -5),
+                ("top_logprobs", -1),
             )
         ),
         ("/api/chat", {"messages": [USER], "options": {"temperature": -3}}, "options.temperature"),
@@ -61,3 +62,33 @@ def test_the_bounds_themselves_are_within(world: Any) -> None:
     # Only the prompt is scored: what harnesses ask.
     scored = {"prompt": "a", "echo": True, "max_tokens": 0, "logprobs": 1}
     assert "max_tokens" not in ask(world, "POST", "/v1/completions", json=scored).text
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "param"),
+    [
+        *(
+            (path, {**body, "stop": stop}, "stop")
+            for path, body in ASKING.items()
+            for stop in ("", ["a", ""])
+        ),
+        ("/v1/messages", {**ASKING["/v1/messages"], "stop_sequences": [""]}, "stop_sequences"),
+        ("/api/chat", {"messages": [USER], "options": {"stop": [""]}}, "options.stop"),
+        ("/api/generate", {"prompt": "a", "options": {"stop": ""}}, "options.stop"),
+    ],
+)
+def test_an_empty_text_ends_no_answer_before_its_first_word(
+    world: Any, path: str, body: dict[str, Any], param: str
+) -> None:
+    answer = ask(world, "POST", path, json={"model": "m", **body})
+    assert answer.status_code == 400
+    assert f"{param} holds an empty text" in answer.text
+
+
+def test_the_best_of_several_is_refused_where_the_engine_would_leave_it_out(world: Any) -> None:
+    for more in ({"best_of": 3}, {"best_of": 3, "n": 2}):
+        answer = ask(world, "POST", "/v1/completions", json={"model": "m", "prompt": "a", **more})
+        error = answer.json()["error"]
+        assert (answer.status_code, error["code"], error["param"]) == (400, "unsupported", "best_of")
+    same = {"model": "m", "prompt": "a", "best_of": 2, "n": 2}
+    assert ask(world, "POST", "/v1/completions", json=same).status_code == 200
