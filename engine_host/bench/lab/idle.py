@@ -29,10 +29,11 @@ async def requests_at_work(client: httpx.AsyncClient, engine: str, seconds: floa
     return int(sum(found)) if found else None
 
 
-async def idle_after(client: httpx.AsyncClient, engine: str, since: float) -> tuple[int, float] | None:
+async def idle_after(client: httpx.AsyncClient, engine: str, since: float) -> tuple[int | None, float] | None:
     """Watch until nothing is at work; the requests that were at the end, and the seconds `since` a moment.
 
-    The moment is one of `time.perf_counter`. None where the engine does not say.
+    The moment is one of `time.perf_counter`. The requests are None of one that did not answer in that time,
+    and all is None where the engine does not say.
     """
     if engine not in _COUNTERS:
         return None
@@ -40,9 +41,9 @@ async def idle_after(client: httpx.AsyncClient, engine: str, since: float) -> tu
         left = since + LONGEST - time.perf_counter()
         running = await requests_at_work(client, engine, max(left, _EACH))
         passed = time.perf_counter() - since
-        if running is None:
+        if running is None and passed < LONGEST:
             return None
-        if running == 0 or passed > LONGEST:
+        if running == 0 or passed >= LONGEST:
             return running, passed
         await asyncio.sleep(_EACH)
 

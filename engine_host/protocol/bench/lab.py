@@ -257,7 +257,7 @@ class LabCut(Wire):
     """The end of a run that was cut short: what is whole of it, and when its engine was idle.
 
     `idle` and the seconds after the cancel are by the engine's own counters, None where nobody asked them.
-    One that is not idle was `running` that many requests after these seconds.
+    One that is not idle was `running` that many requests after these seconds, or did not answer.
     """
 
     whole: tuple[str, ...] = Field((), description="parts of which every measured request was answered")
@@ -265,7 +265,7 @@ class LabCut(Wire):
     missing: tuple[str, ...] = Field((), description="parts that were not begun")
     idle: bool | None = None
     after_cancel_seconds: float | None = None
-    running: int = 0
+    running: int | None = None
 
     @property
     def sentence(self) -> str:
@@ -276,6 +276,12 @@ class LabCut(Wire):
             told = (
                 tr("The engine was idle {seconds} s after the cancel, by its own counters.", seconds=seconds)
                 if self.idle
+                else tr(
+                    "The engine did not say within {seconds} s after the cancel what it was still "
+                    "at work on.",
+                    seconds=seconds,
+                )
+                if self.running is None
                 else tr(
                     "Requests at work {seconds} s after the cancel, by the engine's own counters: {running}.",
                     seconds=seconds,

@@ -1,5 +1,6 @@
 """When an engine is idle after a cancel, by its own counters; the engine is a FAKE one."""
 
+import asyncio
 import time
 from collections.abc import Iterator
 
@@ -7,6 +8,7 @@ import httpx
 import pytest
 
 from engine_host.bench.lab import idle
+from engine_host.protocol.bench.lab import LabCut
 from tests.unit.asynchronous import run
 
 LLAMA = "# TYPE x gauge\nllamacpp:requests_processing {}\nllamacpp:requests_deferred {}\n"
@@ -16,10 +18,10 @@ VLLM = (
 )
 
 
-def watched(engine: str, texts: Iterator[str], status: int = 200) -> tuple[int, float] | None:
+def watched(engine: str, texts: Iterator[str], status: int = 200) -> tuple[int | None, float] | None:
     """Watch an engine that answers with each text in turn."""
 
-    async def work() -> tuple[int, float] | None:
+    async def work() -> tuple[int | None, float] | None:
         transport = httpx.MockTransport(lambda _asked: httpx.Response(status, text=next(texts)))
         async with httpx.AsyncClient(transport=transport, base_url="http://engine") as client:
             return await idle.idle_after(client, engine, time.perf_counter())
@@ -54,3 +56,23 @@ def test_one_that_others_keep_at_work_is_left_so(monkeypatch: pytest.MonkeyPatch
 )
 def test_what_an_engine_does_not_say_is_not_known(engine: str, text: str, status: int) -> None:
     assert watched(engine, iter(lambda: text, "-"), status) is None
+
+
+def test_one_that_does_not_answer_in_that_time_is_said_to_have_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(idle, "LONGEST", 0.05)
+
+    async def silent(_asked: httpx.Request) -> httpx.Response:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def work() -> tuple[int | None, float] | None:
+        transport = httpx.MockTransport(silent)
+        async with httpx.AsyncClient(transport=transport, base_url="http://engine") as client:
+            return await idle.idle_after(client, "vllm", time.perf_counter())
+
+    found = run(work())
+    assert found is not None
+    assert found[0] is None
+    cut = LabCut(whole=("a",), idle=False, after_cancel_seconds=found[1], running=found[0])
+    assert "did not say within" in cut.sentence
+    assert "at work" not in LabCut(whole=("a",)).sentence
