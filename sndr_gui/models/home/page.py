@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 
 from engine_host.protocol.endpoint.example import EXAMPLE_QUESTION
 from engine_host.protocol.engines import Backend, Engine, EngineState, ServerInfo, ServerPage
@@ -322,6 +323,14 @@ class HomeModel(LiveModel):
         """Stop the engine; asks once more while it answers requests."""
         if (engine := self.session.state.running) is not None:
             self.stopping.stop(engine)
+
+    def unload(self, name: str) -> None:
+        """Stop a model that a request loaded; asks once more while it answers requests."""
+        engine, unload = self.session.state.live_named(name), partial(self.on_demand.unload, name)
+        if engine is not None:
+            self.stopping.stop(engine, unload)
+        else:
+            unload()
 
     def relaunch(self) -> None:
         """Start the same again; asks once more while requests are answered."""

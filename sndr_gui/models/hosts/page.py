@@ -30,12 +30,12 @@ class HostsModel(LiveModel):
     Signals:
         saved: a host that a dialog sent was taken
         refused: the Problem of what a dialog sent
-        consent_wanted: a start on another machine waits for a consent; with its Actions
+        asked: a start on another machine waits for a person's answer; with its Actions
     """
 
     saved = Signal()
     refused = Signal(object)
-    consent_wanted = Signal(object)
+    asked = Signal(object)
 
     def __init__(self, fleet: Fleet) -> None:
         super().__init__()
@@ -102,7 +102,7 @@ class HostsModel(LiveModel):
         if known is None or known[0] is not session:
             actions = Actions(session)
             actions.changed.connect(self.changed)
-            actions.consent_wanted.connect(self.consent_wanted)
+            actions.asked.connect(self.asked)
             known = self._last_ran[name] = (session, LastRan(session, actions))
         return known[1]
 

@@ -34,6 +34,7 @@ from sndr_gui.models.launch.sizes import fit_request
 from sndr_gui.models.launch.start_watch import StartWatch
 from sndr_gui.models.launch.subject import VLLM, Subject, of_model, of_preset
 from sndr_gui.models.window.actions import Actions
+from sndr_gui.models.window.replacing import idle_ones
 
 
 class ListKind(enum.Enum):
@@ -386,8 +387,11 @@ class LaunchModel(PlannedForm):
 
     def start(self) -> None:
         """Start the plan."""
-        if self.can_start and self.plan is not None:
-            self.actions.start_plan(self.plan)
+        if self.can_start and self.plan is not None and self.subject is not None:
+            # Who chose the place has said which engine goes; that it answers just now they may not know.
+            chosen = self.form.instead_of is not None
+            idle = idle_ones(self.session.state, self.plan) if chosen else ()
+            self.actions.start_plan(self.plan, self.form.request(self.subject, self.build), idle)
 
     @property
     def can_add_on_demand(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Container
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -29,6 +29,8 @@ from engine_host.protocol.models import ModelFile, ModelOrigin
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
 from sndr_gui.host.session import Session
+from sndr_gui.host.state import HostState
+from sndr_gui.models.window.replacing import Replacement, not_agreed, replacement
 
 
 @dataclass(frozen=True)
@@ -48,14 +50,14 @@ class Actions(QObject):
     """Sends the commands, and knows which are under way so that their buttons answer at once.
 
     Signals:
-        consent_wanted: a start waits for the consent in `pending_consent`; with these actions
+        asked: a start waits for a person's answer to `question`; with these actions
         changed: what is under way, or the last problem, is new
         started: an engine's start was accepted
         stale: a plan was refused because it is old or no longer known; it has to be made again
     """
 
     changed = Signal()
-    consent_wanted = Signal(object)
+    asked = Signal(object)
     started = Signal()
     stale = Signal()
 
@@ -64,8 +66,13 @@ class Actions(QObject):
         self._session = session
         self._pending: set[str] = set()
         self.problem: Problem | None = None
-        self.pending_consent: PendingConsent | None = None
+        self.question: PendingConsent | Replacement | None = None
         self.added_on_demand = ""
+
+    @property
+    def state(self) -> HostState:
+        """The state of the host that these commands go to."""
+        return self._session.state
 
     def pending(self, name: str) -> bool:
         """Return True while this command was sent and not yet answered."""
@@ -94,30 +101,30 @@ class Actions(QObject):
 
     def start_model(self, model: str) -> None:
         """Plan and start a model as it is."""
-
-        async def work(client: AsyncControlClient) -> None:
-            await self._start(client, await _planned(client, LaunchRequest(model=model)))
-
-        self._send("start", work)
+        self._start_request(LaunchRequest(model=model))
 
     def start_preset(self, preset: str) -> None:
         """Plan and start a preset as it is."""
+        self._start_request(LaunchRequest(preset=preset))
 
+    def _start_request(self, request: LaunchRequest) -> None:
         async def work(client: AsyncControlClient) -> None:
-            await self._start(client, await _planned(client, LaunchRequest(preset=preset)))
+            await self._start_unless_asked(client, await _planned(client, request), request)
 
         self._send("start", work)
 
-    def start_with_consent(self, pending: PendingConsent) -> None:
-        """Start a plan whose demands a person wants."""
-        self.start_plan(pending.plan, pending.needed.digest)
+    def start_plan(self, plan: LaunchPlan, request: LaunchRequest, agreed: Container[str] = ()) -> None:
+        """Start a plan of a request; a person agreed to the end of the engines with the ids in `agreed`."""
+        self._carry_out(plan, lambda client: self._start_unless_asked(client, plan, request, agreed))
 
-    def start_plan(self, plan: LaunchPlan, consent: str | None = None) -> None:
-        """Start a plan; `consent` is the digest of what a person consents to."""
+    def start_agreed(self, plan: LaunchPlan, consent: str | None = None) -> None:
+        """Start a plan whose ends a person agreed to; `consent` is the digest of what they consent to."""
+        self._carry_out(plan, lambda client: self._start(client, plan, consent))
 
+    def _carry_out(self, plan: LaunchPlan, start: Callable[[AsyncControlClient], Awaitable[None]]) -> None:
         async def work(client: AsyncControlClient) -> None:
             try:
-                await self._start(client, plan, consent)
+                await start(client)
             except HostError as error:
                 if error.problem.reason in (Reason.PLAN_STALE, Reason.NOT_FOUND):
                     self.stale.emit()
@@ -138,16 +145,39 @@ class Actions(QObject):
     def relaunch(self, engine: Engine) -> None:
         """Start the same again; planned anew when the machine or the file changed since."""
 
+        request = request_of(engine)
+
+        async def start(client: AsyncControlClient) -> None:
+            plan = await _planned(client, request)
+            # Who starts an engine again means its end; that of another with its name nobody has spoken of.
+            await self._start_unless_asked(client, plan, request, {engine.id})
+
         async def work(client: AsyncControlClient) -> None:
             try:
-                plan = await _planned(client, request_of(engine))
-                await self._start(client, plan)
+                await start(client)
             except HostError as error:
                 if error.problem.reason is not Reason.PLAN_STALE:
                     raise
-                await self._start(client, await _planned(client, request_of(engine)))
+                await start(client)
 
         self._send(f"relaunch {engine.id}", work)
+
+    async def _start_unless_asked(
+        self,
+        client: AsyncControlClient,
+        plan: LaunchPlan,
+        request: LaunchRequest,
+        agreed: Container[str] = (),
+    ) -> None:
+        """Start a plan, or ask first where it ends an engine whose end nobody agreed to."""
+        if plan.startable and (ended := not_agreed(self._session.state, plan, agreed)):
+            self._ask(await replacement(client, plan, request, ended))
+        else:
+            await self._start(client, plan)
+
+    def _ask(self, question: PendingConsent | Replacement) -> None:
+        self.question = question
+        self.asked.emit(self)
 
     async def _start(self, client: AsyncControlClient, plan: LaunchPlan, consent: str | None = None) -> None:
         if not plan.startable:
@@ -162,8 +192,7 @@ class Actions(QObject):
                 raise
             # No failure: the person is asked, and may start it with their answer.
             needed = ConsentNeeded.model_validate(error.problem.evidence)
-            self.pending_consent = PendingConsent(plan, needed)
-            self.consent_wanted.emit(self)
+            self._ask(PendingConsent(plan, needed))
             return
         self._session.state.set_engine(engine)
         # Whoever starts an engine wants to see it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -61,22 +62,22 @@ class StopEngine(QObject):
             return ""
         return asked.label
 
-    def stop(self, engine: Engine) -> None:
-        """Stop this engine, or ask for a second click."""
-        running = self._running(engine)
+    def stop(self, engine: Engine, how: Callable[[], object] | None = None) -> None:
+        """Stop this engine, or ask for a second click; `how` is another way to stop it than Stop's own."""
+        running, how = self._running(engine), how or partial(self._actions.stop, engine)
         if running and not self.question(engine):
             self._ask(
                 _Question(engine.id, tr("{running}. Stop anyway", running=running), False),
                 f"{engine.name}: {running}.",
                 tr("Stop anyway"),
-                partial(self._stop, engine),
+                partial(self._do, how),
             )
             return
-        self._stop(engine)
+        self._do(how)
 
     def relaunch(self, engine: Engine) -> None:
-        """Start this engine again in place of the one with its name that runs, or ask for a second click."""
-        running = self._running(self._session.state.live_named(engine.name) or engine)
+        """Start this engine again, or ask for a second click; another with its name the start asks about."""
+        running, again = self._running(engine), partial(self._actions.relaunch, engine)
         if running and not self.relaunch_question(engine):
             self._ask(
                 _Question(engine.id, tr("{running}. Relaunch anyway", running=running), True),
@@ -86,10 +87,10 @@ class StopEngine(QObject):
                     running=running,
                 ),
                 tr("Relaunch anyway"),
-                partial(self._relaunch, engine),
+                partial(self._do, again),
             )
             return
-        self._relaunch(engine)
+        self._do(again)
 
     def _running(self, engine: Engine) -> str:
         """Return what would be cut off, in words; empty for nothing."""
@@ -104,15 +105,10 @@ class StopEngine(QObject):
         self._session.notices.warning(_NOTICE, sentence, action_text=answer, action=act)
         self.changed.emit()
 
-    def _stop(self, engine: Engine) -> None:
+    def _do(self, what: Callable[[], object]) -> None:
         self._session.notices.withdraw(_NOTICE)
         self._take_back()
-        self._actions.stop(engine)
-
-    def _relaunch(self, engine: Engine) -> None:
-        self._session.notices.withdraw(_NOTICE)
-        self._take_back()
-        self._actions.relaunch(engine)
+        what()
 
     def _take_back(self) -> None:
         self._forget.stop()

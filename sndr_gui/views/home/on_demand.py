@@ -78,7 +78,7 @@ class _Line:
         )
 
     def _on_act(self) -> None:
-        (self._model.on_demand.load if self._loads else self._model.on_demand.unload)(self.name)
+        (self._model.on_demand.load if self._loads else self._model.unload)(self.name)
 
     @property
     def parts(self) -> tuple[QWidget, ...]:

@@ -173,7 +173,7 @@ class Window(QMainWindow):
 
         self._context = context
         self._close_confirmation = CloseConfirmation(context.session, self._file)
-        context.hosts.consent_wanted.connect(self._on_consent)
+        context.hosts.asked.connect(self._on_asked)
         placeholder = self._stack.currentWidget()
         self._join(context)
         self._add_engine_choice(context)
@@ -224,7 +224,7 @@ class Window(QMainWindow):
             changed.connect(self._on_link)
         context.settings.look_changed.connect(theme.wear)
         # A partial with the context would keep both: no collector sees what Qt holds of a connection.
-        context.actions.consent_wanted.connect(self._on_consent)
+        context.actions.asked.connect(self._on_asked)
         for listed in (
             context.launch.presets.rows_changed,
             context.patches.rows_changed,
@@ -286,12 +286,11 @@ class Window(QMainWindow):
         )
         self._strip.insertWidget(self._strip.indexOf(self._commands), self.engine_choice)
 
-    def _on_consent(self, actions: Actions) -> None:
-        """Ask for the consent that a start waits for, wherever it was begun."""
-        from sndr_gui.views.window.consent import ConsentDialog
+    def _on_asked(self, actions: Actions) -> None:
+        """Ask what a start waits for, wherever it was begun."""
+        from sndr_gui.views.window.start_question import ask
 
-        if actions.pending_consent is not None:
-            ConsentDialog(self, actions, actions.pending_consent).open()
+        ask(self, actions)
 
     @property
     def current(self) -> str:

@@ -137,6 +137,7 @@ class FakeHost(FakeBench, FakeEndpoint, FakeLibrary, FakeRemoteHosts, FakeRemote
         self.diagnosis: Callable[[DiagnosisQuery], Diagnosis] = samples.diagnosis
         self.log_lines: list[LogLine] = samples.log_lines()
         self.plan: LaunchPlan = samples.plan()
+        self.plan_beside: Callable[[LaunchRequest], LaunchPlan] | None = None
         self.plan_gate: asyncio.Event | None = None
         self.servers_gate: asyncio.Event | None = None
         self.fit: Callable[[FitRequest], FitReport] = fit_samples.report
@@ -313,8 +314,10 @@ class FakeHost(FakeBench, FakeEndpoint, FakeLibrary, FakeRemoteHosts, FakeRemote
         return samples.install_job(installation, JobKind.ENGINE_REMOVE)
 
     @performs(ops.PLAN)
-    async def _plan(self, _asked: LaunchRequest) -> LaunchPlan:
+    async def _plan(self, asked: LaunchRequest) -> LaunchPlan:
         plan, gate = self.plan, self.plan_gate
+        if asked.instead_of == () and self.plan_beside is not None:
+            plan = self.plan_beside(asked)
         if gate is not None:
             # Made as things stood when it was asked for, and sent when the test lets it go.
             await gate.wait()

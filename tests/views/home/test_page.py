@@ -273,6 +273,22 @@ async def test_models_on_demand_say_what_they_do_and_are_loaded_and_ended(stage:
     await stage.until(lambda: not page.on_demand.isVisible())
 
 
+async def test_a_model_on_demand_that_answers_is_not_unloaded_by_one_click(stage: Stage) -> None:
+    page, host = home(stage), stage.host
+    engine = samples.engine(EngineState.READY, name="small")
+    host.set_engine(engine)
+    host.publish(EngineRequestEvent(request=samples.request(RequestState.DECODE)))
+    host.on_demand["small"] = samples.on_demand(OnDemandState.LOADED, engine=engine.id)
+    host.publish(OnDemandEvent(change=OnDemandChange.USED, model=host.on_demand["small"]))
+    await stage.until(lambda: page.on_demand.isVisible() and stage.state.open_requests(engine.id))
+    line = page.on_demand.lines[0]
+    line.act.click()
+    assert [notice.text for notice in stage.window.toasts.shown] == ["small: 1 request is running."]
+    assert not host.sent("POST", "/v1/on-demand/small/unload")
+    line.act.click()
+    await stage.until(lambda: bool(host.sent("POST", "/v1/on-demand/small/unload")))
+
+
 async def test_cards_are_no_higher_in_a_large_window(stage: Stage) -> None:
     page = home(stage)
     await ready(stage)

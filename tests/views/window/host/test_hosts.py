@@ -23,8 +23,8 @@ from sndr_gui.host.session import Session
 from sndr_gui.views.hosts.page import HostsView
 from sndr_gui.views.widgets.buttons import Button
 from sndr_gui.views.widgets.copying import CopyField
-from sndr_gui.views.window.consent import ConsentDialog
 from sndr_gui.views.window.pages import PAGES
+from sndr_gui.views.window.start_question import ConsentDialog
 from tests.views.conftest import Stage
 from tests.views.fakes.host import FakeHost
 from tests.views.home.test_last_ran import ran
