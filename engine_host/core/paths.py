@@ -107,8 +107,10 @@ class Folders:
         """
         try:
             note = json.loads(files.read(self.data_lock, _LONGEST_CLAIM))
-            return LockOwner(int(note["pid"]), str(note["machine"]), replace(self, run=Path(note["run"])))
-        except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
+            stays = note.get("stays") is True and note.get("boot") == boot()
+            here = replace(self, run=Path(note["run"]))
+            return LockOwner(int(note["pid"]), str(note["machine"]), here, stays)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             return None
 
     def elsewhere(self) -> "Folders | None":
@@ -210,16 +212,28 @@ def private_folder_problem(run: Path) -> "Problem | None":
 
 @dataclass(frozen=True)
 class LockOwner:
-    """The note that a host leaves when it locks a data folder; `folders` are those that reach it."""
+    """The note that a host leaves when it locks a data folder; `folders` are those that reach it.
+
+    `stays`: it ended with nobody's window or command, since this machine was started.
+    """
 
     pid: int
     machine: str
     folders: Folders
+    stays: bool = False
 
     @property
     def here(self) -> bool:
         """True if that host is on this machine; a home folder may be shared by several."""
         return self.machine == platform.node()
+
+
+def boot() -> str:
+    """Return what tells this run of the machine from another; empty where the system says nothing."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
 
 
 def _run_folder(env: Mapping[str, str]) -> Path:

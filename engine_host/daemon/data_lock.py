@@ -9,7 +9,7 @@ import time
 
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
-from engine_host.core.paths import Folders, LockOwner
+from engine_host.core.paths import Folders, LockOwner, boot
 from engine_host.daemon import lock_owner as holder
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.language import tr
@@ -40,15 +40,33 @@ class DataLock:
             raise atomic_file.saving_failed(path, error) from error
         try:
             self._wait()
-            note = {"pid": os.getpid(), "run": str(self._folders.run), "machine": platform.node()}
-            os.ftruncate(self._lock, 0)
-            os.pwrite(self._lock, json.dumps(note).encode(), 0)
+            self._write(stays=False)
         except OSError as error:
             self._close()
             raise atomic_file.saving_failed(path, error) from error
         except HostError:
             self._close()
             raise
+
+    def note(self, *, stays: bool) -> None:
+        """Note whether the host goes on without a window: one that is killed comes back as what it was."""
+        if self._lock >= 0:
+            # On a disk that is full the host serves on, and the note is what it was.
+            with contextlib.suppress(OSError):
+                self._write(stays=stays)
+
+    def _write(self, *, stays: bool) -> None:
+        note = {
+            "pid": os.getpid(),
+            "run": str(self._folders.run),
+            "machine": platform.node(),
+            "boot": boot(),
+            "stays": stays,
+        }
+        # One write: who reads meanwhile finds the old note or the new one, of the same length.
+        said = json.dumps(note).ljust(len(json.dumps(note | {"stays": False}))).encode()
+        os.pwrite(self._lock, said, 0)
+        os.ftruncate(self._lock, len(said))
 
     def release(self) -> None:
         """Let the next host have the data; called twice it does nothing."""

@@ -110,7 +110,8 @@ async def _run(
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, done.set)
     host = Host(options.folders, settings, events, log_buffer, instance.files(), done.set)
-    host.lifetime.owner = options.owner if options.owner_stdin else ""
+    host.lifetime.noted = lambda stays: instance.note(stays=stays)
+    host.lifetime.belong_to(options.owner if options.owner_stdin else "")
     try:
         # One that ends with a command waits to be asked.
         resumes = options.connect_hosts or not options.owner_stdin
@@ -192,7 +193,7 @@ async def _owner_watch(watch: bool, host: Host, end: Callable[[], None]) -> Asyn
             pass
         if host.outlives_window():
             _log.info("%s is gone; the host goes on", host.lifetime.owner)
-            host.lifetime.owner = ""
+            host.lifetime.belong_to("")
         else:
             end()
 

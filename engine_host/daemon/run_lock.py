@@ -79,6 +79,10 @@ class RunLock:
             self.release()
             raise
 
+    def note(self, *, stays: bool) -> None:
+        """Note whether the host goes on without a window, for whoever starts it again."""
+        self._data.note(stays=stays)
+
     def bind(self) -> socket.socket:
         """The control socket, 0600; a stale one of a killed host is replaced."""
         path = self._folders.socket

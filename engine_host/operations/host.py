@@ -26,10 +26,14 @@ PROGRAM = f"sndr {__version__}"
 
 @dataclass
 class Lifetime:
-    """With whom the host ends: `owner` is who started it to end with it, in words."""
+    """With whom the host ends: `owner` is who started it to end with it, in words.
+
+    `noted` is told each time that it may have become another.
+    """
 
     owner: str = ""
     stays: bool = False
+    noted: Callable[[bool], None] = lambda _stays: None
     asked_to_end: bool = False
     since: Seconds = field(default_factory=time.time)
 
@@ -37,6 +41,16 @@ class Lifetime:
     def ends_with_window(self) -> bool:
         """Tell that somebody started this host to end with it, and that it was not handed over since."""
         return bool(self.owner) and not self.stays
+
+    def belong_to(self, owner: str) -> None:
+        """End with this one; with nobody where it is empty."""
+        self.owner = owner
+        self.noted(not self.ends_with_window)
+
+    def stay(self, stays: bool) -> None:
+        """Go on without the owner, or end with it again."""
+        self.stays = stays
+        self.noted(not self.ends_with_window)
 
 
 class HostOperations:
@@ -117,7 +131,7 @@ class HostOperations:
     @performs(ops.STAY_HOST)
     async def stay(self, asked: HostStay) -> HostInfo:
         """Go on without the owner, or end with it again where it is still there."""
-        self._lifetime.stays = asked.stays
+        self._lifetime.stay(asked.stays)
         self._events.publish(
             HostStateEvent(
                 state="serving",

@@ -1,4 +1,7 @@
-"""Finds a running engine host, or starts one that ends with the window; says why when that fails."""
+"""Finds a running engine host, or starts one that ends with the window; says why when that fails.
+
+One that was killed and that ended with nobody comes back as such.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from engine_host.protocol.language import tr
 START_LIMIT = 30.0
 _TAIL_LINES = 30
 _TAIL_BYTES = 64 << 10
-_OWNED = ("--json", "--owner-stdin", "--owner", "the window that started it", "--connect-hosts")
+_OWNED = ("--owner-stdin", "--owner", "the window that started it", "--connect-hosts")
 
 
 class HostStartFailed(Exception):  # noqa: N818
@@ -46,11 +49,12 @@ class HostProcess:
 
     def __init__(self, folders: Folders, command: Sequence[str] | None = None) -> None:
         self._folders = folders
-        self._command = list(command or (*command_of(OwnProgram.SNDR), "serve", *_OWNED))
+        self._command = list(command or (*command_of(OwnProgram.SNDR), "serve", "--json"))
         # Popen and not asyncio's own: that one kills its process when the loop closes, and a host may stay.
         self._process: subprocess.Popen[bytes] | None = None
         self._one = asyncio.Lock()
-        self._begun = False
+        self._begun = self._stays = False
+        self._left: subprocess.Popen[bytes] | None = None
         self._refusal = ""
 
     def begin(self) -> None:
@@ -115,6 +119,9 @@ class HostProcess:
         try:
             async with asyncio.timeout(START_LIMIT):
                 if (address := await self._served(process)) is not None:
+                    if self._stays:
+                        self._left = process
+                        self.let_go()
                     return address
                 code = await self.ended(START_LIMIT)
             await self._discard()
@@ -136,6 +143,11 @@ class HostProcess:
 
     def _launch(self) -> subprocess.Popen[bytes]:
         self._refusal = ""
+        if self._left is not None:
+            # The system keeps who was killed until somebody asks.
+            self._left.poll()
+        killed = self._folders.read_lock_owner()
+        self._stays = killed is not None and killed.here and killed.stays
         try:
             self.log.parent.mkdir(parents=True, exist_ok=True)
             stderr = self.log.open("wb")
@@ -149,8 +161,8 @@ class HostProcess:
 
     def _spawn(self, stderr: IO[bytes] | int) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
-            self._command,
-            stdin=subprocess.PIPE,
+            self._command if self._stays else [*self._command, *_OWNED],
+            stdin=subprocess.DEVNULL if self._stays else subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=stderr,
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
@@ -183,7 +195,7 @@ class HostProcess:
             raise HostStartFailed(
                 tr("The engine host's token cannot be read: {error}.", error=error)
             ) from error
-        return Address(socket, token, True)
+        return Address(socket, token, not self._stays)
 
     async def ended(self, patience: float) -> int | None:
         """Return how the host that this window started ended, or None while it still runs."""

@@ -76,6 +76,24 @@ def test_the_claim_says_where_the_host_is_and_no_more_after_its_end(folders: Fol
     assert folders.read_lock_owner() is None
 
 
+def test_the_claim_says_whether_the_host_stays_until_the_machine_is_started_anew(folders: Folders) -> None:
+    instance = RunLock(folders)
+    instance.claim()
+    for stays in (False, True, False, True):
+        instance.note(stays=stays)
+        claim = folders.read_lock_owner()
+        assert claim is not None
+        assert claim.stays is stays
+    said = json.loads(folders.data_lock.read_bytes())
+    folders.data_lock.write_text(json.dumps(said | {"boot": "the one before"}), encoding="utf-8")
+    claim = folders.read_lock_owner()
+    assert claim is not None
+    assert not claim.stays
+    instance.release()
+    instance.note(stays=True)
+    assert folders.read_lock_owner() is None
+
+
 def test_a_host_of_another_session_is_refused_and_named(folders: Folders, home: Path) -> None:
     child = holder(home / "other", "listens")
     error = refused(folders, patience=30.0)
