@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,6 +31,30 @@ _LARGEST = 1 << 20
 _HOST_WORD = re.compile(r"(?:[^@]*@)?(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::[0-9]+)?")
 # By the last one it is found, should the host be killed.
 _NEEDED = ("PATH", "HOME", OWNER_VARIABLE)
+
+
+# What ssh takes in no URI of its own.
+_V6_URI = re.compile(r"ssh://(?:(?P<user>[^@]*)@)?\[(?P<place>[^\]]+)\](?::(?P<port>[0-9]+))?")
+
+
+def by_hand(destination: str, *options: str) -> str:
+    """Return the command by which a person tries a destination."""
+    more, place = _words(destination)
+    return shlex.join(["ssh", *options, *more, place])
+
+
+def _to(destination: str) -> list[str]:
+    more, place = _words(destination)
+    return [*more, "--", place]
+
+
+def _words(destination: str) -> tuple[list[str], str]:
+    """Return the options and the place of a destination: ssh takes no URI with an address of IPv6."""
+    found = _V6_URI.fullmatch(destination)
+    if found is None:
+        return [], destination
+    user, port = found["user"], found["port"]
+    return [*(("-l", user) if user else ()), *(("-p", port) if port else ())], found["place"]
 
 
 @dataclass(frozen=True)
@@ -128,7 +153,7 @@ class OpenSsh:
             options += [f"HostName={address.replace('%', '%%')}", f"HostKeyAlias={effective.known_as}"]
         # What ssh itself says goes to its standard output: on the other is what servers have it show.
         own = ("-E", "/dev/stdout")
-        return [self.program, "-F", str(config), *own, "-N", "-T", *_options(options), "--", destination]
+        return [self.program, "-F", str(config), *own, "-N", "-T", *_options(options), *_to(destination)]
 
     def asking_nothing(self, destination: str, jumps: str) -> list[str]:
         """Return the command that looks at the key of a place, by way of others, and lets nobody in."""
@@ -138,7 +163,7 @@ class OpenSsh:
             *("ClearAllForwardings=yes", "LogLevel=INFO", "UpdateHostKeys=no"),
             *((f"ProxyJump={jumps}",) if jumps else ()),
         ]
-        return [*self._configured(), "-E", "/dev/stdout", "-T", *_options(options), "--", destination, "exit"]
+        return [*self._configured(), "-E", "/dev/stdout", "-T", *_options(options), *_to(destination), "exit"]
 
     def asking_nobody(self) -> dict[str, str]:
         """Return the environment in which ssh has nobody to ask."""
@@ -146,15 +171,15 @@ class OpenSsh:
 
     def over(self, destination: str, socket: Path, *command: str) -> list[str]:
         """Return the command that runs a fixed command there over a connection that stands."""
-        return [*self._sharing(socket), "-T", "--", destination, *command]
+        return [*self._sharing(socket), "-T", *_to(destination), *command]
 
     def shell(self, destination: str, socket: Path) -> list[str]:
         """Return the command that opens a shell there over a connection that stands."""
-        return [*self._sharing(socket), "--", destination]
+        return [*self._sharing(socket), *_to(destination)]
 
     def ask_master(self, destination: str, socket: Path, what: str, *more: str) -> list[str]:
         """Return the command that asks the connection itself: check, forward, cancel, exit."""
-        return [*self._sharing(socket), "-O", what, *more, "--", destination]
+        return [*self._sharing(socket), "-O", what, *more, *_to(destination)]
 
     def copy_options(self, socket: Path) -> list[str]:
         """Return the options by which sftp uses a connection that stands."""
@@ -162,14 +187,14 @@ class OpenSsh:
 
     async def effective(self, destination: str) -> Effective:
         """Ask ssh which settings it takes. Raises HostError: ssh_missing, ssh_failed."""
-        argv = [*self._configured(), "-G", "--", destination]
+        argv = [*self._configured(), "-G", *_to(destination)]
         code, out, err = await communicate(argv, self.environment({}), seconds=_PATIENCE)
         if code != 0:
             raise HostError(
                 Reason.SSH_FAILED,
                 "ssh cannot read its configuration.",
                 cause=err[-500:] or tr("It ended with code {code}.", code=code),
-                fix=Fix(text="Correct what it names.", command=f"ssh -G {destination}"),
+                fix=Fix(text="Correct what it names.", command=by_hand(destination, "-G")),
                 evidence={"stderr": err, "exit": code},
             )
         said = dict(line.partition(" ")[::2] for line in reversed(out.splitlines()))

@@ -9,7 +9,7 @@ from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.language import tr
 from engine_host.protocol.remote.hosts import SshQuestionKind
-from engine_host.remote.ssh.command_lines import Effective
+from engine_host.remote.ssh.command_lines import Effective, by_hand
 from engine_host.remote.ssh.questions import Attempt
 
 _LONGEST = 4_000
@@ -105,7 +105,7 @@ def _jump(ended: Ended) -> Problem:
             destination=ended.destination,
         ),
         ended.stderr.strip()[-500:],
-        Fix(text="Try it by hand.", command=f"ssh {shlex.quote(ended.destination)}"),
+        Fix(text="Try it by hand.", command=by_hand(ended.destination)),
     )
 
 
@@ -149,7 +149,23 @@ def _denied(ended: Ended, found: re.Match[str]) -> Problem:
         tr("{cause}[ It takes: {methods}.]", cause=cause, methods=methods),
         Fix(
             text="Try it by hand; once that works, connect again.",
-            command=f"ssh {shlex.quote(ended.destination)}",
+            command=by_hand(ended.destination),
+        ),
+    )
+
+
+def _too_many(ended: Ended, found: re.Match[str]) -> Problem:
+    if ended.attempt.asked:
+        return _denied(ended, found)
+    return _problem(
+        ended,
+        Reason.SSH_AUTH_FAILED,
+        tr("{destination} did not let you in.", destination=ended.destination),
+        tr("Your agent offered more keys than it takes, and the right one was not among the first."),
+        Fix(
+            text="Name its key in your ssh configuration: IdentityFile with IdentitiesOnly yes. "
+            "The keys of your agent are:",
+            command="ssh-add -l",
         ),
     )
 
@@ -173,7 +189,7 @@ def _configuration(ended: Ended, _found: re.Match[str]) -> Problem:
         Reason.SSH_FAILED,
         tr("ssh cannot use its configuration."),
         ended.words.strip()[-500:],
-        Fix(text="Correct what it names.", command=f"ssh -G {shlex.quote(ended.destination)}"),
+        Fix(text="Correct what it names.", command=by_hand(ended.destination, "-G")),
     )
 
 
@@ -214,7 +230,7 @@ def _unreachable(ended: Ended, _found: re.Match[str]) -> Problem:
         said,
         Fix(
             text="Is it on, is the address right, is a VPN needed? It is tried again by itself.",
-            command=f"ssh {shlex.quote(ended.destination)}",
+            command=by_hand(ended.destination),
         ),
     )
 
@@ -231,10 +247,10 @@ _OWN = _table(
 )
 # In this order: a jump host's words come together with those of what waited behind it.
 TABLE = _table(
+    ((r"Too many authentication failures",), _too_many),
     (
         (
             r"Permission denied \((?P<methods>[\w,-]+)\)\.",
-            r"Too many authentication failures",
             r"No supported authentication methods",
         ),
         _denied,
@@ -290,7 +306,7 @@ def problem_of(ended: Ended, *, was_connected: bool) -> Problem:
         Reason.SSH_FAILED,
         tr("ssh did not connect to {destination}.", destination=ended.destination),
         ended.words.strip()[-500:] or _exit(ended.code),
-        Fix(text="Try it by hand.", command=f"ssh -v {shlex.quote(ended.destination)}"),
+        Fix(text="Try it by hand.", command=by_hand(ended.destination, "-v")),
     )
 
 

@@ -101,9 +101,8 @@ class Sshd:
             )
         end = time.monotonic() + 10
         while True:
-            with socket.socket() as probe:
-                if probe.connect_ex((self.address, self.port)) == 0:
-                    return
+            with contextlib.suppress(OSError), socket.create_connection((self.address, self.port)):
+                return
             if self._process.poll() is not None or time.monotonic() > end:
                 raise AssertionError(f"sshd did not start: {self.log.read_text(errors='replace')[-2000:]}")
             time.sleep(0.02)

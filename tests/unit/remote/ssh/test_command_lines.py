@@ -10,7 +10,7 @@ from engine_host.engines.process.reaper import Reaper
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.remote.hosts import AddRemoteHost, RemoteHostState, RemoteMode
 from engine_host.remote.book import KeptHost
-from engine_host.remote.ssh.command_lines import Effective, OpenSsh
+from engine_host.remote.ssh.command_lines import Effective, OpenSsh, by_hand
 from engine_host.remote.ssh.connection import Connection
 from engine_host.remote.ssh.folder import HostFolder
 from engine_host.remote.ssh.questions import QuestionDesk
@@ -82,3 +82,16 @@ def test_an_address_of_one_network_card(tmp_path: Path) -> None:
     effective = Effective("gpu", "22", "me", "ask", None, None)
     argv = OpenSsh({}).master("gpu", tmp_path / "s", tmp_path / "c", effective, "fe80::1%eth0")
     assert "HostName=fe80::1%%eth0" in argv
+
+
+@pytest.mark.parametrize(
+    ("destination", "typed"),
+    [
+        ("me@gpu", "ssh -v me@gpu"),
+        ("ssh://me@gpu:2222", "ssh -v ssh://me@gpu:2222"),
+        ("ssh://me@[fe80::1%eth0]:2222", "ssh -v -l me -p 2222 fe80::1%eth0"),
+        ("ssh://[::1]", "ssh -v ::1"),
+    ],
+)
+def test_an_address_of_ipv6_with_a_port_is_said_as_ssh_takes_it(destination: str, typed: str) -> None:
+    assert by_hand(destination, "-v") == typed

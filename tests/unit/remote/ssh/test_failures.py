@@ -56,6 +56,19 @@ def test_reasons(stderr: str, wanted: Reason) -> None:
     assert reason(stderr) is wanted
 
 
+def test_too_many_keys_are_told_from_too_many_passwords() -> None:
+    words = "Received disconnect from 1.2.3.4 port 22:2: Too many authentication failures"
+    keys = problem_of(Ended("gpu", 255, words, Attempt("gpu")), was_connected=False)
+    assert (
+        keys.cause == "Your agent offered more keys than it takes, and the right one was not among the first."
+    )
+    assert keys.fix is not None
+    assert "IdentitiesOnly yes" in keys.fix.text
+    asked = question_of(Attempt("gpu"), "me@gpu's password: ", "")
+    typed = problem_of(Ended("gpu", 255, words, Attempt("gpu", asked=[asked])), was_connected=False)
+    assert "agent offered" not in typed.cause
+
+
 def test_what_a_jump_host_says_is_the_cause_and_not_the_end_of_ssh_that_follows() -> None:
     words = "channel 0: open failed: connect failed: Connection refused\nstdio forwarding failed\n"
     ended = Ended("gpu", 255, f"{words}Connection closed by UNKNOWN port 65535", Attempt("gpu"))
