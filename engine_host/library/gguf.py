@@ -180,6 +180,7 @@ def _parts(path: Path, header: Header) -> tuple[Path, ...]:
                 found=int(found["number"]),
                 count=count,
             ),
+            cause="A model in several files is read from its first one.",
             fix=tr("Choose the first part, {first}.", first=first.name),
             evidence={"path": str(path), "first": str(first)},
         )

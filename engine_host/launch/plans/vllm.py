@@ -253,6 +253,7 @@ def _spread(request: LaunchRequest, named: int) -> tuple[int, Layer, str]:
         raise HostError(
             Reason.SETTING_INVALID,
             tr("tensor_parallel is {given}, and {named} GPU(s) are named.", given=given, named=named),
+            cause="Where GPUs are named, each layer is shared by all of them.",
             fix="Name as many as there are to share each layer, or leave tensor_parallel out.",
             evidence={"setting": "tensor_parallel", "gpus": list(request.gpus)},
         )

@@ -155,6 +155,7 @@ def refuse_wrong(requested: Overrides, environment: Environment) -> None:
         raise HostError(
             Reason.SETTING_INVALID,
             "gpu_memory means nothing to vLLM's CPU build.",
+            cause="It is a share of a GPU's memory; on a processor the KV cache is given in GiB.",
             fix="Set kv_cache_gib, the size of the KV cache.",
             evidence={"setting": "gpu_memory", "build": environment.build},
         )

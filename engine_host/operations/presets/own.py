@@ -168,6 +168,7 @@ class OwnPresetOperations:
                         preset_id=preset_id,
                         needing=", ".join(needing),
                     ),
+                    cause="What they do not set themselves comes from it.",
                     fix="Remove those first.",
                     evidence={"id": preset_id, "extended_by": needing},
                 )
@@ -289,6 +290,7 @@ def _shipped_one(preset_id: str) -> HostError:
     return HostError(
         Reason.CONFLICT,
         tr("{preset_id} comes with the program and cannot be removed.", preset_id=preset_id),
+        cause="It is a file of the program, and no preset of yours.",
         fix=Fix(text="Make a preset of your own that extends it."),
         evidence={"id": preset_id},
     )

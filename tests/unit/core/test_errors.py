@@ -82,3 +82,16 @@ def test_what_models_on_demand_and_keys_refuse_has_a_cause() -> None:
         if all(given.arg != "cause" for given in call.keywords) and "CANCELLED" not in ast.dump(call.args[0])
     ]
     assert not without, "say why it is so: cause="
+
+
+def test_what_is_refused_of_presets_that_others_need_has_a_cause() -> None:
+    needed = (
+        "comes with the program and cannot be removed",
+        "extend it.",
+        "means nothing to vLLM's CPU",
+        "part {found} of",
+    )
+    found = [call for _, call in _sentences() if any(words in ast.dump(call.args[1]) for words in needed)]
+    assert len(found) == len(needed)
+    for call in found:
+        assert {"cause", "fix"} <= {given.arg for given in call.keywords}, "say why it is so: cause="
