@@ -39,6 +39,21 @@ class Session:
         """Send a command in the background; a failure becomes a notice unless `failed` takes it."""
         self.tasks.start(self._command(name, work, done, failed), name)
 
+    def read(
+        self,
+        name: str,
+        work: Callable[[AsyncControlClient], Awaitable[object]],
+        *,
+        done: Callable[[], object] | None = None,
+    ) -> None:
+        """Read what is shown, in the background; that the host is gone the connection says for all."""
+
+        def failed(error: HostError) -> None:
+            if not error.lost:
+                self.notices.problem(name, error.problem)
+
+        self.command(name, work, done=done, failed=failed)
+
     async def _command(
         self,
         name: str,

@@ -61,7 +61,7 @@ class InstallationsModel(QObject):
             self.listed.emit()
             self.changed.emit()
 
-        self.session.command("read vLLM's environments", work)
+        self.session.read("read vLLM's environments", work)
 
     # What there is.
 

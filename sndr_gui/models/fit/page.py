@@ -129,7 +129,7 @@ class FitModel(QObject):
             self.changed.emit()
             self.answered.emit()
 
-        self.session.command("read the catalogue", work)
+        self.session.read("read the catalogue", work)
 
     def _choose_first(self) -> None:
         """Begin with something that has an answer: a model of this machine on this machine."""

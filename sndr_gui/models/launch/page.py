@@ -287,7 +287,7 @@ class LaunchModel(PlannedForm):
             self._titles = {patch.id: patch.title for patch in (await client.call(ops.PATCHES)).patches}
             self.plan_changed.emit()
 
-        self.session.command("read the patches", work)
+        self.session.read("read the patches", work)
 
     # What it takes.
 

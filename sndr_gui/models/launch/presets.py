@@ -275,7 +275,7 @@ class LaunchPresets(QObject):
             if preset == self.chosen:
                 self.detail_changed.emit()
 
-        self._session.command("read the preset", work)
+        self._session.read("read the preset", work)
         if row.item.preset.engine is PresetEngine.VLLM:
             self._read_patches(preset)
 

@@ -107,7 +107,7 @@ class LogsModel(QObject):
             self.reset.emit()
             self._reveal()
 
-        self.session.command("logs", work, done=self._on_loaded)
+        self.session.read("logs", work, done=self._on_loaded)
 
     def _on_loaded(self) -> None:
         self._loading = False

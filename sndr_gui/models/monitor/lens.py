@@ -126,7 +126,7 @@ class LensModel(QObject):
             await self._read_turns(client)
 
         if self._shown and self.session.connection.connected:
-            self.session.command("conversations", work)
+            self.session.read("conversations", work)
 
     def choose(self, conversation: str) -> None:
         """Show the turns of a conversation."""
@@ -134,7 +134,7 @@ class LensModel(QObject):
             self.chosen = conversation
             self._show_turns()
             if self.session.connection.connected:
-                self.session.command("conversation", self._read_turns)
+                self.session.read("conversation", self._read_turns)
 
     @property
     def conversation(self) -> Conversation | None:

@@ -243,7 +243,7 @@ class MonitorModel(LiveModel):
             self._take(await client.call(ops.TELEMETRY, TelemetryQuery(names=(), since=since, step=step)))
 
         if self.session.connection.connected:
-            self.session.command("telemetry", work)
+            self.session.read("telemetry", work)
             self.marks.load(self.past.now - self.range_seconds)
 
     def _take(self, page: TelemetryPage) -> None:

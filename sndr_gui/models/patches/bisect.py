@@ -100,7 +100,7 @@ class BisectionModel(QObject):
             self._run = plan.command
             self.changed.emit()
 
-        self.session.command("plan the bisection", work)
+        self.session.read("plan the bisection", work)
 
     def command(self, check: BisectCheck | None) -> str:
         """Return the equivalent command; empty while it is not known."""

@@ -39,4 +39,4 @@ class SummaryReader(QObject):
         async def work(client: AsyncControlClient) -> None:
             self._session.state.set_applies(await client.call(ops.ENGINE_PATCHES, id=name))
 
-        self._session.command("read the engine's patches", work)
+        self._session.read("read the engine's patches", work)

@@ -114,7 +114,7 @@ class PatchesModel(QObject):
         async def work(client: AsyncControlClient) -> None:
             self._take(await client.call(ops.PATCHES))
 
-        self.session.command("read the patches", work)
+        self.session.read("read the patches", work)
 
     def _take(self, page: PatchPage) -> None:
         self.page = page
@@ -265,7 +265,7 @@ class PatchesModel(QObject):
                 self.detail = detail
                 self.detail_changed.emit()
 
-        self.session.command("read a patch", work)
+        self.session.read("read a patch", work)
 
     @property
     def patch(self) -> Patch | None:

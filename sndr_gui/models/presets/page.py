@@ -148,7 +148,7 @@ class PresetsModel(QObject):
                 wanted, self._wanted = self._wanted, ""
                 self.edit(wanted, self._settings)
 
-        self.session.command("read the presets", work)
+        self.session.read("read the presets", work)
 
     # What is shown.
 
@@ -382,7 +382,7 @@ class PresetsModel(QObject):
                 return
             self.import_text(path, text)
 
-        self.session.command("read the file", work)
+        self.session.read("read the file", work)
 
     def import_text(
         self,
