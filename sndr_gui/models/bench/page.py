@@ -48,7 +48,7 @@ class BenchModel(QObject):
         self.workload = WorkloadName.QUICK
         self.comparison: LabComparison | None = None
         self.opened: LabRun | None = None
-        self.opened_from = ""
+        self.opened_from = self.opening = ""
         self._engine = self._against = ""
         self._chosen = self._kept = ""
         self._pair: tuple[str, str] | None = None
@@ -69,6 +69,8 @@ class BenchModel(QObject):
         """The line below the title."""
         if not self.connected:
             return tr("no connection")
+        if self.opening:
+            return tr("Reading {file}…", file=formats.shortened(self.opening.rpartition("/")[2]))
         return formats.plural(self.runs.total, "run") if self.listed else ""
 
     # What is measured next.
@@ -259,18 +261,34 @@ class BenchModel(QObject):
 
     def open(self, path: str) -> None:
         """Show the run of somebody else, out of a file of this machine."""
-        self.problem = None
+        self.problem, self.opening = None, path
+        self.changed.emit()
 
         async def work(_client: AsyncControlClient) -> None:
-            # A file may be large: the window goes on meanwhile.
-            self.opened = await asyncio.to_thread(run_of_file, path)
-            self.opened_from = path
+            # A file may be large: the window goes on meanwhile, and it may be given up.
+            found = await asyncio.to_thread(run_of_file, path)
+            if self.opening != path:
+                return
+            self.opened, self.opened_from = found, path
             self._chosen, self._pair = _OPENED, None
             if self._kept == _OPENED:
                 self._kept = ""
             self._compare()
 
-        self.session.command("open the report", work, done=self.changed.emit, failed=self._on_failed)
+        def failed(error: HostError) -> None:
+            if self.opening == path:
+                self._on_failed(error)
+
+        def done() -> None:
+            if self.opening == path:
+                self.give_up()
+
+        self.session.command("open the report", work, done=done, failed=failed)
+
+    def give_up(self) -> None:
+        """Show nothing of the file that is being read."""
+        self.opening = ""
+        self.changed.emit()
 
     def close(self) -> None:
         """Put the run of the file away."""

@@ -57,7 +57,7 @@ class BenchView(Page):
         self.tools.addWidget(self.filter)
         self.open_file = button(
             tr("Open report…"),
-            lambda: ask_for_report(self, model.open),
+            lambda: model.give_up() if model.opening else ask_for_report(self, model.open),
             hint=tr("Show what somebody else measured, compare with it, and ask the same here"),
             command="sndr bench report run.json",
         )
@@ -145,6 +145,8 @@ class BenchView(Page):
         """Show what is known now."""
         model = self.model
         set_text(self.subtitle, model.subtitle)
+        self.open_file.setText(tr("Cancel") if model.opening else tr("Open report…"))
+        self.open_file.setAccessibleName(self.open_file.text())
         self.problem.setVisible(model.problem is not None)
         if model.problem is not None:
             self.problem.show_problem(model.problem)

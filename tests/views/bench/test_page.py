@@ -234,6 +234,22 @@ async def test_the_report_of_somebody_else_is_opened_compared_asked_again_and_cl
     assert len(stage.host.runs) == 3
 
 
+async def test_a_report_is_said_to_be_read_at_once_and_can_be_given_up(stage: Stage, tmp_path: Path) -> None:
+    page = bench(stage)
+    await stage.until(lambda: page.model.listed)
+    file = tmp_path / "run.json"
+    file.write_text(made(NEW, FAST).model_dump_json())
+    page.model.open(str(file))
+    assert (page.subtitle.text(), page.open_file.text()) == ("Reading run.json…", "Cancel")
+    click(page.open_file)
+    await stage.until(lambda: "open the report" not in stage.tasks.names)
+    assert page.model.opened is None
+    assert page.open_file.text() == "Open report…"
+    page.model.open(str(file))
+    await stage.until(lambda: page.model.shows_opened)
+    await stage.until(lambda: page.open_file.text() == "Open report…")
+
+
 async def test_a_file_that_is_no_report_is_refused_with_the_reason(stage: Stage, tmp_path: Path) -> None:
     page = bench(stage)
     await stage.until(lambda: page.model.listed)
