@@ -158,6 +158,19 @@ if ID := os.environ.get("PATCHED"):
             found = output[mine].view(count, HEADS, SIZE).double()
             worst = max(worst, float((found - wanted).norm() / wanted.norm()))
         answer[preset] = worst
+        # The first layer of a step chooses the shares of all; it does so again when it comes again.
+        chosen, cut = [], wiring.cut
+        wiring.cut = lambda *given: chosen.append(1) or cut(*given)
+        first, second = impl._sndr, wiring.Wired(impl, impl._sndr.decision, config)
+        made = builder.build(0, batch)
+        counts = []
+        for layer in (first, second, first, second):
+            again = torch.full_like(output, float("nan"))
+            layer.forward(query, key, value, cache, made, again)
+            counts.append(len(chosen))
+            assert torch.equal(again, output)
+        wiring.cut = cut
+        answer[preset + " cuts"] = counts
     made = builder.build(0, verify)
     answer["verify"] = [made.is_prefill, made.num_decodes, builder.reorder_batch_threshold]
     answer["lengths"] = made.sndr_segments[0].decode and made.seq_lens.tolist()
@@ -252,6 +265,7 @@ def test_verification_is_decode_and_everything_else_stays() -> None:
     assert answer["without drafts"] == 1
     for preset in ("turboquant_k8v4", "turboquant_4bit_nc"):
         assert answer[preset] < 3e-3
+        assert answer[preset + " cuts"] == [2, 2, 4, 4], "three decode rows lie in two segments"
     # To the bit on a GPU; the interpreter multiplies by numpy, which sums other shapes in another order.
     assert answer["differ"] <= 4
     assert answer["backend"]

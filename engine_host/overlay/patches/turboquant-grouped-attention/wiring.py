@@ -1,13 +1,13 @@
 """Our kernels behind vLLM's TurboQuant backend: memory, metadata, storing and attention."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import torch
 
 from .decision import PRESETS, turboquant_layers
-from .kernels.attention import Plan, Shape, attend, compile_by_batch, fixed_share_of, prefill_rows
+from .kernels.attention import Plan, Shape, attend, compile_by_batch, cut, fixed_share_of, prefill_rows
 from .kernels.expand import expand
 from .kernels.layout import CacheLayout
 from .kernels.merge import merge
@@ -26,7 +26,8 @@ class Segment:
 
     starts: the segment's own cumulated query lengths, on the GPU. decode: through the kernel, at most `rows`
     tokens a request, or just as many where it is uniform, lengths from the GPU. Otherwise `queries` and
-    `cached` are each request's tokens in this batch and before it, exact for rows that are prefilled.
+    `cached` are each request's tokens in this batch and before it, exact for rows that are prefilled. cuts: the
+    shares that a layer chose for all that are alike, and which layer did.
     """
 
     decode: bool
@@ -37,6 +38,7 @@ class Segment:
     uniform: bool = False
     queries: tuple = ()
     cached: tuple = ()
+    cuts: dict = field(default_factory=dict)
 
 
 def adopt(builder, layer_names, vllm_config):
@@ -259,17 +261,33 @@ class Wired:
         shape = self.shape(layout, segment.rows)
         memory = _workspace(shape.buffers(last - first, self.most_tokens), query.device)
         planned = Plan(shape, last - first, self.most_tokens, *memory)
+        lengths = made.seq_lens[first:last]
         attend(
             planned,
             query,
             cache,
             made.block_table[first:last],
-            made.seq_lens[first:last],
+            lengths,
             segment.starts,
             self.impl.scale,
             out,
             segment.uniform,
+            self._cut(segment, planned, lengths),
         )
+
+    def _cut(self, segment, planned, lengths):
+        """The batch's shares, chosen by the first layer of a step for all that are alike.
+
+        That layer chooses anew each time it comes: drafting may come again with the same metadata and lengths
+        that have grown. A graph that is captured holds the choice itself.
+        """
+        captured = lengths.is_cuda and torch.cuda.is_current_stream_capturing()
+        key = planned.shape.places, planned.partial.shape[0], captured
+        chooser, known = segment.cuts.get(key, (self, None))
+        if chooser is self:
+            known = cut(planned, lengths, segment.starts)
+            segment.cuts[key] = self, known
+        return known
 
     def _prefill_as_decode(self, segment, query, cache, layout, made, out):
         """Prompts by the kernel that decodes, a few rows at a time.
