@@ -26,8 +26,8 @@ class Segment:
 
     starts: the segment's own cumulated query lengths, on the GPU. decode: through the kernel, at most `rows`
     tokens a request, or just as many where it is uniform, lengths from the GPU. Otherwise `queries` and
-    `cached` are each request's tokens in this batch and before it, exact for rows that are prefilled. cuts: the
-    shares that a layer chose for all that are alike, and which layer did.
+    `cached` are each request's tokens in this batch and before it, exact for rows that are prefilled. cuts:
+    the shares that a layer chose for all that are alike, and which layer did.
     """
 
     decode: bool
