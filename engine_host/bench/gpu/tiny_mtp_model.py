@@ -18,7 +18,6 @@ from safetensors.torch import save_file
 class Sizes:
     """The sizes of a model; the MLP is as wide as the hidden state."""
 
-    hidden: int = 256
     layers: int = 6
     vocabulary: int = 64
     heads: int = 4
@@ -26,11 +25,16 @@ class Sizes:
     head_size: int = 64
     dtype: torch.dtype = torch.float32
 
+    @property
+    def hidden(self) -> int:
+        """The hidden size: vLLM's Qwen2 takes the size of a head from it, whatever config.json says."""
+        return self.heads * self.head_size
+
 
 FOR_GPUS = {
-    64: Sizes(512, 8, 512, 8, 2, 64, torch.bfloat16),
-    128: Sizes(1024, 8, 512, 16, 4, 128, torch.bfloat16),
-    256: Sizes(1024, 8, 512, 16, 2, 256, torch.bfloat16),
+    64: Sizes(8, 512, 8, 2, 64, torch.bfloat16),
+    128: Sizes(8, 512, 8, 2, 128, torch.bfloat16),
+    256: Sizes(8, 512, 8, 1, 256, torch.bfloat16),
 }
 
 
