@@ -274,11 +274,11 @@ class PresetVerdict(Spoken):
     """One preset on one machine: whether it would work, how well at most, and what is missing to start it.
 
     `decode` is the ceiling of one stream in tokens a second, its context having just begun and every draft
-    taken; `decode_at_depth` with its whole context; `decode_all_streams` of all `streams` of its start
+    accepted; `decode_at_depth` with its whole context; `decode_all_streams` of all `streams` of its start
     together, at the beginning. None where a figure for it is not known. `decode_undrafted` is the one of
-    `decode` with no draft taken, None where nothing drafts; text decides what comes about between the two.
-    `measured` is what one stream gave somebody on this very hardware, as the card tells.
-    `missing` names what has to be fetched or installed first.
+    `decode` with no draft accepted, None where nothing drafts; text decides what comes about between the two.
+    `measured` is what one stream gave somebody on this very hardware, as the card tells; `measured_why` says
+    how it can be above one of the two. `missing` names what has to be fetched or installed first.
     """
 
     preset: str
@@ -293,6 +293,7 @@ class PresetVerdict(Spoken):
     decode_all_streams: float | None = None
     decode_undrafted: float | None = None
     measured: Evidence | None = None
+    measured_why: Sentence = ""
     streams: int | None = None
     model: str | None = Field(None, description="id of the model on this machine that it would run")
     missing: tuple[Finding, ...] = ()

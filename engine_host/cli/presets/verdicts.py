@@ -54,9 +54,10 @@ _COUNTED = (
     "tight it takes all that there is."
 )
 _SPEEDS = (
-    "One stream, ≤: tokens a second that the memory's bandwidth allows one stream that has just begun.",
-    "With drafts, ≤: if every draft were taken, which no usual text reaches.",
-    "Measured: one stream on this very hardware, as the preset's card tells.",
+    "decode, ≤: tokens a second that the memory's bandwidth allows one stream that has just begun, every "
+    "draft accepted, which no usual text reaches.",
+    "undrafted, ≤: the same with no draft accepted. What drafts gain above it is decided by the text.",
+    "measured: one stream on this very hardware, as the preset's card tells.",
 )
 # GPUs of one machine.
 _MOST = 8
@@ -126,8 +127,8 @@ def _table(found: list[PresetVerdict], *, elsewhere: bool) -> list[str]:
             VERDICTS[one.verdict],
             _memory(one),
             "" if not one.largest_context else f"{one.largest_context:,}",
-            _rate(one.decode_undrafted or one.decode),
-            "" if one.decode_undrafted is None else _rate(one.decode),
+            _rate(one.decode),
+            _rate(one.decode_undrafted),
             "" if one.measured is None else _rate(one.measured.value),
             _missing(one, elsewhere=elsewhere),
             _why(one),
@@ -139,8 +140,8 @@ def _table(found: list[PresetVerdict], *, elsewhere: bool) -> list[str]:
         "verdict",
         "memory of each GPU, all streams" if elsewhere else "memory, all streams",
         "longest context",
-        "one stream, ≤",
-        "with drafts, ≤",
+        "decode, ≤",
+        "undrafted, ≤",
         "measured",
         "missing",
         "why",
@@ -158,9 +159,10 @@ def _memory(one: PresetVerdict) -> str:
 
 
 def _why(one: PresetVerdict) -> str:
-    """The reason of a verdict, with what all streams would take where that is more than there is."""
+    """The reason of a verdict, what all streams would take where that is too much, and of a measured rate."""
     more = one.verdict is Verdict.TIGHT and one.needed is not None and one.needed > (one.room or 0)
-    return f"{one.why} All would take {size(one.needed)}." if more else one.why
+    told = (one.why, f"All would take {size(one.needed)}." if more else "", one.measured_why)
+    return " ".join(filter(None, told))
 
 
 def _rate(tokens: float | None) -> str:

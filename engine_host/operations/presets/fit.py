@@ -180,19 +180,42 @@ def verdict_of(
             "room": found.budget,
             "largest_context": longest,
             "streams": start.streams,
-            **({} if ceiling is None else _speeds(ceiling)),
+            **({} if ceiling is None else _speeds(ceiling, known.measured)),
         }
     )
 
 
-def _speeds(found: Roofline) -> dict[str, float | None]:
+def _speeds(found: Roofline, measured: Evidence | None) -> dict[str, float | str | None]:
+    """Return the ceilings, and how what was measured can be above one of them."""
     length = found.tokens_per_step
+    undrafted = found.decode / length if found.decode and length > 1 else None
     return {
         "decode": found.decode,
         "decode_at_depth": found.decode_at_depth,
         "decode_all_streams": found.decode_all_streams,
-        "decode_undrafted": found.decode / length if found.decode and length > 1 else None,
+        "decode_undrafted": undrafted,
+        "measured_why": why_above(found.decode, undrafted, None if measured is None else measured.value),
     }
+
+
+def why_above(ceiling: float | None, undrafted: float | None, measured: float | None) -> str:
+    """Say how a rate can be above the ceiling of a step without accepted drafts, or above any; or nothing."""
+    if ceiling is None or measured is None:
+        return ""
+    if measured > ceiling:
+        return tr(
+            "The measured rate is above the limit of {ceiling:,.1f} tok/s: another version, other weights or "
+            "a faster GPU were measured.",
+            ceiling=ceiling,
+        )
+    if undrafted is None or measured <= undrafted:
+        return ""
+    return tr(
+        "The measured rate is above the limit without draft tokens, because drafts were accepted: at least "
+        "{length:.2f} tokens a step, of at most {most:.0f}.",
+        length=measured / undrafted,
+        most=ceiling / undrafted,
+    )
 
 
 def _measured(resolved: ResolvedPreset) -> Evidence | None:

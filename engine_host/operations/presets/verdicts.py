@@ -133,7 +133,7 @@ class PresetVerdictOperations:
 
 
 _SPEEDS = ("decode", "decode_at_depth", "decode_all_streams", "decode_undrafted")
-_NO_FIGURES = dict.fromkeys(("needed", "room", "largest_context", *_SPEEDS))
+_NO_FIGURES = {**dict.fromkeys(("needed", "room", "largest_context", *_SPEEDS)), "measured_why": ""}
 
 
 def _elsewhere(found: PresetVerdict) -> PresetVerdict:

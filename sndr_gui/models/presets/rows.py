@@ -210,6 +210,8 @@ def _speed_words(row: PresetRow) -> str:
             if found.measured.by == "us"
             else tr("Measured by others on this hardware: {rate}.", rate=rate)
         )
+        if found.measured_why:
+            lines.append(found.measured_why)
     return "\n".join(lines)
 
 

@@ -1,5 +1,6 @@
 """`sndr launch`, `sndr presets verdicts` and `verify`, and `sndr fit --preset`, against canned answers."""
 
+import itertools
 import json
 from collections.abc import Callable
 from typing import Any
@@ -206,6 +207,31 @@ def test_verdicts_show_what_works_and_what_is_missing(host: FakeHost, sndr: Sndr
     assert "1 more do not fit or cannot run" in out
     assert "It needs FP4." in sndr("presets", "verdicts", "--all")[1]
     assert json.loads(sndr("presets", "verdicts", "--json")[1])["verdicts"][2]["preset"] == "never"
+
+
+def test_text_and_json_of_the_verdicts_have_the_same_figures_by_the_same_names(
+    host: FakeHost, sndr: Sndr
+) -> None:
+    measured = {**dict.fromkeys(("metric", "machine", "pin", "source"), "x"), "by": "others"}
+    drafting = {
+        "preset": "pair",
+        "verdict": "fits",
+        "decode": 214.4,
+        "decode_undrafted": 53.6,
+        "measured": {**measured, "value": 83.1, "unit": "tok/s"},
+        "measured_why": "Above it because drafts were accepted.",
+    }
+    plain = {"preset": "plain", "verdict": "fits", "decode": 75.6}
+    host.answers["POST /v1/presets/verdicts"] = (200, {"hardware": "x", "verdicts": [drafting, plain]})
+    head, *rows = sndr("presets", "verdicts", "--hardware", "l4")[1].splitlines()[1:4]
+    names = ("decode, ≤", "undrafted, ≤", "measured", "missing")
+    starts = [head.index(name) for name in names]
+    told = [[row[at:end].strip() for at, end in itertools.pairwise(starts)] for row in rows]
+    assert told == [["214 tok/s", "53.6 tok/s", "83.1 tok/s"], ["75.6 tok/s", "", ""]]
+    assert rows[0].endswith("  Above it because drafts were accepted.")
+    spoken = json.loads(sndr("presets", "verdicts", "--hardware", "l4", "--json")[1])["verdicts"]
+    assert [(one["decode"], one["decode_undrafted"]) for one in spoken] == [(214.4, 53.6), (75.6, None)]
+    assert spoken[0]["measured_why"] == "Above it because drafts were accepted."
 
 
 def test_presets_for_more_cards_than_were_named_are_told(host: FakeHost, sndr: Sndr) -> None:

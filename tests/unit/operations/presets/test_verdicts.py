@@ -16,6 +16,7 @@ from engine_host.launch.preflight.machine import Holder, MachineState
 from engine_host.library.index import IndexedModel
 from engine_host.operations.fit import FitOperations
 from engine_host.operations.presets.catalog import PresetOperations
+from engine_host.operations.presets.fit import why_above
 from engine_host.operations.presets.verdicts import PresetVerdictOperations
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Fix, Reason
@@ -292,6 +293,37 @@ def test_a_ceiling_says_what_drafts_add_and_what_was_measured(machine: Machine) 
     assert found["llama-3.1-8b-24"].decode_undrafted is None, "nothing drafts"
     elsewhere = {one.preset: one for one in machine.judge(hardware="rtx-4090", count=2).verdicts}
     assert elsewhere["qwen3.6-27b-int4-2x24"].measured is None
+
+
+def test_what_was_measured_above_a_bound_says_why(machine: Machine) -> None:
+    found = {one.preset: one for one in machine.judge(hardware="rtx-3090", count=2).verdicts}
+    above = found["qwen3.6-27b-fp8-2x24"]
+    assert above.measured is not None
+    assert (above.decode_undrafted or 0) < (above.measured.value or 0) <= (above.decode or 0)
+    assert "because drafts were accepted: at least 1.55 tokens a step, of at most 4." in above.measured_why
+    below = found["qwen3.6-27b-int4-2x24"]
+    assert below.measured is not None
+    assert (below.measured.value or 0) < (below.decode_undrafted or 0)
+    assert below.measured_why == ""
+
+
+def test_no_rate_of_the_catalogue_is_above_its_bound_without_a_reason(machine: Machine) -> None:
+    compared = 0
+    for hardware, count in (("rtx-3090", 1), ("rtx-3090", 2), ("rtx-a5000", 2), ("rtx-pro-6000", 1)):
+        for one in machine.judge(hardware=hardware, count=count).verdicts:
+            if one.measured is None or one.measured.value is None or one.decode is None:
+                continue
+            compared += 1
+            assert one.measured.value <= one.decode, one.preset
+            above = one.measured.value > (one.decode_undrafted or one.decode)
+            assert above is bool(one.measured_why), one.preset
+    assert compared >= 10
+
+
+def test_more_than_the_hardware_allows_is_said_to_be_another_measurement() -> None:
+    assert "above the limit of 100.0 tok/s" in why_above(100.0, 25.0, 101.0)
+    assert why_above(100.0, None, 99.0) == ""
+    assert why_above(None, None, 99.0) == ""
 
 
 def test_fit_knows_what_here_is(machine: Machine) -> None:

@@ -124,11 +124,11 @@ def test_a_ceiling_is_shown_without_drafts_and_says_what_they_add() -> None:
     speed = next(column for column in preset_columns() if column.title == "≤ tok/s")
     assert speed.tip is not None
     assert "without draft tokens" not in speed.tip(row)
-    told = {"decode": 482.0, "decode_undrafted": 120.5, "measured": evidence}
+    told = {"decode": 482.0, "decode_undrafted": 120.5, "measured": evidence, "measured_why": "As it is."}
     drafting = replace(row, verdict=row.verdict.model_copy(update=told))
     assert speed.text(drafting) == "120"
     assert "482 tok/s if all were accepted" in speed.tip(drafting)
-    assert "Measured by others on this hardware: 70.7 tok/s." in speed.tip(drafting)
+    assert "Measured by others on this hardware: 70.7 tok/s.\nAs it is." in speed.tip(drafting)
 
 
 def test_what_is_not_known_is_not_hidden_with_what_does_not_work() -> None:
