@@ -24,6 +24,8 @@ import pytest
 # process of its own, on a display of its own.
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ["QT_API"] = "pyside6"
+# Tables are as wide as they need to be, whichever terminal starts the tests.
+os.environ.pop("COLUMNS", None)
 
 # How long an example takes says how busy the machine is; timings belong in the bench.
 hypothesis.settings.register_profile("here", deadline=None)

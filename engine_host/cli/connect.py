@@ -6,8 +6,9 @@ import sys
 
 import click
 
-from engine_host.cli.output import Exit, Output, command, problem_lines, table
+from engine_host.cli.output import Exit, Output, command, problem_lines
 from engine_host.cli.start.host import connected
+from engine_host.cli.text.tables import pairs, table
 from engine_host.client.sync import ControlClient
 from engine_host.connect import change, found
 from engine_host.connect.clients.definition import Client
@@ -168,8 +169,7 @@ def _settings(out: Output, client: Client, facts: Facts, records: Records) -> No
 
 
 def _settings_lines(settings: ClientSettings) -> list[str]:
-    width = max((len(field.caption) for field in settings.fields), default=0)
-    result = [f"{field.caption.ljust(width)}  {field.value}" for field in settings.fields]
+    result = pairs([(field.caption, field.value) for field in settings.fields])
     for text in settings.texts:
         result += [
             *([""] if result else []),

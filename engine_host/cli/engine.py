@@ -4,10 +4,11 @@ from typing import Any
 
 import click
 
-from engine_host.cli.output import Exit, Output, command, size, table
+from engine_host.cli.output import Exit, Output, command, size
 from engine_host.cli.start.host import connected, find_or_start
 from engine_host.cli.text import job_progress
 from engine_host.cli.text.job_progress import begin
+from engine_host.cli.text.tables import table
 from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError

@@ -2,11 +2,12 @@
 
 import click
 
-from engine_host.cli.output import Exit, Output, command, size, table
+from engine_host.cli.output import Exit, Output, command, size
 from engine_host.cli.param_types import counted_hardware
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.options import resolved
 from engine_host.cli.text.chosen_host import chosen_host
+from engine_host.cli.text.tables import table
 from engine_host.core.outside import files
 from engine_host.protocol.language import formed
 from engine_host.protocol.launch.fit import (

@@ -6,8 +6,9 @@ from typing import TypeVar
 
 import click
 
-from engine_host.cli.output import Exit, Output, command, table
+from engine_host.cli.output import Exit, Output, command
 from engine_host.cli.start.host import connected, may_do_without
+from engine_host.cli.text.tables import table
 from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.client.sync import ControlClient
 from engine_host.connect.facts import KEY_VARIABLE

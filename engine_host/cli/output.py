@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from enum import IntEnum
 from typing import Any, Concatenate, ParamSpec
 
@@ -300,16 +300,6 @@ def _not_allowed(error: ValidationError, asked: type[BaseModel]) -> Problem:
         fix=Fix(text="Give another value.", command=f"{_command_path()} --help"),
         evidence={"field": where},
     )
-
-
-def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a table with columns as wide as they need to be."""
-    cells = [list(headings), *[list(row) for row in rows]]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(headings))]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in cells
-    ]
 
 
 def size(count: int | None) -> str:

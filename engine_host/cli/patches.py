@@ -4,12 +4,13 @@ import os
 
 import click
 
-from engine_host.cli.output import Exit, Output, command, table
+from engine_host.cli.output import Exit, Output, command
 from engine_host.cli.param_types import counted_hardware
 from engine_host.cli.start.host import connected, find_or_start
 from engine_host.cli.start.options import LaunchOptions, launch_options
 from engine_host.cli.start.running import GONE, only_one
 from engine_host.cli.text.job_progress import begin
+from engine_host.cli.text.tables import table
 from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.client.sync import ControlClient
 from engine_host.core.did_you_mean import meant_or

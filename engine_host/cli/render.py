@@ -19,6 +19,7 @@ from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.options import LaunchOptions, launch_options, with_option
 from engine_host.cli.start.suggestions import with_near_names
 from engine_host.cli.text.plan import finding_lines
+from engine_host.cli.text.tables import pairs
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.protocol.launch.deploy import GpuUuid, Rendering, RenderRequest, RenderTarget
@@ -228,10 +229,9 @@ def write_down(
 def _lines(rendering: Rendering, folder: Path) -> list[str]:
     shown = [file for file in rendering.files if file.about]
     rest = len(rendering.files) - len(shown)
-    width = max(len(file.name) for file in shown)
     return [
         f"{rendering.title} for {rendering.target.value} is in {folder}:",
-        *(f"  {file.name.ljust(width)}  {file.about}" for file in shown),
+        *pairs([(file.name, file.about) for file in shown], "  "),
         *([f"  and {rest} files of the overlay"] if rest else []),
         *([f"Check: {_in(folder, rendering.check)}"] if rendering.check else []),
         f"Start: {_in(folder, rendering.start)}",

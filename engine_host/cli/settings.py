@@ -7,8 +7,9 @@ from typing import Any, Literal
 
 import click
 
-from engine_host.cli.output import Exit, Output, command, table
+from engine_host.cli.output import Exit, Output, command
 from engine_host.cli.start.host import connected, may_do_without
+from engine_host.cli.text.tables import table
 from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError

@@ -8,11 +8,12 @@ from typing import Any
 import click
 
 from engine_host.cli.on_demand.commands import lines
-from engine_host.cli.output import Exit, Output, clock, command, echo, size, table, visible_record
+from engine_host.cli.output import Exit, Output, clock, command, echo, size, visible_record
 from engine_host.cli.start.host import connected
 from engine_host.cli.text.chosen_host import chosen_host, typed
 from engine_host.cli.text.events import summary
 from engine_host.cli.text.log_files import lines_of_files, log_files
+from engine_host.cli.text.tables import pairs, paragraph, table
 from engine_host.client.ends import age_words, ended, ends_of, failed, started_again, what_it_did
 from engine_host.client.exchange import event_of
 from engine_host.client.sync import ControlClient
@@ -97,8 +98,7 @@ def status(out: Output, everything: bool) -> Exit | None:
         ("GPU", gpu_text(host)),
         ("endpoint", endpoint_text(host.endpoint)),
     ]
-    width = max(len(name) for name, _ in rows)
-    echo("\n".join(f"{name.ljust(width)}  {text}" for name, text in rows))
+    echo("\n".join(pairs(rows)))
     echo()
     shown = engines if everything else _of_now(engines)
     echo(typed("\n".join(_engines(shown)) if shown else "No engine runs. `sndr run --demo` starts one."))
@@ -168,7 +168,7 @@ def _engines(engines: tuple[Engine, ...]) -> list[str]:
     for engine in engines:
         if engine.problem is not None:
             age = age_words(ended(engine), time.time())
-            lines.append(f"{engine.id}: {engine.problem.message} ({what_it_did(engine)}, {age})")
+            lines += paragraph(f"{engine.id}: {engine.problem.message} ({what_it_did(engine)}, {age})")
             lines += _refused(engine, engine.problem) if engine.was_refused else _ended(engine)
     return lines
 
@@ -184,12 +184,12 @@ def _ended(engine: Engine) -> list[str]:
 
 def _refused(engine: Engine, problem: Problem) -> list[str]:
     """Return what leads on from a start that was refused: nothing ran, so it has no log."""
-    lines = [f"  why:         {problem.cause}"] if problem.cause else []
+    rows = [("why:", problem.cause)] if problem.cause else []
     if problem.fix is not None:
-        lines.append(f"  what to do:  {problem.fix.text}")
+        rows.append(("what to do:", problem.fix.text))
         if problem.fix.command and problem.fix.command != engine.plan.command:
-            lines.append(f"               $ {problem.fix.command}")
-    return [*lines, f"  asked for:   $ {engine.plan.command}"]
+            rows.append(("", f"$ {problem.fix.command}"))
+    return pairs([*rows, ("asked for:", f"$ {engine.plan.command}")], "  ")
 
 
 @click.command()

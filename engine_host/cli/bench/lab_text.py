@@ -1,6 +1,6 @@
 """Runs of the bench lab, and comparisons of them, for a terminal."""
 
-from engine_host.cli.output import table
+from engine_host.cli.text.tables import table
 from engine_host.client.bench_reports import comparison as words
 from engine_host.client.bench_reports.figures import (
     about,

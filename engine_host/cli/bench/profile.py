@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
-from engine_host.cli.output import Exit, Output, command, table
+from engine_host.cli.output import Exit, Output, command
 from engine_host.cli.start.follow import signals
 from engine_host.cli.start.host import connected_for_model
 from engine_host.cli.text.chosen_host import chosen_host
 from engine_host.cli.text.job_progress import begin
+from engine_host.cli.text.tables import table
 from engine_host.core.errors import HostError
 from engine_host.core.likely_causes import unwritable_folder
 from engine_host.protocol.bench.profiles import USUAL_STEPS, ProfileEngine, ProfileReport

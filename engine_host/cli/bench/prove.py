@@ -4,9 +4,10 @@ import time
 
 import click
 
-from engine_host.cli.output import Exit, Output, command, table
+from engine_host.cli.output import Exit, Output, command
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.text.job_progress import begin
+from engine_host.cli.text.tables import table
 from engine_host.protocol.bench.proofs import Proof, ProofPage, ProofVerdict, ProveKernels
 from engine_host.protocol.operations import table as ops
 

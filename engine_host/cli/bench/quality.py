@@ -5,10 +5,11 @@ from pathlib import Path
 
 import click
 
-from engine_host.cli.output import Exit, Output, command, table
+from engine_host.cli.output import Exit, Output, command
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.options import overrides_of, resolved
 from engine_host.cli.text.job_progress import begin
+from engine_host.cli.text.tables import table
 from engine_host.protocol.bench.quality import KvQuality, MeasureQuality, QualityPage, QualityReport
 from engine_host.protocol.language import formed
 from engine_host.protocol.launch.plans import EngineKind

@@ -11,10 +11,11 @@ from engine_host.cli.bench.lab import (
     refuse_two_forms,
 )
 from engine_host.cli.bench.lab_text import report_lines
-from engine_host.cli.output import Exit, Output, command, table
+from engine_host.cli.output import Exit, Output, command
 from engine_host.cli.start.follow import signals
 from engine_host.cli.start.host import connected
 from engine_host.cli.text.job_progress import begin
+from engine_host.cli.text.tables import table
 from engine_host.client.bench_reports import sweep as words
 from engine_host.client.bench_reports.for_others import sweep_for_others
 from engine_host.client.bench_reports.html import sweep_html

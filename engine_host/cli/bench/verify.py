@@ -2,10 +2,11 @@
 
 import click
 
-from engine_host.cli.output import Exit, Output, command, table
+from engine_host.cli.output import Exit, Output, command
 from engine_host.cli.start.follow import signals
 from engine_host.cli.start.host import connected_for_model
 from engine_host.cli.text.job_progress import begin
+from engine_host.cli.text.tables import table
 from engine_host.client.bench_reports.checks import check_rows, headings
 from engine_host.core.errors import HostError
 from engine_host.protocol.bench.checks import VerifyEngine, VerifyLevel, VerifyReport

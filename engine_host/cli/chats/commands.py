@@ -5,7 +5,8 @@ from pathlib import Path
 
 import click
 
-from engine_host.cli.output import Exit, Output, command, table
+from engine_host.cli.output import Exit, Output, command
+from engine_host.cli.text.tables import table
 from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.client.chats import export as exports
 from engine_host.client.chats.record import LONGEST_TITLE, title_of

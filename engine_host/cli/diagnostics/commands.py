@@ -5,9 +5,10 @@ from pathlib import Path
 
 import click
 
-from engine_host.cli.output import Exit, Output, command, echo, size, table
+from engine_host.cli.output import Exit, Output, command, echo, size
 from engine_host.cli.start.remote import remote_client
 from engine_host.cli.text.chosen_host import chosen_host, typed
+from engine_host.cli.text.tables import table
 from engine_host.client.address import RemoteAddress
 from engine_host.client.diagnostics.bundle import Bundle, collect, place_of, refuse_place, save
 

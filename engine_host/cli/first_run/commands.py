@@ -11,6 +11,7 @@ from engine_host.cli.start.host import HostHold, find_or_start
 from engine_host.cli.status import gpu_text
 from engine_host.cli.text.chosen_host import typed
 from engine_host.cli.text.job_progress import begin
+from engine_host.cli.text.tables import pairs, paragraph
 from engine_host.client.first_run.overview import (
     IN_PLACE,
     ModelPlace,
@@ -94,14 +95,12 @@ def _machine(host: HostInfo, servers: ServerPage, presets: str) -> list[str]:
         ("llama.cpp", ", ".join(one.version for one in here) or "no server works here: sndr engine list"),
         ("can do", presets),
     ]
-    width = max(len(name) for name, _ in rows)
-    return ["This machine", *(f"  {name.ljust(width)}  {said}" for name, said in rows)]
+    return ["This machine", *pairs(rows, "  ")]
 
 
 def _models(found: tuple[ModelPlace, ...], *, alone: bool) -> list[str]:
-    width = max((len(one.name) for one in found), default=0)
-    lines = ["Models that are here", *(f"  {one.name.ljust(width)}  {one.about}" for one in found)]
-    return [*lines, f"  {no_others() if alone else IN_PLACE}"]
+    lines = ["Models that are here", *pairs([(one.name, one.about) for one in found], "  ")]
+    return [*lines, *paragraph(f"  {no_others() if alone else IN_PLACE}")]
 
 
 def _first(first: ModelFile | None) -> list[str]:

@@ -2,7 +2,8 @@
 
 import time
 
-from engine_host.cli.output import size, table
+from engine_host.cli.output import size
+from engine_host.cli.text.tables import table
 from engine_host.core.sizes import duration
 from engine_host.protocol.library import (
     HubChoice,

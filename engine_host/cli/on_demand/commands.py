@@ -6,11 +6,12 @@ import time
 import click
 
 from engine_host.cli.on_demand.adding import Stay, add, keep_options, rest, seconds_of, stays
-from engine_host.cli.output import Exit, Output, command, table
+from engine_host.cli.output import Exit, Output, command
 from engine_host.cli.start.consent import accept_option
 from engine_host.cli.start.host import connected, find_or_start
 from engine_host.cli.start.options import LaunchOptions, launch_options, overrides_of
 from engine_host.cli.start.running import GONE
+from engine_host.cli.text.tables import table
 from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.core.sizes import duration
 from engine_host.protocol.endpoint.on_demand import LoadOnDemand, OnDemandDetail, OnDemandModel, OnDemandState

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import click
 
-from engine_host.cli.output import Exit, Output, command, size, table
+from engine_host.cli.output import Exit, Output, command, size
 from engine_host.cli.param_types import PresetId, counted_hardware
 from engine_host.cli.start.consent import accept_option, with_consent
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.options import overrides_of
+from engine_host.cli.text.tables import table
 from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError, consent_needed
@@ -410,7 +411,7 @@ def _value(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _place(by: SetBy) -> str:
+def _place(by: SetBy | CatalogFault) -> str:
     place = by.file if by.line is None else f"{by.file}:{by.line}"
     return place or "given here"
 
@@ -432,7 +433,7 @@ def fault_lines(faults: Sequence[CatalogFault]) -> list[str]:
     """Format faults, each with its place and its fix."""
     lines = []
     for fault in faults:
-        place = fault.file if fault.line is None else f"{fault.file}:{fault.line}"
+        place = _place(fault)
         key = f"{fault.key}: " if fault.key else ""
         lines.append(f"{fault.severity.value} {place}: {key}{fault.message}.")
         if fault.fix:

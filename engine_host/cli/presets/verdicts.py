@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import click
 
 from engine_host.cli.fit import VERDICTS
-from engine_host.cli.output import Exit, Output, command, size, table
+from engine_host.cli.output import Exit, Output, command, size
 from engine_host.cli.param_types import counted_hardware
 from engine_host.cli.start.host import find_or_start
+from engine_host.cli.text.tables import paragraph, table
 from engine_host.protocol.launch.fit import Verdict
 from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.operations import table as ops
@@ -35,9 +36,9 @@ def verdicts(out: Output, hardware: str | None, count: int | None, every: bool) 
     elsewhere = hardware not in {None, "here"}
     lines = [f"On {page.hardware}:", *_table(shown, elsewhere=elsewhere)]
     if any((one.needed or 0) > (one.room or 0) for one in shown):
-        lines += ["", _COUNTED]
+        lines += ["", *paragraph(_COUNTED)]
     if any(one.decode is not None for one in shown):
-        lines += ["", *_SPEEDS]
+        lines += ["", *(line for text in _SPEEDS for line in paragraph(text))]
     hidden = len(page.verdicts) - len(shown)
     if hidden:
         lines += ["", f"{hidden} more do not fit or cannot run; --all shows them with the reason."]

@@ -7,13 +7,14 @@ from typing import Any
 
 import click
 
-from engine_host.cli.output import Exit, Output, command, table
+from engine_host.cli.output import Exit, Output, command
 from engine_host.cli.param_types import NewHostName
 from engine_host.cli.remote.connecting import connect as connected
 from engine_host.cli.remote.connecting import looked_for
 from engine_host.cli.remote.fact_lines import fact_lines
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.text.plan import finding_lines
+from engine_host.cli.text.tables import table
 from engine_host.cli.text.waiting import told_if_interrupted
 from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.core.sizes import duration

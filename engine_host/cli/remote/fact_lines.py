@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from engine_host.cli.output import size, table
+from engine_host.cli.output import size
+from engine_host.cli.text.tables import table
 from engine_host.protocol.remote.hosts import RemoteFacts, RemoteGpu
 
 _PARTS = ("system", "memory", "disks", "gpus", "engines", "containers", "units", "tools")

@@ -2,10 +2,11 @@
 
 import click
 
-from engine_host.cli.output import Exit, Output, command, table
+from engine_host.cli.output import Exit, Output, command
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.remote import remote_client
 from engine_host.cli.text.job_progress import begin
+from engine_host.cli.text.tables import table
 from engine_host.client.sync import ControlClient
 from engine_host.protocol.engines import InstallationPage, PinPlan, PinVllm
 from engine_host.protocol.operations import table as ops

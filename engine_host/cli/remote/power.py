@@ -2,13 +2,14 @@
 
 import click
 
-from engine_host.cli.output import CODES, Exit, Output, command, size, table
+from engine_host.cli.output import CODES, Exit, Output, command, size
 from engine_host.cli.remote.connecting import connect
 from engine_host.cli.remote.install import change_lines
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.status import gpu_text
 from engine_host.cli.text.job_progress import begin
 from engine_host.cli.text.plan import finding_lines
+from engine_host.cli.text.tables import table
 from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.protocol.base import Severity
 from engine_host.protocol.host import Gpu

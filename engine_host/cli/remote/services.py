@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from engine_host.cli.output import Exit, Output, command, echo, table
+from engine_host.cli.output import Exit, Output, command, echo
 from engine_host.cli.remote.connecting import connect
 from engine_host.cli.remote.install import change_lines
 from engine_host.cli.start.consent import accept_option, with_consent
@@ -15,6 +15,7 @@ from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.options import LaunchOptions, launch_options
 from engine_host.cli.text.job_progress import begin
 from engine_host.cli.text.plan import finding_lines
+from engine_host.cli.text.tables import table
 from engine_host.cli.text.typed_again import typed_again
 from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.client.sync import ControlClient

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from engine_host.cli.output import CODES, Exit, Output, command, size, table
+from engine_host.cli.output import CODES, Exit, Output, command, size
 from engine_host.cli.remote.connecting import connect
 from engine_host.cli.remote.install import change_lines
 from engine_host.cli.start.consent import accept_option, demand_lines
@@ -16,6 +16,7 @@ from engine_host.cli.start.options import LaunchOptions, launch_options
 from engine_host.cli.start.remote import until_engine_host
 from engine_host.cli.text.job_progress import begin
 from engine_host.cli.text.plan import finding_lines
+from engine_host.cli.text.tables import table
 from engine_host.client.sync import ControlClient
 from engine_host.core.did_you_mean import meant_or
 from engine_host.core.errors import HostError

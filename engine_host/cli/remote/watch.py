@@ -6,9 +6,10 @@ from pathlib import PurePosixPath
 
 import click
 
-from engine_host.cli.output import Exit, Output, command, table
+from engine_host.cli.output import Exit, Output, command
 from engine_host.cli.remote.connecting import connect
 from engine_host.cli.start.host import find_or_start
+from engine_host.cli.text.tables import table
 from engine_host.protocol.operations import remote_hosts as ops
 from engine_host.protocol.remote.hosts import WatchdogPage, WatchdogState
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 
-from engine_host.cli.output import table
+from engine_host.cli.text.tables import pairs, table
 from engine_host.client.request_words import pretty, turn_text
 from engine_host.core.sizes import duration, size_text
 from engine_host.protocol.endpoint.requests import CapturedRequest, CaptureState, Conversation, PrefixTurn
@@ -86,7 +86,7 @@ def request_lines(request: Request, turn: PrefixTurn | None) -> list[str]:
             ("lost by that", _seconds(turn.lost_seconds, _NOT)),
             *_checkpoint(turn),
         ]
-    return [f"{name:<16} {value}" for name, value in rows]
+    return pairs(rows)
 
 
 def _checkpoint(turn: PrefixTurn) -> list[tuple[str, str]]:

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import click
 
-from engine_host.cli.output import Exit, Output, command, size, table
+from engine_host.cli.output import Exit, Output, command, size
 from engine_host.cli.settings import put_setting
 from engine_host.cli.start.host import connected
 from engine_host.cli.telemetry.recording import record
 from engine_host.cli.text.chosen_host import chosen_host
+from engine_host.cli.text.tables import table
 from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.client.energy_words import energy_text
 from engine_host.core.gpu_trace.format import check

@@ -4,8 +4,9 @@ import time
 
 import click
 
-from engine_host.cli.output import Exit, Output, command, table
+from engine_host.cli.output import Exit, Output, command
 from engine_host.cli.start.host import connected
+from engine_host.cli.text.tables import table
 from engine_host.core.sizes import duration
 from engine_host.protocol.bench.alerts import Alert, AlertKind, AlertQuery, SeeAlerts
 from engine_host.protocol.operations import table as ops

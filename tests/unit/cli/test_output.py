@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine_host.cli.output import CODES, MEANINGS, Exit, Output, problem_lines, size, table
+from engine_host.cli.output import CODES, MEANINGS, Exit, Output, problem_lines, size
 from engine_host.core.errors import HostError
 from engine_host.core.sizes import duration
 from engine_host.protocol.errors import Fix, Problem, Reason
@@ -53,10 +53,6 @@ def test_notes_stay_out_of_the_result(capsys: pytest.CaptureFixture[str]) -> Non
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err == "going on\n"
-
-
-def test_table_columns_line_up() -> None:
-    assert table(("a", "b"), [("long", "x"), ("", "yy")]) == ["a     b", "long  x", "      yy"]
 
 
 def headings() -> Iterator[tuple[str, list[str]]]:

@@ -82,8 +82,8 @@ def test_pieces_are_named_so_where_no_tokens_are_told(host: FakeHost, sndr: Sndr
     assert first.split()[-7:-2] == ["ms", "31.0", "1,200", "0", "1,204"]
     assert second.split()[-8:-2] == ["12.3", "pieces/s", "1,200", "0", "37", "pieces"]
     _, out, _ = sndr("requests", "show", DONE["id"])
-    assert "decode           12.3 pieces/s" in out
-    assert "tokens out       not measured; 37 pieces came" in out
+    assert "decode                  12.3 pieces/s" in out
+    assert "tokens out              not measured; 37 pieces came" in out
 
 
 def test_one_is_shown_and_cancelled_by_the_beginning_of_its_id(host: FakeHost, sndr: Sndr) -> None:
@@ -93,10 +93,10 @@ def test_one_is_shown_and_cancelled_by_the_beginning_of_its_id(host: FakeHost, s
     assert code == 0
     assert "a message was edited at message 2 (user)" in out
     assert "no state of it was kept, so that 200 tokens were computed again" in out
-    assert "hit ended at     no kept state" in out
-    assert "again for it     200 tokens" in out
-    assert "decode           not measured" in out
-    assert "of them cached   0" in out
+    assert "hit ended at            no kept state" in out
+    assert "again for it            200 tokens" in out
+    assert "decode                  not measured" in out
+    assert "of them cached          0" in out
     code, out, _ = sndr("requests", "cancel", "req_ab")
     assert (code, out) == (0, f"{WAITING['id']}: cancelled.\n")
     code, out, err = sndr("requests", "show", "req_")
