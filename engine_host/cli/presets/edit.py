@@ -1,6 +1,7 @@
 """`sndr presets vary` and `sndr presets set`: a variation of one's own, and single values in it."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -18,6 +19,7 @@ from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.language import tr
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.presets import (
+    CatalogFault,
     EditPreset,
     EntryOrigin,
     LintPreset,
@@ -41,6 +43,7 @@ def vary(
     changes = [PresetChange(path=(name,), value=value) for name, value in entry.items()]
     changes += [_change(setting) for setting in settings]
     with find_or_start() as hold:
+        hold.client.call(ops.PRESET_FILE, id=preset)
         return _apply(out, hold.client, new_id, "", None, tuple(changes), dry_run)
 
 
@@ -63,9 +66,6 @@ def set_values(
     )
     if not changes:
         raise click.UsageError("Give NAME=VALUE or --unset NAME.")
-    for change in changes:
-        if not change.remove:
-            _check_name(change.path[0])
     with find_or_start() as hold:
         file = hold.client.call(ops.PRESET_FILE, id=preset)
         if file.origin is EntryOrigin.PROGRAM:
@@ -120,7 +120,7 @@ def _apply(
     changed = client.call(ops.EDIT_PRESET, request).text
     checked = client.call(ops.LINT_PRESET, LintPreset(text=changed, id=preset))
     if checked.preset is None:
-        return refused(out, checked.faults)
+        return refused(out, [_as_given(fault, text, changes) for fault in checked.faults])
     if dry_run:
         lines = [*checked.diff.splitlines(), *fault_lines(checked.faults)]
         out.result(checked, lines or ["Nothing would change."])
@@ -128,6 +128,13 @@ def _apply(
     saved = client.call(ops.SAVE_PRESET, SavePreset(text=changed, digest=digest), id=preset)
     out.result(saved, [f"{saved.id} is saved ({saved.file}).", *fault_lines(saved.faults)])
     return None
+
+
+def _as_given(fault: CatalogFault, text: str, changes: Sequence[PresetChange]) -> CatalogFault:
+    """Return a fault in what was typed without a place: its line stands in no file, as nothing was saved."""
+    typed = {".".join(change.path) for change in changes if not change.remove}
+    given = any(f"{fault.key}.".startswith(f"{one}.") or one.startswith(f"{fault.key}.") for one in typed)
+    return fault.model_copy(update={"file": "", "line": None}) if given or not text else fault
 
 
 def _path(name: str) -> tuple[str, ...]:
@@ -138,6 +145,7 @@ def _change(assignment: str) -> PresetChange:
     name, equals, value = assignment.partition("=")
     if not equals or not all(_path(name)):
         raise click.UsageError(f"Give NAME=VALUE, such as context=8192; not {assignment!r}.")
+    _check_name(_path(name)[0])
     return PresetChange(path=_path(name), value=_value(value))
 
 

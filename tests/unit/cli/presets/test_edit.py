@@ -99,7 +99,7 @@ def test_a_wrong_id_is_said_in_a_sentence(sndr: Sndr, wrong: str) -> None:
 
 
 @pytest.mark.usefixtures("served")
-@pytest.mark.parametrize("arguments", [("--set", "a.b.c.d.e.f.g.h.i=1"), ("--title", "\udcff")])
+@pytest.mark.parametrize("arguments", [("--set", "card.b.c.d.e.f.g.h.i=1"), ("--title", "\udcff")])
 def test_what_makes_no_request_is_said_in_a_sentence(sndr: Sndr, arguments: tuple[str, ...]) -> None:
     code, _, err = sndr("presets", "vary", "demo-llamacpp", "mine", *arguments)
     assert code == 2
@@ -141,3 +141,34 @@ def test_a_mistyped_setting_is_answered_with_the_near_ones(sndr: Sndr) -> None:
     code, _, err = sndr("presets", "set", "mine", "cntext=32768")
     assert (code, "There is no setting cntext" in err, "Did you mean context?" in err) == (2, True, True)
     assert "Did you mean context?" in sndr("launch", "p", "--set", "contxt=9")[2]
+
+
+@pytest.mark.usefixtures("served")
+def test_a_variation_of_a_mistyped_setting_is_answered_with_the_near_ones(sndr: Sndr) -> None:
+    code, _, err = sndr("presets", "vary", "demo-llamacpp", "mine", "--set", "contxt=1")
+    assert (code, "There is no setting contxt" in err, "Did you mean context?" in err) == (2, True, True)
+
+
+@pytest.mark.usefixtures("served")
+def test_what_was_given_is_not_said_to_stand_in_a_file(sndr: Sndr, tmp_path: Path) -> None:
+    code, _, err = sndr("presets", "vary", "demo-llamacpp", "mine", "--set", "settings.contxt=1")
+    assert code == 2
+    assert err.startswith("error given here: settings.contxt: there is no such key.\n")
+    assert "Did you mean context?" in err
+    path = tmp_path / "own" / "mine.yaml"
+    path.parent.mkdir()
+    path.write_text(MINE)
+    code, _, err = sndr("presets", "set", "mine", "settings.contxt=1")
+    assert (code, err.startswith("error given here: settings.contxt: ")) == (2, True)
+    path.write_text(MINE + "colour: blue\n")
+    code, _, err = sndr("presets", "set", "mine", "context=1024")
+    assert (code, err.startswith(f"error {path}:7: colour: ")) == (2, True), "it stands there already"
+
+
+@pytest.mark.usefixtures("served")
+def test_a_variation_of_no_preset_names_the_near_one(sndr: Sndr, host: FakeHost) -> None:
+    near = {"reason": "not_found", "message": "There is no preset demo-llama.", "cause": "", "evidence": {}}
+    host.answers["GET /v1/presets/demo-llama/file"] = (404, {"error": near})
+    code, _, err = sndr("presets", "vary", "demo-llama", "mine")
+    assert (code, "There is no preset demo-llama." in err) == (4, True)
+    assert not [name for name, _, _ in host.received if not name.startswith("GET ")]
