@@ -32,12 +32,14 @@ def is_refusal(engine: Engine, name: str, reason: Reason) -> bool:
 def names_nothing(request: LaunchRequest, problem: Problem) -> bool:
     """Return True where a start was refused because no model and no preset is called so.
 
-    That is a mistake in a name, and nothing that failed. A model that is here and cannot start, and a file
-    that is not where somebody says it is, are starts that failed.
+    That is a mistake in a name, and nothing that failed; so is a folder with nothing of a model in it. A
+    model that is here and cannot start, and a file that is not where it is said to be, are starts that
+    failed.
     """
     if problem.reason in {Reason.NOT_FOUND, Reason.BAD_REQUEST}:
         return True
-    unknown = problem.reason is Reason.MODEL_FILE_MISSING and "wanted" in problem.evidence
+    mistaken = not {"wanted", "holds"}.isdisjoint(problem.evidence)
+    unknown = problem.reason is Reason.MODEL_FILE_MISSING and mistaken
     return unknown and request.preset is None
 
 

@@ -16,7 +16,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.outside import files, json_text
 from engine_host.library.fim import FimTokens, fim_tokens
 from engine_host.library.safetensors_format import Shard, read_shard
-from engine_host.library.unreadable import unreadable
+from engine_host.library.unreadable import no_model, unreadable
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.language import ntr, tr
 
@@ -145,11 +145,14 @@ def read_checkpoint(folder: Path) -> CheckpointInfo:
     Raises HostError: `model_file_missing` names what is not there, `model_file_damaged` what is broken,
     `unsupported` is for pickled weights.
     """
+    names = frozenset(_names(folder))
+    if CONFIG not in names and not any(name.endswith(".safetensors") for name in names):
+        _refuse_unfinished(folder)
+        raise no_model(folder, CONFIG)
     config = read_json(folder / CONFIG)
     # Models that also see have the language model's own settings one level down.
     inner = config.get("text_config")
     text: Mapping[str, Any] = {**config, **inner} if isinstance(inner, dict) else config
-    names = frozenset(_names(folder))
     shards = _shards(folder, names)
     if not shards and (pickled := sorted(name for name in names if _PICKLED.match(name))):
         raise HostError(

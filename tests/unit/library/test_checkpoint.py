@@ -173,6 +173,25 @@ def test_an_index_cannot_point_out_of_its_folder(tmp_path: Path, name: str) -> N
     assert problem_of(folder).reason is Reason.MODEL_FILE_DAMAGED
 
 
+def test_a_folder_without_a_model_says_so_and_names_those_in_it(tmp_path: Path) -> None:
+    problem = problem_of(tmp_path).problem
+    assert (problem.reason, problem.evidence["holds"]) == (Reason.MODEL_FILE_MISSING, [])
+    assert problem.message == f"There is no model in the folder {tmp_path}."
+    checkpoint(tmp_path / "b small one")
+    (tmp_path / "a.GGUF").touch()
+    (tmp_path / "notes").mkdir()
+    problem = problem_of(tmp_path).problem
+    assert problem.evidence["holds"] == ["a.GGUF", "b small one"]
+    assert "Models lie in it: a.GGUF, b small one." in problem.cause
+    assert problem.fix is not None
+    assert problem.fix.command == f"sndr run {tmp_path}/a.GGUF"
+
+
+def test_weights_without_a_config_are_a_model_that_is_not_whole(tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors").touch()
+    assert "There is no config.json in" in problem_of(tmp_path).problem.message
+
+
 def test_pickled_weights_are_refused(tmp_path: Path) -> None:
     folder = checkpoint(tmp_path / "m")
     (folder / "pytorch_model.bin").write_bytes(b"PK\x03\x04")
