@@ -49,7 +49,7 @@ MEANINGS = {
     Exit.USAGE: "wrong options, an unknown setting, a value that is not allowed, "
     "or what cannot be done with this engine or machine",
     Exit.NO_HOST: "no engine host runs, it stopped answering, or it refused this program",
-    Exit.NOT_FOUND: "there is no such model, engine, job or file",
+    Exit.NOT_FOUND: "there is no such model, engine, job or file, or it is not installed",
     Exit.ENGINE: "the engine could not be built, started or used with this model, or it does not fit",
     Exit.CONFLICT: "something is in the way: another host or engine, no free port, a full queue, no consent",
     Exit.SYSTEM: "the machine refuses: disk full, not writable, unsafe permissions",

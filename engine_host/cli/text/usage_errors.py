@@ -46,7 +46,23 @@ def in_one_sentence(
     if isinstance(error, click.BadOptionUsage) and error.ctx is None:
         # The parser does not say of which command the option is, and so no usage would be shown.
         error.ctx = _command_of(root, words)
+    if isinstance(error, click.BadParameter) and isinstance(error.param, click.Parameter):
+        kind = error.param.type
+        if isinstance(kind, click.IntRange | click.FloatRange):
+            error.message = _takes(kind)
     return error
+
+
+def _takes(kind: click.IntRange | click.FloatRange) -> str:
+    """Return what a number may be: click calls a word "not a valid integer range"."""
+    number = "a whole number" if isinstance(kind, click.IntRange) else "a number"
+    low, high = (None if end is None else f"{end:,.12g}" for end in (kind.min, kind.max))
+    above, below = "above" if kind.min_open else "from", "below" if kind.max_open else "to"
+    if low and high:
+        return f"it takes {number} {above} {low} {below} {high}."
+    if low:
+        return f"it takes {number} {'above' if kind.min_open else 'of at least'} {low}."
+    return f"it takes {number} {'below' if kind.max_open else 'of at most'} {high}."
 
 
 def _no_such_command(error: click.NoSuchCommand, root: click.Group) -> str:

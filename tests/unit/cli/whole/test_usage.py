@@ -122,3 +122,16 @@ def test_no_command_for_another_machine_is_suggested_for_this_program(sndr: Sndr
     sentence = refused(sndr, "", word)
     assert "README, Update and uninstall" in sentence
     assert "sndr host" not in sentence
+
+
+@pytest.mark.parametrize(
+    ("words", "option", "value", "takes"),
+    [
+        ("fit", "--context", "abc", "a whole number of at least 128."),
+        ("fit", "--streams", "0", "a whole number from 1 to 4,096."),
+        ("telemetry record", "--seconds", "x", "a number from 1 to 2,678,400."),
+    ],
+)
+def test_a_number_says_what_it_may_be(sndr: Sndr, words: str, option: str, value: str, takes: str) -> None:
+    sentence = refused(sndr, words, *words.split(), option, value)
+    assert sentence == f"Invalid value for '{option}': it takes {takes}\n"
