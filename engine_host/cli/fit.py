@@ -206,8 +206,11 @@ def _lines(report: FitReport) -> list[str]:
     head = f"{of}{report.model} with {report.engine.value}, KV {report.kv}: {VERDICTS[report.verdict]}"
     lines = [f"{head}{_counted(report)}. {report.why}".rstrip()]
     if report.variants:
-        which = _CHOSEN.get(report.verdict, "one")
-        lines.append(f"Of the catalogue's variants it is {which}; others are {', '.join(report.variants)}.")
+        which = _CHOSEN.get(report.verdict, "one, and of none it is known whether it fits,")
+        lines += [
+            f"It is {which} of the catalogue's {len(report.variants) + 1} variants. "
+            f"`sndr fit NAME` counts another: {', '.join(report.variants)}."
+        ]
     lines += [f"Beside {', '.join(one.name for one in report.beside)}."] if report.beside else []
     ended = ", ".join(one.name for one in report.instead_of)
     lines += [f"In place of {ended}, whose memory counts as free."] if ended else []
