@@ -348,7 +348,7 @@ class MonitorModel(LiveModel):
                 others.setdefault(name, [])
                 if engine == self._of:
                     own[name] = line
-                else:
+                elif self._ended(engine):
                     others[name].append(line)
         led = ((name, one_after_another(own.get(name), lines)) for name, lines in others.items())
         # One name for all: to the graph and its legend they are one line.

@@ -183,6 +183,25 @@ async def test_a_conversation_goes_on_with_its_model_started_again(stage: Stage)
     assert (model.available, model.model) == (True, "first")
 
 
+async def test_monitor_shows_no_values_of_an_engine_that_runs_beside(stage: Stage) -> None:
+    stage.window.go("monitor")
+    page = stage.window.page
+    assert isinstance(page, MonitorView)
+    await both(stage)
+    await stage.until(lambda: page.model.loaded)
+    page.choice.box.setCurrentIndex(0)
+    page.choice.box.activated.emit(0)
+    assert chosen(stage) == "second"
+    sample = Sample(at=time.time() + 2, values={"engine.engine-1.decode_rate": 10.0, "ram.used": 1.0})
+    stage.host.publish(TelemetryEvent(sample=sample))
+    page.choice.box.setCurrentIndex(1)
+    page.choice.box.activated.emit(1)
+    await stage.until(lambda: [line.latest for line in page.model.lines_of(RATES)] == [10.0])
+    page.choice.box.setCurrentIndex(0)
+    page.choice.box.activated.emit(0)
+    assert page.model.lines_of(RATES) == [], "the first one's rate under the second one's name"
+
+
 async def test_monitor_tells_engines_apart(stage: Stage) -> None:
     stage.window.go("monitor")
     page = stage.window.page
