@@ -340,6 +340,7 @@ class MonitorModel(LiveModel):
         if not graph.of_engine:
             lines = [line for name, line in self._series.items() if graph.has(name)]
             return sorted(lines, key=_in_order)
+        beside = {engine.id for engine in self.session.state.live}
         own: dict[str, Line] = {}
         others: dict[str, list[Line]] = {}
         for line in self._series.values():
@@ -348,7 +349,7 @@ class MonitorModel(LiveModel):
                 others.setdefault(name, [])
                 if engine == self._of:
                     own[name] = line
-                elif self._ended(engine):
+                elif engine not in beside:
                     others[name].append(line)
         led = ((name, one_after_another(own.get(name), lines)) for name, lines in others.items())
         # One name for all: to the graph and its legend they are one line.
