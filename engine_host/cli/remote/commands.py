@@ -288,7 +288,7 @@ def _speed(one: RemoteHost) -> str:
 def _note(one: RemoteHost) -> str:
     if one.problem is not None:
         again = f" Again in {max(0.0, one.next_try_at - time.time()):.0f} s." if one.next_try_at else ""
-        return f"{one.problem.reason}: {one.problem.message}{again}"
+        return f"{one.problem.message}{again}"
     if one.engine_host_problem is not None:
         return f"{one.sentence} {_engine_host_note(one.engine_host_problem)}"
     happened = ""

@@ -235,6 +235,21 @@ def _unreachable(ended: Ended, _found: re.Match[str]) -> Problem:
     )
 
 
+def _unresolved(ended: Ended, found: re.Match[str]) -> Problem:
+    if ended.effective is not None and (ended.effective.jump or ended.effective.proxy):
+        return _unreachable(ended, found)
+    return _problem(
+        ended,
+        Reason.SSH_UNREACHABLE,
+        tr("No machine of the name in {destination} is known here.", destination=ended.destination),
+        tr("Neither your ssh configuration nor the network has an address for it."),
+        Fix(
+            text="Is the name right, is a VPN needed? It is tried again by itself until you remove it.",
+            command="sndr host list",
+        ),
+    )
+
+
 def _table(*rows: tuple[tuple[str, ...], Callable[[Ended, re.Match[str]], Problem]]) -> tuple[_Words, ...]:
     return tuple(_Words(re.compile("|".join(words), re.MULTILINE), problem) for words, problem in rows)
 
@@ -270,6 +285,7 @@ TABLE = _table(
         ),
         _lost,
     ),
+    ((r"^ssh: Could not resolve hostname",), _unresolved),
     (
         (
             r"Could not resolve hostname",

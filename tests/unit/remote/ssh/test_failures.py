@@ -56,6 +56,17 @@ def test_reasons(stderr: str, wanted: Reason) -> None:
     assert reason(stderr) is wanted
 
 
+def test_a_name_that_nobody_knows_is_told_from_a_machine_that_does_not_answer() -> None:
+    words = "ssh: Could not resolve hostname gpu: Name or service not known"
+    unknown = problem_of(Ended("me@gpu", 255, words, Attempt("gpu")), was_connected=False)
+    assert unknown.message == "No machine of the name in me@gpu is known here."
+    assert unknown.fix is not None
+    assert unknown.fix.command == "sndr host list"
+    behind = Effective("gpu", "22", "me", "ask", None, "jump")
+    jump = problem_of(Ended("me@gpu", 255, words, Attempt("gpu"), effective=behind), was_connected=False)
+    assert jump.message == "me@gpu cannot be reached."
+
+
 def test_too_many_keys_are_told_from_too_many_passwords() -> None:
     words = "Received disconnect from 1.2.3.4 port 22:2: Too many authentication failures"
     keys = problem_of(Ended("gpu", 255, words, Attempt("gpu")), was_connected=False)
