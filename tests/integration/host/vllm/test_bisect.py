@@ -24,7 +24,7 @@ from engine_host.protocol.patches import BisectCheck, PatchChoice
 from tests.integration.host.conftest import RunningHost, home_left_empty, wait_for
 from tests.vllm_environment import share_model_infos, vllm_venv
 
-TRIALS = 600.0
+TRIALS = 1200.0
 pytestmark = pytest.mark.timeout(TRIALS + 60)
 PATCH = """
 id = "{name}"
