@@ -2,31 +2,33 @@
 
 import asyncio
 import time
-from collections.abc import Iterator
 
 import httpx
 
 from engine_host.core.outside import answers
+from engine_host.engines.metrics import MOST_BYTES, Metrics
 from engine_host.protocol.launch.plans import EngineKind
 
 _COUNTERS = {
-    EngineKind.VLLM: ("vllm:num_requests_running", "vllm:num_requests_waiting"),
-    EngineKind.LLAMA_CPP: ("llamacpp:requests_processing", "llamacpp:requests_deferred"),
+    EngineKind.VLLM: ("vllm:", "num_requests_running", "num_requests_waiting"),
+    EngineKind.LLAMA_CPP: ("llamacpp:", "requests_processing", "requests_deferred"),
 }
 LONGEST = 10.0
 """Seconds for which an engine is watched: others may ask it for ever."""
 _EACH = 0.01
-_MOST_BYTES = 2 << 20
 
 
 async def requests_at_work(client: httpx.AsyncClient, engine: str, seconds: float = LONGEST) -> int | None:
     """Return the requests that an engine runs or holds back; None where it does not say."""
+    prefix, *names = _COUNTERS[EngineKind(engine)]
     try:
-        answer = await answers.fetch(client, "/metrics", most=_MOST_BYTES, seconds=seconds)
-        found = list(_values(answer.text, engine)) if answer.is_success else []
+        answer = await answers.fetch(client, "/metrics", most=MOST_BYTES, seconds=seconds)
+        counted = Metrics(answer.text, prefix) if answer.is_success else None
     except (httpx.HTTPError, ValueError):
         return None
-    return int(sum(found)) if found else None
+    found = [] if counted is None else [counted.total(name) for name in names]
+    known = [value for value in found if value is not None]
+    return int(sum(known)) if known else None
 
 
 async def idle_after(client: httpx.AsyncClient, engine: str, since: float) -> tuple[int | None, float] | None:
@@ -46,12 +48,3 @@ async def idle_after(client: httpx.AsyncClient, engine: str, since: float) -> tu
         if running == 0 or passed >= LONGEST:
             return running, passed
         await asyncio.sleep(_EACH)
-
-
-def _values(text: str, engine: str) -> Iterator[float]:
-    """Yield the counters of a text. Raises ValueError for one that is no number."""
-    names = _COUNTERS[EngineKind(engine)]
-    for line in text.splitlines():
-        # With labels or without; `num_requests_waiting_by_reason` counts the same ones again.
-        if line.partition("{")[0].partition(" ")[0] in names:
-            yield float(line.rpartition(" ")[2])
