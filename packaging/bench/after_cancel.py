@@ -8,6 +8,7 @@ machine does not lengthen, and what the job says. Exit code 1 where one is above
 """
 
 import argparse
+import asyncio
 import contextlib
 import os
 import random
@@ -23,6 +24,7 @@ from dataclasses import dataclass
 import httpx
 import psutil
 
+from engine_host.bench.lab.idle import requests_at_work
 from engine_host.client.sync import ControlClient
 from engine_host.core.package_data import resources
 from engine_host.core.paths import Folders
@@ -35,12 +37,6 @@ from engine_host.protocol.operations import bench as bench_ops
 from engine_host.protocol.operations import table as ops
 
 LIMIT = 1.0
-_COUNTERS = (
-    "vllm:num_requests_running",
-    "vllm:num_requests_waiting",
-    "llamacpp:requests_processing",
-    "llamacpp:requests_deferred",
-)
 _LONGEST = 60.0
 _LOOK = 0.01
 
@@ -89,11 +85,19 @@ def started(client: ControlClient, vllm: str | None) -> Engine:
     return engine
 
 
-def at_work(asking: httpx.Client) -> int:
+def at_work(engine: Engine) -> int:
     """Return the requests that the engine says to run or to hold back."""
-    lines = asking.get("/metrics").text.splitlines()
-    told = [line for line in lines if line.partition("{")[0].partition(" ")[0] in _COUNTERS]
-    return int(sum(float(line.rpartition(" ")[2]) for line in told))
+    path = str(Folders.resolve().run / f"{engine.plan.id}.sock")
+
+    async def ask() -> int | None:
+        transport = httpx.AsyncHTTPTransport(uds=path)
+        async with httpx.AsyncClient(transport=transport, base_url="http://engine") as client:
+            return await requests_at_work(client, engine.engine, _LONGEST)
+
+    found = asyncio.run(ask())
+    if found is None:
+        raise SystemExit(f"{engine.name} does not say what is at work.")
+    return found
 
 
 def spent(engine: Engine) -> float:
@@ -113,16 +117,16 @@ class Try:
     job: Job
 
 
-def one_try(client: ControlClient, asking: httpx.Client, engine: Engine, asked: RunBench, least: int) -> Try:
+def one_try(client: ControlClient, engine: Engine, asked: RunBench, least: int) -> Try:
     """Cancel a measurement at some moment, and watch the engine."""
     job = client.call(bench_ops.RUN_BENCH, asked)
-    while at_work(asking) < least:
+    while at_work(engine) < least:
         time.sleep(_LOOK)
     time.sleep(random.uniform(0.0, 2.0))
-    before = at_work(asking)
+    before = at_work(engine)
     client.call(ops.CANCEL_JOB, id=job.id)
     began, processor = time.monotonic(), spent(engine)
-    while at_work(asking) and time.monotonic() - began < _LONGEST:
+    while at_work(engine) and time.monotonic() - began < _LONGEST:
         time.sleep(_LOOK)
     passed, processor = time.monotonic() - began, spent(engine) - processor
     while not (job := client.call(ops.JOB, id=job.id)).ended:
@@ -143,16 +147,13 @@ def main() -> int:
     with host() as client:
         engine = started(client, given.vllm)
         asked = RunBench(workload=given.workload, only=(given.part,) if given.part else ())
-        path = str(Folders.resolve().run / f"{engine.plan.id}.sock")
-        transport = httpx.HTTPTransport(uds=path)
-        with httpx.Client(transport=transport, base_url="http://engine", timeout=_LONGEST) as asking:
-            for _ in range(given.tries):
-                found.append(one := one_try(client, asking, engine, asked, given.at_work))
-                print(
-                    f"{one.passed:.2f} s, {one.processor:.2f} of them at work, {one.before} requests before, "
-                    f"load {os.getloadavg()[0]:.1f}; {one.job.left}",
-                    flush=True,
-                )
+        for _ in range(given.tries):
+            found.append(one := one_try(client, engine, asked, given.at_work))
+            print(
+                f"{one.passed:.2f} s, {one.processor:.2f} of them at work, {one.before} requests before, "
+                f"load {os.getloadavg()[0]:.1f}; {one.job.left}",
+                flush=True,
+            )
     for what, values in (
         ("idle after", [one.passed for one in found]),
         ("its processor", [one.processor for one in found]),

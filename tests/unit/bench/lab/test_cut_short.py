@@ -8,10 +8,10 @@ from engine_host.bench.lab.running import CANCELLED
 from engine_host.bench.lab.workloads import Part, Workload
 from engine_host.protocol.bench.lab import LabRun, WorkloadName
 from tests.unit.asynchronous import run
-from tests.unit.bench.lab.test_running import WORDS, delta, measured, well
+from tests.unit.bench.lab.test_running import SMALL, WORDS, delta, measured, well
 
 
-async def cut_after(answers: int, folder: Path) -> tuple[LabRun, int]:
+async def cut_after(answers: int, folder: Path, workload: Workload = SMALL) -> tuple[LabRun, int]:
     """Cut a run in the middle of the answer after these; the run, and the connections left open."""
     cut = asyncio.Event()
     begun = 0
@@ -29,7 +29,7 @@ async def cut_after(answers: int, folder: Path) -> tuple[LabRun, int]:
             await writer.drain()
             await asyncio.sleep(0.001)
 
-    found, _, left = await measured(answer, folder, cut=cut)
+    found, _, left = await measured(answer, folder, workload=workload, cut=cut)
     return found, left
 
 
@@ -45,25 +45,8 @@ def test_cut_short_it_keeps_what_it_has_and_closes_every_connection(tmp_path: Pa
 
 
 def test_cut_short_it_says_what_is_whole_and_what_was_not_asked(tmp_path: Path) -> None:
-    cut = asyncio.Event()
-    begun = 0
-
-    async def answer(body: dict[str, object], writer: asyncio.StreamWriter) -> None:
-        nonlocal begun
-        begun += 1
-        if begun == 1:
-            await well(body, writer)
-            return
-        cut.set()
-        while not writer.is_closing():
-            writer.write(delta("word "))
-            await writer.drain()
-            await asyncio.sleep(0.001)
-
     parts = [Part(name, name, max_tokens=len(WORDS), warm=0, measured=1) for name in ("a", "b", "c")]
-    found, _, _ = run(
-        measured(answer, tmp_path, workload=Workload(WorkloadName.QUICK, tuple(parts)), cut=cut)
-    )
+    found, _ = run(cut_after(1, tmp_path, Workload(WorkloadName.QUICK, tuple(parts))))
     assert found.cut is not None
     assert found.cut.whole == ("a",)
     assert found.cut.missing == ("c",)
