@@ -49,7 +49,7 @@ def in_one_sentence(
     if isinstance(error, click.BadParameter) and isinstance(error.param, click.Parameter):
         kind = error.param.type
         if isinstance(kind, click.IntRange | click.FloatRange):
-            error.message = _takes(kind)
+            return click.BadParameter(_takes(kind), error.ctx, error.param, error.param_hint)
     return error
 
 
