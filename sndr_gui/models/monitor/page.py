@@ -340,6 +340,7 @@ class MonitorModel(LiveModel):
         if not graph.of_engine:
             lines = [line for name, line in self._series.items() if graph.has(name)]
             return sorted(lines, key=_in_order)
+        shown = self.engine.id if self.engine is not None else ""
         beside = {engine.id for engine in self.session.state.live}
         own: dict[str, Line] = {}
         others: dict[str, list[Line]] = {}
@@ -347,7 +348,7 @@ class MonitorModel(LiveModel):
             engine, name = split_name(line.name)
             if engine and graph.has(name):
                 others.setdefault(name, [])
-                if engine == self._of:
+                if engine == shown:
                     own[name] = line
                 elif engine not in beside:
                     others[name].append(line)

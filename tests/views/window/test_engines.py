@@ -202,6 +202,18 @@ async def test_monitor_shows_no_values_of_an_engine_that_runs_beside(stage: Stag
     assert page.model.lines_of(RATES) == [], "the first one's rate under the second one's name"
 
 
+async def test_monitor_that_is_opened_late_shows_the_engine_in_its_title(stage: Stage) -> None:
+    await both(stage)
+    assert chosen(stage) == "first"
+    stage.window.go("monitor")
+    page = stage.window.page
+    assert isinstance(page, MonitorView)
+    await stage.until(lambda: page.model.loaded)
+    # Nothing was heard of any engine since the page was made: its history is that of the first one.
+    assert [line.latest for line in page.model.lines_of(RATES) if not line.ended] != []
+    assert page.graphs.rates.title.text().endswith("first")
+
+
 async def test_monitor_tells_engines_apart(stage: Stage) -> None:
     stage.window.go("monitor")
     page = stage.window.page
