@@ -1,6 +1,7 @@
 """Medians with what is known of them: quartiles, and an interval by the sign test."""
 
 import functools
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -46,7 +47,7 @@ def spread(values: Sequence[float]) -> Spread:
         outside = _outside(len(ordered))
         low, high = ordered[outside], ordered[-1 - outside]
     return Spread(
-        quantile(values, 0.5), quantile(values, 0.25), quantile(values, 0.75), low, high, len(values)
+        statistics.median(values), quantile(values, 0.25), quantile(values, 0.75), low, high, len(values)
     )
 
 
