@@ -25,7 +25,7 @@ from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import EngineKind, LaunchRequest
-from engine_host.protocol.patches import PatchChoice
+from engine_host.protocol.patches import PatchChoice, ProcessPatches
 
 HERE = Path(__file__).parent
 PATCH = "turboquant-grouped-attention"
@@ -158,11 +158,12 @@ def start(model: Path, installation: str, gpu: str, kv: str, *, drafts: bool) ->
 
 @dataclass(frozen=True)
 class Answered:
-    """The answers of one start as token numbers, and vLLM's counters of drafts."""
+    """The answers of one start as token numbers, vLLM's counters of drafts, and the kernels that ran."""
 
     tokens: list[list[int]]
     drafted: int = 0
     accepted: int = 0
+    kernels: str = ""
 
 
 async def ask(engine: TemporaryEngine, told: Callable[[int], None] = lambda _: None) -> Answered:
@@ -209,6 +210,25 @@ async def ask(engine: TemporaryEngine, told: Callable[[int], None] = lambda _: N
     )
 
 
+def kernels_of(processes: Sequence[ProcessPatches]) -> str:
+    """Return the kernels that an engine says it runs. Raises HostError(engine_unusable) for others.
+
+    Answers of vLLM's own kernels, or of a model with other heads than it was made with, prove nothing.
+    """
+    results = [one for process in processes for one in process.results if one.patch == PATCH]
+    sizes = {size for one in results for size in one.values.get("head_sizes", ())}
+    if sizes == {HEAD_SIZE}:
+        return next(one.detail for one in results if one.values)
+    told = [f"{one.outcome.value}: {one.detail}" for one in results if one.detail]
+    raise HostError(
+        Reason.ENGINE_UNUSABLE,
+        tr("The engine does not run these kernels on heads of {size}.", size=HEAD_SIZE),
+        cause=tr("It tells: {told}", told=told) if told else "It tells no heads of its own.",
+        fix="Read what it said in the log; it may be another vLLM than the kernels were written for.",
+        evidence={"head_sizes": sorted(sizes), "said": told},
+    )
+
+
 def compared(with_drafts: Answered, without: Answered) -> EqualAnswers:
     """Compare the answers of two starts."""
     others = differing(with_drafts.tokens, without.tokens)
@@ -219,6 +239,7 @@ def compared(with_drafts: Answered, without: Answered) -> EqualAnswers:
         drafted=with_drafts.drafted,
         accepted=with_drafts.accepted,
         differing=tuple(f"{index} from token {place}" for index, place in others),
+        kernels=with_drafts.kernels,
     )
 
 

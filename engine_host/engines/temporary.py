@@ -5,7 +5,7 @@ import contextlib
 import shutil
 import tempfile
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,11 +27,12 @@ _SHOWN = 40
 
 @dataclass(frozen=True, slots=True)
 class TemporaryEngine:
-    """An engine that answers; `ready_after` in seconds."""
+    """An engine that answers; `ready_after` in seconds, `ledger` has what its patches told."""
 
     plan: LaunchPlan
     client: httpx.AsyncClient
     ready_after: float
+    ledger: Path
 
 
 @contextlib.asynccontextmanager
@@ -48,6 +49,8 @@ async def temporary_engine(
     HostError(engine_start_timeout).
     """
     socket = run_folder / f"{plan.id}.sock"
+    ledger = run_folder / "ledger" / plan.id
+    await asyncio.to_thread(ledger.mkdir, mode=0o700, parents=True, exist_ok=True)
     if folder := plan.environment.get("TMPDIR"):
         await asyncio.to_thread(Path(folder).mkdir, mode=0o700, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="sndr-") as name:
@@ -65,9 +68,9 @@ async def temporary_engine(
         try:
             async with httpx.AsyncClient(transport=transport, base_url="http://engine") as client:
                 await _until_healthy(client, process, adapter, plan, seconds)
-                yield TemporaryEngine(plan, client, time.monotonic() - began)
+                yield TemporaryEngine(plan, client, time.monotonic() - began, ledger)
         finally:
-            await asyncio.shield(_end(process, adapter, socket, run_folder / "ledger" / plan.id))
+            await asyncio.shield(_end(process, adapter, socket, ledger))
 
 
 async def _until_healthy(
@@ -92,7 +95,17 @@ async def _until_healthy(
 def _explained(process: EngineProcess, adapter: Adapter, plan: LaunchPlan) -> Problem:
     lines = _lines(process.log)
     problem = adapter.explain_exit(process.exit_code, lines[-_TAIL:], plan)
-    return problem.model_copy(update={"evidence": {**problem.evidence, "lines": lines[-_SHOWN:]}})
+    shown = _up_to(lines, str(problem.evidence.get("line") or ""))
+    return problem.model_copy(update={"evidence": {**problem.evidence, "lines": shown}})
+
+
+def _up_to(lines: Sequence[str], said: str) -> Sequence[str]:
+    """Return the lines that lead to the one that explains the end, else the last ones.
+
+    After vLLM's engine core its API server tells a traceback of its own, longer than what is shown.
+    """
+    place = next((index for index, line in enumerate(lines) if said and said in line), len(lines) - 1)
+    return lines[max(0, place + 1 - _SHOWN) : place + 1]
 
 
 def _lines(log: Path) -> list[str]:

@@ -33,6 +33,8 @@ _MOST_OPERATIONS = 200
 _NAME = re.compile(r"[0-9]{1,10}\.jsonl")
 _WORST = (PatchOutcome.FAILED, PatchOutcome.SKIPPED, PatchOutcome.REVERTED)
 
+_Name = Annotated[str, Field(max_length=40)]
+_Numbers = Annotated[tuple[int, ...], Field(max_length=16)]
 Milliseconds = Annotated[float, Field(ge=0, lt=1e12)]
 
 
@@ -58,6 +60,7 @@ class LedgerLine(BaseModel):
     ms: Milliseconds | None = None
     detail: str = Field("", max_length=8_000)
     socket: str | None = Field(None, max_length=200)
+    values: dict[_Name, _Numbers] = Field(default_factory=dict, max_length=16)
 
 
 @dataclass
@@ -73,7 +76,7 @@ class _Process:
     operations: dict[str, list[OperationResult]] = field(default_factory=dict)
     settled: dict[str, LedgerLine] = field(default_factory=dict)
     probes: dict[str, PatchProbe] = field(default_factory=dict)
-    notes: dict[str, str] = field(default_factory=dict)
+    notes: dict[str, LedgerLine] = field(default_factory=dict)
     unreadable: int = 0
 
     def is_full_for(self, patch: str) -> bool:
@@ -198,7 +201,7 @@ class LedgerReader:
             process.unreadable += 1
             return [LedgerChange(line.pid, None)]
         if line.event == "note" and line.patch:
-            process.notes[line.patch] = line.detail
+            process.notes[line.patch] = line
             return [LedgerChange(line.pid, line.patch)]
         if line.event == "settled" and line.patch:
             process.settled[line.patch] = line
@@ -277,14 +280,14 @@ def _result(process: _Process, patch: str) -> PatchResult:
         worst = next((one for one in operations if one.outcome in _WORST), None)
         outcome = worst.outcome if worst else PatchOutcome.APPLIED
         reason, detail = (worst.reason, worst.detail) if worst else (None, "")
-    if outcome is PatchOutcome.APPLIED and not detail:
-        detail = process.notes.get(patch, "")
+    note = process.notes.get(patch) if outcome is PatchOutcome.APPLIED else None
     spent = [one.ms for one in operations if one.ms is not None]
     return PatchResult(
         patch=patch,
         outcome=outcome,
         reason=reason,
-        detail=detail,
+        detail=detail or (note.detail if note else ""),
+        values=note.values if note else {},
         operations=tuple(operations),
         ms=round(sum(spent), 3) if spent else None,
         probe=process.probes.get(patch),

@@ -251,6 +251,9 @@ class PatchResult(Wire):
     outcome: PatchOutcome
     reason: PatchReason | None = None
     detail: str = ""
+    values: dict[str, tuple[int, ...]] = Field(
+        default_factory=dict, description="numbers of that choice, as head_sizes of the kernels"
+    )
     operations: tuple[OperationResult, ...] = ()
     ms: float | None = None
     probe: PatchProbe | None = None

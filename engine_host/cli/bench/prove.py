@@ -59,7 +59,7 @@ def _told(proof: Proof) -> list[str]:
     if (equal := proof.answers) is not None:
         lines.append(
             f"answers with MTP on and off: {equal.equal} of {equal.of} equal, {equal.accepted} of "
-            f"{equal.drafted} drafts taken"
+            f"{equal.drafted} drafts taken{f'; {equal.kernels}' if equal.kernels else ''}"
         )
     if (speed := proof.speed) is not None:
         bf16 = "bf16 not measured" if speed.bf16 is None else f"bf16 {speed.bf16:.3f} ms ({speed.bf16_by})"

@@ -6,6 +6,7 @@ import secrets
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,12 +17,13 @@ from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.core.jobs import JobControl, JobRunner
 from engine_host.core.log_buffer import LogBuffer
-from engine_host.engines.temporary import temporary_engine
+from engine_host.engines.temporary import TemporaryEngine, temporary_engine
 from engine_host.engines.vllm.status import VllmAdapter
 from engine_host.launch.dependencies import Environment
 from engine_host.launch.proofs import KernelProofs
 from engine_host.operations.performs import performs
 from engine_host.operations.plans import PlanOperations
+from engine_host.overlay.ledger import LedgerReader
 from engine_host.protocol.base import Severity
 from engine_host.protocol.bench.proofs import (
     DecodeSpeed,
@@ -196,7 +198,9 @@ class ProofOperations:
         run.tell(3, f"{where}: starting the engine")
         async with temporary_engine(plan, VllmAdapter(), self._run_folder) as engine:
             run.tell(3, f"{where}: ready after {engine.ready_after:.0f} s")
-            return await parts.ask(engine, lambda done: run.tell(3, f"{where}: answer {done} of 40"))
+            kernels = await asyncio.to_thread(_kernels_of, engine)
+            answered = await parts.ask(engine, lambda done: run.tell(3, f"{where}: answer {done} of 40"))
+            return replace(answered, kernels=kernels)
 
 
 class _Run:
@@ -233,6 +237,13 @@ class _Run:
 
     async def speed(self) -> DecodeSpeed:
         return await parts.speed(self._tools, self.kv)
+
+
+def _kernels_of(engine: TemporaryEngine) -> str:
+    chosen = engine.plan.patches.chosen if engine.plan.patches is not None else ()
+    ledger = LedgerReader(engine.ledger, chosen)
+    ledger.read()
+    return parts.kernels_of(ledger.processes())
 
 
 def refuse_errors(plan: LaunchPlan) -> None:

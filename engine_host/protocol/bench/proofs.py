@@ -55,6 +55,7 @@ class EqualAnswers(Wire):
     drafted: int = 0
     accepted: int = 0
     differing: tuple[str, ...] = Field((), description="which prompt, from which token")
+    kernels: str = Field("", description="as the engine with MTP told them; an older proof has none")
 
     @property
     def passed(self) -> bool:

@@ -31,7 +31,7 @@ def engine(answer: Any, counters: str = COUNTERS) -> TemporaryEngine:
         return httpx.Response(200, content=answer(prompt) if callable(answer) else answer)
 
     client = httpx.AsyncClient(transport=httpx.MockTransport(handler), base_url="http://engine")
-    return TemporaryEngine(vllm_plan(), client, 1.0)
+    return TemporaryEngine(vllm_plan(), client, 1.0, Path("/none"))
 
 
 def test_answers_are_compared_token_by_token() -> None:

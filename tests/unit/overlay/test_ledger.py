@@ -301,9 +301,16 @@ def test_every_reason_has_words() -> None:
 
 
 def test_an_applied_patch_may_say_what_it_chose(reader: LedgerReader, tmp_path: Path) -> None:
-    append(tmp_path, WHOLE + line("note", patch="one", detail="the kernels for Hopper run"))
+    told = {"detail": "the kernels for Hopper run", "values": {"head_sizes": [64, 128]}}
+    append(tmp_path, WHOLE + line("note", patch="one", **told))
     assert LedgerChange(7, "one") in reader.read()
     assert reader.result(7, "one").detail == "the kernels for Hopper run"
+    assert reader.result(7, "one").values == {"head_sizes": (64, 128)}
+    # A line of an older patch has none, one with too many or none at all is no line of ours.
+    append(tmp_path, line("note", patch="one", detail="n") + line("note", patch="one", values={"a": ["b"]}))
+    reader.read()
+    assert (reader.result(7, "one").detail, reader.result(7, "one").values) == ("n", {})
     append(tmp_path, settled(outcome="skipped", reason="anchor_missing", detail="gone"))
     reader.read()
     assert reader.result(7, "one").detail == "gone", "of a patch that is not in force"
+    assert reader.result(7, "one").values == {}

@@ -157,15 +157,21 @@ def _decided(facts):
         "TurboQuant runs on grouped kernels, up to %d query tokens a request as decode.", facts.threshold
     )
     name = "the kernels for Hopper" if hopper else "the kernels for every GPU"
-    _note(f"{name} run; the self-test passed, up to {facts.threshold} tokens a request as decode")
+    heads = sorted({head_size for _, head_size, _, _ in facts.layers})
+    _note(
+        f"{name} run, heads of {' and '.join(map(str, heads))}; the self-test passed, up to "
+        f"{facts.threshold} tokens a request as decode",
+        head_sizes=heads,
+        query_tokens=[facts.threshold],
+    )
     return Decision(True, "", facts.threshold, native, hopper, facts.invariant)
 
 
-def _note(detail):
-    """Say in the ledger which kernels run."""
+def _note(detail, **values):
+    """Say in the ledger which kernels run, and for which numbers."""
     from sndr_overlay.ledger import LEDGER
 
-    LEDGER.write("note", patch=ID, detail=detail)
+    LEDGER.write("note", patch=ID, detail=detail, values=values)
 
 
 def _unsuited(facts):

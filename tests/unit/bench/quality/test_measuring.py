@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -34,7 +35,7 @@ def engine(answer: Answer) -> TemporaryEngine:
         return httpx.Response(200, json=found)
 
     client = httpx.AsyncClient(transport=httpx.MockTransport(handler), base_url="http://engine")
-    return TemporaryEngine(vllm_plan(), client, 1.0)
+    return TemporaryEngine(vllm_plan(), client, 1.0, Path("/none"))
 
 
 def test_windows_needles_and_beginnings_are_cut() -> None:

@@ -1,5 +1,6 @@
 """The job of a proof over parts that are fakes, for there is no GPU; their order and the record are real."""
 
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any, TypeVar
 import pytest
 
 from engine_host.bench import proof as parts
+from engine_host.bench.proof import PATCH
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.core.jobs import JobRunner
@@ -37,8 +39,9 @@ T = TypeVar("T")
 class Desk:
     """The operations over one GPU that is not there; `tested`, `said` and `timed` are what parts answer."""
 
-    def __init__(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, folder: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         self.store = store
+        self.heads = [parts.HEAD_SIZE]
         self.tested: SelfTest | HostError = GOOD
         self.said: Callable[[bool], parts.Answered | HostError] = lambda drafts: parts.Answered(
             [[1], [2]], 9 * drafts, 3 * drafts
@@ -64,7 +67,19 @@ class Desk:
 
         @asynccontextmanager
         async def engine(plan: Any, _adapter: Any, _run: Path) -> AsyncIterator[Any]:
-            yield SimpleNamespace(drafts=plan.speculation == "mtp", ready_after=1.0)
+            drafts = plan.speculation == "mtp"
+            ledger = folder / f"ledger-{drafts}"
+            ledger.mkdir(exist_ok=True)
+            told = {
+                "patch": PATCH,
+                "values": {"head_sizes": self.heads},
+                "detail": "the kernels for Hopper run",
+            }
+            where = {"v": 1, "at": 1.0, "pid": 7, "role": "EngineCore"}
+            lines = ({"event": "settled", "patch": PATCH, "outcome": "applied"}, {"event": "note", **told})
+            text = "".join(json.dumps(where | one) + "\n" for one in lines)
+            (ledger / "7.jsonl").write_text(text, encoding="utf-8")
+            yield SimpleNamespace(plan=plan, drafts=drafts, ready_after=1.0, ledger=ledger)
 
         for name, part in (("self_test", self_test), ("make_model", make_model), ("speed", speed)):
             monkeypatch.setattr(parts, name, part)
@@ -109,7 +124,7 @@ class Desk:
 
 @pytest.fixture
 def desk(home: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
-    return Desk(Store(home / "s.db"), monkeypatch)
+    return Desk(home, Store(home / "s.db"), monkeypatch)
 
 
 def test_a_proof_runs_its_parts_and_is_kept(desk: Desk) -> None:
@@ -144,6 +159,15 @@ def test_a_part_that_cannot_be_run_leaves_the_others_and_no_verdict(desk: Desk) 
     assert "There is no FlashAttention 2." in made.why
     assert desk.ran[-1] == "speed"
     assert made.speed == SPEED
+
+
+def test_answers_of_other_heads_or_other_kernels_prove_nothing(desk: Desk) -> None:
+    assert Proof.model_validate(desk.prove().result).answers.kernels == "the kernels for Hopper run"  # type: ignore[union-attr]
+    for heads in ([64], [64, 128], []):
+        desk.heads = heads
+        made = Proof.model_validate(desk.prove().result)
+        assert (made.verdict, made.answers) == (ProofVerdict.UNDECIDED, None)
+        assert "does not run these kernels on heads of 128" in made.why
 
 
 def test_what_cannot_be_proven_is_refused_at_once(desk: Desk) -> None:
