@@ -42,6 +42,9 @@ _ANTHROPIC_TYPES = {
 _NOT_VALID = "Bad Request"
 # vLLM's words about a request as a whole, in the midst of where they were raised and what was sent.
 _RULE = re.compile(r"""'msg': (['"])(?:Value error, )?(.+?)\1(?=[,}])""")
+# llama.cpp's about one field, with the words of what reads its JSON, and all tools behind those about one.
+_OF_LLAMACPP = re.compile(r"Field '(\w+)': |Failed to parse (messages|tools): ")
+_READER = re.compile(r"\[json\.exception\.[\w.]+\] ")
 _ENGINE_CODES = {
     "exceed_context_size_error": "context_length_exceeded",
     "unavailable_error": "engine_not_ready",
@@ -166,6 +169,11 @@ def invalid(message: str, *, param: str | None = None, code: str = "invalid_valu
     return EndpointError(400, code, message, Reason.BAD_REQUEST, param)
 
 
+def wrong_type(param: str, expected: str) -> EndpointError:
+    """A field that holds nothing of its kind: status 400."""
+    return invalid(f"{param} must be {expected}.", param=param, code="invalid_type")
+
+
 def engine_fault(status: int, body: bytes) -> EndpointError:
     """The engine's own refusal, its status kept, its error object brought into OpenAI's form.
 
@@ -197,8 +205,11 @@ def engine_fault(status: int, body: bytes) -> EndpointError:
         # What two fields say together.
         message, param = rule[2], None
     elif kind == _NOT_VALID and isinstance(param, str) and not is_ours:
-        field_name = param.removeprefix("body.")
-        message = f"{field_name} is missing, or is nothing that the engine takes there. It says: {message}"
+        # Between the names of fields stand those of its classes.
+        param = ".".join(one for one in param.removeprefix("body.").split(".") if not one[:1].isupper())
+        message = f"{param} is missing, or is nothing that the engine takes there. It says: {message}"
+    elif not is_ours and (told := _OF_LLAMACPP.match(message)):
+        message, param = _READER.sub("", message).partition("; tools = [")[0], told[1] or told[2]
     return EndpointError(
         status,
         known,

@@ -36,7 +36,8 @@ def chosen(body: dict[str, Any], *, for_llamacpp: bool) -> dict[str, Any]:
         raise faults.invalid(
             f"tool_choice is {mode}, and the request has no tools.", param="tool_choice", code="invalid_value"
         )
-    if mode == "none" or body.get("tools") == []:
+    if mode == "none" or not body.get("tools"):
+        # Of no tools a client may leave the choice to the model all the same; vLLM refuses that.
         return _without(body, "tools", "tool_choice", "parallel_tool_calls")
     if for_llamacpp and mode in _FORCED:
         # The engine would write the format and call nothing, and no answer could have both.

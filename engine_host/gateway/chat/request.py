@@ -3,6 +3,8 @@
 from typing import Any
 
 from engine_host.gateway.chat.choice import chosen
+from engine_host.gateway.chat.offered import check_offered
+from engine_host.gateway.chat.said import check_turns, plain
 from engine_host.gateway.chat.tools import with_arguments
 from engine_host.gateway.chat.turns import in_order
 
@@ -12,12 +14,20 @@ def repaired(body: dict[str, Any], *, for_llamacpp: bool, for_provider: bool = F
 
     Raises EndpointError 400 for a choice of a tool that is not there; a provider sees to that itself.
     """
-    messages = in_order(body["messages"])
+    messages = body["messages"]
+    if not for_provider:
+        messages = plain(messages)
+        body = chosen(body, for_llamacpp=for_llamacpp)
+    messages = in_order(messages)
     if for_llamacpp:
         messages = _with_arguments(messages)
-    if not for_provider:
-        body = chosen(body, for_llamacpp=for_llamacpp)
     return body if messages is body["messages"] else {**body, "messages": messages}
+
+
+def check(body: dict[str, Any]) -> None:
+    """Refuse turns and tools that are none; raises EndpointError 400 with the place."""
+    check_turns(body["messages"])
+    check_offered(body)
 
 
 def _with_arguments(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:

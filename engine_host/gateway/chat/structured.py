@@ -18,6 +18,8 @@ _OLD = {
     "guided_choice": "choice",
     "guided_grammar": "grammar",
 }
+_FORMATS, _MORE = ("text", "json_object", "json_schema"), ("structural_tag",)
+"""Types of a `response_format`, and those that vLLM alone has."""
 _OF_LLAMACPP = {"json_schema": "json", "grammar": "grammar"}
 
 
@@ -26,7 +28,7 @@ def in_words_of(body: dict[str, Any], *, for_llamacpp: bool) -> dict[str, Any]:
 
     Raises EndpointError 400 for a form that the engine does not have, and for what is none.
     """
-    _check(body)
+    _check(body, for_llamacpp=for_llamacpp)
     given = body.get(_OF_VLLM)
     if given is not None and not isinstance(given, dict):
         raise faults.invalid(f"{_OF_VLLM} must be an object.", param=_OF_VLLM, code="invalid_type")
@@ -46,12 +48,17 @@ def in_words_of(body: dict[str, Any], *, for_llamacpp: bool) -> dict[str, Any]:
     return {**rest, **_of_llamacpp(wanted, is_chat="messages" in body)}
 
 
-def _check(body: dict[str, Any]) -> None:
+def _check(body: dict[str, Any], *, for_llamacpp: bool) -> None:
     """Refuse a form of another type, which llama.cpp leaves out without a word. Raises EndpointError 400."""
     for name, kind, words in (("json_schema", dict, "an object"), ("grammar", str, "a text")):
         if body.get(name) is not None and not isinstance(body[name], kind):
             raise faults.invalid(f"{name} must be {words}.", param=name, code="invalid_type")
     asked = body.get("response_format")
+    if isinstance(asked, dict) and asked.get("type") not in (*_FORMATS, *(() if for_llamacpp else _MORE)):
+        raise faults.invalid(
+            f"response_format must be an object whose type is one of {', '.join(_FORMATS)}.",
+            param="response_format",
+        )
     if isinstance(asked, dict) and asked.get("type") == "json_schema" and _schema_of(asked) is None:
         raise faults.invalid(
             "response_format is a json_schema without a schema: it is an object at json_schema.schema.",
@@ -78,16 +85,10 @@ def _of_chat(body: dict[str, Any]) -> dict[str, Any]:
 
 def _of_completion(body: dict[str, Any]) -> dict[str, Any]:
     """Return a completion of llama.cpp whose `response_format` is its own field for a schema."""
-    asked = body.get("response_format")
+    asked: dict[str, Any] | None = body.get("response_format")
     if asked is None:
         return body
-    kind = asked.get("type") if isinstance(asked, dict) else None
-    if kind not in ("text", "json_object", "json_schema"):
-        raise faults.invalid(
-            "response_format must be an object whose type is text, json_object or json_schema.",
-            param="response_format",
-        )
-    if kind == "text":
+    if asked["type"] == "text":
         return {name: value for name, value in body.items() if name != "response_format"}
     rest = {name: value for name, value in body.items() if name != "response_format"}
     return {"json_schema": _schema_of(asked) or {"type": "object"}, **rest}

@@ -31,11 +31,24 @@ def only(tools: Any, names: Collection[Any], name_of: Any) -> list[Any]:
     return [known[name] for name in names]
 
 
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _wrapped(text: str) -> str:
+    """Return as an object what a model wrote and is no JSON: each further turn holds it."""
+    return json.dumps({"arguments": text}, ensure_ascii=False) if text.strip() else "{}"
+
+
 def with_arguments(call: dict[str, Any], field: str = "arguments") -> dict[str, Any]:
-    """Return a call whose arguments are JSON: some models call a tool that takes none with an empty text."""
+    """Return a call whose arguments are JSON: some models write none, or nothing at all."""
     arguments = call.get(field)
-    if isinstance(arguments, str) and not arguments.strip():
-        return {**call, field: "{}"}
+    if isinstance(arguments, str):
+        return call if _is_json(arguments) else {**call, field: _wrapped(arguments)}
     if isinstance(arguments, dict):
         return {**call, field: json.dumps(arguments)}
     return call

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from engine_host.gateway.directory import Target
-from engine_host.gateway.error_answers import invalid
+from engine_host.gateway.error_answers import invalid, wrong_type
 from engine_host.gateway.llamacpp.request import is_number
 from engine_host.gateway.modalities import unsupported
 from engine_host.gateway.openai.bounds import check_stop
@@ -103,12 +103,12 @@ def _sampling(options: Mapping[str, Any], target: Target) -> dict[str, Any]:
         value = options.get(name)
         if value is None:
             continue
-        if not is_number(value):
-            raise invalid(f"options.{name} must be a number.", param=f"options.{name}", code="invalid_type")
+        if not is_number(value) and not (name == "seed" and type(value) is int):
+            raise wrong_type(f"options.{name}", "a number")
         if name in ("num_predict", "seed", "top_k"):
             value = int(value)
-        # -1 and -2 are "until it ends", and a seed below 0 is "any".
-        if value < 0 and name in ("num_predict", "seed"):
+        # 0, -1 and -2 are "until it ends", and a seed below 0 is "any".
+        if (name == "num_predict" and value <= 0) or (name == "seed" and value < 0):
             continue
         other = name == "repeat_penalty" and not target.native_infill
         made[_REPETITION_OF_VLLM if other else here] = value

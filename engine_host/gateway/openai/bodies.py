@@ -7,8 +7,8 @@ from typing import Any
 from starlette.types import Receive
 
 from engine_host.gateway.access.body_allowance import BodyPart
-from engine_host.gateway.error_answers import EndpointError, invalid
-from engine_host.gateway.openai.bounds import check_bounds, check_stop
+from engine_host.gateway.error_answers import EndpointError, invalid, wrong_type
+from engine_host.gateway.openai.bounds import check_bias, check_bounds, check_stop
 
 _MOST_VALUES = 1_000_000
 """A body of 64 MiB of empty lists would hold up everybody for six seconds, and take 1.4 GB."""
@@ -31,6 +31,14 @@ TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "top_p": (_NUMBER, "a number"),
     "presence_penalty": (_NUMBER, "a number"),
     "frequency_penalty": (_NUMBER, "a number"),
+    "top_k": (_NUMBER, "a number"),
+    "min_p": (_NUMBER, "a number"),
+    "repeat_penalty": (_NUMBER, "a number"),
+    "repetition_penalty": (_NUMBER, "a number"),
+    "top_logprobs": ((int,), "a whole number"),
+    "parallel_tool_calls": ((bool,), "true or false"),
+    "reasoning_effort": ((str,), "a text"),
+    "chat_template_kwargs": ((dict,), "an object"),
     "stop": ((str, list), "a text or a list of texts"),
     "tools": ((list,), "a list"),
     "suffix": ((str,), "a text"),
@@ -177,6 +185,9 @@ def check_chat(body: dict[str, Any]) -> None:
                 param=f"messages[{place}]",
                 code="invalid_type",
             )
+    if not isinstance(body.get("logprobs"), bool | None):
+        raise wrong_type("logprobs", "true or false")
+    check_bias(body.get("logit_bias"))
 
 
 def check_message(body: dict[str, Any]) -> None:
@@ -190,6 +201,7 @@ def check_completion(body: dict[str, Any]) -> None:
     """Refuse a completion without a prompt; raises EndpointError 400."""
     if not isinstance(body.get("prompt"), str | list):
         raise invalid("prompt must be a text or a list.", param="prompt", code="invalid_type")
+    check_bias(body.get("logit_bias"))
     top = body.get("logprobs")
     if top is not None and (isinstance(top, bool) or not isinstance(top, int)):
         raise invalid("logprobs must be a whole number.", param="logprobs", code="invalid_type")

@@ -10,8 +10,10 @@ from engine_host.core.outside import json_text
 from engine_host.gateway import error_answers as faults
 from engine_host.gateway.call import Call
 from engine_host.gateway.chat.forced_call import has_to_call
+from engine_host.gateway.chat.request import check as check_chat
 from engine_host.gateway.chat.request import repaired as repaired_chat
 from engine_host.gateway.chat.tool_or_format import both
+from engine_host.gateway.messages.checked import check as check_message
 from engine_host.gateway.messages.events import MessageEvents
 from engine_host.gateway.messages.from_chat import ChatAsMessage
 from engine_host.gateway.messages.request import repaired as repaired_message
@@ -20,6 +22,7 @@ from engine_host.gateway.openai import progress
 from engine_host.gateway.passage import Passage, Two
 from engine_host.gateway.responses import to_chat as responses_to_chat
 from engine_host.gateway.responses.answer import Frame
+from engine_host.gateway.responses.checked import check as check_response
 from engine_host.gateway.responses.events import ResponseEvents
 from engine_host.gateway.responses.failures import FailureTold
 from engine_host.gateway.responses.from_chat import ChatAsResponse
@@ -40,6 +43,8 @@ def responses(asked: Asked) -> Call:
     """Ask for an answer in the Responses form; raises EndpointError."""
     check_writes(asked)
     target = asked.target
+    if target.provider is None:
+        check_response(asked.body)
     body = repaired_response(asked.body, for_llamacpp=target.native_infill)
     name = "resp_" + asked.request_id.removeprefix("req_")
     frame = Frame(name, target.name, int(time.time()), asked.body, target.context)
@@ -84,6 +89,7 @@ def _response_as_chat(asked: Asked, frame: Frame) -> Call | None:
 def messages(asked: Asked) -> Call:
     """Ask for an answer in the Messages form; raises EndpointError."""
     check_writes(asked)
+    check_message(asked.body)
     body = repaired_message(asked.body, for_llamacpp=asked.target.native_infill)
     raw = _written(asked, body)
     if asked.target.provider is not None:
@@ -132,6 +138,7 @@ def _as_chat(asked: Asked) -> Call:
 def count_messages(asked: Asked) -> Call:
     """Count the tokens of a request in the Messages form; raises EndpointError."""
     check_writes(asked)
+    check_message(asked.body)
     body = repaired_message(asked.body, for_llamacpp=asked.target.native_infill)
     return Call(asked.path, _written(asked, body), False)
 
@@ -139,6 +146,7 @@ def count_messages(asked: Asked) -> Call:
 def count_responses(asked: Asked) -> Call:
     """Count the tokens of a request in the Responses form; raises EndpointError."""
     check_writes(asked)
+    check_response(asked.body)
     if not asked.target.native_infill:
         # vLLM counts no such request, but a chat of the same words.
         chat = responses_to_chat.as_chat(repaired_response(asked.body, for_llamacpp=True))
@@ -149,6 +157,7 @@ def count_responses(asked: Asked) -> Call:
 def count_chat(asked: Asked) -> Call:
     """Count the tokens of a chat; raises EndpointError."""
     check_writes(asked)
+    check_chat(asked.body)
     body = repaired_chat(asked.body, for_llamacpp=asked.target.native_infill)
     if asked.target.native_infill:
         return Call(asked.path, _written(asked, body), False)

@@ -11,7 +11,7 @@ from engine_host.gateway import error_answers as faults
 from engine_host.gateway import reranking
 from engine_host.gateway.call import Call
 from engine_host.gateway.chat.forced_call import CallsOfText, as_format, has_to_call
-from engine_host.gateway.chat.request import repaired
+from engine_host.gateway.chat.request import check, repaired
 from engine_host.gateway.chat.structured import in_words_of
 from engine_host.gateway.chat.tool_or_format import ToolOrAgain, both
 from engine_host.gateway.directory import Target
@@ -81,6 +81,7 @@ def chat(asked: Asked, told: Passage | None = None) -> Call:
     llamacpp, elsewhere = asked.target.native_infill, asked.target.provider is not None
     body = asked.body
     if not elsewhere:
+        check(body)
         check_written(body, asked.target)
         # Before the repairs, which leave out a form that a forced call has no place for.
         body = in_words_of(body, for_llamacpp=llamacpp)

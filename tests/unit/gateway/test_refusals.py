@@ -18,7 +18,8 @@ QUESTION: dict[str, Any] = {
     "max_tokens": 9,
     "system": "Be brief.",
     "messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}]}],
-    "tools": [{"name": "weather"}],
+    # A tool in every form.
+    "tools": [{"type": "function", "name": "weather", "function": {"name": "weather"}, "input_schema": {}}],
 }
 # As vLLM 0.32 says it when its EngineCore is gone, in the middle of a stream.
 DEAD = "EngineCore encountered an issue. See stack trace (above) for the root cause."

@@ -107,9 +107,31 @@ def test_a_call_that_has_to_be_made_has_no_format() -> None:
     assert "response_format" not in body
 
 
-@pytest.mark.parametrize(("arguments", "sent"), [("", "{}"), (" \n", "{}"), ({"x": 1}, '{"x": 1}')])
-def test_a_call_without_arguments_has_none_in_json(arguments: Any, sent: str) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "sent"),
+    [
+        ("", "{}"), (" \n", "{}"), ({"x": 1}, '{"x": 1}'), ('{"x": 1}', '{"x": 1}'),
+        # What a model wrote wrongly comes back with each further turn.
+        ('{"x": ', '{"arguments": "{\\"x\\": "}'),
+    ],
+)  # fmt: skip
+def test_the_arguments_of_a_call_are_json(arguments: Any, sent: str) -> None:
     call = {"id": "1", "type": "function", "function": {"name": "a", "arguments": arguments}}
     history = [*MESSAGES, {"role": "assistant", "content": None, "tool_calls": [call]}]
     body = repaired({"messages": history}, for_llamacpp=True)
     assert body["messages"][1]["tool_calls"][0]["function"] == {"name": "a", "arguments": sent}
+
+
+@pytest.mark.parametrize("for_llamacpp", [True, False])
+def test_parts_with_words_are_texts_to_both_engines(for_llamacpp: bool) -> None:
+    parts = [
+        "a", {"type": "input_text", "text": "b"}, {"type": "refusal", "refusal": "c"},
+        {"type": "image_url", "image_url": {}},
+    ]  # fmt: skip
+    messages = [
+        {"role": "assistant", "content": parts},
+        {"role": "tool", "tool_call_id": "1", "content": None},
+    ]
+    said, answered = repaired({"messages": messages}, for_llamacpp=for_llamacpp)["messages"]
+    assert said["content"] == [*({"type": "text", "text": one} for one in "abc"), parts[3]]
+    assert answered["content"] == ""

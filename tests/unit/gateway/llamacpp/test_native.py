@@ -118,7 +118,7 @@ def test_hostile_answers_end_in_the_form_or_an_error(hostile: bytes) -> None:
         ("/completion", {"prompt": [1.5]}),
         ("/completion", {"prompt": "a", "n_predict": "x"}),
         ("/completion", {"prompt": "a", "seed": True}),
-        ("/completion", {"prompt": "a", "top_k": 10**400}),
+        ("/completion", {"prompt": "a", "n_predict": 10**400}),
         ("/completion", {"prompt": "a", "grammar": 1}),
         ("/infill", {}),
         ("/infill", {"input_prefix": "a"}),
