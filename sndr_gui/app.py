@@ -48,7 +48,7 @@ _LOOKED_AT = Qt.ApplicationState.ApplicationActive
 
 def main(arguments: list[str], folders: Folders, process: HostProcess, claim: Claim | None = None) -> int:
     """Run the window until it is closed; the exit code. With a claim it takes the links of later starts."""
-    import qasync
+    from sndr_gui.kit.loop.coroutines import EventLoop
 
     refuse_core_dumps()
     file = SettingsFile(folders.config / "window.json")
@@ -66,7 +66,7 @@ def main(arguments: list[str], folders: Folders, process: HostProcess, claim: Cl
     app.setDesktopFileName("sndr")
     translate_qt(app)
     theme.setup(app, file.current.look)
-    loop = qasync.QEventLoop(app)
+    loop = EventLoop(app)
     asyncio.set_event_loop(loop)
     with loop, marked(folders.crashes, "window", __version__) as mark:
         loop.run_until_complete(_run(app, folders, process, file, arguments, claim, mark))

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import qasync
 import shiboken6
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
@@ -23,6 +22,7 @@ from sndr_gui.host.state import HostState
 from sndr_gui.host.tasks import Tasks
 from sndr_gui.kit import theme
 from sndr_gui.kit.look.choices import Look, ThemeChoice
+from sndr_gui.kit.loop.coroutines import EventLoop
 from sndr_gui.kit.settings import SettingsFile
 from sndr_gui.views.window.context import PageContext
 from sndr_gui.views.window.main import Window
@@ -116,11 +116,11 @@ def dressed(qapp: QApplication) -> QApplication:
 
 
 @pytest.fixture
-def loop(dressed: QApplication) -> Iterator[qasync.QEventLoop]:
+def loop(dressed: QApplication) -> Iterator[EventLoop]:
     """The Qt event loop; leaked tasks, timers and unhandled errors fail the test."""
     # Another test may have chosen another look.
     theme.wear(Look(ThemeChoice.LIGHT))
-    made = qasync.QEventLoop(dressed)
+    made = EventLoop(dressed)
     asyncio.set_event_loop(made)
     errors: list[dict[str, Any]] = []
     made.set_exception_handler(lambda _loop, context: errors.append(context))
@@ -144,7 +144,7 @@ def loop(dressed: QApplication) -> Iterator[qasync.QEventLoop]:
 
 
 @pytest.fixture
-def stage(loop: qasync.QEventLoop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
+def stage(loop: EventLoop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
     """A window that is joined to a fake host while the test runs, of a person without any files."""
     person = tmp_path / "person"
     person.mkdir()
@@ -160,7 +160,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     loop = pyfuncitem.funcargs["loop"]
-    assert isinstance(loop, qasync.QEventLoop)
+    assert isinstance(loop, EventLoop)
     names = pyfuncitem._fixtureinfo.argnames
     arguments = {name: pyfuncitem.funcargs[name] for name in names}
 

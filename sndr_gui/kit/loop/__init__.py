@@ -1,1 +1,1 @@
-"""Qt's event loop: what each event goes through, and what is done between two."""
+"""Qt's event loop: what each event goes through, and what is done between two; coroutines in it."""

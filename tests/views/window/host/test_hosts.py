@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import qasync
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit
@@ -20,6 +19,7 @@ from engine_host.protocol.remote.hosts import RemoteHost, RemoteHostState
 from sndr_gui.host.connection import Phase
 from sndr_gui.host.notices import Notice
 from sndr_gui.host.session import Session
+from sndr_gui.kit.loop.coroutines import EventLoop
 from sndr_gui.views.hosts.page import HostsView
 from sndr_gui.views.widgets.buttons import Button
 from sndr_gui.views.widgets.copying import CopyField
@@ -76,7 +76,7 @@ class SeveralHosts(Stage):
 
 
 @pytest.fixture
-def stage(loop: qasync.QEventLoop, tmp_path: Path) -> SeveralHosts:
+def stage(loop: EventLoop, tmp_path: Path) -> SeveralHosts:
     """A window over this machine's host."""
     return SeveralHosts(tmp_path)
 
