@@ -29,19 +29,15 @@ from engine_host.protocol.endpoint.on_demand import OnDemandModel
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.events import EventBase, LogLineEvent
-from engine_host.protocol.host import Endpoint, GpuAbsence, HostInfo, Reach, updated
+from engine_host.protocol.host import ABSENCE_WORDS, Endpoint, HostInfo, Reach, updated
 from engine_host.protocol.language import tr
+from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.logs import LogLine, LogPage, LogQuery
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
 
 _GONE = {EngineState.UNLOADED, EngineState.FAILED}
 _FREQUENT = {"engine.readings", "telemetry.sample", "log.line"}
-_NO_GPU = {
-    GpuAbsence.NO_DRIVER: "no NVIDIA driver",
-    GpuAbsence.NO_DEVICE: "the NVIDIA driver lists none",
-    GpuAbsence.DRIVER_ERROR: "the NVIDIA driver does not answer",
-}
 _KINDS = sorted({str(one.model_fields["kind"].default) for one in EventBase.__subclasses__()} - {"heartbeat"})
 _SHOWN = 20
 _MOST_FAILED = 3
@@ -127,15 +123,23 @@ def _last_end() -> str:
 
 
 def gpu_text(host: HostInfo) -> str:
-    """Name the GPUs with their memory; of none say why, in the driver's own words only where it fails."""
+    """Name the GPUs with their memory; of none say why, in a few words."""
     if host.gpus:
         return ", ".join(
             f"{gpu.name} ({size(gpu.memory_used)} of {size(gpu.memory_total)})" for gpu in host.gpus
         )
-    why = _NO_GPU[host.gpu_absence] if host.gpu_absence else ""
-    if host.gpu_absence is GpuAbsence.DRIVER_ERROR and host.gpu_absence_detail:
-        why += f": {host.gpu_absence_detail}"
-    return f"none ({why})" if why else "none"
+    return f"none ({ABSENCE_WORDS[host.gpu_absence]})" if host.gpu_absence else "none"
+
+
+def no_gpu_lines(finding: Finding | None) -> list[str]:
+    """Return why no GPU is listed and what to do; nothing where some are, or nobody knows."""
+    if finding is None:
+        return []
+    lines = [tr("GPUs: {why}", why=finding.message)]
+    if finding.fix is not None:
+        lines.append(f"  {finding.fix.text}")
+        lines += [f"  $ {finding.fix.command}"] if finding.fix.command else []
+    return lines
 
 
 def endpoint_text(endpoint: Endpoint) -> str:

@@ -48,6 +48,8 @@ def record_lines(opened: OpenedAutopsy) -> list[str]:
     lines += ["", tr("What would have saved it"), *_knob_lines(reading.knobs)]
     if engine.last_lines:
         lines += ["", tr("The end of its log"), *(f"  {line}" for line in engine.last_lines[-_LINES:])]
+    if record.no_gpu is not None:
+        lines.append(tr("GPUs: {why}", why=record.no_gpu.message))
     return lines + [tr("Not measured: {what}.", what=translated(what)) for what in reading.not_measured]
 
 

@@ -109,6 +109,7 @@ class HostOperations:
             gpus=gpus.gpus,
             gpu_absence=gpus.absence,
             gpu_absence_detail=gpus.detail,
+            no_gpu=gpus.no_gpu,
             driver=gpus.driver,
             cuda=gpus.cuda,
             run_folder=str(self._folders.run),

@@ -7,6 +7,7 @@ from pydantic import Field
 from engine_host.protocol.base import Command, Seconds, Wire
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.language import tr
+from engine_host.protocol.launch.plans import Finding
 
 
 class GpuHolder(Wire):
@@ -113,9 +114,39 @@ class Playback(Wire):
 class GpuAbsence(StrEnum):
     """The reason for which no GPU is listed."""
 
-    NO_DRIVER = "no_driver"
     NO_DEVICE = "no_device"
+    NO_DRIVER = "no_driver"
+    NOT_LOADED = "not_loaded"
+    NO_NODE = "no_device_node"
+    VERSIONS_DIFFER = "versions_differ"
+    IN_CONTAINER = "in_container"
+    NO_PERMISSION = "no_permission"
+    OTHER_DRIVER = "other_driver"
+    OTHER_MAKER = "other_maker"
+    APPLE = "apple"
+    LISTS_NONE = "lists_none"
+    GPU_LOST = "gpu_lost"
     DRIVER_ERROR = "driver_error"
+    NO_READER = "no_reader"
+
+
+ABSENCE_WORDS = {
+    GpuAbsence.NO_DEVICE: tr("no GPU"),
+    GpuAbsence.NO_DRIVER: tr("no NVIDIA driver"),
+    GpuAbsence.NOT_LOADED: tr("NVIDIA driver not loaded"),
+    GpuAbsence.NO_NODE: tr("no device file of the GPU"),
+    GpuAbsence.VERSIONS_DIFFER: tr("driver versions differ"),
+    GpuAbsence.IN_CONTAINER: tr("container without GPU"),
+    GpuAbsence.NO_PERMISSION: tr("GPU not permitted"),
+    GpuAbsence.OTHER_DRIVER: tr("GPU has another driver"),
+    GpuAbsence.OTHER_MAKER: tr("GPU not NVIDIA's"),
+    GpuAbsence.APPLE: tr("Apple's GPU not read"),
+    GpuAbsence.LISTS_NONE: tr("driver lists no GPU"),
+    GpuAbsence.GPU_LOST: tr("GPU off its bus"),
+    GpuAbsence.DRIVER_ERROR: tr("the GPU driver does not respond"),
+    GpuAbsence.NO_READER: tr("nvidia-ml-py not installed"),
+}
+"""The reasons in a few words."""
 
 
 class Reach(StrEnum):
@@ -163,6 +194,7 @@ class HostInfo(Wire):
     gpus: tuple[Gpu, ...]
     gpu_absence: GpuAbsence | None
     gpu_absence_detail: str = ""
+    no_gpu: Finding | None = Field(None, description="why no GPU is listed, and what to do")
     driver: str | None
     cuda: str | None
     run_folder: str

@@ -25,6 +25,7 @@ def lints(host: RemoteHost, facts: RemoteFacts, profile: Sequence[RemoteEngine] 
     """Return what a person should know; `profile` is what was kept as the engines' command lines."""
     found = [*_of_address(host), *_of_disks(host, facts), *_of_clock(host, facts)]
     found += _of_compilers(host, facts)
+    found += [facts.no_gpu] if facts.no_gpu is not None else []
     for engine in facts.engines:
         found += _of_listening(host, engine)
         found += _of_ids(engine)

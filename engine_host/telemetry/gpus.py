@@ -6,7 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from engine_host.core.diagnosis.gpu_absence import Surroundings, explained, without_reader
 from engine_host.protocol.host import Gpu, GpuAbsence, GpuHolder, PcieLink, ThrottleReason
+from engine_host.protocol.launch.plans import Finding
+from engine_host.telemetry.gpu_surroundings import look_around
 
 _RETRY_AFTER = 30.0
 """Seconds between two tries to reach a driver that did not answer."""
@@ -33,11 +36,15 @@ _ODD = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError)
 
 @dataclass(frozen=True)
 class GpuReading:
-    """The GPUs now; with none, `absence` says why and `detail` names the call that failed."""
+    """The GPUs now; with none, `absence` and `no_gpu` say why and `detail` names the call that failed.
+
+    All three say nothing where nothing was read yet.
+    """
 
     gpus: tuple[Gpu, ...] = ()
     absence: GpuAbsence | None = None
     detail: str = ""
+    no_gpu: Finding | None = None
     driver: str | None = None
     cuda: str | None = None
 
@@ -71,9 +78,15 @@ class Gpus:
     turn. `nvml` is the pynvml module, or None when it is not installed. Source: NVML through nvidia-ml-py.
     """
 
-    def __init__(self, nvml: Any = ..., clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        nvml: Any = ...,
+        clock: Callable[[], float] = time.monotonic,
+        look: Callable[[], Surroundings] = look_around,
+    ) -> None:
         self._nvml = _module() if nvml is ... else nvml
         self._clock = clock
+        self._look = look
         # Whoever finds the driver half opened takes it for one without GPUs, and closes it under the other.
         self._lock = threading.Lock()
         self._opened = False
@@ -82,7 +95,7 @@ class Gpus:
         self._cuda: str | None = None
         self._failed_at: float | None = None
         self._slow: dict[int, tuple[float, dict[str, Any]]] = {}
-        self._last = GpuReading(absence=GpuAbsence.NO_DRIVER, detail="not read yet")
+        self._last = GpuReading()
 
     @property
     def last(self) -> GpuReading:
@@ -103,12 +116,9 @@ class Gpus:
             if not cards:
                 self._close()
                 self._failed_at = now
-                self._last = GpuReading(
-                    absence=GpuAbsence.NO_DEVICE,
-                    detail="nvmlDeviceGetCount: the driver lists no GPU",
-                    driver=self._driver,
-                    cuda=self._cuda,
-                )
+                detail = "nvmlDeviceGetCount: the driver lists no GPU"
+                absence, no_gpu = explained(0, detail, self._look())
+                self._last = GpuReading((), absence, detail, no_gpu, self._driver, self._cuda)
                 return self._last
             gpus = tuple(self._read_card(card) for card in cards)
             self._failed_at = None
@@ -122,7 +132,8 @@ class Gpus:
     def _failed(self, now: float, failure: _CallError) -> None:
         self._close()
         self._failed_at = now
-        self._last = GpuReading(absence=self._absence(failure), detail=str(failure), driver=self._driver)
+        absence, no_gpu = self._absence(failure)
+        self._last = GpuReading((), absence, str(failure), no_gpu, self._driver)
 
     def read_with_holders(self, name_of: Callable[[int], str]) -> GpuReading:
         """Read all GPUs, each with the processes that hold memory of it, the most first."""
@@ -291,13 +302,11 @@ class Gpus:
         self._opened, self._cards = False, None
         self._slow.clear()
 
-    def _absence(self, failure: _CallError) -> GpuAbsence:
-        missing: list[type[Exception]] = [ModuleNotFoundError]
-        for name in ("NVMLError_LibraryNotFound", "NVMLError_DriverNotLoaded"):
-            kind = getattr(self._nvml, name, None)
-            if isinstance(kind, type):
-                missing.append(kind)
-        return GpuAbsence.NO_DRIVER if isinstance(failure.error, tuple(missing)) else GpuAbsence.DRIVER_ERROR
+    def _absence(self, failure: _CallError) -> tuple[GpuAbsence, Finding]:
+        if self._nvml is None:
+            return without_reader()
+        code = getattr(failure.error, "value", None)
+        return explained(code if isinstance(code, int) else None, str(failure), self._look())
 
 
 def _module() -> Any:

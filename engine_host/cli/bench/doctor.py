@@ -9,6 +9,7 @@ import click
 from engine_host.cli.autopsy.records import Records, RecordsOfHost, records_of
 from engine_host.cli.output import Exit, Output, command, problem_lines
 from engine_host.cli.start.host import connected
+from engine_host.cli.status import no_gpu_lines
 from engine_host.cli.text.chosen_host import chosen_host
 from engine_host.client.ends import End, age_words, ended, ends_of, what_it_did
 from engine_host.core.errors import HostError
@@ -74,7 +75,8 @@ def _tell(out: Output, found: Diagnosis | None, engines: tuple[Engine, ...], rec
 
 def _slow_lines(found: Diagnosis) -> list[str]:
     if not found.busy:
-        return ["No engine runs, so none is slow. `sndr run --demo` starts one."]
+        idle = "No engine runs, so none is slow. `sndr run --demo` starts one."
+        return [idle, *no_gpu_lines(found.no_gpu)]
     lines = [_worked(found, name, seconds) for name, seconds in found.busy.items()]
     for number, cause in enumerate(found.causes, start=1):
         lines += [
@@ -84,7 +86,7 @@ def _slow_lines(found: Diagnosis) -> list[str]:
     if not found.causes:
         lines.append(_verdict(found))
     lines += [tr("Not measured: {what}.", what=what) for what in found.not_measured]
-    return lines
+    return lines + no_gpu_lines(found.no_gpu)
 
 
 def _worked(found: Diagnosis, name: str, seconds: float) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from engine_host.cli.output import size
+from engine_host.cli.status import no_gpu_lines
 from engine_host.cli.text.tables import table
 from engine_host.protocol.remote.hosts import RemoteFacts, RemoteGpu
 
@@ -60,6 +61,7 @@ def _disks(facts: RemoteFacts) -> Iterator[str]:
 def _gpus(facts: RemoteFacts) -> Iterator[str]:
     if facts.driver:
         yield f"driver {facts.driver}"
+    yield from no_gpu_lines(facts.no_gpu)
     for gpu in facts.gpus:
         yield _gpu(gpu)
     names = {gpu.uuid: str(gpu.index) for gpu in facts.gpus}

@@ -6,7 +6,7 @@ from engine_host.cli.output import CODES, Exit, Output, command, size
 from engine_host.cli.remote.connecting import connect
 from engine_host.cli.remote.install import change_lines
 from engine_host.cli.start.host import find_or_start
-from engine_host.cli.status import gpu_text
+from engine_host.cli.status import gpu_text, no_gpu_lines
 from engine_host.cli.text.job_progress import begin
 from engine_host.cli.text.plan import finding_lines
 from engine_host.cli.text.tables import table
@@ -38,13 +38,14 @@ def gpu_list(out: Output) -> Exit | None:
     """List the GPUs: memory, load, heat and power, as the driver tells them now."""
     with find_or_start() as hold:
         host = hold.client.call(HOST)
-    lines = [f"GPUs: {gpu_text(host)}."]
+    lines = no_gpu_lines(host.no_gpu) or [f"GPUs: {gpu_text(host)}."]
     if host.gpus:
         heads = ("GPU", "name", "memory", "load", "heat", "power", "compute capability")
         lines = table(heads, [_row(one) for one in host.gpus])
         lines += ["", f"Driver {host.driver}, CUDA {host.cuda}."] if host.driver else []
     found = [one.model_dump(mode="json") for one in host.gpus]
-    out.result({"gpus": found, "driver": host.driver, "cuda": host.cuda}, lines)
+    why = None if host.no_gpu is None else host.no_gpu.model_dump(mode="json")
+    out.result({"gpus": found, "driver": host.driver, "cuda": host.cuda, "no_gpu": why}, lines)
     return None
 
 

@@ -50,11 +50,11 @@ def record(
     """
     host = client.call(ops.HOST)
     if not host.gpus:
-        why = host.gpu_absence.value.replace("_", " ") if host.gpu_absence else "none is listed"
+        why = host.no_gpu.message if host.no_gpu is not None else host.gpu_absence_detail
         raise HostError(
             Reason.NOT_FOUND,
             "There is no GPU to record.",
-            cause=f"{why}: {host.gpu_absence_detail}".rstrip(": "),
+            cause=why,
             fix="Record on a machine with an NVIDIA GPU: `sndr --host NAME telemetry record FILE`.",
         )
     writer = TraceWriter(

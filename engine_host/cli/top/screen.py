@@ -10,6 +10,7 @@ from rich.text import Text
 
 from engine_host.cli.output import size
 from engine_host.cli.requests.lines import speed, written
+from engine_host.cli.status import gpu_text
 from engine_host.cli.top.reading import Reading
 from engine_host.core.visible import visible
 from engine_host.protocol.engines import Engine, Readings, Request
@@ -79,7 +80,7 @@ def _machine(reading: Reading) -> RenderableType:
         host.hostname,
         f"CPU {_share(machine.get('cpu.share'))} of {host.cpu_threads} threads",
         f"RAM {size(host.ram_used)} of {size(host.ram_total)}",
-        *(() if host.gpus else ("no NVIDIA GPU",)),
+        *(() if host.gpus else (f"GPU: {gpu_text(host)}",)),
     )
     moved = (
         f"disk {_rate(machine.get('disk.read'))} read, {_rate(machine.get('disk.written'))} written",

@@ -222,7 +222,7 @@ def _not_measured(record: Autopsy) -> Iterator[str]:
         yield "series of the engine: it ended before its first readings"
     if not any(series.name.startswith("ram.") for series in record.series):
         yield "RAM"
-    if not record.gpus:
+    if not record.gpus and record.no_gpu is None:
         yield "GPUs: none is listed"
     if record.signal == "SIGKILL" and record.oom_kills is None:
         yield "the kernel's out-of-memory killer: this system does not count it"

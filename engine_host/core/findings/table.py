@@ -9,6 +9,7 @@ from typing import Any
 
 from engine_host.core.findings.deploy import DEPLOY
 from engine_host.core.findings.hosts import HOSTS
+from engine_host.core.findings.machine import MACHINE
 from engine_host.core.findings.presets import PRESETS
 from engine_host.core.findings.remote import REMOTE
 from engine_host.core.findings.routes import ROUTES
@@ -21,7 +22,16 @@ from engine_host.protocol.language import tr
 from engine_host.protocol.language.filled import filled
 from engine_host.protocol.launch.plans import Finding
 
-TEXTS: Mapping[str, Text] = {**STARTS, **PRESETS, **DEPLOY, **ROUTES, **HOSTS, **REMOTE, **SERVICES}
+TEXTS: Mapping[str, Text] = {
+    **STARTS,
+    **PRESETS,
+    **DEPLOY,
+    **ROUTES,
+    **HOSTS,
+    **REMOTE,
+    **SERVICES,
+    **MACHINE,
+}
 
 
 def finding(

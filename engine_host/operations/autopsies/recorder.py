@@ -148,6 +148,7 @@ class FlightRecorder:
             series=series,
             requests=tuple(_recorded(one, ended) for one in requests[:_MOST_REQUESTS]),
             gpus=gpus,
+            no_gpu=self._gpus.last.no_gpu,
             fit=await self._needed(engine),
         )
         _, sentence = end_of(record)

@@ -83,6 +83,7 @@ class DiagnosisOperations:
             },
             too_little=tuple(too_little),
             not_measured=tuple(_not_measured(engines, measured)),
+            no_gpu=reading.no_gpu,
         )
 
     def _lost(self, since: float) -> dict[str, float]:
@@ -109,7 +110,7 @@ def _on_one_grid(page: TelemetryPage) -> dict[str, tuple[float | None, ...]]:
 
 
 def _not_measured(engines: Sequence[Engine], measured: Measured) -> Sequence[str]:
-    missing = [] if measured.gpus else ["GPUs: none is listed"]
+    missing: list[str] = []
     for engine in engines:
         parts = [
             words

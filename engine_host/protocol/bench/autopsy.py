@@ -10,6 +10,7 @@ from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.language.spoken import Sentence, Spoken
 from engine_host.protocol.launch.fit import FitReport
+from engine_host.protocol.launch.plans import Finding
 
 AUTOPSY_FORMAT = 1
 """The form of the files; one of another form is listed as unreadable."""
@@ -72,6 +73,7 @@ class Autopsy(Wire):
     series: tuple[RecordedSeries, ...] = ()
     requests: tuple[RecordedRequest, ...] = Field((), description="the newest first")
     gpus: tuple[Gpu, ...] = ()
+    no_gpu: Finding | None = Field(None, description="why no GPU was listed, and what to do")
     fit: FitReport | None = None
 
 

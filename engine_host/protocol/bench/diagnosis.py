@@ -7,6 +7,7 @@ from pydantic import Field
 from engine_host.protocol.base import Page, Query
 from engine_host.protocol.errors import Fix
 from engine_host.protocol.language.spoken import Sentence, Spoken
+from engine_host.protocol.launch.plans import Finding
 
 TOO_LITTLE = "Too little was measured to judge it: let it answer for ten seconds, and look again."
 """The verdict where an engine worked, but too short a time."""
@@ -66,3 +67,4 @@ class Diagnosis(Page):
     since_ready: dict[str, float] = Field(default_factory=dict)
     too_little: tuple[str, ...] = ()
     not_measured: tuple[str, ...] = ()
+    no_gpu: Finding | None = Field(None, description="why no GPU is listed, and what to do")

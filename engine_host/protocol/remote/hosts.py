@@ -307,6 +307,7 @@ class RemoteFacts(Wire):
     disks: tuple[RemoteDisk, ...] = ()
     driver: str | None = None
     gpus: tuple[RemoteGpu, ...] = ()
+    no_gpu: Finding | None = Field(None, description="why no GPU is listed, and what to do")
     holders: tuple[MemoryHolder, ...] = ()
     engines: tuple[RemoteEngine, ...] = ()
     containers: tuple[str, ...] = ()

@@ -11,6 +11,7 @@ from engine_host.protocol.language import tr
 from engine_host.protocol.remote.hosts import MemoryHolder, RemoteDisk, RemoteFacts, RemoteGpu
 from engine_host.remote.facts.engines import engines_of
 from engine_host.remote.facts.parts import Part, parts_of
+from engine_host.remote.facts.surroundings import no_gpu_of
 from engine_host.remote.run import SCRIPTS, RemoteOutcome, RemoteScript
 
 READ = RemoteScript.read(SCRIPTS / "read_facts.sh")
@@ -55,6 +56,8 @@ def understood(parts: Parts, mark: str, old: RemoteFacts, now: float) -> RemoteF
         elif parts[there[0]].problem is None:
             changes |= understand(parts, mark)
             read_at[name] = now
+    if "surroundings" in parts:
+        changes["no_gpu"] = no_gpu_of(parts)
     told = _number(_first(parts, "clock") or "")
     if told is not None and told > 0:
         changes["clock_ahead"] = float(round(told - now))

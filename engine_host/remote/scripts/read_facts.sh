@@ -60,6 +60,40 @@ processes() {
     return 0
 }
 
+# What shows why a driver lists no GPU, each a word and its values.
+surroundings() {
+    printf 'system %s\n' "$(uname -s)"
+    printf 'user %s\n' "$(id -un)"
+    for device in /sys/bus/pci/devices/*; do
+        [ -e "$device/class" ] || continue
+        printf 'bus\n'
+        case $(cat "$device/class") in 0x03*)
+            printf 'card %s %s %s %s\n' "${device##*/}" "$(cat "$device/vendor")" "$(cat "$device/device")" \
+                "$(basename "$(readlink "$device/driver" 2>/dev/null)" 2>/dev/null)"
+            ;;
+        esac
+    done | sort -u
+    [ ! -r /proc/driver/nvidia/version ] || printf 'module %s\n' "$(head -n 1 /proc/driver/nvidia/version)"
+    for library in /usr/lib/*-linux-gnu /usr/lib64 /usr/lib /lib64 /usr/lib/wsl/lib /usr/local/nvidia/lib64; do
+        [ ! -e "$library/libnvidia-ml.so.1" ] || readlink -f "$library/libnvidia-ml.so.1" | sed 's/^/library /'
+    done
+    for node in /dev/nvidiactl /dev/nvidia[0-9]*; do
+        [ -e "$node" ] || continue
+        printf 'node %s\n' "$node"
+        # The file that controls the driver is opened: a container may be refused what its mode permits.
+        if [ "$node" = /dev/nvidiactl ] && [ -r "$node" ] && [ -w "$node" ]; then
+            (: <>"$node") 2>/dev/null || printf 'closed %s %s\n' "$(stat -c %G "$node")" "$node"
+        elif ! { [ -r "$node" ] && [ -w "$node" ]; }; then
+            printf 'closed %s %s\n' "$(stat -c %G "$node")" "$node"
+        fi
+    done
+    for container in /.dockerenv /run/.containerenv; do
+        [ ! -e "$container" ] || printf 'container %s\n' "$container"
+    done
+    [ ! -e /dev/dxg ] || printf 'windows\n'
+    return 0
+}
+
 tools() {
     for tool in python3 cc gcc clang c++ g++ ninja cmake nvcc nvidia-smi docker podman systemctl rsync uv git; do
         command -v "$tool"
@@ -82,6 +116,7 @@ only gpus nvidia-smi nvidia-smi --format=csv,noheader,nounits \
 only capabilities nvidia-smi nvidia-smi --format=csv,noheader,nounits --query-gpu=uuid,compute_cap
 only holders nvidia-smi nvidia-smi --format=csv,noheader,nounits \
     --query-compute-apps=gpu_uuid,pid,used_memory,process_name
+part surroundings surroundings
 only nvlinks nvidia-smi nvidia-smi nvlink --status
 part engines processes
 only docker docker docker ps --no-trunc --format '{{.Names}}\t{{.Image}}\t{{.Status}}\t{{.Ports}}'

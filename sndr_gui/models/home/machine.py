@@ -15,13 +15,9 @@ from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.models.engine.installations import InstallationsModel, title_of
 from sndr_gui.models.engine.start import SERVER_NAMES
+from sndr_gui.models.home.no_gpu import no_gpu_word, told_of_no_gpu
 
 _READ_MS = 15_000
-_ABSENT = {
-    "no_driver": tr("no NVIDIA driver"),
-    "no_device": tr("no GPU"),
-    "driver_error": tr("the GPU driver does not respond"),
-}
 
 
 @dataclass(frozen=True)
@@ -158,8 +154,8 @@ class MachineModel(QObject):
             for gpu in host.gpus
         ]
         if not host.gpus:
-            why = _ABSENT[host.gpu_absence.value] if host.gpu_absence else tr("no GPU")
-            parts.append(MachinePart("GPU", why, host.gpu_absence_detail or tr("Models run on the CPU.")))
+            hint = told_of_no_gpu(host) or tr("Models run on the CPU.")
+            parts.append(MachinePart("GPU", no_gpu_word(host), hint))
         used = state.measured("ram.used") or host.ram_used
         cpu = f"{host.cpu_name}, {formats.plural(host.cpu_cores, 'core')}"
         free = tr("{size} free", size=formats.size(host.ram_total - used))

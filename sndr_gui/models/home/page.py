@@ -31,6 +31,7 @@ from sndr_gui.models.engine.start import (
 )
 from sndr_gui.models.home.alerts import Alerts
 from sndr_gui.models.home.engines import EngineRow, engine_rows
+from sndr_gui.models.home.no_gpu import no_gpu_word, told_of_no_gpu
 from sndr_gui.models.home.on_demand import OnDemandRows
 from sndr_gui.models.window.actions import Actions
 from sndr_gui.models.window.live_model import LiveModel
@@ -107,6 +108,11 @@ class HomeModel(LiveModel):
         return "  ·  ".join(parts)
 
     @property
+    def about_gpus(self) -> str:
+        """Why no GPU is listed and what to do, where the line below the title is about the machine."""
+        return told_of_no_gpu(self.session.state.host) if self.engine is None else ""
+
+    @property
     def machine(self) -> str:
         """This machine in a few words."""
         host = self.session.state.host
@@ -118,7 +124,7 @@ class HomeModel(LiveModel):
                 names[gpu.name] = names.get(gpu.name, 0) + 1
             gpus = ", ".join(f"{n} × {name}" if n > 1 else name for name, n in names.items())
         else:
-            gpus = tr("no GPU")
+            gpus = no_gpu_word(host)
         threads = tr("{cpu_threads} CPU threads", cpu_threads=host.cpu_threads)
         return "  ·  ".join((host.hostname, gpus, threads, f"{formats.size(host.ram_total)} RAM"))
 

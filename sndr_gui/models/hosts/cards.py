@@ -15,6 +15,7 @@ from sndr_gui.kit import formats
 from sndr_gui.kit.setting_words import word_of
 from sndr_gui.models.engine.choice import state_word
 from sndr_gui.models.engine.start import SERVING
+from sndr_gui.models.home.no_gpu import no_gpu_word, sentences, told_of_no_gpu
 from sndr_gui.models.hosts.facts import models_of
 from sndr_gui.models.hosts.words import (
     STATES,
@@ -53,6 +54,7 @@ class HostCard:
     tone: str
     sentence: str
     gpus: str
+    about_gpus: str
     models: str
     speed: str
     last: str
@@ -80,6 +82,7 @@ def card_here(session: Session) -> HostCard:
         tone=tone,
         sentence="" if session.connection.connected else session.connection.sentence,
         gpus=_gpus_of(session.state.host),
+        about_gpus=told_of_no_gpu(session.state.host),
         models=_models(session),
         speed=_speed(session),
         last=_last(session),
@@ -116,6 +119,9 @@ def card_of(
         tone=tone,
         sentence=_sentence(remote, session),
         gpus=_gpus_of(session.state.host) if told and session is not None else _gpus_of_facts(facts),
+        about_gpus=told_of_no_gpu(session.state.host)
+        if told and session is not None
+        else "\n".join(sentences(facts.no_gpu if facts is not None else None)),
         models=_models(session) if told and session is not None else _engines_of_facts(facts),
         speed=_speed(session) if told and session is not None else _rate_of(remote),
         last=(_last(session) if session is not None else "") or _last_of(remote),
@@ -150,7 +156,7 @@ def _sentence(remote: RemoteHost, session: Session | None) -> str:
 def _gpus_of(host: HostInfo | None) -> str:
     if host is None:
         return _NO_FIGURES
-    return _gpus([gpu.name for gpu in host.gpus])
+    return _gpus([gpu.name for gpu in host.gpus]) if host.gpus else no_gpu_word(host)
 
 
 def _gpus_of_facts(facts: RemoteFacts | None) -> str:

@@ -12,6 +12,7 @@ from PySide6.QtCore import Signal
 from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.protocol.engines import Engine, Request, RequestState
 from engine_host.protocol.language import tr
+from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.telemetry import Sample, TelemetryPage, TelemetryQuery
@@ -29,7 +30,7 @@ from sndr_gui.models.monitor.inspector import InspectorModel
 from sndr_gui.models.monitor.kv_pool import KvPool, pool_now, pool_then
 from sndr_gui.models.monitor.lens import LensModel
 from sndr_gui.models.monitor.lines import Line, one_after_another, split_name
-from sndr_gui.models.monitor.marks import MarksModel, clock
+from sndr_gui.models.monitor.marks import MarksModel, clock, told
 from sndr_gui.models.monitor.memory import MemoryModel
 from sndr_gui.models.monitor.playback import PlaybackModel
 from sndr_gui.models.monitor.unmeasured import Unmeasured, unmeasured
@@ -311,7 +312,7 @@ class MonitorModel(LiveModel):
         at = self.past.at
         before = [mark for mark in self.marks.shown() if at is not None and mark.at <= at]
         mark = max(before, key=lambda one: one.at, default=None)
-        return "" if mark is None else f"{clock(mark.at)} {mark.text}"
+        return "" if mark is None else f"{clock(mark.at)} {told(mark)}"
 
     def _begun(self, name: str) -> Line | None:
         """Begin the series of another engine like those of engines before it; None where there was none."""
@@ -370,6 +371,12 @@ class MonitorModel(LiveModel):
         """Return the times of the range in which the host measured nothing."""
         since = self.past.now - self.range_seconds
         return unmeasured(self._series.get(_ALWAYS), since, self.past.now, self.within)
+
+    @property
+    def no_gpu(self) -> Finding | None:
+        """Why no GPU is listed, while no recorded one is shown instead."""
+        host = self.session.state.host
+        return host.no_gpu if host is not None and host.playback is None else None
 
     def _ended(self, engine_id: str) -> bool:
         """Return True for an engine that runs no more; one that nobody knows has ended once others go on."""

@@ -20,7 +20,7 @@ from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.flow import Flow
 from sndr_gui.views.widgets.labels import set_text, text
 from sndr_gui.views.widgets.page import Page
-from sndr_gui.views.widgets.problems import ProblemBox
+from sndr_gui.views.widgets.problems import Findings, ProblemBox
 
 _ABOUT = tr(
     "Start an engine and ask it something: the queue, the KV cache, prompts that "
@@ -51,6 +51,8 @@ class DoctorView(Page):
         )
         self.tools.addWidget(self.again)
         self.problem = ProblemBox()
+        self.no_gpu = Findings(lambda _finding: None, lambda _fix: False)
+        self.no_gpu.hide()
         self.engine = ChoiceBox(tr("Engine to examine"))
         self.engine.setMinimumWidth(160)
         self.engine.activated.connect(self._on_engine)
@@ -89,7 +91,7 @@ class DoctorView(Page):
             ),
         )
         lines = QVBoxLayout()
-        for card in (self.problem, self.slow, self.failure):
+        for card in (self.problem, self.slow, self.failure, self.no_gpu):
             lines.addWidget(card)
         self.body.addLayout(lines)
         self.body.addWidget(self.empty)
@@ -128,6 +130,8 @@ class DoctorView(Page):
         verdict = model.verdict()
         self.verdict.setVisible(bool(verdict))
         set_text(self.verdict, verdict)
+        no_gpu = found.no_gpu if found is not None else None
+        self.no_gpu.show_findings((no_gpu,) if no_gpu is not None else ())
         self.causes.show_causes(found.causes if found is not None else ())
         missing = found.not_measured if found is not None else ()
         self.not_measured.setVisible(bool(missing))

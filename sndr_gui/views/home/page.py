@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 from engine_host.protocol.language import tr
 from sndr_gui.kit.look.level import chosen, is_simple
 from sndr_gui.kit.shortcuts import keys
+from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.trends import TREND_SECONDS
 from sndr_gui.models.home.page import HomeModel
 from sndr_gui.views.graphs.trend import Trend
@@ -116,6 +117,8 @@ class HomeView(Page):
         """Show the state of now."""
         model, mode = self.model, self.model.mode
         set_text(self.subtitle, model.subtitle)
+        self.subtitle.setToolTip(plain_tooltip(model.about_gpus))
+        self.subtitle.setAccessibleDescription(model.about_gpus)
         self.hero.setVisible(mode in EMPTY_STATES)
         self.starting.setVisible(mode == "starting")
         for told in (self.failure, self.record):

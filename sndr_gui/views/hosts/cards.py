@@ -7,6 +7,7 @@ from PySide6.QtGui import QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QWidget
 
 from engine_host.protocol.language import tr
+from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.hosts.cards import HostCard
 from sndr_gui.models.hosts.page import HostsModel
 from sndr_gui.models.hosts.words import THIS_MACHINE
@@ -128,6 +129,8 @@ class HostCardView(Card):
         for caption, value in values.items():
             set_text(self._values[caption], value)
             self._values[caption].setAccessibleName(f"{caption}: {value}")
+        self._values[_GPUS].setToolTip(plain_tooltip(card.about_gpus))
+        self._values[_GPUS].setAccessibleDescription(card.about_gpus)
         self.setAccessibleName(f"{card.title}: {card.word}")
         job = self._model.job(self._name) if self._name else None
         self._job.setVisible(job is not None)

@@ -32,6 +32,7 @@ from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.labels import ElidedLabel, set_text, set_tone
 from sndr_gui.views.widgets.layout import row
 from sndr_gui.views.widgets.page import Page
+from sndr_gui.views.widgets.problems import Findings
 from sndr_gui.views.widgets.tables import Table
 
 # The column that only several engines need.
@@ -81,6 +82,9 @@ class MonitorView(Page):
         self.time = TimeBar(model.past, self, lambda: model.last_event)
         self.body.addWidget(self.time)
         self.body.addWidget(self.marks)
+        self.no_gpu = Findings(lambda _finding: None, lambda _fix: False)
+        self.no_gpu.hide()
+        self.body.addWidget(self.no_gpu)
         self.body.addWidget(self.graphs, 3)
         self.cancel = button(
             tr("Cancel request"),
@@ -216,6 +220,8 @@ class MonitorView(Page):
         self.model.lens.set_shown(shown and self.pane == LENS)
         self.model.holders.set_shown(shown and self.pane == MEMORY)
         gpus = self.graphs.shown_set == GPUS
+        no_gpu = self.model.no_gpu
+        self.no_gpu.show_findings((no_gpu,) if gpus and no_gpu is not None else ())
         self.model.energy.set_shown(shown and gpus, self.model.range_seconds)
 
     def _on_set(self) -> None:

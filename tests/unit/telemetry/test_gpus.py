@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from engine_host.core.diagnosis.gpu_absence import PciCard, Surroundings
 from engine_host.protocol.host import GpuAbsence, PcieLink, ThrottleReason
 from engine_host.telemetry.gpus import GpuReading, Gpus
 
@@ -18,13 +19,19 @@ LIMIT = 20.0
 class NVMLError(Exception):
     """FAKE: any failure of the library."""
 
+    value = 999
+
 
 class NVMLError_LibraryNotFound(NVMLError):  # noqa: N801, N818
     """FAKE: no library."""
 
+    value = 12
+
 
 class NVMLError_DriverNotLoaded(NVMLError):  # noqa: N801, N818
     """FAKE: no driver."""
+
+    value = 9
 
 
 class FakeNvml:
@@ -185,7 +192,7 @@ def test_older_drivers_tell_their_reasons_by_another_name() -> None:
     ("call", "error", "absence"),
     [
         ("nvmlInit", NVMLError_LibraryNotFound("not found"), GpuAbsence.NO_DRIVER),
-        ("nvmlInit", NVMLError_DriverNotLoaded("not loaded"), GpuAbsence.NO_DRIVER),
+        ("nvmlInit", NVMLError_DriverNotLoaded("not loaded"), GpuAbsence.NOT_LOADED),
         ("nvmlInit", NVMLError("Unknown Error"), GpuAbsence.DRIVER_ERROR),
         ("nvmlDeviceGetCount", NVMLError("Unknown Error"), GpuAbsence.DRIVER_ERROR),
         ("nvmlDeviceGetMemoryInfo", NVMLError("GPU is lost"), GpuAbsence.DRIVER_ERROR),
@@ -194,15 +201,18 @@ def test_older_drivers_tell_their_reasons_by_another_name() -> None:
 def test_the_reason_names_the_call(call: str, error: Exception, absence: GpuAbsence) -> None:
     nvml = FakeNvml()
     nvml.broken[call] = error
-    reading = Gpus(nvml).read()
+    there = Surroundings(cards=(PciCard("0000:01:00.0", "10de", "2684"),))
+    reading = Gpus(nvml, look=lambda: there).read()
     assert reading.gpus == ()
     assert reading.absence is absence
+    assert reading.no_gpu is not None
     assert reading.detail == f"{call}: {error}"
 
 
 def test_no_gpu_and_no_package() -> None:
-    assert Gpus(FakeNvml(cards=0)).read().absence is GpuAbsence.NO_DEVICE
-    assert Gpus(None).read().absence is GpuAbsence.NO_DRIVER
+    assert Gpus(FakeNvml(cards=0), look=Surroundings).read().absence is GpuAbsence.LISTS_NONE
+    assert Gpus(None).read().absence is GpuAbsence.NO_READER
+    assert Gpus(FakeNvml()).last == GpuReading(), "it was not read yet, which is no reason"
 
 
 def test_a_driver_that_comes_back_is_found_again() -> None:

@@ -16,6 +16,7 @@ from sndr_gui.kit import formats
 from sndr_gui.models.monitor.graphs import RATES, SETS
 from sndr_gui.models.monitor.lines import Line
 from sndr_gui.views.monitor.page import MonitorView
+from sndr_gui.views.widgets.problems import ProblemBox
 from tests.views.conftest import Stage
 from tests.views.samples import host as samples
 
@@ -198,7 +199,11 @@ async def test_every_gpu_has_a_line_as_far_as_there_are_colours(stage: Stage) ->
     await stage.until(lambda: page.graphs.rates.graph is not None)
     page.graphs.draw()
     assert page.graphs.memory.title.text().endswith(f"(and {len(page.model.memory()) - 8} more)")
+    assert not page.no_gpu.isVisible()
+    stage.state.host = samples.host(no_gpu=samples.NO_GPU)
     page.graphs.sets.buttons[SETS.index("GPUs")].click()
+    (told,) = page.no_gpu.findChildren(ProblemBox)
+    assert "kernel module is not loaded" in told.accessibleName()
     power = page.graphs.cards()[1]
     assert power.title.text() == "Power, W  (and 4 more)"
     assert [line.name for line, _ in power._values] == [f"gpu.{number}.power" for number in range(8)]

@@ -4,6 +4,7 @@ import json
 import time
 from typing import Any
 
+from engine_host.core.diagnosis.gpu_absence import PciCard, Surroundings, explained
 from engine_host.protocol.base import Severity
 from engine_host.protocol.bench.diagnosis import Diagnosis, DiagnosisQuery, SlowCause
 from engine_host.protocol.endpoint.on_demand import OnDemandModel, OnDemandState
@@ -390,6 +391,9 @@ def telemetry() -> TelemetryPage:
     )
 
 
+NO_GPU = explained(9, "nvmlInit", Surroundings(cards=(PciCard("0000:01:00.0", "10de", "2684"),)))[1]
+
+
 def diagnosis(asked: DiagnosisQuery, *causes: SlowCause, worked: float = 42.0) -> Diagnosis:
     """Return the diagnosis of one engine that worked, with these causes."""
     return Diagnosis(
@@ -397,7 +401,8 @@ def diagnosis(asked: DiagnosisQuery, *causes: SlowCause, worked: float = 42.0) -
         seconds=asked.minutes * 60,
         busy={"sndr-demo": worked},
         causes=causes,
-        not_measured=("GPUs: none is listed",),
+        not_measured=("sndr-demo: prefix hits",),
+        no_gpu=NO_GPU,
     )
 
 

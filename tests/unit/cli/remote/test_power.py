@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 
+from engine_host.core.diagnosis.gpu_absence import Surroundings, explained
 from engine_host.protocol.language import formed
 from tests.unit.cli.fake_host import FakeHost
 from tests.unit.cli.start.test_run import HOST
@@ -36,3 +37,15 @@ def test_without_gpus_it_says_why(host: FakeHost, sndr: Sndr) -> None:
     host.answers["GET /v1/host"] = (200, {**HOST, "gpus": [], "gpu_absence": "no_driver"})
     code, out, _ = sndr("gpu")
     assert (code, out.strip()) == (0, "GPUs: none (no NVIDIA driver).")
+    seen = Surroundings(module="570.86.10", library="575.51.02")
+    told = explained(18, "nvmlInit", seen)[1].model_dump(mode="json")
+    host.answers["GET /v1/host"] = (
+        200,
+        {**HOST, "gpus": [], "gpu_absence": "versions_differ", "no_gpu": told},
+    )
+    assert sndr("gpu")[1].splitlines() == [
+        "GPUs: NVIDIA's driver library 575.51.02 and the loaded kernel module 570.86.10 differ in version.",
+        "  Restart the machine: the driver was updated, and the module from before is still loaded.",
+        "  $ sudo reboot",
+    ]
+    assert '"id": "gpu_absent"' in sndr("gpu", "--json")[1]

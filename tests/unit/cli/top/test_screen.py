@@ -40,7 +40,7 @@ def reading(**changes: Any) -> Reading:
 def test_without_anything_it_says_what_would_help() -> None:
     text = shown(reading())
     assert "sndr run --demo" in text
-    assert "no NVIDIA GPU" in text
+    assert "GPU: none" in text
     assert "CPU - of" in text, "not measured is no 0"
 
 

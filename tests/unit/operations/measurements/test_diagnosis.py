@@ -28,15 +28,15 @@ def test_prefix_hits_that_an_engine_counts_are_measured_before_anything_was_look
     counts = ready.model_copy(update={"readings": Readings(at=0.0, prefix_queries_total=0)})
     silent = ready.model_copy(update={"readings": Readings(at=0.0)})
     nothing = Measured({}, 1.0, (), {})
-    assert "prefix hits" in _not_measured([silent], nothing)[1]
-    assert "prefix hits" not in _not_measured([counts], nothing)[1]
+    assert "prefix hits" in _not_measured([silent], nothing)[0]
+    assert "prefix hits" not in _not_measured([counts], nothing)[0]
 
 
 def test_a_bandwidth_that_is_not_known_is_said() -> None:
     ready = engine_of(plain_plan(), EngineState.READY)
-    assert "the bandwidth of its memory" in _not_measured([ready], Measured({}, 1.0, ()))[1]
+    assert "the bandwidth of its memory" in _not_measured([ready], Measured({}, 1.0, ()))[0]
     known = Measured({}, 1.0, (), ceilings={ready.id: ceiling})
-    assert "the bandwidth of its memory" not in _not_measured([ready], known)[1]
+    assert "the bandwidth of its memory" not in _not_measured([ready], known)[0]
 
 
 def test_the_roofline_is_read_from_the_history_and_what_costs_nobody_knows_comes_last() -> None:
