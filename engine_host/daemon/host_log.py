@@ -111,7 +111,9 @@ def tell_in_log(event: EventBase) -> None:
     No prompt and no key is in these events.
     """
     if isinstance(event, MarkEvent):
-        _mark(event.mark)
+        # What came again has its line.
+        if event.mark.times == 1:
+            _mark(event.mark)
     elif isinstance(event, JobDoneEvent):
         _job(event.job)
 

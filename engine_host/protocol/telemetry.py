@@ -144,13 +144,20 @@ class MarkKind(StrEnum):
 
 
 class Mark(Spoken):
-    """An event on the time axis of the graphs."""
+    """An event on the time axis of the graphs; one that came again has its count and its last time.
+
+    `code` tells what it is of its kind and engine, whatever its text says: a patch and why it failed.
+    """
 
     id: str
     at: Seconds
     kind: MarkKind
     text: Sentence
     engine: str = Field("", description="the engine that it is about, whose log says more; empty for none")
+    code: str = ""
+    times: int = 1
+    last_at: Seconds | None = None
+    processes: tuple[int, ...] = Field((), description="those of the engine in which it happened")
 
 
 class MarkPage(Wire):

@@ -4,6 +4,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -23,7 +24,7 @@ from engine_host.protocol.events import (
 )
 from engine_host.protocol.jobs import Job, JobKind, JobState
 from engine_host.protocol.language import tr
-from engine_host.protocol.patches import PatchOutcome, PatchResult
+from engine_host.protocol.patches import PatchOutcome
 from engine_host.protocol.telemetry import Mark, MarkKind
 
 _log = logging.getLogger(__name__)
@@ -33,6 +34,7 @@ MOST_MARKS = 2000
 _KIND = "mark"
 _LONGEST = 300
 _MOST_SEEN = 2 * MOST_MARKS
+_MOST_PROCESSES = 64
 _BENCHES = {JobKind.BENCH_RUN, JobKind.ENGINE_COMPARE, JobKind.KERNEL_PROOF, JobKind.KV_QUALITY}
 _CUTOVERS = {JobKind.ROUTE_CUTOVER, JobKind.ROUTE_PROMOTE, JobKind.ROUTE_ROLLBACK}
 
@@ -66,7 +68,7 @@ class MarkBook:
         elif isinstance(event, JobStepEvent | JobDoneEvent):
             self._job(event.job)
         elif isinstance(event, PatchResultEvent) and event.result.outcome is PatchOutcome.FAILED:
-            self._failed(event.engine, event.result)
+            self._failed(event)
 
     def since(self, at: float | None, until: float | None = None) -> tuple[Mark, ...]:
         """Return the marks of a time, the oldest first."""
@@ -114,15 +116,21 @@ class MarkBook:
                 engine.ended_at or self._clock(), MarkKind.STOPPED, tr("{engine} stopped", engine=engine.name)
             )
 
-    def _failed(self, engine: str, result: PatchResult) -> None:
-        # Every process of an engine says so, and again to a host that takes it over; one mark tells it.
-        begin = f"Patch {result.patch} failed"
-        if any(mark.engine == engine and mark.text.split(":")[0] == begin for mark in self._marks):
-            return
-        if self._is_first("patch", engine, result.patch):
-            why = result.reason or result.detail
+    def _failed(self, event: PatchResultEvent) -> None:
+        """Mark a patch's failure once, and count those in other processes and those that came again."""
+        result = event.result
+        why = result.reason or result.detail
+        code = f"{result.patch} {why}"[:_LONGEST]
+        now, first_heard = self._clock(), self._is_first("patch", event.engine, code, str(event.pid))
+        known = next((mark for mark in self._marks if (mark.engine, mark.code) == (event.engine, code)), None)
+        if known is None:
             text = tr("Patch {patch} failed[: {why}]", patch=result.patch, why=why)
-            self._add(self._clock(), MarkKind.PATCH_FAILED, text, engine)
+            self._add(now, MarkKind.PATCH_FAILED, text, event.engine, code, event.pid)
+        elif not (first_heard and event.pid in known.processes):
+            # A host that takes an engine over hears again what its processes had said.
+            again = {"times": known.times + 1, "last_at": now}
+            processes = dict.fromkeys((*known.processes, event.pid))
+            self._replace(known, again | {"processes": tuple(processes)[:_MOST_PROCESSES]})
 
     def _job(self, job: Job) -> None:
         if job.kind in _BENCHES and job.started_at is not None:
@@ -146,12 +154,23 @@ class MarkBook:
             del self._seen[next(iter(self._seen))]
         return True
 
-    def _add(self, at: float, kind: MarkKind, text: str, engine: str) -> None:
+    def _add(
+        self, at: float, kind: MarkKind, text: str, engine: str, code: str = "", pid: int | None = None
+    ) -> None:
         self._count += 1
         cut = text if len(text) <= _LONGEST else tr("{text}…", text=text[: _LONGEST - 1])
         identifier = f"{int(self._clock() * 1000):x}-{self._count}"
-        mark = Mark(id=identifier, at=at, kind=kind, text=cut, engine=engine)
+        processes = () if pid is None else (pid,)
+        mark = Mark(id=identifier, at=at, kind=kind, text=cut, engine=engine, code=code, processes=processes)
         self._marks.append(mark)
+        self._keep(mark)
+
+    def _replace(self, known: Mark, changes: dict[str, Any]) -> None:
+        mark = known.model_copy(update=changes)
+        self._marks[self._marks.index(known)] = mark
+        self._keep(mark)
+
+    def _keep(self, mark: Mark) -> None:
         try:
             self._store.put(_KIND, mark.id, mark.at, mark.model_dump_json())
             if self._count % 100 == 1:

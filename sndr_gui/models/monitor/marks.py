@@ -85,9 +85,19 @@ class Bunch:
     def sentences(self) -> str:
         """Return what happened, a line each in order of time."""
         in_order = sorted(self.marks, key=lambda mark: mark.at)
-        said = [f"{clock(mark.at)}  {mark.text}" for mark in in_order[:_SAID]]
+        said = [f"{clock(mark.at)}  {told(mark)}" for mark in in_order[:_SAID]]
         more = len(in_order) - _SAID
         return "\n".join([*said, *([tr("and {more} more", more=more)] if more > 0 else [])])
+
+
+def told(mark: Mark) -> str:
+    """Return what happened; of what came again also how often, in how many processes, and when last."""
+    if mark.times == 1 or mark.last_at is None:
+        return mark.text
+    again = tr("{times} times, last at {at}", times=mark.times, at=clock(mark.last_at))
+    if len(mark.processes) > 1:
+        again = tr("{again}, in {count} processes", again=again, count=len(mark.processes))
+    return f"{mark.text}  ·  {again}"
 
 
 def clock(at: float) -> str:

@@ -114,8 +114,26 @@ def test_a_patch_that_fails_in_every_process_is_one_mark(tmp_path: Path) -> None
     assert [mark.text for mark in marks.since(None)] == ["Patch p1 failed: anchor_missing"]
     later = EventLog()
     again = MarkBook(store, later, clock=lambda: NOW + 60)
-    later.publish(PatchResultEvent(engine="engine-1", pid=1, role=ProcessRole.WORKER, result=failed))
-    assert len(again.since(None)) == 1, "a host that takes an engine over hears its ledger again"
+
+    def fails(result: PatchResult, pid: int) -> None:
+        later.publish(PatchResultEvent(engine="engine-1", pid=pid, role=ProcessRole.WORKER, result=result))
+
+    def found() -> list[tuple[str, int, float | None]]:
+        return [(mark.text, mark.times, mark.last_at) for mark in again.since(None)]
+
+    fails(failed, 1)
+    once = ("Patch p1 failed: anchor_missing", 3, NOW)
+    assert found() == [once], "a host that takes an engine over hears its ledger again"
+    fails(failed, 1)
+    assert found() == [(once[0], 4, NOW + 60)], "a process that says it again had another result between"
+    fails(failed.model_copy(update={"patch": "p1: second"}), 1)
+    fails(failed.model_copy(update={"reason": PatchReason.RAISED}), 1)
+    assert sorted(text for text, _, _ in found()) == [
+        "Patch p1 failed: anchor_missing",
+        "Patch p1 failed: raised",
+        "Patch p1: second failed: anchor_missing",
+    ], "another failure of it, and a patch whose name begins like its text, are marks of their own"
+    assert [len(mark.processes) for mark in again.since(None)] == [3, 1, 1]
     store.close()
 
 

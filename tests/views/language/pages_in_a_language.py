@@ -37,7 +37,8 @@ WORD = re.compile(r"[^\W\d_]{2}")
 # Values, which are the same in every language.
 VALUES = (
     re.compile(
-        r"(sndr |sudo |curl|http|/|llama-server |OpenAI SDK|Vulkan|Hugging Face|SNDR|English|Deutsch|YAML|ID$)"
+        r"(sndr |sudo |curl|http|/|llama-server |OpenAI SDK|Vulkan|Hugging Face|SNDR|English|Deutsch|YAML)"
+        r"|ID$"
     ),
     re.compile(r"[a-z]+\.[a-z_]+\nsndr settings set "),  # the name of a setting, and its command
     re.compile(r"(Русский|中文|日本語)$"),  # languages, by their own names

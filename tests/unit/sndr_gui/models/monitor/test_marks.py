@@ -1,7 +1,7 @@
 """The marks of an axis: no two closer than can be hit, and the gravest in front."""
 
 from engine_host.protocol.telemetry import Mark, MarkKind
-from sndr_gui.models.monitor.marks import APART, GROUPS, bunched
+from sndr_gui.models.monitor.marks import APART, GROUPS, bunched, clock, told
 
 START = 1_795_000_000.0
 
@@ -48,3 +48,12 @@ def test_marks_keep_together_while_time_goes_on() -> None:
 def test_a_long_list_is_cut() -> None:
     (bunch,) = bunched([mark(number * 0.001) for number in range(20)], 3600, 10)
     assert bunch.sentences().endswith("and 15 more")
+
+
+def test_what_came_again_says_how_often_and_when_last() -> None:
+    once = mark(1.0, MarkKind.PATCH_FAILED)
+    assert told(once) == once.text
+    again = once.model_copy(update={"times": 3, "last_at": START + 60, "processes": (1, 2)})
+    assert told(again) == f"{once.text}  ·  3 times, last at {clock(START + 60)}, in 2 processes"
+    (bunch,) = bunched([again], 3600, 300)
+    assert bunch.sentences().endswith("in 2 processes")
