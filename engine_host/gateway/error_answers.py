@@ -283,7 +283,8 @@ def engine_unreachable(name: str) -> EndpointError:
     return EndpointError(
         503,
         "engine_unreachable",
-        f"The engine of {name} takes no connection. See its log; it may have just ended.",
+        f"The engine of {name} takes no connection; it may have just ended. Its last log lines say why: "
+        f"sndr logs {shlex.quote(name)}",
         Reason.ENGINE_CRASHED,
         retry_after=2,
     )
@@ -335,7 +336,8 @@ def engine_ended(name: str, *, stopped: bool, message: str | None = None) -> End
         return EndpointError(
             503,
             "engine_stopped",
-            f"{name} was stopped before the answer was complete.",
+            f"{name} was stopped, or another start took its place, before the answer was complete. What runs "
+            "now is told by: sndr status",
             Reason.CANCELLED,
         )
     return EndpointError(
@@ -353,7 +355,8 @@ def draining(name: str) -> EndpointError:
     return EndpointError(
         503,
         "draining",
-        f"{name} is being stopped and takes no new requests.",
+        f"{name} is being stopped, or another start takes its place: it takes no new requests. Try again in "
+        "5s; what runs is told by: sndr status",
         Reason.ENGINE_NOT_READY,
         retry_after=5,
     )
@@ -364,9 +367,20 @@ def closing() -> EndpointError:
     return EndpointError(
         503,
         "draining",
-        "SNDR Control Center is being closed and takes no new requests.",
+        "SNDR Control Center is being closed and takes no new requests. Try again in 5s; it is started with: "
+        "sndr serve",
         Reason.ENGINE_NOT_READY,
         retry_after=5,
+    )
+
+
+def closed_meanwhile() -> EndpointError:
+    """The program was closed while a request waited or was answered."""
+    return EndpointError(
+        503,
+        "engine_stopped",
+        "SNDR Control Center was closed before the answer was complete. It is started with: sndr serve",
+        Reason.CANCELLED,
     )
 
 

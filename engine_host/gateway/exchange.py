@@ -199,7 +199,7 @@ class Exchange:
     def _stop_fault(self) -> faults.EndpointError:
         """Return the error for a client whose request was ended from outside."""
         if self._stopped is Stop.CLOSING:
-            return faults.engine_ended(self._target.engine_name, stopped=True)
+            return faults.closed_meanwhile()
         return faults.cancelled()
 
     async def _watch_client(self) -> None:
