@@ -5,7 +5,7 @@ import contextlib
 import logging
 import shlex
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NoReturn, TypeVar
 from urllib.parse import urlsplit
@@ -42,7 +42,7 @@ _LOOK = 5.0
 _LOOKS_OF_RATE = 2
 """Looks of which one asks for the tokens a second too."""
 _PAUSES = (1.0, 2.0, 5.0, 10.0, 30.0)
-"""Seconds between two looks for one that is not there; a probe looks at once."""
+"""Seconds between two looks for one that is not there; whoever connects or probes it looks at once."""
 _SOONEST = 0.5
 """Seconds from one look for it to the next, however often it is asked for."""
 _STARTABLE = 60.0
@@ -94,8 +94,8 @@ class EngineHostLink:
         """Look now and not only after the pause."""
         self._now.set()
 
-    async def look_now(self, seconds: float) -> None:
-        """Look now, and wait that long at most for what a look finds that begins from now on."""
+    async def look_now(self, seconds: float) -> bool:
+        """Look now, and wait that long at most for a look that begins from now on; False if none ended."""
         # One that goes on may have asked before what somebody waits for was there.
         wanted = self._begun + 1
         self._now.set()
@@ -103,6 +103,7 @@ class EngineHostLink:
             async with asyncio.timeout(seconds):
                 while self._ended < wanted:
                     await self._seen.wait()
+        return self._ended >= wanted
 
     def _tell(self, there: EngineHostThere, *, found: bool) -> None:
         """Tell what a look showed; the loss of one that stood is not what a look for it `found`."""
@@ -224,7 +225,8 @@ class EngineHostLink:
             ) from error
         if state == "running" and _is_plain(token) and _is_path(socket):
             return socket, token
-        raise _refusal(name, state, run, str(told.get("why", ""))[:300])
+        more = {what: str(told.get(what, ""))[:300] for what in ("why", "data", "pid")}
+        raise _refusal(name, state, run, more)
 
     async def _lead_endpoint(self, info: HostInfo) -> bool:
         """Forward its endpoint; False where it does not serve one, or only with TLS."""
@@ -281,9 +283,19 @@ class EngineHostLink:
             ) from error
 
 
-def _refusal(name: str, state: str, run: str, why: str) -> HostError:
+def _refusal(name: str, state: str, run: str, told: Mapping[str, str]) -> HostError:
     """Return the error of a machine whose engine host is not to be used, by what was found there."""
+    causes = {
+        "none": tr(
+            "There is nothing of it in {data}, where the user of ssh would have it.", data=told["data"]
+        )
+        if told["data"]
+        else "",
+        "starting": tr("Its service began a moment ago, as after a restart of the machine."),
+        "turning": tr("Its process[ {pid}] has its data and does not listen.", pid=told["pid"] or None),
+    }
     update, install = f"sndr host update {name}", f"sndr host install {name}"
+    wait = Fix(text=tr("Wait a moment: it is looked for until it answers."), command="sndr host list")
     rows = {
         "none": (
             tr("No engine host is installed on {name}, or it never ran.", name=name),
@@ -291,7 +303,12 @@ def _refusal(name: str, state: str, run: str, why: str) -> HostError:
         ),
         "starting": (
             tr("The engine host on {name} is starting.", name=name),
-            Fix(text=tr("Wait a moment: it is looked for until it answers."), command="sndr host list"),
+            wait,
+        ),
+        "turning": (tr("The engine host on {name} starts or ends just now.", name=name), wait),
+        "unreadable": (
+            tr("Whether an engine host is installed on {name} cannot be read.", name=name),
+            Fix(text="Is its home mounted, and readable for that user? It is looked for until it answers."),
         ),
         "installed": (
             tr("The engine host on {name} is installed and does not run.", name=name),
@@ -314,11 +331,10 @@ def _refusal(name: str, state: str, run: str, why: str) -> HostError:
         Fix(text="Start it there, or install it anew.", command=install),
     )
     message, fix = rows.get(state, ended)
-    begun = tr("Its service began a moment ago, as after a restart of the machine.")
     return HostError(
         Reason.RUN_FOLDER_UNSAFE if state == "unsafe" else Reason.HOST_UNREACHABLE,
         message,
-        cause=begun if state == "starting" else why,
+        cause=causes.get(state) or told["why"],
         fix=fix,
         evidence={"run": run} if run else {},
     )

@@ -40,6 +40,8 @@ _SSH_ITSELF = 255
 """The exit code of ssh for its own failures; a program there may have it too."""
 _LOOK_NOW = 2.0
 """Seconds for which somebody waits who wants to see what runs there now."""
+_LOOK_AGAIN = 10.0
+"""Seconds for which somebody waits who asks anew whether an engine host runs there."""
 _MOST = 4 << 20
 """Bytes that are kept of what a program there prints."""
 _AGE_OF_FACTS = 300.0
@@ -340,6 +342,17 @@ class RemoteHosts:
         else:
             self.look(name)
 
+    async def look_again(self, name: str) -> RemoteHost:
+        """Return a host after a look for its engine host, where the connection stands.
+
+        Raises HostError(not_found).
+        """
+        link = self._links.get(name)
+        if isinstance(link, EngineHostLink) and not await link.look_now(_LOOK_AGAIN):
+            # What was told before may be otherwise by now.
+            self._there.pop(name, None)
+        return self.shown(name)
+
     async def close(self) -> None:
         """End all connections."""
         await asyncio.gather(*(one.disconnect() for one in self._connections.values()))
@@ -356,6 +369,7 @@ class RemoteHosts:
             self._reaper,
             lambda: self._told(kept.name),
             self._session,
+            stood_before=bool(self.book.facts(kept.name).read_at),
         )
 
     def _agentless_models(self, name: str) -> tuple[EndpointModel, ...]:

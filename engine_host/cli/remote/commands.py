@@ -1,6 +1,7 @@
 """The commands of `sndr host`."""
 
 import os
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -17,11 +18,13 @@ from engine_host.cli.text.plan import finding_lines
 from engine_host.cli.text.tables import table
 from engine_host.cli.text.waiting import told_if_interrupted
 from engine_host.cli.text.whole_help import WholeHelp
+from engine_host.core.errors import HostError
 from engine_host.core.sizes import duration
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.operations import remote_hosts as ops
 from engine_host.protocol.operations.endpoint import ROUTES
 from engine_host.protocol.remote.hosts import (
+    NEVER_CONNECTED,
     AddRemoteHost,
     ChangeRemoteHost,
     HostRole,
@@ -210,7 +213,14 @@ def connect(out: Output, name: str) -> Exit | None:
     with find_or_start(daemon=True) as hold:
         goes_on = f"The engine host here goes on connecting: `sndr host disconnect {name}` ends that."
         with hold.ending_if_not_found(), told_if_interrupted(goes_on):
-            shown = connected(hold.client, name, out)
+            try:
+                shown = connected(hold.client, name, out)
+            except HostError as error:
+                if error.problem.evidence.get(NEVER_CONNECTED) and not _kept_all_the_same(error, name, out):
+                    hold.client.call(ops.REMOVE_HOST, name=name)
+                    out.result({"removed": name}, f"{name} is forgotten.")
+                    return Exit.NO_HOST
+                raise
         shown = looked_for(hold.client, shown)
     missing = shown.engine_host_problem
     out.result(shown, [shown.sentence, *([_engine_host_note(missing)] if missing is not None else [])])
@@ -296,6 +306,13 @@ def _note(one: RemoteHost) -> str:
         happened = f"{one.last_event}, {duration(time.time() - one.last_event_at)} ago"
     said = one.sentence if one.state is not RemoteHostState.DISCONNECTED else ""
     return f"{said} Last: {happened}." if happened and said else said
+
+
+def _kept_all_the_same(error: HostError, name: str, out: Output) -> bool:
+    """Return True unless a person at a terminal lets go of a host whose name nobody knows."""
+    if out.as_json or not sys.stdin.isatty():
+        return True
+    return click.confirm(f"{error.problem.message} Keep {name}, to connect it later?", default=True, err=True)
 
 
 def _engine_host_note(problem: Problem) -> str:

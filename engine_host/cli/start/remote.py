@@ -61,7 +61,8 @@ def _with_engine_host(here: ControlClient, name: str) -> RemoteHost:
     remote = here.call(ops.REMOTE_HOST, name=name)
     if remote.mode is RemoteMode.AGENTLESS:
         raise _without(name)
-    if remote.state is not RemoteHostState.CONNECTED:
+    if remote.state is not RemoteHostState.CONNECTED or remote.control_socket is None:
+        # Of one that stands it is looked again what runs there: what was told before may be otherwise by now.
         connect(here, name, output_here())
     return until_engine_host(here, name)
 

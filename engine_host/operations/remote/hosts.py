@@ -59,9 +59,10 @@ class RemoteHostOperations:
         return self.page()
 
     @performs(ops.CONNECT_HOST)
-    def connect(self, name: str) -> RemoteHost:
-        """Connect and stay connected. Raises HostError: not_found, ssh_missing."""
-        return self._hosts.connect(name)
+    async def connect(self, name: str) -> RemoteHost:
+        """Connect and stay connected, or look again there. Raises HostError: not_found, ssh_missing."""
+        self._hosts.connect(name)
+        return await self._hosts.look_again(name)
 
     @performs(ops.DISCONNECT_HOST)
     async def disconnect(self, name: str) -> RemoteHost:
@@ -108,4 +109,6 @@ class RemoteHostOperations:
     @performs(ops.PROBE_HOST)
     async def probe(self, name: str) -> RemoteFacts:
         """Read the facts of a connected host anew. Raises HostError: not_found, ssh_lost, ssh_failed."""
-        return await self._hosts.probe(name)
+        facts = await self._hosts.probe(name)
+        await self._hosts.look_again(name)
+        return facts

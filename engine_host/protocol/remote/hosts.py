@@ -17,6 +17,8 @@ from engine_host.protocol.text import Line, Text
 HOST_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 THIS_MACHINE = "local"
 """The name of the host on this machine in events; no other host can have it."""
+NEVER_CONNECTED = "never_connected"
+"""In the evidence of a problem: nobody knows the name of a host that never was; it is not tried again."""
 # What may stand in a destination is named, not what may not: ssh hands it to ProxyCommand, a shell's line.
 _USER = r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,63}"
 _PLACE = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,252}"

@@ -3,6 +3,7 @@
 Standard library only, for any Python from 3.6 on; it changes nothing.
 """
 
+import fcntl
 import json
 import os
 import socket
@@ -63,40 +64,84 @@ def starting() -> bool:
     return active and time.clock_gettime(time.CLOCK_MONOTONIC) - began < _LONGEST_START
 
 
-def not_running(data: str, run: str) -> "dict[str, str]":
-    """Return what there is to tell of one that does not run: it was installed, or started by hand."""
+def is_there(path: str) -> bool:
+    """Return True for what is there, also a link that leads nowhere. Raises OSError where nobody can say."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
+def held(claim_file: str) -> bool:
+    """Return True while a host has these data: one that does not listen starts, or ends."""
+    try:
+        with open(claim_file, encoding="utf-8") as file:
+            # A host that begins in this very moment tries again.
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def not_listening(data: str, claim: "dict[str, object]") -> "dict[str, str]":
+    """Return what there is to tell of one that does not listen. Raises OSError where nobody can say."""
+    run, claim_file = str(claim.get("run") or ""), os.path.join(data, "host.claim")
+    if held(claim_file):
+        return {"state": "turning", "run": run, "pid": str(claim.get("pid") or "")}
     # Also where what the link leads to is gone: an update makes it anew.
-    if not os.path.lexists(os.path.join(data, "host", "current")):
-        return {"state": "ended", "run": run}
+    if not is_there(os.path.join(data, "host", "current")):
+        return {"state": "ended" if is_there(claim_file) else "none", "run": run}
     return {"state": "starting" if starting() else "installed", "run": run}
 
 
+def claim_of(data: str) -> "dict[str, object]":
+    """Return what the host that has this data says of itself; nothing where none does."""
+    try:
+        with open(os.path.join(data, "host.claim"), encoding="utf-8") as file:
+            claim = json.loads(file.read(_LARGEST))
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        # One that ended in order left it empty.
+        return {}
+    return claim if isinstance(claim, dict) else {}
+
+
 def found() -> "dict[str, str]":
-    """Return what to tell: `state` is running, starting, installed, ended, locked, unsafe or none."""
-    for data in data_folders():
-        try:
-            with open(os.path.join(data, "host.claim"), encoding="utf-8") as file:
-                run = json.loads(file.read(_LARGEST))["run"]
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
-        control = os.path.join(run, "control.sock")
-        try:
-            if not private(run):
-                return {"state": "unsafe", "run": run}
-        except OSError:
-            return not_running(data, run)
-        if not listens(control):
-            return not_running(data, run)
-        try:
-            with open(os.path.join(run, "token"), encoding="utf-8") as file:
-                token = file.read(_LARGEST).strip()
-            if not token:
-                raise ValueError("the file of the token is empty")
-        except (OSError, ValueError) as error:
-            return {"state": "locked", "run": run, "why": str(error)}
-        return {"state": "running", "run": run, "socket": control, "token": token}
-    told = [not_running(data, "") for data in data_folders()]
-    return {"state": next((one["state"] for one in told if one["state"] != "ended"), "none")}
+    """Return what to tell: `state` is running, starting, installed, ended, locked, unsafe or none.
+
+    `turning` is one that starts or ends, `unreadable` a folder of which nobody can say what is in it.
+    """
+    folders = data_folders()
+    try:
+        told = [found_in(data) for data in folders]
+    except OSError as error:
+        return {"state": "unreadable", "run": "", "why": str(error)}
+    none = {"state": "none", "run": "", "data": folders[0]}
+    return next((one for one in told if one["state"] != "none"), none)
+
+
+def found_in(data: str) -> "dict[str, str]":
+    """Return what to tell of the host with these data. Raises OSError where nobody can say."""
+    claim = claim_of(data)
+    run = str(claim.get("run") or "")
+    control = os.path.join(run, "control.sock")
+    try:
+        if run and not private(run):
+            return {"state": "unsafe", "run": run}
+    except OSError:
+        run = ""
+    if not run or not listens(control):
+        return not_listening(data, claim)
+    try:
+        with open(os.path.join(run, "token"), encoding="utf-8") as file:
+            token = file.read(_LARGEST).strip()
+        if not token:
+            raise ValueError("the file of the token is empty")
+    except (OSError, ValueError) as error:
+        return {"state": "locked", "run": run, "why": str(error)}
+    return {"state": "running", "run": run, "socket": control, "token": token}
 
 
 if __name__ == "__main__":

@@ -61,8 +61,13 @@ class Connection:
         reaper: Reaper,
         changed: Callable[[], None],
         session: Callable[["Connection"], Awaitable[None]],
+        *,
+        stood_before: bool = True,
     ) -> None:
-        """`changed` is told of each new state; `session` runs while it stands, and is cancelled with it."""
+        """`changed` is told of each new state; `session` runs while it stands, and is cancelled with it.
+
+        `stood_before`: a connection to this destination has ever stood.
+        """
         self.host = host
         self.folder = folder
         self.status = Status()
@@ -76,6 +81,7 @@ class Connection:
         self._told_reaper: set[Path] = set()
         self._log = _LastWords()
         self._stood_at: str | None = None
+        self._stood_before = stood_before
         self._hurried_at = -math.inf
 
     @property
@@ -196,7 +202,7 @@ class Connection:
                 problem, stood = await self._once()
                 if stood and time.monotonic() - began > _STEADY:
                     pause = _FIRST_PAUSE
-                if problem.reason not in failures.RETRIED:
+                if not failures.is_retried(problem):
                     self._tell(RemoteHostState.FAILED, problem.message, problem=problem)
                     return
                 if not await self._wait(problem, pause):
@@ -274,7 +280,9 @@ class Connection:
             and process.returncode < 0
         ):
             told = f"Connection timed out: nothing within {_LONGEST_TRY:.0f} seconds"
-        ended = failures.Ended(self.host.destination, process.returncode, told, attempt, log, effective)
+        ended = failures.Ended(
+            self.host.destination, process.returncode, told, attempt, log, effective, self._stood_before
+        )
         problem = failures.problem_of(ended, was_connected=connected)
         if not connected and problem.reason is Reason.SSH_FAILED and failures.blames_jump(ended):
             problem = await changed_jump(self._ssh, self.host.destination, effective) or problem
@@ -314,7 +322,7 @@ class Connection:
         """Tell that it stands, and wait until ssh ends."""
         now, before = self.status.address, self._stood_at
         moved = f" It was at {before} before, and was found again." if before not in (None, now) else ""
-        self._stood_at = now
+        self._stood_at, self._stood_before = now, True
         self._tell(RemoteHostState.CONNECTED, f"Connected to {now}.{moved}")
         session = asyncio.ensure_future(self._session(self))
         try:

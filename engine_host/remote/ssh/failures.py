@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.language import tr
-from engine_host.protocol.remote.hosts import SshQuestionKind
+from engine_host.protocol.remote.hosts import NEVER_CONNECTED, SshQuestionKind
 from engine_host.remote.ssh.command_lines import Effective, by_hand
 from engine_host.remote.ssh.questions import Attempt
 
@@ -30,6 +30,7 @@ class Ended:
     """The end of ssh: exit code (None for one that was ended here), its last words, and what it asked.
 
     `log` is what this ssh itself said; servers and the ssh of jump hosts write to `stderr` too.
+    `stood_before` is True where a connection to it has ever stood.
     """
 
     destination: str
@@ -38,6 +39,7 @@ class Ended:
     attempt: Attempt
     log: str = ""
     effective: Effective | None = None
+    stood_before: bool = True
 
     @property
     def own(self) -> str:
@@ -58,7 +60,7 @@ class _Words:
     problem: Callable[[Ended, re.Match[str]], Problem]
 
 
-RETRIED = {Reason.SSH_UNREACHABLE, Reason.SSH_LOST}
+_RETRIED = {Reason.SSH_UNREACHABLE, Reason.SSH_LOST}
 """The reasons after which it is tried again; all others wait for a person."""
 
 
@@ -238,15 +240,27 @@ def _unreachable(ended: Ended, _found: re.Match[str]) -> Problem:
 def _unresolved(ended: Ended, found: re.Match[str]) -> Problem:
     if ended.effective is not None and (ended.effective.jump or ended.effective.proxy):
         return _unreachable(ended, found)
+    why = tr("Neither your ssh configuration nor the network has an address for it.")
+    name = ended.attempt.host
+    new = Fix(
+        text=tr(
+            "Is a VPN needed? Connect again once the name is known. Is it wrong? "
+            "`sndr host change {name} USER@HOST` leads it elsewhere, and this forgets it.",
+            name=name,
+        ),
+        command=f"sndr host remove {name}",
+    )
+    again = Fix(
+        text="Is the name right, is a VPN needed? It is tried again by itself until you remove it.",
+        command="sndr host list",
+    )
     return _problem(
         ended,
         Reason.SSH_UNREACHABLE,
         tr("No machine of the name in {destination} is known here.", destination=ended.destination),
-        tr("Neither your ssh configuration nor the network has an address for it."),
-        Fix(
-            text="Is the name right, is a VPN needed? It is tried again by itself until you remove it.",
-            command="sndr host list",
-        ),
+        why if ended.stood_before else tr("{why} It was never connected.", why=why),
+        again if ended.stood_before else new,
+        **{NEVER_CONNECTED: None if ended.stood_before else True},
     )
 
 
@@ -324,6 +338,11 @@ def problem_of(ended: Ended, *, was_connected: bool) -> Problem:
         ended.words.strip()[-500:] or _exit(ended.code),
         Fix(text="Try it by hand.", command=by_hand(ended.destination, "-v")),
     )
+
+
+def is_retried(problem: Problem) -> bool:
+    """Return True for what another try may mend by itself; a name that was mistyped waits for a person."""
+    return problem.reason in _RETRIED and not problem.evidence.get(NEVER_CONNECTED)
 
 
 def blames_jump(ended: Ended) -> bool:

@@ -50,16 +50,19 @@ def test_it_is_found_asked_and_found_again(fleet: Open, machines: Machines) -> N
                 assert shown.control_socket is None
 
                 await asyncio.to_thread(stack.enter_context, machines.engine_host())
-                found.hosts.look("gpu")
-                await until(lambda: found.hosts.shown("gpu").control_socket)
-                shown = found.hosts.shown("gpu")
+                # Who connects again what stands, and was without one, is told of what runs there now.
+                shown = await found.hosts.look_again("gpu")
+                assert shown.control_socket is not None
                 assert shown.endpoint_socket is not None
                 first = await asyncio.to_thread(ask, shown)
                 assert shown.version == first.program
                 await until(lambda: [one.engines_at is not None for one in found.hosts.figures()] == [True])
 
                 await asyncio.to_thread(machines.end_engine_host, signal.SIGKILL)
-                await until(lambda: found.hosts.shown("gpu").control_socket is None)
+                gone = await found.hosts.look_again("gpu")
+                assert gone.control_socket is None
+                assert gone.engine_host_problem is not None
+                assert gone.engine_host_problem.message == "The engine host on gpu does not run."
                 assert not exists(shown.control_token)
                 await asyncio.to_thread(stack.enter_context, machines.engine_host())
                 found.hosts.look("gpu")

@@ -65,6 +65,8 @@ def problem_after(
     [
         ({"state": "none"}, Reason.HOST_UNREACHABLE),
         ({"state": "starting", "run": "/run"}, Reason.HOST_UNREACHABLE),
+        ({"state": "turning", "pid": "7"}, Reason.HOST_UNREACHABLE),
+        ({"state": "unreadable", "why": "[Errno 13] Permission denied"}, Reason.HOST_UNREACHABLE),
         ({"state": "ended", "run": "/run"}, Reason.HOST_UNREACHABLE),
         ({"state": "unsafe", "run": "/run"}, Reason.RUN_FOLDER_UNSAFE),
         ({"state": "running", "socket": "relative", "token": TOKEN}, Reason.HOST_UNREACHABLE),

@@ -12,6 +12,7 @@ from engine_host.cli.remote.fact_lines import fact_lines
 from engine_host.cli.start.host import HostHold, connected
 from engine_host.protocol.operations.table import QUIT_HOST
 from engine_host.protocol.remote.hosts import (
+    NEVER_CONNECTED,
     MemoryHolder,
     RemoteDisk,
     RemoteEngine,
@@ -166,6 +167,29 @@ def test_without_a_terminal_nothing_waits_for_an_answer(host: FakeHost, sndr: Sn
     assert code == 3
     assert json.loads(out)["error"]["reason"] == "ssh_auth_failed"
     assert sent(host, "POST /v1/hosts/questions/q1") == [{"accept": False}]
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_one_whose_name_nobody_knows_is_kept_or_dropped_as_a_person_says(
+    host: FakeHost, sndr: Sndr, monkeypatch: pytest.MonkeyPatch, keeps: bool
+) -> None:
+    unknown = {"reason": "ssh_unreachable", "message": "No machine.", "evidence": {NEVER_CONNECTED: True}}
+    failed = {**GPU, "state": "failed", "problem": unknown}
+    host.answers["POST /v1/hosts/gpu/connect"] = (200, failed)
+    host.answers["DELETE /v1/hosts/gpu"] = (200, {"seq": 1, "hosts": []})
+    assert sndr("host", "connect", "gpu")[0] == 3
+    assert not sent(host, "DELETE /v1/hosts/gpu"), "nobody is there to say so"
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    asked: list[str] = []
+
+    def confirm(text: str, **_: object) -> bool:
+        asked.append(text)
+        return keeps
+
+    monkeypatch.setattr("click.confirm", confirm)
+    code, out, _ = sndr("host", "connect", "gpu")
+    assert (code, asked) == (3, ["No machine. Keep gpu, to connect it later?"])
+    assert (len(sent(host, "DELETE /v1/hosts/gpu")), "gpu is forgotten." in out) == (not keeps, not keeps)
 
 
 def test_a_host_that_cannot_be_reached_is_told_once_and_not_waited_for(host: FakeHost, sndr: Sndr) -> None:

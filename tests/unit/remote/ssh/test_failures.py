@@ -6,7 +6,7 @@ import pytest
 
 from engine_host.protocol.errors import Reason
 from engine_host.remote.ssh.command_lines import Effective
-from engine_host.remote.ssh.failures import RETRIED, Ended, problem_of
+from engine_host.remote.ssh.failures import Ended, is_retried, problem_of
 from engine_host.remote.ssh.questions import Attempt, question_of
 
 CHANGED = """\
@@ -65,6 +65,13 @@ def test_a_name_that_nobody_knows_is_told_from_a_machine_that_does_not_answer() 
     behind = Effective("gpu", "22", "me", "ask", None, "jump")
     jump = problem_of(Ended("me@gpu", 255, words, Attempt("gpu"), effective=behind), was_connected=False)
     assert jump.message == "me@gpu cannot be reached."
+    assert is_retried(unknown)
+    assert is_retried(jump)
+    new = problem_of(Ended("me@gpu", 255, words, Attempt("gpu"), stood_before=False), was_connected=False)
+    assert not is_retried(new), "it was mistyped, or waits for a VPN: a person knows which"
+    assert new.fix is not None
+    assert new.fix.command == "sndr host remove gpu"
+    assert "sndr host change gpu" in new.fix.text
 
 
 def test_too_many_keys_are_told_from_too_many_passwords() -> None:
@@ -91,9 +98,10 @@ def test_one_that_stood_was_lost_and_is_tried_again() -> None:
     assert reason("", was_connected=True, code=-9) is Reason.SSH_LOST
     assert reason("Connection to gpu closed by remote host.", was_connected=True) is Reason.SSH_LOST
     assert reason("Connection closed by 1.2.3.4 port 22", was_connected=True) is Reason.SSH_LOST
-    assert Reason.SSH_LOST in RETRIED
-    assert Reason.SSH_AUTH_FAILED not in RETRIED
-    assert Reason.HOST_KEY_CHANGED not in RETRIED
+    lost = problem_of(Ended("gpu", -9, "", Attempt("gpu")), was_connected=True)
+    assert is_retried(lost)
+    assert not is_retried(lost.model_copy(update={"reason": Reason.SSH_AUTH_FAILED}))
+    assert not is_retried(lost.model_copy(update={"reason": Reason.HOST_KEY_CHANGED}))
 
 
 EFFECTIVE = Effective("10.0.0.1", "22", "me", "ask", "gpu; id", None, ("/far/.ssh/known_hosts", "/far/2"))
