@@ -10,6 +10,13 @@ from starlette.types import ASGIApp
 from engine_host.daemon.embedded_server import EmbeddedServer
 from engine_host.daemon.http_protocol import BoundedProtocol
 
+IDLE_SECONDS = 120
+"""How long a connection may wait for its next request.
+
+Whoever asks in the moment in which it is closed gets a reset. The pools of Go and of Rust's reqwest close
+theirs after 90 seconds, others earlier: the client has to be the first.
+"""
+
 
 class HttpServer:
     """One ASGI application on one listening socket."""
@@ -34,7 +41,7 @@ class HttpServer:
             server_header=False,
             proxy_headers=False,
             timeout_graceful_shutdown=2,
-            timeout_keep_alive=75,
+            timeout_keep_alive=IDLE_SECONDS,
         )
         config.load()
         # uvicorn would read the files itself, with errors that name neither of them.

@@ -134,3 +134,28 @@ def test_an_engine_that_is_stopped_while_it_answers_says_so(world: Any, scripts:
             assert await draining
 
     asyncio.run(go())
+
+
+def test_a_clients_connection_outlives_an_engine(world: Any, scripts: Any) -> None:
+    """One dies before its answer, and another one of the same name takes its place: nobody is reset."""
+
+    async def dies(engine: Any, body: Any, writer: asyncio.StreamWriter) -> None:
+        if len(engine.received) == 2:
+            writer.transport.abort()
+            return
+        await scripts.two_words(engine, body, writer)
+
+    async def go() -> None:
+        path, body = "/v1/chat/completions", {"messages": [USER]}
+        async with world(dies) as served, httpx.AsyncClient(base_url=served.url, timeout=PATIENCE) as client:
+            served.engine.go.set()
+            ends = set()
+            for status in (200, 502, 503, 200):
+                engines, served.running = served.running, [] if status == 503 else served.running
+                answer = await client.post(path, json=body)
+                served.running = engines
+                assert answer.status_code == status
+                ends.add(answer.extensions["network_stream"].get_extra_info("client_addr"))
+            assert len(ends) == 1
+
+    asyncio.run(go())
