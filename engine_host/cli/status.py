@@ -89,6 +89,7 @@ def status(out: Output, everything: bool) -> Exit | None:
             if host.ends_with_window
             else typed("stays until `sndr quit`"),
         ),
+        *_clock_rows(client.clock.ahead),
         ("machine", f"{host.cpu_name}, {host.cpu_threads} threads"),
         ("memory", f"{size(host.ram_used)} of {size(host.ram_total)}"),
         ("GPU", gpu_text(host)),
@@ -228,7 +229,9 @@ def events(out: Output, follow: bool, after: int | None, every: bool, kinds: tup
             kind = event["kind"]
             selected = kind != "heartbeat" and (kind in kinds if kinds else every or kind not in _FREQUENT)
             if selected:
-                earlier.append(visible_record(event) if out.as_json else _event_line(event))
+                earlier.append(
+                    visible_record(event) if out.as_json else _event_line(event, client.clock.ahead)
+                )
             reached = event.get("latest", 0) if kind == "reset" else event.get("seq", 0)
             caught_up = caught_up or reached >= latest
             if caught_up:
@@ -252,8 +255,16 @@ def _read_event(line: str) -> dict[str, Any] | None:
     return event if whole else None
 
 
-def _event_line(event: dict[str, Any]) -> str:
-    return f"{clock(event['at'])} {event['seq'] or '':>6}  {event['kind']:<16} {summary(event)}"
+def _clock_rows(ahead: float) -> list[tuple[str, str]]:
+    """Return a row where the clock of the host is another one than this machine's."""
+    if not ahead:
+        return []
+    way = "ahead of" if ahead > 0 else "behind"
+    return [("clock", f"{duration(abs(ahead))} {way} this machine's; times are shown by this machine's")]
+
+
+def _event_line(event: dict[str, Any], ahead: float) -> str:
+    return f"{clock(event['at'] - ahead)} {event['seq'] or '':>6}  {event['kind']:<16} {summary(event)}"
 
 
 @click.command()

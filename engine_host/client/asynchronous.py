@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import math
+import time
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, overload
 
@@ -19,6 +21,7 @@ from engine_host.client.exchange import (
 from engine_host.core import sse
 from engine_host.core.errors import HostError
 from engine_host.core.outside import answers
+from engine_host.core.outside.host_clock import AGREES, HostClock
 from engine_host.protocol.base import Command, Query, Version
 from engine_host.protocol.errors import Action
 from engine_host.protocol.events import Event, EventQuery
@@ -29,6 +32,8 @@ _CONNECT = 5.0
 _ANSWER = 10.0
 # The host sends a heartbeat every ten seconds.
 _SILENCE = 25.0
+_CLOCK = 5.0
+"""Seconds between two questions for the clock of a host, for events whose times are not of now."""
 
 
 class AsyncControlClient:
@@ -44,6 +49,8 @@ class AsyncControlClient:
 
         self._socket, self._program, self._host = socket, program, host
         self._told = ""
+        self.clock = HostClock()
+        self._asked_clock = -math.inf
         self._http = httpx.AsyncClient(
             transport=LocalTransport(socket),
             base_url="http://sndr",
@@ -65,7 +72,8 @@ class AsyncControlClient:
         self, operation: Operation[Any, Answer], asked: Command | Query = NOTHING, /, **path: str
     ) -> Answer:
         """Carry an operation out; `path` fills in the names of its path. Raises HostError."""
-        return answer_of(operation, await self._send(request_of(operation, asked, path)))
+        content = await self._send(request_of(operation, asked, path, self.clock.ahead))
+        return answer_of(operation, content, self.clock.ahead)
 
     async def version(self) -> Version:
         """Return the host's version. Raises HostError(protocol_mismatch) when it speaks another protocol."""
@@ -86,8 +94,21 @@ class AsyncControlClient:
         stream = self._stream("GET", ops.EVENTS.path, query=query, silence=_SILENCE)
         async with contextlib.aclosing(stream) as messages:  # type: ignore[type-var]
             async for message in messages:
-                if message.data and (event := event_of(message.data)) is not None:
+                event = event_of(message.data, self.clock.ahead) if message.data else None
+                if event is not None and event.at and await self._has_jumped(event.at):
+                    event = event_of(message.data, self.clock.ahead)
+                if event is not None:
                     yield event
+
+    async def _has_jumped(self, at: float) -> bool:
+        """Return True if the clock over there was set, for which it is asked where an event is not of now."""
+        # One that is older than that is of before this stream.
+        if not self._host or abs(time.time() - at) <= AGREES or time.monotonic() < self._asked_clock + _CLOCK:
+            return False
+        self._asked_clock = time.monotonic()
+        before = self.clock.ahead
+        await self.call(ops.VERSION)
+        return self.clock.ahead != before
 
     async def chat(self, body: Mapping[str, Any]) -> AsyncIterator[sse.SseMessage]:
         """The raw messages of a streamed chat completion. Raises HostError."""
@@ -102,6 +123,7 @@ class AsyncControlClient:
         timeout = httpx.Timeout(sent.seconds, connect=_CONNECT)
         for last in range(1, sent.tries + 1):
             self._check_open()
+            began = time.time()
             try:
                 async with self._http.stream(
                     sent.method,
@@ -111,6 +133,8 @@ class AsyncControlClient:
                     headers=sent.headers,
                     timeout=timeout,
                 ) as response:
+                    if self._host:
+                        self.clock.hear(response.headers.get("date"), began, time.time())
                     content = await answers.read(response, failures.MOST)
             except httpx.RequestError as error:
                 if last == sent.tries:

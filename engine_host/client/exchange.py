@@ -17,6 +17,8 @@ from engine_host.protocol.operations.definition import Answer, Nothing, Operatio
 PAUSE = 0.2
 """Seconds before a command is sent once more."""
 NOTHING = Nothing()
+_TIMES = frozenset({"since", "until"})
+"""The parameters of queries that are times."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,12 @@ class Sent:
         return 1 if self.method == "GET" else 2
 
 
-def request_of(operation: Operation[Any, Any], asked: Command | Query, path: Mapping[str, str]) -> Sent:
-    """The request of an operation. Raises TypeError for other names than those of its path.
+def request_of(
+    operation: Operation[Any, Any], asked: Command | Query, path: Mapping[str, str], ahead: float = 0.0
+) -> Sent:
+    """The request of an operation; `ahead` are the seconds that the host's clock is ahead.
+
+    Raises TypeError for other names than those of its path.
 
     Raises HostError(not_found) for a name that is empty, which would lead to another path.
     """
@@ -59,7 +65,7 @@ def request_of(operation: Operation[Any, Any], asked: Command | Query, path: Map
         )
     where = operation.path_for(path)
     if isinstance(asked, Query):
-        return Sent(operation.method, where, query_of(asked), seconds=operation.seconds)
+        return Sent(operation.method, where, query_of(asked, ahead), seconds=operation.seconds)
     return Sent(operation.method, where, content=asked.body(), seconds=operation.seconds)
 
 
@@ -68,25 +74,32 @@ def request_of_action(action: Action) -> Sent:
     return Sent(action.method, action.path, content=json.dumps(action.body) if action.body else None)
 
 
-def query_of(asked: Query) -> dict[str, Any]:
-    """Return what differs from the defaults, as it stands in the address."""
-    return asked.model_dump(mode="json", exclude_defaults=True)
+def query_of(asked: Query, ahead: float = 0.0) -> dict[str, Any]:
+    """Return what differs from the defaults, as it stands in the address; its times by the host's clock."""
+    said = asked.model_dump(mode="json", exclude_defaults=True)
+    return {name: value + ahead if ahead and name in _TIMES else value for name, value in said.items()}
 
 
-def event_of(data: str) -> Event | None:
-    """Read an event; None for a kind that this version does not know, and for what is none."""
+def event_of(data: str, ahead: float = 0.0) -> Event | None:
+    """Read an event; None for a kind that this version does not know, and for what is none.
+
+    `ahead` are the seconds that the host's clock is ahead.
+    """
     try:
         json_text.refuse_huge(data)
-        return EVENT.validate_json(data)
+        return EVENT.validate_json(data, context=ahead or None)
     except ValueError:
         return None
 
 
-def answer_of(operation: Operation[Any, Answer], content: bytes) -> Answer:
-    """Read an answer. Raises HostError(internal) for one that is not of its type."""
+def answer_of(operation: Operation[Any, Answer], content: bytes, ahead: float = 0.0) -> Answer:
+    """Read an answer of a host whose clock is so many seconds ahead.
+
+    Raises HostError(internal) for one that is not of its type.
+    """
     try:
         json_text.refuse_huge(content)
-        return operation.answer.model_validate_json(content)
+        return operation.answer.model_validate_json(content, context=ahead or None)
     except ValueError as error:
         raise HostError(
             Reason.INTERNAL,

@@ -16,6 +16,7 @@ from engine_host.client.exchange import NOTHING, PAUSE, Sent, answer_of, event_o
 from engine_host.core import sse
 from engine_host.core.errors import HostError
 from engine_host.core.outside import answers, json_text
+from engine_host.core.outside.host_clock import HostClock
 from engine_host.core.paths import Folders
 from engine_host.protocol.base import CALLER, Command, Query, Version
 from engine_host.protocol.errors import Fix, Reason
@@ -45,6 +46,7 @@ class ControlClient:
         self.address = address
         self._http: httpx.Client | None = None
         self.version: Version | None = None
+        self.clock = HostClock()
         self.waiting: Callable[[Operation[Any, Any]], AbstractContextManager[None]] = _quietly
         """Entered with what is asked until the answer is there."""
 
@@ -151,7 +153,8 @@ class ControlClient:
     ) -> Answer:
         """Carry an operation out; `path` fills in the names of its path. Raises HostError."""
         with self.waiting(operation):
-            return answer_of(operation, self._send(request_of(operation, asked, path)))
+            content = self._send(request_of(operation, asked, path, self.clock.ahead))
+            return answer_of(operation, content, self.clock.ahead)
 
     def event_lines(self, after: int | None = None, run_id: str | None = None) -> Iterator[str]:
         """The JSON of each event numbered above `after` (None: from now on), as it comes.
@@ -169,7 +172,7 @@ class ControlClient:
     def events(self, after: int | None = None, run_id: str | None = None) -> Iterator[Event]:
         """The events themselves; a kind that this version does not know is left out."""
         for line in self.event_lines(after, run_id):
-            if (event := event_of(line)) is not None:
+            if (event := event_of(line, self.clock.ahead)) is not None:
                 yield event
 
     def stream(self, path: str, body: dict[str, Any]) -> Generator[dict[str, Any]]:
@@ -185,8 +188,10 @@ class ControlClient:
 
         timeout = httpx.Timeout(max(sent.seconds, _ANSWER), connect=_CONNECT)
         for last in range(1, sent.tries + 1):
+            http = self._connected()
+            began = time.time()
             try:
-                with self._connected().stream(
+                with http.stream(
                     sent.method,
                     sent.path,
                     params=dict(sent.query),
@@ -194,6 +199,8 @@ class ControlClient:
                     headers=sent.headers,
                     timeout=timeout,
                 ) as answer:
+                    if self.host:
+                        self.clock.hear(answer.headers.get("date"), began, time.time())
                     content = answers.read_now(answer, failures.MOST)
             except httpx.RequestError as error:
                 if last == sent.tries:

@@ -108,6 +108,7 @@ class Upstream(asyncio.Protocol):
     def __init__(self) -> None:
         self.status = 0
         self.complete = False
+        self.date = ""
         self._parser = httptools.HttpResponseParser(self)
         self._transport: asyncio.Transport | None = None
         self._chunks: list[bytes] = []
@@ -451,8 +452,10 @@ class Upstream(asyncio.Protocol):
             raise UnreadableError("another answer follows")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Note whether the answer says where it ends."""
+        """Note whether the answer says where it ends, and its date."""
         self._has_length = self._has_length or name.lower() in _LENGTHS
+        if name == b"date":
+            self.date = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
         """Note the status, unless another answer is to follow: 100 to 199 are interim ones."""

@@ -5,7 +5,7 @@ import re
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
 
 PROTOCOL_MAJOR = 1
 PROTOCOL_MINOR = 0
@@ -62,10 +62,27 @@ class Query(BaseModel):
 
 
 # From the year 1 to the year 9998: whoever shows a time needs a calendar for it, wherever the clocks are.
+_EARLIEST, _LATEST = -62_000_000_000, 253_370_000_000
+
+
+def _by_this_clock(at: float, info: ValidationInfo) -> float:
+    """Return a time by the clock of who reads it: the context are the seconds that the sender's is ahead."""
+    ahead = info.context
+    return min(max(at - ahead, _EARLIEST), _LATEST) if isinstance(ahead, float) else at
+
+
+def _all_by_this_clock(times: tuple[float, ...], info: ValidationInfo) -> tuple[float, ...]:
+    ahead = info.context
+    return tuple(at - ahead for at in times) if isinstance(ahead, float) else times
+
+
 Seconds = Annotated[
     float,
-    Field(ge=-62_000_000_000, le=253_370_000_000, description="seconds since the epoch, by the host's clock"),
+    Field(ge=_EARLIEST, le=_LATEST, description="seconds since the epoch, by the host's clock"),
+    AfterValidator(_by_this_clock),
 ]
+Times = Annotated[tuple[float, ...], AfterValidator(_all_by_this_clock)]
+"""Many `Seconds`, of a series."""
 # Clamped and not refused: a count that was overtaken makes a little more than all of it.
 Share = Annotated[float, AfterValidator(lambda share: min(1.0, max(0.0, share)))]
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, PlainSerializer
 
-from engine_host.protocol.base import Query, Seconds, Wire
+from engine_host.protocol.base import Query, Seconds, Times, Wire
 from engine_host.protocol.language.spoken import Sentence, Spoken
 
 RECORDED_PREFIX = "recorded."
@@ -27,7 +27,7 @@ class Series(Spoken):
     title: Sentence
     source: str = Field(description="where the number comes from")
     peaks: bool = Field(False, description="a step is its highest value, else its mean")
-    at: tuple[float, ...] = ()
+    at: Times = ()
     values: tuple[float | None, ...] = ()
 
 

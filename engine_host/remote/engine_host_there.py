@@ -17,9 +17,10 @@ from engine_host.core.errors import HostError, defect
 from engine_host.core.findings.table import finding
 from engine_host.core.likely_causes import odd_words_over_ssh
 from engine_host.core.outside import json_text
+from engine_host.core.outside.host_clock import HostClock
 from engine_host.gateway.directory import Target
 from engine_host.gateway.metrics.remote import RemoteEngineFigures
-from engine_host.gateway.upstream import UpstreamLostError, fetch
+from engine_host.gateway.upstream import Upstream, UpstreamLostError, fetch
 from engine_host.protocol.base import PROTOCOL_MAJOR, Version
 from engine_host.protocol.endpoint.connect import EndedWithHost, EndpointModel, EndpointModelPage
 from engine_host.protocol.errors import Fix, Problem, Reason
@@ -57,6 +58,7 @@ Run = Callable[[RemoteScript], Awaitable[RemoteOutcome]]
 class EngineHostThere:
     """The engine host of a connected machine; `reachable` while its forwarded socket answers.
 
+    `clock_ahead` are the seconds that its clock is ahead of this machine's.
     `models` are those that its endpoint answers for, `startable` the names of those that could be started as
     last asked. `rate` are the tokens a second of its engines, None where none was measured; `engines` are the
     figures of each as told `engines_at`, which are no news for anybody; `token` opens its control API.
@@ -64,6 +66,7 @@ class EngineHostThere:
 
     reachable: bool = False
     endpoint: bool = False
+    clock_ahead: float = 0.0
     version: str | None = None
     protocol: str | None = None
     problem: Problem | None = None
@@ -86,6 +89,7 @@ class EngineHostLink:
         self._now = asyncio.Event()
         self._seen = asyncio.Event()
         self._begun = self._ended = 0
+        self._clock = HostClock()
         self._forwarded: str | None = None
         self._endpoint: str | None = None
         self._stood = False
@@ -176,6 +180,7 @@ class EngineHostLink:
                 there = await self._with_figures(there, token)
             looks += 1
             models, ended = page.models[:_MOST_MODELS], page.ended[:_MOST_ENDED]
+            there = replace(there, clock_ahead=self._clock.ahead)
             self._tell(replace(there, models=models, startable=startable, ended=ended), found=True)
             await self._pause(_LOOK)
             self._begun += 1
@@ -263,11 +268,11 @@ class EngineHostLink:
         status = 0
         try:
             async with asyncio.timeout(_PATIENCE):
-                status, body = await fetch(target, "GET", path)
+                status, body = await _told(target, path, self._clock)
             if status != 200:
                 raise ValueError(f"status {status}")
             json_text.refuse_huge(body)
-            return kind.model_validate_json(body)
+            return kind.model_validate_json(body, context=self._clock.ahead or None)
         except (UpstreamLostError, TimeoutError, ValueError, ValidationError) as error:
             if not self._stood and self._connection.refuses_forwards:
                 raise forward_refused(self._connection.host.destination) from error
@@ -380,6 +385,15 @@ def control_target(connection: Connection, token: str) -> Target:
         socket=str(connection.folder.control),
         key=token,
     )
+
+
+async def _told(target: Target, path: str, clock: HostClock) -> tuple[int, bytes]:
+    """Return status and body, whose date the clock hears. Raises UpstreamLostError."""
+    began = time.time()
+    async with await Upstream.open(target, "GET", path) as upstream:
+        await upstream.head()
+        clock.hear(upstream.date, began, time.time())
+        return upstream.status, await upstream.rest()
 
 
 def _check_version(version: Version, name: str) -> None:

@@ -25,6 +25,7 @@ from engine_host.remote.engine_host_there import EngineHostLink, EngineHostThere
 from engine_host.remote.facts.read import read_facts
 from engine_host.remote.facts.series import MachineSeries
 from engine_host.remote.figures import Figures
+from engine_host.remote.lints import of_clock
 from engine_host.remote.run import Feed, RemoteOutcome, RemoteScript, Take, fed, run_over
 from engine_host.remote.running_engines import RunningEngines, RunningModel
 from engine_host.remote.ssh.command_lines import KEEP_ALIVE, OpenSsh
@@ -131,6 +132,7 @@ class RemoteHosts:
             return shown
         status, there = found.status, self._there.get(name, EngineHostThere())
         reachable, folder = there.reachable and found.connected, found.folder
+        ahead = there.clock_ahead if reachable else self.book.facts(name).clock_ahead or 0.0
         return shown.model_copy(
             update={
                 "version": there.version,
@@ -138,7 +140,12 @@ class RemoteHosts:
                 "engine_host_problem": there.problem,
                 "shell": tuple(self.ssh.shell(kept.destination, folder.ssh)) if found.connected else (),
                 "models": there.models if reachable else self._agentless_models(name),
-                "findings": (*standing(name, there.version, there.protocol), *not_back(name, there)),
+                "clock_ahead": ahead,
+                "findings": (
+                    *standing(name, there.version, there.protocol),
+                    *not_back(name, there),
+                    *of_clock(name, ahead),
+                ),
                 "control_socket": str(folder.control) if reachable else None,
                 "control_token": str(folder.token) if reachable else None,
                 "endpoint_socket": str(folder.endpoint) if reachable and there.endpoint else None,

@@ -12,7 +12,7 @@ from engine_host.protocol.remote.hosts import RemoteEngine, RemoteFacts, RemoteH
 
 # A root disk with less than both is nearly full.
 _LEAST_SHARE, _LEAST_BYTES = 0.1, 20 * 2**30
-_MOST_SECONDS_OFF = 30.0
+_MOST_SECONDS_OFF = 5.0
 # What has to be there to compile kernels: any of these, and the package that brings one.
 _COMPILERS = ((("cc", "gcc", "clang"), "C compiler", "build-essential"), (("ninja",), "ninja", "ninja-build"))
 # The options by which engines are given the id that they serve.
@@ -23,7 +23,11 @@ _EVERYWHERE = frozenset({"", "*", "0.0.0.0", "::"})
 
 def lints(host: RemoteHost, facts: RemoteFacts, profile: Sequence[RemoteEngine] = ()) -> tuple[Finding, ...]:
     """Return what a person should know; `profile` is what was kept as the engines' command lines."""
-    found = [*_of_address(host), *_of_disks(host, facts), *_of_clock(host, facts)]
+    found = [
+        *_of_address(host),
+        *_of_disks(host, facts),
+        *of_clock(host.name, host.clock_ahead or facts.clock_ahead),
+    ]
     found += _of_compilers(host, facts)
     found += [facts.no_gpu] if facts.no_gpu is not None else []
     for engine in facts.engines:
@@ -102,10 +106,10 @@ def _of_disks(host: RemoteHost, facts: RemoteFacts) -> Iterator[Finding]:
         yield finding("host.root-full", host=host.name, device=root.device, free=root.free, total=root.total)
 
 
-def _of_clock(host: RemoteHost, facts: RemoteFacts) -> Iterator[Finding]:
-    ahead = facts.clock_ahead
+def of_clock(host: str, ahead: float | None) -> Iterator[Finding]:
+    """Return what is to be said of a clock that is ahead, or behind where that is negative."""
     if ahead is not None and abs(ahead) > _MOST_SECONDS_OFF:
-        yield finding("host.clock", host=host.name, seconds=f"{ahead:+.0f}")
+        yield finding("host.clock", host=host, seconds=f"{ahead:+.0f}")
 
 
 def _of_compilers(host: RemoteHost, facts: RemoteFacts) -> Iterator[Finding]:

@@ -31,8 +31,8 @@ HOSTS = {
     ),
     "host.clock": Text(
         WARNING,
-        "The clock of {host} differs by {seconds} seconds from this machine's: times of its engines, logs "
-        "and watchdogs do not agree with those here, and certificates may not be valid there.",
+        "The clock of {host} differs by {seconds} seconds from this machine's: times of its engines are "
+        "shown by the clock here, those in the words of its logs by its own. Certificates may not be valid.",
         fix="Let it be set from the network there.",
         command="sudo timedatectl set-ntp true",
     ),

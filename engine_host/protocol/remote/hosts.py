@@ -134,7 +134,8 @@ class RemoteHost(Spoken):
     that its endpoint answers for; a route may lead to one as HOST/MODEL. `engine_host_problem` is why its
     engine host does not answer though the connection stands; `findings` say what is to be said of one that
     does. `tokens_per_second` is what all of its engines wrote when that was last measured, at `tokens_at`:
-    None is "not measured". `last_event` says in words what happened there last, as far as it was seen here.
+    None is "not measured". `clock_ahead` are the seconds that its clock is ahead of this machine's, 0.0 where
+    they agree. `last_event` says in words what happened there last, as far as it was seen here.
     """
 
     name: str
@@ -165,6 +166,7 @@ class RemoteHost(Spoken):
     findings: tuple[Finding, ...] = ()
     tokens_per_second: float | None = None
     tokens_at: Seconds | None = None
+    clock_ahead: float = 0.0
     last_event: str | None = None
     last_event_at: Seconds | None = None
 

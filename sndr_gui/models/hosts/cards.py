@@ -105,6 +105,11 @@ def card_of(
     about.append(tr("without an engine host") if remote.mode is RemoteMode.AGENTLESS else tr("engine host"))
     if remote.version:
         about.append(remote.version)
+    if remote.clock_ahead:
+        off = formats.duration(abs(remote.clock_ahead))
+        about.append(
+            tr("clock {off} ahead", off=off) if remote.clock_ahead > 0 else tr("clock {off} behind", off=off)
+        )
     told = session is not None and session.state.host is not None
     joined = remote.state in _JOINED
     connected = remote.state is RemoteHostState.CONNECTED

@@ -6,6 +6,7 @@ Answers and requests are held to the table of operations: a test in which one co
 import json
 import socketserver
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
@@ -27,7 +28,8 @@ VERSION = {"major": 1, "minor": 0, "program": __version__, "run_id": "r", "seq":
 class FakeHost(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     """Answers by method and path; a list is sent as server-sent events, a callable is asked.
 
-    `lies` lets a test send what no host of this version sends.
+    `lies` lets a test send what no host of this version sends. Its clock, which is FAKE, is `ahead` seconds
+    ahead of the real one.
     """
 
     daemon_threads = True
@@ -45,6 +47,7 @@ class FakeHost(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
         }
         self.contract = WireContract()
         self.lies = False
+        self.ahead = 0.0
         self.faults: list[str] = []
         self.received: list[tuple[str, dict[str, str], Any]] = []
 
@@ -63,6 +66,11 @@ class _Handler(BaseHTTPRequestHandler):
     def address_string(self) -> str:
         """A local socket's peer has no address."""
         return "local"
+
+    def date_time_string(self, timestamp: float | None = None) -> str:
+        """Return the date of an answer, by the clock of this host."""
+        told = time.time() + cast(FakeHost, self.server).ahead if timestamp is None else timestamp
+        return super().date_time_string(told)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Say nothing."""

@@ -111,7 +111,7 @@ def test_one_of_an_older_version_is_used_without_what_it_cannot_tell(
         "/v1/host": HOST,
     }
 
-    async def fetch(_target: object, _method: str, path: str) -> tuple[int, bytes]:
+    async def fetch(_target: object, path: str, *_: object) -> tuple[int, bytes]:
         return (200, json.dumps(answers[path]).encode()) if path in answers else (404, b"{}")
 
     async def running(_script: RemoteScript) -> RemoteOutcome:
@@ -128,6 +128,7 @@ def test_one_of_an_older_version_is_used_without_what_it_cannot_tell(
             keeping.cancel()
             await asyncio.gather(keeping, return_exceptions=True)
 
+    monkeypatch.setattr(engine_host_there, "_told", fetch)
     monkeypatch.setattr(engine_host_there, "fetch", fetch)
     there = run(work())
     assert (there.reachable, there.version, there.models) == (True, "sndr 0.1.0", ())
