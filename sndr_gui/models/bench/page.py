@@ -206,9 +206,14 @@ class BenchModel(QObject):
 
     @property
     def job(self) -> Job | None:
-        """The newest measurement, until its end is put away; one that is done shows in the table."""
-        job = self.newest
-        return None if job is None or job.id == self._dismissed else job
+        """The newest measurement, until its end is put away; one that is done shows in the table.
+
+        One that ended before the engine was started is of another start, and is not shown.
+        """
+        job, engine = self.newest, self.engine
+        if job is None or job.id == self._dismissed:
+            return None
+        return None if job.ended and engine is not None and job.created_at < engine.created_at else job
 
     @property
     def cancelling(self) -> bool:

@@ -43,10 +43,14 @@ class ShortBench(BenchModel):
 
     @property
     def measured(self) -> LabRun | None:
-        """The run that the newest measurement kept, once it is listed."""
-        job = self.newest
+        """The run that the newest measurement kept, once it is listed.
+
+        An engine is one start: what another one answered says nothing of it. Where none runs, the newest.
+        """
+        job, engine = self.newest, self.engine
         kept = job.result.get("runs", ()) if job is not None and job.state is JobState.DONE else ()
-        return next((run for run in self.runs.all if run.id in kept), None)
+        run = next((run for run in self.runs.all if run.id in kept), None)
+        return run if run is None or engine is None or run.engine.id == engine.id else None
 
 
 class FirstRunModel(QObject):
@@ -208,7 +212,9 @@ class FirstRunModel(QObject):
             return tr(
                 "{at_text}, {model}, answers of at most {tokens} tokens. Bench keeps it.",
                 at_text=at_text(run),
-                model=run.engine.model,
+                model=run.engine.model
+                if bench.engine is not None
+                else tr("{name}, which runs no more", name=run.engine.model),
                 tokens=tokens,
             )
         if not self.runs:

@@ -85,8 +85,21 @@ async def test_it_starts_what_it_recommends_and_measures_it(stage: Stage) -> Non
     assert [(one.workload.value, one.engine, one.rounds) for one in stage.host.benched] == [
         ("quick", "sndr-demo", 3)
     ]
-    run = made("20260102-000000-quick-bbbb", FAST)
-    stage.host.runs = [run]
+    earlier = made("20260101-000000-quick-aaaa", FAST)
+    run = earlier.model_copy(
+        update={
+            "id": "20260102-000000-quick-bbbb",
+            "engine": earlier.engine.model_copy(update={"id": samples.engine(EngineState.READY).id}),
+        }
+    )
+    stage.host.runs = [earlier, run]
+    stage.host.publish(BenchChangedEvent())
+    before = samples.job(JobKind.BENCH_RUN, JobState.DONE, touches="bench", result={"runs": [earlier.id]})
+    stage.host.publish(JobDoneEvent(job=before))
+    bench = dialog.model.bench
+    await stage.until(lambda: bench.runs.total == 2 and bench.newest is not None and bench.newest.ended)
+    assert "decode, one stream" not in words(dialog), "it is of an earlier start"
+    assert dialog.go_measure.text() == "Measure"
     done = samples.job(JobKind.BENCH_RUN, JobState.DONE, touches="bench", result={"runs": [run.id]})
     stage.host.publish(BenchChangedEvent())
     stage.host.publish(JobDoneEvent(job=done))
