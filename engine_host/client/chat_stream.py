@@ -140,5 +140,6 @@ def _checked(stream: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         raise HostError(
             Reason.INTERNAL,
             "The endpoint answered nothing.",
+            cause="The engine ended, or was stopped, before its first word.",
             fix=Fix(text="See what the host says.", command="sndr logs host"),
         )

@@ -130,6 +130,7 @@ def of_answer(content: bytes, status: int, host: str = "", program: str = "") ->
         return HostError(
             Reason.INTERNAL,
             tr("The engine host answered with HTTP status {status}.", status=status),
+            cause="Another program answers in its place, or it met a mistake of its own.",
             fix=Fix(text="See what the host says.", command="sndr logs host"),
             evidence={"body": content[:500].decode(errors="replace")},
         )

@@ -110,6 +110,7 @@ def address(endpoint: Endpoint, url: str | None = None) -> str:
         raise HostError(
             Reason.ENGINE_NOT_READY,
             tr("The endpoint is not being served."),
+            cause=tr("Its address could not be taken, or the host is just starting or ending."),
             fix=Fix(text=tr("See what the host says."), command="sndr status"),
         )
     return found

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from engine_host.core.errors import HostError, defect
 from engine_host.core.store import Store
-from engine_host.protocol.errors import Problem, Reason
+from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.events import EventBase, JobDoneEvent, JobStepEvent
 from engine_host.protocol.jobs import Job, JobKind, JobState, JobStep
 from engine_host.protocol.language import tr
@@ -139,7 +139,8 @@ class JobRunner:
             raise HostError(
                 Reason.NOT_FOUND,
                 tr("There is no job {job_id}.", job_id=job_id),
-                fix="`sndr jobs` lists them.",
+                cause=tr("The newest {kept} that ended are kept.", kept=_KEPT),
+                fix=Fix(text="See which there are.", command="sndr jobs"),
             )
         return self._jobs[job_id]
 

@@ -29,7 +29,8 @@ def unsupported(target: Target, what: str, param: str = "messages") -> EndpointE
     return EndpointError(
         400,
         "modality_unsupported",
-        f"{target.name} takes no {what}; it was started for text alone.",
+        f"{target.name} takes no {what}; it was started for text alone. Leave them out, or ask a model that "
+        "/v1/models lists with more input_modalities than text.",
         Reason.UNSUPPORTED,
         param,
     )

@@ -210,6 +210,7 @@ class PlanOperations:
             raise HostError(
                 Reason.NOT_FOUND,
                 tr("There is no plan {plan_id}.", plan_id=plan_id),
+                cause=tr("The newest {kept} are kept, and while the host runs.", kept=_KEPT),
                 fix="Make the plan again.",
             )
         return self._plans[plan_id]

@@ -172,6 +172,7 @@ def _name(folder: Path, database: LabDatabase | None, wanted: str) -> str:
         raise HostError(
             Reason.NOT_FOUND,
             tr("There is no run {wanted}.", wanted=wanted) if ids else "Nothing was measured here yet.",
+            cause="It was deleted, or measured on another machine or by another user." if ids else "",
             fix=Fix(text="See what there is.", command="sndr bench list")
             if ids
             else Fix(text="Measure first.", command="sndr bench run quick"),

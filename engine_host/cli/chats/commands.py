@@ -150,5 +150,6 @@ def _whole_id(store: ChatStore, said: str) -> str:
     raise HostError(
         Reason.NOT_FOUND,
         tr("There is no conversation {said}.", said=said[:80]),
+        cause="It was deleted, or held on another machine or by another user.",
         fix=Fix(text="See which there are.", command="sndr chats list"),
     )

@@ -197,6 +197,7 @@ def prefix(out: Output, conversation: str | None, last: int) -> Exit | None:
             raise HostError(
                 Reason.NOT_FOUND,
                 tr("There is no conversation {conversation}.", conversation=conversation),
+                cause="The newest ones are known, and only while the host runs.",
                 fix=Fix(text="See which there are.", command="sndr requests prefix"),
             )
         if last > listed.turns:

@@ -87,6 +87,7 @@ def until_engine_host(here: ControlClient, name: str) -> RemoteHost:
                     name=name,
                     found=_FOUND,
                 ),
+                cause="It does not run there, or is still starting.",
                 fix=Fix(text="Look again.", command="sndr host list"),
                 evidence={"host": name},
             )

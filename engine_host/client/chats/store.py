@@ -156,6 +156,7 @@ class ChatStore:
         return HostError(
             Reason.NOT_FOUND,
             tr("There is no conversation {chat}.", chat=chat[:80]),
+            cause="It was deleted, or held on another machine or by another user.",
             fix=Fix(text="See which there are.", command="sndr chats list"),
         )
 

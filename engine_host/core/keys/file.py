@@ -118,6 +118,7 @@ class KeyFile:
         raise HostError(
             Reason.NOT_FOUND,
             tr("There is no key {which}.", which=which),
+            cause="It was revoked, or made on another machine or by another user.",
             fix=Fix(text=meant, command="sndr keys list"),
             evidence={"key": which},
         )

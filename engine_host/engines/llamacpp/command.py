@@ -216,6 +216,7 @@ def _need(server: ServerCapabilities, flag: str) -> str:
         raise HostError(
             Reason.FLAG_UNSUPPORTED,
             tr("The server {server} has no argument {flag}.", server=server.label, flag=flag),
+            cause="It was built from another version of llama.cpp.",
             fix="Choose another server, or leave the setting at its default.",
             evidence={"flag": flag, "path": str(server.command.file)},
         )

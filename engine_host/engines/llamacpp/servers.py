@@ -308,6 +308,7 @@ async def run_probe(command: ServerCommand, arguments: Sequence[str], timeout: f
                 arguments=" ".join(arguments),
                 timeout=timeout,
             ),
+            cause="It waits for a device or hangs, or this machine is very busy.",
             fix="Run it in a terminal to see what it waits for.",
             evidence={"path": str(command.file), "arguments": list(arguments), "seconds": timeout},
         ) from error

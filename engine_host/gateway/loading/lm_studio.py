@@ -94,7 +94,8 @@ def loaded_otherwise(target: Target) -> faults.EndpointError:
     return faults.EndpointError(
         409,
         "loaded_otherwise",
-        f"{target.name} is loaded with a context of {target.context} tokens. Unload it first.",
+        f"{target.name} is loaded with a context of {target.context} tokens. Unload it first, with: "
+        f"sndr stop {shlex.quote(target.name)}",
         Reason.CONFLICT,
         "context_length",
     )

@@ -73,7 +73,8 @@ def silent(target: Target) -> EndpointError:
     return EndpointError(
         504,
         "host_silent",
-        f"{target.machine} has sent nothing for {target.name} for too long, and was given up.",
+        f"{target.machine} has sent nothing for {target.name} for too long, and was given up. See: "
+        "sndr host list",
         Reason.SSH_LOST,
     )
 

@@ -204,7 +204,7 @@ def provider_unreachable(target: Target) -> EndpointError:
         502,
         "provider_unreachable",
         f"{target.provider}, which answers for {target.name}, takes no connection, or shows no certificate "
-        "that this machine trusts.",
+        "that this machine trusts. Try again, or see where it leads: sndr routes list",
         Reason.PROVIDER_FAILED,
         source="provider",
     )
@@ -217,7 +217,8 @@ def provider_ended(target: Target) -> EndpointError:
     return EndpointError(
         502,
         "provider_ended",
-        f"{target.provider} ended its answer for {target.name} before it was complete.",
+        f"{target.provider} ended its answer for {target.name} before it was complete. Try again; "
+        "what was seen of it: sndr routes list",
         Reason.PROVIDER_FAILED,
         source="provider",
     )
@@ -230,7 +231,8 @@ def provider_silent(target: Target) -> EndpointError:
     return EndpointError(
         504,
         "provider_silent",
-        f"{target.provider} has sent nothing for {target.name} for too long, and was given up.",
+        f"{target.provider} has sent nothing for {target.name} for too long, and was given up. Try again; "
+        "what was seen of it: sndr routes list",
         Reason.PROVIDER_FAILED,
         source="provider",
     )

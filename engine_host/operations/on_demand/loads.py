@@ -6,17 +6,17 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from engine_host.core.did_you_mean import meant_or
 from engine_host.core.errors import HostError, defect
 from engine_host.core.jobs import JobRunner
 from engine_host.engines.manager import EngineManager
 from engine_host.gateway.directory import LOADING, UNLOADED, Target
 from engine_host.gateway.loading.loader import Load
+from engine_host.operations.on_demand import refusals
 from engine_host.operations.on_demand.entries import Entry
 from engine_host.protocol.endpoint.on_demand import OnDemandChange, OnDemandModel, OnDemandState
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Engine, EngineState
-from engine_host.protocol.errors import Fix, Problem, Reason
+from engine_host.protocol.errors import Problem
 from engine_host.protocol.events import EventBase, OnDemandEvent
 from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import LaunchPlan, LaunchRequest
@@ -190,7 +190,7 @@ class OnDemandModels:
         """
         model = self._found(name)
         if self._closing:
-            raise HostError(Reason.CANCELLED, "The program is being closed, and loads nothing any more.")
+            raise refusals.closing()
         if keep_alive is not None:
             model.keep_alive = keep_alive
         if model.load is None:
@@ -248,12 +248,7 @@ class OnDemandModels:
         Raises HostError(not_found), HostError(conflict) for one that a person started or pinned.
         """
         if self._found(name).entry.pinned:
-            raise HostError(
-                Reason.CONFLICT,
-                tr("{name} is pinned, and not ended by a request.", name=name),
-                cause="Somebody pinned it, so that it stays loaded whatever clients ask.",
-                fix=tr("End it with: sndr on-demand unload {name}", name=name),
-            )
+            raise refusals.pinned(name)
         self.end(name)
 
     def end(self, name: str) -> None:
@@ -268,13 +263,7 @@ class OnDemandModels:
         if engine is None:
             return
         if engine.id != model.engine:
-            raise HostError(
-                Reason.CONFLICT,
-                tr("{name} was started by hand, and is not ended as one that a request loaded.", name=name),
-                cause="Requests end only what a request loaded.",
-                fix=tr("End it with: sndr stop {name}", name=name),
-                evidence={"engine": engine.id},
-            )
+            raise refusals.started_by_hand(name, engine.id)
         self._end(model, engine, OnDemandChange.ASKED)
 
     # What may end for another
@@ -336,12 +325,7 @@ class OnDemandModels:
         now = self._engines.get(started.id)
         if now.state not in _SERVING:
             problem = now.problem or (job.error if job is not None else None)
-            raise HostError.from_problem(
-                problem
-                or Problem(
-                    reason=Reason.CANCELLED, message=tr("The start of {load} was cancelled.", load=load.name)
-                )
-            )
+            raise HostError.from_problem(problem or refusals.start_cancelled(load.name).problem)
 
     async def _settled(self, model: _Model) -> None:
         """Wait until an engine of this name that comes or goes has done so."""
@@ -369,8 +353,7 @@ class OnDemandModels:
         if self._closing or not load.waiting:
             load.done.cancel()
         else:
-            off = HostError(Reason.CANCELLED, tr("The load of {load} was called off.", load=load.name))
-            load.done.set_exception(off)
+            load.done.set_exception(refusals.called_off(load.name))
         self._tell_ended(model, load, OnDemandChange.NOT_WANTED)
 
     def _failed(self, model: _Model, load: RunningLoad, problem: Problem) -> None:
@@ -485,13 +468,7 @@ class OnDemandModels:
     def _found(self, name: str) -> _Model:
         model = self._models.get(name)
         if model is None:
-            raise HostError(
-                Reason.NOT_FOUND,
-                tr("{name} is not a model that is loaded on demand.", name=name),
-                cause="Nobody allowed requests to load it, or not any longer.",
-                fix=meant_or(Fix(text="See which are.", command="sndr on-demand list"), name, self._models),
-                evidence={"wanted": name},
-            )
+            raise refusals.unknown(name, self._models)
         return model
 
     def _tell(self, model: _Model, change: OnDemandChange, detail: str = "") -> None:

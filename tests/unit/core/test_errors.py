@@ -95,3 +95,24 @@ def test_what_is_refused_of_presets_that_others_need_has_a_cause() -> None:
     assert len(found) == len(needed)
     for call in found:
         assert {"cause", "fix"} <= {given.arg for given in call.keywords}, "say why it is so: cause="
+
+
+def test_what_is_named_and_not_there_any_more_has_a_cause() -> None:
+    needed = (
+        "answered with HTTP status",
+        "answered nothing",
+        "is not being served",
+        "There is no job",
+        "There is no plan",
+        "There is no conversation",
+        "There is no key {which}",
+        "There is no run",
+        "did not answer {arguments}",
+        "has no argument {flag}",
+        "engine host was not found within",
+        "The load of {load} was called off",
+    )
+    found = [call for _, call in _sentences() if any(words in ast.dump(call.args[1]) for words in needed)]
+    assert len(found) >= len(needed)
+    for call in found:
+        assert {"cause", "fix"} <= {given.arg for given in call.keywords}, ast.dump(call.args[1])

@@ -108,7 +108,9 @@ def test_what_a_model_cannot_take_is_refused_in_the_same_words(
             answer = await client.post(path, json=body)
             error = answer.json()["error"]
             assert (answer.status_code, error["code"], error["src"]) == (400, "modality_unsupported", "sndr")
-            assert error["message"] == f"m takes no {what}; it was started for text alone."
+            assert error["message"].startswith(
+                f"m takes no {what}; it was started for text alone. Leave them"
+            )
             for more in ({"images": True}, {"audio": True}):
                 served.running[:] = [replace(served.running[0], **{"images": False, "audio": False, **more})]
                 taking = (await client.post(path, json=body)).json()["error"]
