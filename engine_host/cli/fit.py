@@ -4,8 +4,8 @@ import click
 
 from engine_host.cli.output import Exit, Output, command, size
 from engine_host.cli.param_types import counted_hardware
-from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.options import resolved
+from engine_host.cli.start.reading import reading
 from engine_host.cli.text.chosen_host import chosen_host
 from engine_host.cli.text.tables import table
 from engine_host.core.outside import files
@@ -147,21 +147,21 @@ def fit(
     request = FitRequest.model_validate(
         {"grid": out.as_json} | {name: value for name, value in named.items() if value is not None}
     )
-    with find_or_start() as hold:
+    with reading(memory=True) as host:
         if starts:
-            page = hold.client.call(ops.FIT_STARTS)
+            page = host.call(ops.FIT_STARTS)
             if model is not None and all(one.model != model for one in page.starts):
                 # A path or an id: the host knows what its starts are called.
-                model = hold.client.call(ops.FIT, request).model
+                model = host.call(ops.FIT, request).model
             page = _of_model(page, model)
             out.result(page, _starts(page))
             return None
         if online:
             repository, _, revision = request.model.partition("@")
             hub_request = ReadFromHub(repository=repository, revision=revision or "main")
-            found = hold.client.call(ops.READ_FROM_HUB, hub_request)
+            found = host.call(ops.READ_FROM_HUB, hub_request)
             request = request.model_copy(update={"model": found.model})
-        report = hold.client.call(ops.FIT, request)
+        report = host.call(ops.FIT, request)
     usual = preset is None and given["streams"] is None and report.verdict is not Verdict.CANNOT_RUN
     out.result(report, [*_lines(report), *(["", _ONE_STREAM] if usual else [])])
     return Exit.ENGINE if report.verdict in {Verdict.DOES_NOT_FIT, Verdict.CANNOT_RUN} else None

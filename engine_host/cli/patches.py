@@ -8,6 +8,7 @@ from engine_host.cli.output import Exit, Output, command
 from engine_host.cli.param_types import counted_hardware
 from engine_host.cli.start.host import connected, find_or_start
 from engine_host.cli.start.options import LaunchOptions, launch_options
+from engine_host.cli.start.reading import reading
 from engine_host.cli.start.running import GONE, only_one
 from engine_host.cli.text.job_progress import begin
 from engine_host.cli.text.tables import table
@@ -54,8 +55,8 @@ def patches() -> None:
 @command("sndr patches list --family attention")
 def list_patches(out: Output, family: str | None) -> Exit | None:
     """List the catalogue in order of application."""
-    with find_or_start() as hold:
-        page = hold.client.call(ops.PATCHES)
+    with reading() as host:
+        page = host.call(ops.PATCHES)
     families = sorted({patch.family for patch in page.patches})
     if family is not None and not any(one == family or one.startswith(f"{family}.") for one in families):
         above = {*families, *(one.partition(".")[0] for one in families)}
@@ -88,8 +89,8 @@ def list_patches(out: Output, family: str | None) -> Exit | None:
 @command("sndr patches show json-whitespace-limit")
 def show(out: Output, patch: str, vllm: str | None) -> Exit | None:
     """Show one patch: the problem, what it touches as a diff, and what it was measured to do."""
-    with find_or_start() as hold:
-        detail = hold.client.call(ops.PATCH, PatchQuery(vllm=_meant(vllm)), id=patch)
+    with reading() as host:
+        detail = host.call(ops.PATCH, PatchQuery(vllm=_meant(vllm)), id=patch)
     lines = [*_about(detail.patch), ""]
     for operation in detail.operations:
         versions = f" (vLLM {operation.vllm})" if operation.vllm else ""
@@ -107,9 +108,9 @@ def show(out: Output, patch: str, vllm: str | None) -> Exit | None:
 @command("sndr patches check", "sndr patches check --vllm 0.32.0")
 def check(out: Output, vllm: str | None) -> Exit | None:
     """Say of each patch whether it fits a vLLM, without starting it; 5 when one does not or is unusable."""
-    with find_or_start() as hold:
-        faults = hold.client.call(ops.PATCHES).faults
-        page = hold.client.call(ops.CHECK_PATCHES, PatchQuery(vllm=_meant(vllm)))
+    with reading() as host:
+        faults = host.call(ops.PATCHES).faults
+        page = host.call(ops.CHECK_PATCHES, PatchQuery(vllm=_meant(vllm)))
     lines = [f"vLLM {page.vllm} ({page.source})", ""]
     lines += table(
         ("patch", "verdict", "needed by"),
@@ -154,14 +155,15 @@ def plan(
     if count is not None and hardware is None:
         raise click.UsageError("--count goes with --hardware.")
     checked: tuple[PatchCheck, ...] = ()
-    with find_or_start() as hold:
-        if preset is not None:
-            resolve = ResolvePreset(
-                preset=preset, hardware=hardware, count=count, overrides=options.request("").overrides
-            )
-            planned = hold.client.call(ops.PLAN_PRESET_PATCHES, resolve)
-        else:
-            request = _for_vllm(options.request(model or ""))
+    if preset is not None:
+        resolve = ResolvePreset(
+            preset=preset, hardware=hardware, count=count, overrides=options.request("").overrides
+        )
+        with reading() as host:
+            planned = host.call(ops.PLAN_PRESET_PATCHES, resolve)
+    else:
+        request = _for_vllm(options.request(model or ""))
+        with find_or_start() as hold:
             where = PatchQuery(vllm=request.installation)
             checked = hold.client.call(ops.CHECK_PATCHES, where).checks
             planned = hold.client.call(ops.PLAN_PATCHES, request)

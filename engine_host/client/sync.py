@@ -86,10 +86,10 @@ class ControlClient:
         Raises HostError(host_unreachable) when none runs, HostError(run_folder_unsafe) when somebody else may
         have put a socket there, HostError(protocol_mismatch) when it is too old or too new.
         """
-        import httpx  # It costs a tenth of a second, which `sndr --help` need not pay.
-
         self.address.check_run_folder()
         self._check_listener()
+        import httpx  # It costs a tenth of a second, which need not be paid where nobody listens.
+
         try:
             token = self.address.token.read_text(encoding="utf-8").strip()
         except OSError as error:

@@ -12,53 +12,48 @@ from engine_host.core.jobs import JobRunner
 from engine_host.core.keys.file import KeyFile
 from engine_host.core.keys.ring import KeyRing
 from engine_host.core.log_buffer import LogBuffer
-from engine_host.core.package_data import presets, resources
+from engine_host.core.package_data import resources
 from engine_host.core.paths import Folders
 from engine_host.core.settings import SettingsFile
 from engine_host.core.store import Store
 from engine_host.daemon.endpoint_target import target_of, target_of_plan
 from engine_host.daemon.public_endpoint import PublicEndpoint
+from engine_host.daemon.reading.services import Reading
 from engine_host.daemon.sources.first_readings import FirstReadings
-from engine_host.daemon.sources.machine import MachineSource
 from engine_host.daemon.sources.measured_now import measured_now
-from engine_host.daemon.sources.models import ModelFolders, demo_model, read_models_of
+from engine_host.daemon.sources.models import demo_model, read_models_of
 from engine_host.engines.last_ran import LastRan
-from engine_host.engines.llamacpp.choice import LlamaCppServers
 from engine_host.engines.llamacpp.status import LlamaCppAdapter
 from engine_host.engines.manager import EngineManager
 from engine_host.engines.process.reaper import Reaper
 from engine_host.engines.process.reaper_main import OWNER_VARIABLE
-from engine_host.engines.vllm.installations import VllmInstallations
 from engine_host.engines.vllm.status import VllmAdapter
 from engine_host.gateway.app import Gateway, Limits
 from engine_host.gateway.directory import Target
 from engine_host.gateway.routing.book import RouteBook
 from engine_host.gateway.routing.resolution import led_by
-from engine_host.launch.dependencies import Environment, PlannerDependencies
+from engine_host.launch.dependencies import PlannerDependencies
 from engine_host.launch.preflight.turboquant import PATCH
 from engine_host.launch.proofs import KernelProofs
 from engine_host.launch.room import RoomCheck
-from engine_host.library.index import ModelIndex
 from engine_host.operations.autopsies.operations import AutopsyOperations
 from engine_host.operations.autopsies.recorder import FlightRecorder
 from engine_host.operations.deploy import DeployOperations
 from engine_host.operations.deploy_fit import DeployFit
 from engine_host.operations.endpoint.models import EndpointModelOperations
 from engine_host.operations.engines import EngineOperations
-from engine_host.operations.fit import FitOperations
 from engine_host.operations.host import HostOperations, Lifetime
 from engine_host.operations.installations import InstallationOperations
 from engine_host.operations.keys import KeyOperations
 from engine_host.operations.library.services import library_services
 from engine_host.operations.measurements.alerts import AlertOperations
 from engine_host.operations.measurements.services import measurement_services
-from engine_host.operations.models import ModelOperations
 from engine_host.operations.on_demand.entries import Entries
 from engine_host.operations.on_demand.loads import OnDemandModels
 from engine_host.operations.on_demand.operations import OnDemandOperations
 from engine_host.operations.on_demand.room import LoadRoom
 from engine_host.operations.patches.bisect import BisectOperations, EndpointAddress
-from engine_host.operations.patches.catalog import PatchOperations, read_switches
+from engine_host.operations.patches.catalog import PatchOperations
 from engine_host.operations.patches.of_engines import (
     EnginePatchOperations,
     EnginePatchTracker,
@@ -66,11 +61,7 @@ from engine_host.operations.patches.of_engines import (
 )
 from engine_host.operations.patches.plan import PatchPlans
 from engine_host.operations.plans import PlanOperations
-from engine_host.operations.presets.catalog import PresetOperations
-from engine_host.operations.presets.consents import PresetConsents
 from engine_host.operations.presets.launch import PresetLaunches
-from engine_host.operations.presets.own import OwnPresetOperations
-from engine_host.operations.presets.verdicts import PresetVerdictOperations
 from engine_host.operations.presets.verify import PresetVerifyOperations
 from engine_host.operations.records import RecordOperations
 from engine_host.operations.remote.services import remote_services
@@ -81,7 +72,7 @@ from engine_host.operations.staging.pin import setting_services
 from engine_host.operations.staging.places import Here
 from engine_host.operations.staging.services import staging_services
 from engine_host.overlay.bundle import prune
-from engine_host.overlay.patch_catalog import BUILT_IN, PatchCatalog
+from engine_host.overlay.patch_catalog import BUILT_IN
 from engine_host.overlay.patch_hash import patch_hash
 from engine_host.protocol.engines import EngineState, Readings
 from engine_host.protocol.events import (
@@ -95,9 +86,8 @@ from engine_host.protocol.host import Reach
 from engine_host.remote.book import HostBook
 from engine_host.remote.engines import RemoteEngines
 from engine_host.remote.hosts import RemoteHosts
-from engine_host.telemetry.gpus import Gpus
 from engine_host.telemetry.history import History
-from engine_host.telemetry.machine import MachineMonitor, free_memory
+from engine_host.telemetry.machine import free_memory
 from engine_host.telemetry.playback import TracePlayer
 from engine_host.telemetry.sample_store import open_samples
 from engine_host.telemetry.sampler import Sampler
@@ -148,12 +138,14 @@ class Host:
         self._jobs = JobRunner(publish, self._store)
         self._jobs.restore()
         self._last_ran = LastRan(self._store, self._jobs.all)
-        folders = ModelFolders(self._settings, self._folders.data, lambda: self._closed)
-        self.model_index = ModelIndex(folders.scan)
-        self.models = ModelOperations(
-            self.model_index, self._settings, self._events, folders.downloads, self._store
+        reading = Reading(
+            *(self._folders, self._settings, self._events, lambda: self._store),
+            stop=lambda: self._closed,
+            running=lambda: self.engines.alive(),
+            held=lambda engine: self.engines.memory(engine),
+            endpoint=lambda: self.endpoint.findings,
         )
-        self.servers = LlamaCppServers(self._folders.data, lambda: self._settings.current.engine.own_server)
+        self.model_index, self.models, self.servers = reading.model_index, reading.models, reading.servers
         book = self._patch_tracker = EnginePatchTracker(self._events, self._folders.run)
         self.engines = EngineManager(
             self._folders,
@@ -196,37 +188,24 @@ class Host:
             installed=lambda name: self.model_index.has(name),
             measured=lambda: measured_now(sampler, self._gpus, played, self._readings(), book, self.remote),
         )
-        self._machine, self._gpus, played = MachineMonitor(), Gpus(), TracePlayer(self._settings)
-        machine = MachineSource(
-            self._machine, self._gpus, self.engines.alive, lambda: self.endpoint.findings, self._folders.cache
-        )
-        installed = self._folders.cache / "vllm-environments"
-        self.installations = VllmInstallations(installed, lambda: bool(self._gpus.read().gpus))
+        self._machine, self._gpus, played = reading.monitor, reading.gpus, TracePlayer(self._settings)
+        machine, self.installations = reading.machine, reading.installations
         self._history = History(open_samples(self._folders.samples))
         alerts = self._alerts = AlertOperations(self._events, self._store, self._settings, self._folders)
         measured = (self._machine, self._gpus, self._history, alerts.publish, self._readings)
         sampler = self._sampler = Sampler(*measured, player=played)
-        catalogue = PresetOperations(
-            presets,
-            self._folders.config / "presets",
-            self._settings,
-            self._events,
-            lambda: self._gpus.read().gpus,
-        )
-        consents = PresetConsents(self._store)
+        catalogue, consents = reading.presets, reading.consents
         checks = PresetVerifyOperations(self._jobs, self._store, catalogue, self.models.listed)
         proofs = KernelProofs(self._store, lambda: patch_hash(BUILT_IN / PATCH))
         planner = PlannerDependencies(
             find_model=self.model_index.find,
             find_server=self.servers.find,
-            find_environment=self._environment,
-            plan_patches=PatchPlans(
-                self._catalogue, lambda: read_switches(self._settings), self._folders.cache
-            ),
+            find_environment=reading.environment,
+            plan_patches=PatchPlans(reading.patch_catalog, reading.switches, self._folders.cache),
             settings=self._settings,
             free_memory=free_memory,
             total_memory=self._machine.facts.ram_total,
-            gpus=lambda: self._gpus.read().gpus,
+            gpus=reading.gpus_now,
             running=self.engines.alive,
             run_folder=self._folders.run,
             cache_folder=self._folders.cache,
@@ -238,24 +217,12 @@ class Host:
             route=lambda name: led_by(routes, name),
         )
         room, plans = RoomCheck(planner), PlanOperations(planner)
-        alive, root = self.engines.alive, folders.hub_downloads
+        alive, root = self.engines.alive, reading.model_folders.hub_downloads
         load_room = LoadRoom(plans, room, alive, self.on_demand.evictable, self.on_demand.is_idle)
         library = library_services(
-            self._jobs, self._events, self._store, self._folders, self.models, root, alive
+            self._jobs, self._events, self._store, self._folders, self.models, reading.hub, root, alive
         )
-        self.fit = FitOperations(
-            self.model_index.find,
-            self.model_index.models,
-            catalogue,
-            lambda: self._gpus.read().gpus,
-            lambda: (self._machine.facts.ram_total, free_memory()),
-            machine.state,
-            self.engines.alive,
-            self._store,
-            library.hub.model,
-            lambda: self.servers.find(self._settings.current.engine.server),
-            self.engines.memory,
-        )
+        self.fit = reading.fit
         self._first_readings = FirstReadings(self.fit)
         shelf, requests = AutopsyShelf(self._folders.autopsies), self.gateway.request_log
         self._recorder = FlightRecorder(
@@ -281,12 +248,12 @@ class Host:
         deploy = DeployOperations(
             catalogue,
             plans,
-            self._catalogue,
-            lambda: read_switches(self._settings),
+            reading.patch_catalog,
+            reading.switches,
             self.model_index.find,
             self.servers.find,
-            self._environment,
-            lambda: self._gpus.read().gpus,
+            reading.environment,
+            reading.gpus_now,
             resources,
             DeployFit(catalogue, self.fit),
             consents,
@@ -319,17 +286,17 @@ class Host:
                 *(installations, self._jobs),
             ),
             RecordOperations(self._jobs, self._log_buffer, self._history, self._store, self._events),
-            *library.services,
+            *library,
             ServerOperations(
                 *(self._folders, self._jobs, self._store, self._events, self._log_buffer),
                 self.servers,
                 demo_model,
                 lambda: self._settings.current.engine.server,
-                lambda: self._gpus.read().gpus,
+                reading.gpus_now,
             ),
             installations,
             PatchOperations(
-                self._catalogue,
+                reading.patch_catalog,
                 self._settings,
                 self._settings_changed,
                 self.installations,
@@ -347,7 +314,7 @@ class Host:
                 self._first_readings.also,
                 lambda: self._settings.current.engine.verify,
                 self.model_index.find,
-                self._environment,
+                reading.environment,
                 *(machine.words, self._gpus, self._history, self.fit.ceiling_of),
                 self.fit.fit,
                 self.gateway.prefixes,
@@ -359,15 +326,9 @@ class Host:
             EnginePatchOperations(self._patch_tracker, self.engines, plans, others_wait),
             self.fit,
             catalogue,
-            OwnPresetOperations(catalogue, consents),
+            reading.own_presets,
             checks,
-            PresetVerdictOperations(
-                catalogue,
-                self.fit,
-                self.model_index.models,
-                lambda: self.servers.find(self._settings.current.engine.server),
-                self._environment,
-            ),
+            reading.verdicts,
             plans,
             started,
             RequestOperations(
@@ -465,15 +426,9 @@ class Host:
         if isinstance(event, EngineRequestEvent):
             self._sampler.add_request(event.request)
 
-    async def _environment(self, wanted: str | None) -> Environment:
-        return await asyncio.to_thread(self.installations.find, wanted or self._settings.current.engine.vllm)
-
     def _endpoint_address(self) -> EndpointAddress:
         key = self._keys.own if self._keys.needed else None
         return EndpointAddress(self.endpoint.describe().local_url or "", key)
-
-    def _catalogue(self) -> PatchCatalog:
-        return PatchCatalog.load((BUILT_IN, self._folders.config / "patches"))
 
     def _readings(self) -> Mapping[str, Readings]:
         """For the graphs: what the engines say, with the requests that wait at our own door."""

@@ -11,6 +11,7 @@ from engine_host.cli.library.lines import (
 )
 from engine_host.cli.output import Exit, Output, command, size
 from engine_host.cli.start.host import find_or_start
+from engine_host.cli.start.reading import reading
 from engine_host.cli.text.job_progress import begin
 from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.core.errors import HostError
@@ -207,8 +208,8 @@ def empty(out: Output) -> Exit | None:
 
 
 def _list(out: Output, scan: bool) -> None:
-    with find_or_start() as hold:
-        page = hold.client.call(table.SCAN_MODELS if scan else table.MODELS)
+    with reading() as host:
+        page = host.call(table.SCAN_MODELS if scan else table.MODELS)
     out.result(page, model_lines(page))
 
 

@@ -13,6 +13,7 @@ from engine_host.cli.param_types import PresetId, counted_hardware
 from engine_host.cli.start.consent import accept_option, with_consent
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.options import overrides_of
+from engine_host.cli.start.reading import reading
 from engine_host.cli.text.tables import table
 from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.client.sync import ControlClient
@@ -73,8 +74,8 @@ def list_presets(
     vram: float | None,
 ) -> Exit | None:
     """List the presets."""
-    with find_or_start() as hold:
-        page = hold.client.call(ops.PRESETS)
+    with reading() as host:
+        page = host.call(ops.PRESETS)
 
     def fits(item: PresetItem) -> bool:
         preset = item.preset
@@ -113,8 +114,8 @@ def list_presets(
 @command("sndr presets hardware")
 def hardware(out: Output) -> Exit | None:
     """List the GPUs that presets can be resolved for."""
-    with find_or_start() as hold:
-        page = hold.client.call(ops.CATALOG)
+    with reading() as host:
+        page = host.call(ops.CATALOG)
     rows = [
         (
             gpu.id,
@@ -141,8 +142,8 @@ def hardware(out: Output) -> Exit | None:
 @command("sndr presets show qwen3-8b-k8v4-24")
 def show(out: Output, preset: str) -> Exit | None:
     """Show one preset: its card, its model and its settings with where each is from."""
-    with find_or_start() as hold:
-        detail = hold.client.call(ops.PRESET, id=preset)
+    with reading() as host:
+        detail = host.call(ops.PRESET, id=preset)
     out.result(detail, [*_card_lines(detail), "", *_setting_lines(detail.resolved)])
     return None
 
@@ -171,8 +172,8 @@ def resolve(
     if count is not None and hardware is None:
         raise click.UsageError("--count goes with --hardware.")
     request = ResolvePreset(preset=preset, hardware=hardware, count=count, overrides=overrides_of(settings))
-    with find_or_start() as hold:
-        found = hold.client.call(ops.RESOLVE_PRESET, request)
+    with reading() as host:
+        found = host.call(ops.RESOLVE_PRESET, request)
     lines = _setting_lines(found)
     for finding in found.findings:
         lines += ["", f"{finding.severity.value.capitalize()}: {finding.message}"]
@@ -194,16 +195,16 @@ def lint(out: Output, files: tuple[Path, ...], strict: bool) -> Exit | None:
     """Check preset FILES, or without any the whole catalogue; 2 when something is wrong."""
     texts = [(file, _read(file)) for file in files]
     faults: list[CatalogFault] = []
-    with find_or_start() as hold:
+    with reading() as host:
         for file, text in texts:
-            checked = hold.client.call(ops.LINT_PRESET, LintPreset(text=text))
+            checked = host.call(ops.LINT_PRESET, LintPreset(text=text))
             faults += [fault.model_copy(update={"file": str(file)}) for fault in checked.faults]
         if not files:
-            page = hold.client.call(ops.PRESETS)
+            page = host.call(ops.PRESETS)
             faults += page.faults
             for item in page.presets:
                 request = ResolvePreset(preset=item.preset.id)
-                found = hold.client.call(ops.RESOLVE_PRESET, request)
+                found = host.call(ops.RESOLVE_PRESET, request)
                 faults += [_conflict(conflict.by, conflict.message) for conflict in found.conflicts]
     wrong = [fault for fault in faults if strict or fault.severity is Severity.ERROR]
     count = len(texts) if files else len(page.presets)
@@ -219,8 +220,8 @@ def lint(out: Output, files: tuple[Path, ...], strict: bool) -> Exit | None:
 @command("sndr presets export qwen3-8b-k8v4-24 --output mine.yaml")
 def export(out: Output, preset: str, output: Path | None, replace: bool) -> Exit | None:
     """Write a preset with everything it needs as one file."""
-    with find_or_start() as hold:
-        found = hold.client.call(ops.EXPORT_PRESET, id=preset)
+    with reading() as host:
+        found = host.call(ops.EXPORT_PRESET, id=preset)
     if output is None:
         out.result(found, found.text.rstrip("\n"))
         return None

@@ -7,7 +7,7 @@ import click
 from engine_host.cli.fit import VERDICTS
 from engine_host.cli.output import Exit, Output, command, size
 from engine_host.cli.param_types import counted_hardware
-from engine_host.cli.start.host import find_or_start
+from engine_host.cli.start.reading import reading
 from engine_host.cli.text.tables import paragraph, table
 from engine_host.protocol.launch.fit import Verdict
 from engine_host.protocol.launch.plans import Finding
@@ -29,9 +29,9 @@ from engine_host.protocol.presets import JudgePresets, PresetVerdict
 def verdicts(out: Output, hardware: str | None, count: int | None, every: bool) -> Exit | None:
     """Say which presets would work, what works best first, and what is missing to start each."""
     hardware, count = counted_hardware(hardware, count)
-    with find_or_start() as hold:
+    with reading(memory=True) as host:
         request = JudgePresets(hardware=hardware, count=count)
-        page = hold.client.call(ops.JUDGE_PRESETS, request)
+        page = host.call(ops.JUDGE_PRESETS, request)
     shown = [one for one in page.verdicts if every or one.verdict in _MAY_WORK]
     elsewhere = hardware not in {None, "here"}
     lines = [f"On {page.hardware}:", *_table(shown, elsewhere=elsewhere)]

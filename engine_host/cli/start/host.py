@@ -208,7 +208,7 @@ def _find_or_start(folders: Folders, daemon: bool) -> HostHold:
                 process.terminate()
             process.wait()
             raise
-    _say_wrong_settings(folders)
+    say_wrong_settings(folders)
     if daemon:
         # Not ours to wait for: the system collects it when this program has ended.
         process.returncode = 0
@@ -253,7 +253,7 @@ def _died(code: int, answer: IO[bytes]) -> HostError:
     )
 
 
-def _say_wrong_settings(folders: Folders) -> None:
+def say_wrong_settings(folders: Folders) -> None:
     """Say that the settings of a host that was started here are not used as they are written."""
     if not folders.settings.exists():
         return

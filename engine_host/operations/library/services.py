@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from engine_host.core.event_log import EventLog
@@ -10,7 +9,6 @@ from engine_host.core.jobs import JobRunner
 from engine_host.core.paths import Folders
 from engine_host.core.store import Store
 from engine_host.library.file_hashes import FileHashes
-from engine_host.library.hub.configs import Hub
 from engine_host.library.hub.requests import HubRequests
 from engine_host.library.trash import Trash
 from engine_host.operations.hub import HubOperations
@@ -21,33 +19,24 @@ from engine_host.operations.models import ModelOperations
 from engine_host.protocol.engines import Engine
 
 
-@dataclass(frozen=True)
-class Library:
-    """All operations of the library, and those on configs by themselves."""
-
-    services: tuple[object, ...]
-    hub: HubOperations
-
-
 def library_services(
     jobs: JobRunner,
     events: EventLog,
     store: Store,
     folders: Folders,
     models: ModelOperations,
+    hub: HubOperations,
     root: Callable[[], Path],
     running: Callable[[], Sequence[Engine]],
     environment: Mapping[str, str] = os.environ,
-) -> Library:
+) -> tuple[object, ...]:
     """Return them; `root` is the folder of the cache that downloads go to."""
     requests, hashes = HubRequests(environment), FileHashes(store)
     unfinished = UnfinishedDownloads(store, command_of)
     trash = Trash(folders.data / "trash")
-    hub = HubOperations(Hub(folders.cache / "hub", environment))
-    services = (
+    return (
         models,
         hub,
         DownloadOperations(jobs, events, models, requests, root, hashes, unfinished),
         ShelfOperations(jobs, events, models, requests, root, hashes, unfinished, trash, running),
     )
-    return Library(services, hub)

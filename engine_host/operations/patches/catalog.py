@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
@@ -10,7 +11,6 @@ from engine_host.core.settings import SettingsFile
 from engine_host.engines.vllm.installations import VllmInstallations
 from engine_host.operations.patches.plan import preset_properties
 from engine_host.operations.performs import performs
-from engine_host.operations.plans import PlanOperations
 from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.overlay.check import check, check_patch, operations
 from engine_host.overlay.patch_catalog import PatchCatalog
@@ -32,25 +32,24 @@ from engine_host.protocol.patches import (
 )
 from engine_host.protocol.presets import ResolvePreset
 
+if TYPE_CHECKING:
+    from engine_host.operations.plans import PlanOperations
 
-class PatchOperations:
+
+class PatchCatalogOperations:
     """The catalogue as the window and the command line see it; it is read anew at each question."""
 
     def __init__(
         self,
         catalogue: Callable[[], PatchCatalog],
         settings: SettingsFile,
-        settings_changed: Callable[[tuple[str, ...]], Awaitable[None]],
         installations: VllmInstallations,
-        plans: PlanOperations,
         presets: PresetOperations,
         events: EventLog,
     ) -> None:
         self._catalogue = catalogue
         self._settings = settings
-        self._settings_changed = settings_changed
         self._installations = installations
-        self._plans = plans
         self._presets = presets
         self._events = events
 
@@ -87,45 +86,6 @@ class PatchOperations:
         assert source is not None
         checks = await asyncio.to_thread(check, catalogue, source)
         return CheckPage(seq=self._events.seq, vllm=source.version, source=source.label, checks=checks)
-
-    @performs(ops.SWITCH_PATCHES)
-    async def switch(self, asked: SwitchPatches) -> PatchPage:
-        """Switch patches, families or all in the person's settings.
-
-        Raises HostError(patch_unknown), and what saving the settings raises.
-        """
-        catalogue = await asyncio.to_thread(self._catalogue)
-        now = self._settings.current.patches
-        for name in asked.names:
-            # The switch of a patch that was retired can be taken back, and nothing else.
-            if asked.to != "default" or name not in {*now.off, *now.on}:
-                catalogue.named(name)
-        # A family means all of it: a switch of one of its patches would win over the family's.
-        covered = frozenset().union(*(_members(catalogue, name) for name in asked.names))
-        changed = self._settings.change(
-            {
-                "patches.off": _with(catalogue, now.off, asked, covered, asked.to == "off"),
-                "patches.on": _with(catalogue, now.on, asked, covered, asked.to == "on"),
-            }
-        )
-        if changed:
-            await self._settings_changed(changed)
-            self._events.publish(PatchesChangedEvent())
-        return await self.page()
-
-    @performs(ops.PLAN_PATCHES)
-    async def plan(self, request: LaunchRequest) -> PlannedPatches:
-        """The patches that a start would get. Raises HostError."""
-        plan = await self._plans.plan(request)
-        if plan.patches is None:
-            raise HostError(
-                Reason.UNSUPPORTED,
-                tr("{plan} would run in {engine}, which has no overlay.", plan=plan.name, engine=plan.engine),
-                cause="Patches are for vLLM.",
-                fix="Choose a model in safetensors format.",
-                evidence={"engine": plan.engine},
-            )
-        return plan.patches
 
     @performs(ops.PLAN_PRESET_PATCHES)
     async def plan_preset(self, asked: ResolvePreset) -> PlannedPatches:
@@ -170,6 +130,63 @@ class PatchOperations:
             raise
         found = open_source(environment.site_packages)
         return VllmSource(found.version, environment.label, found.reader)
+
+
+class PatchOperations(PatchCatalogOperations):
+    """The same with what changes switches and what a host's starts would get."""
+
+    def __init__(
+        self,
+        catalogue: Callable[[], PatchCatalog],
+        settings: SettingsFile,
+        settings_changed: Callable[[tuple[str, ...]], Awaitable[None]],
+        installations: VllmInstallations,
+        plans: "PlanOperations",
+        presets: PresetOperations,
+        events: EventLog,
+    ) -> None:
+        super().__init__(catalogue, settings, installations, presets, events)
+        self._settings_changed = settings_changed
+        self._plans = plans
+
+    @performs(ops.SWITCH_PATCHES)
+    async def switch(self, asked: SwitchPatches) -> PatchPage:
+        """Switch patches, families or all in the person's settings.
+
+        Raises HostError(patch_unknown), and what saving the settings raises.
+        """
+        catalogue = await asyncio.to_thread(self._catalogue)
+        now = self._settings.current.patches
+        for name in asked.names:
+            # The switch of a patch that was retired can be taken back, and nothing else.
+            if asked.to != "default" or name not in {*now.off, *now.on}:
+                catalogue.named(name)
+        # A family means all of it: a switch of one of its patches would win over the family's.
+        covered = frozenset().union(*(_members(catalogue, name) for name in asked.names))
+        changed = self._settings.change(
+            {
+                "patches.off": _with(catalogue, now.off, asked, covered, asked.to == "off"),
+                "patches.on": _with(catalogue, now.on, asked, covered, asked.to == "on"),
+            }
+        )
+        if changed:
+            await self._settings_changed(changed)
+            self._events.publish(PatchesChangedEvent())
+        return await self.page()
+
+    @performs(ops.PLAN_PATCHES)
+    async def plan(self, request: LaunchRequest) -> PlannedPatches:
+        """The patches that a start would get. Raises HostError."""
+        plan = await self._plans.plan(request)
+        if plan.patches is None:
+            raise HostError(
+                Reason.UNSUPPORTED,
+                tr("{plan} would run in {engine}, which has no overlay.", plan=plan.name, engine=plan.engine),
+                cause="Patches are for vLLM.",
+                fix="Choose a model in safetensors format.",
+                evidence={"engine": plan.engine},
+            )
+        return plan.patches
 
 
 def read_switches(settings: SettingsFile) -> Switches:

@@ -179,6 +179,18 @@ def english() -> Iterator[None]:
         _Installed.language, _Installed.messages, _Installed.captioned = before
 
 
+@contextmanager
+def sending() -> Iterator[None]:
+    """Speak as a host for a while: English that remembers its messages, for whoever reads it to translate."""
+    before = _Installed.sends
+    with english():
+        _Installed.sends = True
+        try:
+            yield
+        finally:
+            _Installed.sends = before
+
+
 def _file_of(language: str) -> Path:
     top = Path(__file__).resolve().parents[3]
     # The installed place first: beside an installed package a folder may be anybody's.

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +13,16 @@ import pytest
 
 from engine_host.cli import main
 from engine_host.cli.output import Exit
+from engine_host.cli.start import host
+from engine_host.core.errors import HostError
+from engine_host.core.paths import Folders
+from engine_host.core.store import Store
+from engine_host.engines.process.saved_engine import SavedEngines
+from engine_host.engines.process.spawn import ProcessRecord
+from engine_host.protocol.engines import EngineState
+from engine_host.protocol.errors import Reason
 from tests.integration.host_process import serving, sndr
+from tests.plan_samples import engine_of, plain_plan
 
 NAME = "größe…模型\U0001f600"
 KEY = "größe 模型"
@@ -43,6 +53,16 @@ NEAR = {
     "routes back codr": "coder",
     "run sndr-demo-q8": "the model sndr-demo-q8-0",
 }
+# Answered without a host, too; what is free now is another at each look, so fit is asked of named GPUs.
+ALONE = (
+    *("fit --preset qwen3-8b-k8v4-24 --hardware rtx-3090", "fit --starts", "fit sndr-demo-q8-0 --gpu 24"),
+    *("fit nowhere", "models list", "models --scan", "patches check", "patches list"),
+    "patches list --family attenton",
+    f"patches plan --preset {PRESET} --hardware rtx-3090",
+    *("patches show json-whitespace-limit", "presets export demo-llamacpp", "presets hardware"),
+    *("presets lint", "presets list --engine vllm", "presets show nope", f"presets show {PRESET}"),
+    *(f"presets resolve {PRESET} --hardware rtx-3090", "presets verdicts --hardware l4"),
+)
 Ran = tuple[int, bytes, str]
 
 
@@ -100,6 +120,47 @@ def faults_of(words: list[str]) -> Iterator[str]:
             yield f"without a reader {form} ended with {again}: {err}"
         if "Traceback" in err or "Error" in err:
             yield f"without a reader it said {err}"
+
+
+def without_seq(printed: bytes) -> bytes:
+    """Return what was printed without the number of the newest event, which only a host has."""
+    return re.sub(rb'"seq": ?\d+', b'"seq": 0', printed)
+
+
+def without_waiting(said: str) -> str:
+    """Return what was said aside without what a busy machine has it wait for."""
+    return "".join(
+        line for line in said.splitlines(True) if not line.startswith(("At work: ", "Waiting for"))
+    )
+
+
+def test_what_only_reads_is_the_same_without_a_host_and_starts_none(home: Path) -> None:
+    asked = [[*line.split(), *form] for line in ALONE for form in ([], ["--json"])]
+    alone = [ran(*words) for words in asked]
+    assert not Folders.resolve().token.exists()
+    assert not Folders.resolve().logs.exists()
+    with serving(LC_ALL="C"):
+        for words, (code, out, err) in zip(asked, alone, strict=True):
+            again, of_host, said = ran(*words)
+            assert (code, without_waiting(err)) == (again, without_waiting(said)), words
+            assert without_seq(out) == without_seq(of_host), words
+
+
+def test_a_host_says_what_the_engines_hold_that_an_earlier_one_left(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(Folders.resolve().store)
+    saved = engine_of(plain_plan(), EngineState.READY)
+    SavedEngines(store).save(saved, ProcessRecord(1234, "b/1"), "")
+    store.close()
+
+    def started(folders: Folders, daemon: bool) -> None:
+        raise HostError(Reason.HOST_GONE, "A host was started.")
+
+    monkeypatch.setattr(host, "_find_or_start", started)
+    for words in ("fit sndr-demo-q8-0", "presets verdicts"):
+        assert "A host was started." in ran(*words.split())[2]
+    assert ran("models", "list")[0] == Exit.OK
 
 
 def test_reading_commands_print_for_programs_any_terminal_and_nobody(

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ from engine_host.gateway.routing.book import RouteBook
 from engine_host.launch.dependencies import PlannerDependencies
 from engine_host.launch.preflight.machine import MachineState
 from engine_host.launch.proofs import KernelProofs
+from engine_host.library.hub.configs import Hub
 from engine_host.library.index import IndexedModel, ModelIndex
 from engine_host.operations.autopsies.operations import AutopsyOperations
 from engine_host.operations.deploy import DeployOperations
@@ -38,6 +40,7 @@ from engine_host.operations.endpoint.models import EndpointModelOperations
 from engine_host.operations.engines import EngineOperations
 from engine_host.operations.fit import FitOperations
 from engine_host.operations.host import HostOperations, Lifetime
+from engine_host.operations.hub import HubOperations
 from engine_host.operations.installations import InstallationOperations
 from engine_host.operations.keys import KeyOperations
 from engine_host.operations.library.services import library_services
@@ -205,12 +208,14 @@ async def door() -> AsyncIterator[Door]:
         catalogue = PresetOperations(presets, built.folders.config / "presets", settings, events, lambda: ())
         downloads = built.folders.data / "models"
         models = ModelOperations(ModelIndex(lambda: ()), settings, events, lambda: downloads)
+        hub = HubOperations(Hub(built.folders.cache / "hub", os.environ))
         library = library_services(
             built.jobs,
             events,
             built.store,
             built.folders,
             models,
+            hub,
             lambda: built.folders.cache / "hub-downloads",
             built.manager.alive,
         )
@@ -223,7 +228,7 @@ async def door() -> AsyncIterator[Door]:
             MachineState,
             built.manager.alive,
             built.store,
-            library.hub.model,
+            hub.model,
         )
         endpoint = Endpoint(
             url="http://127.0.0.1:1/v1",
@@ -290,7 +295,7 @@ async def door() -> AsyncIterator[Door]:
             shown_settings,
             PinOperations(installations, shown_settings, built.jobs),
             RecordOperations(built.jobs, built.log_buffer, History(), built.store, events),
-            *library.services,
+            *library,
             servers,
             installations,
             PatchOperations(

@@ -1,0 +1,1 @@
+"""The services that only read, for a host and for a command where none runs."""
