@@ -12,7 +12,9 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 32, 48
 _WIDE_LEFT = 170
 _STEPS = 5
 STYLE = (
-    "figure{margin:.5em 0 1.5em}figcaption{font-weight:600}svg{max-width:100%;height:auto}"
+    # On a telephone a picture is moved sideways like a table: shrunk to it, its words were 7 pixels high.
+    "figure{margin:.5em 0 1.5em;overflow-x:auto}figcaption{font-weight:600;position:sticky;left:0}"
+    "svg{max-width:100%;min-width:560px;height:auto}"
     "svg text{font:12px system-ui,sans-serif;fill:currentColor}"
     "svg .axis{stroke:#888;stroke-opacity:.4;fill:none}"
     "svg .line{stroke:#3b82c4;fill:none;stroke-width:2}svg .ci{stroke:#3b82c4;stroke-width:2}"

@@ -189,5 +189,12 @@ def test_boxes_are_explained_wherever_they_are_drawn_and_a_sweep_says_what_it_ch
     assert "by draft tokens a step" in document
 
 
+def test_the_words_of_a_picture_can_be_read_on_a_telephone() -> None:
+    document = "\n".join(run_html(a_run(parts=())))
+    least, words = (int(re.findall(rule, document)[0]) for rule in (r"min-width:(\d+)", r"text{font:(\d+)"))
+    assert words * least / 640 >= 10, "a picture of 640 pixels is not shrunk until they are too small"
+    assert "overflow-x:auto}figcaption" in document, "it is moved sideways instead"
+
+
 def test_lines_are_at_round_values() -> None:
     assert [steps_of(0, high) for high in (1, 7, 99, 0.03)] == [0.2, 2, 20, 0.01]
