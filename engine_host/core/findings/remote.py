@@ -27,6 +27,19 @@ REMOTE = {
         reason=Reason.UNSUPPORTED,
         fix="Let XDG_DATA_HOME of that user lead to another disk, or have that one mounted with exec.",
     ),
+    "remote.read-only": Text(
+        ERROR,
+        "The disk of {path} on {host} is mounted read-only: nothing can be installed or changed there.",
+        reason=Reason.NOT_WRITABLE,
+        fix="Have it mounted to be written (a disk with errors is mounted so by the system: see its log "
+        "first), or let XDG_DATA_HOME of that user lead to another disk.",
+    ),
+    "remote.not-theirs": Text(
+        ERROR,
+        "The user that ssh logs in as on {host} may not write to {path}.",
+        reason=Reason.NOT_WRITABLE,
+        fix="Make its folder writable for that user, or let XDG_DATA_HOME of it lead to another one.",
+    ),
     "remote.ended-with-host": Text(
         WARNING,
         "{name} ended with the engine host on {host}[ ({when})], and does not come back by itself.",

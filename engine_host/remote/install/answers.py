@@ -1,6 +1,6 @@
 """The answers of another machine, read with care: it may be anybody's."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -89,6 +89,7 @@ class Probed(MachineAnswer):
     environment: dict[Word, Word]
     free: Annotated[int, Field(ge=0, lt=1 << 62)]
     noexec: bool = False
+    unwritable: Literal["", "read-only", "not-theirs"] = ""
     gpus: Annotated[tuple[dict[Word, Word], ...], Field(max_length=_MANY)]
     index: FoundIndex
     systemd: bool

@@ -55,6 +55,8 @@ def decide(host: str, asked: InstallOnHost, said: Probed, wheel: LocalFile) -> D
         findings.append(finding("remote.disk", host=host, free=said.free, path=said.root, needed=needs))
     if said.noexec:
         findings.append(finding("remote.noexec", host=host, path=said.root))
+    if said.unwritable:
+        findings.append(finding(f"remote.{said.unwritable}", host=host, path=said.root))
     if (why := said.damaged.get(wheel.release)) is not None:
         findings.append(finding("remote.damaged", host=host, release=wheel.release, why=why))
     elif said.silent:

@@ -40,9 +40,10 @@ def failure_of(error: Exception) -> Failed:
         return error
     if isinstance(error, OSError):
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        what = "The disk there is full." if full else "A file there could not be written."
         return Failed(
             "disk_full" if full else "not_writable",
-            "The disk there is full." if full else "A file there could not be written.",
+            "The quota of that user there is used up." if error.errno == errno.EDQUOT else what,
             path=str(error.filename or ""),
             errno=error.errno,
             error=str(error.strerror or error),

@@ -66,6 +66,7 @@ def probe(asked: dict[str, Any]) -> dict[str, Any]:
         "environment": own_variables(),
         "free": shutil.disk_usage(existing(places.root)).free,
         "noexec": bool(os.statvfs(existing(places.root)).f_flag & getattr(os, "ST_NOEXEC", 0)),
+        "unwritable": _unwritable(existing(places.root)),
         "gpus": _gpus(),
         "index": _index(found, asked.get("small_package")),
         "systemd": has_services(),
@@ -97,6 +98,13 @@ def _models(folder: str) -> list[dict[str, Any]]:
         {"path": path, "size": size(path) if os.path.isdir(path) else os.lstat(path).st_size}
         for path in paths
     ]
+
+
+def _unwritable(folder: str) -> str:
+    """Return why nothing can be made in a folder: mounted read-only, or not this user's; else nothing."""
+    if os.access(folder, os.W_OK | os.X_OK):
+        return ""
+    return "read-only" if os.statvfs(folder).f_flag & os.ST_RDONLY else "not-theirs"
 
 
 def _lacks(library: str) -> bool:

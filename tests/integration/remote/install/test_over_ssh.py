@@ -66,7 +66,7 @@ def test_from_nothing_to_an_answer_and_back(machines: Machines, monkeypatch: pyt
         assert sndr("host", "disconnect", "gpu").code == 0
 
 
-def test_a_home_that_runs_no_programs_is_said_before_anything_is_sent(
+def test_a_home_that_runs_no_programs_or_takes_no_files_is_said_before_anything_is_sent(
     machines: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SNDR_SSH_CONFIG", str(machines.config))
@@ -75,5 +75,9 @@ def test_a_home_that_runs_no_programs_is_said_before_anything_is_sent(
         refused = patient("host", "install", "gpu", "--json")
         assert refused.problem()["reason"] == "unsupported", refused.out
         assert "is mounted noexec" in refused.problem()["message"]
+        subprocess.run(["mount", "-o", "remount,ro,exec", machines.far], check=True)
+        refused = patient("host", "install", "gpu", "--json")
+        assert refused.problem()["reason"] == "not_writable", refused.out
+        assert "is mounted read-only" in refused.problem()["message"]
         assert not list(machines.far.iterdir())
         assert sndr("host", "disconnect", "gpu").code == 0

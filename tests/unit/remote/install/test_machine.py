@@ -1,6 +1,7 @@
 """What comes back from another machine may be anything."""
 
 import asyncio
+import errno
 import json
 import sys
 from typing import Any
@@ -12,6 +13,7 @@ from engine_host.protocol.errors import Reason
 from engine_host.remote.install import machine
 from engine_host.remote.install.answers import Removed
 from engine_host.remote.install.machine import Machine, do
+from engine_host.remote.install.there.places import failure_of
 from engine_host.remote.run import Feed, RemoteOutcome, RemoteScript, Take
 
 
@@ -107,3 +109,16 @@ def test_a_python_that_is_too_old_says_so_itself(
     assert (problem.reason, "3.11, 3.12 or 3.13" in problem.cause) == (Reason.UNSUPPORTED, True)
     assert problem.fix is not None
     assert "lead to a newer one" in problem.fix.text
+
+
+@pytest.mark.parametrize(
+    ("number", "reason", "message"),
+    [
+        (errno.ENOSPC, "disk_full", "The disk there is full."),
+        (errno.EDQUOT, "disk_full", "The quota of that user there is used up."),
+        (errno.EROFS, "not_writable", "A file there could not be written."),
+    ],
+)
+def test_what_keeps_a_file_from_being_written_there(number: int, reason: str, message: str) -> None:
+    failed = failure_of(OSError(number, "words of the system", "/far/file"))
+    assert (failed.reason, failed.message) == (reason, message)

@@ -88,6 +88,8 @@ BARE = {"path": "/usr/bin/python3.11", "version": [3, 11, 2], "ensurepip": False
         ({"index": {"reachable": False, "said": ""}, "machine": "riscv64"}, ["remote.no-platform"]),
         ({"free": 10 << 20}, ["remote.disk"]),
         ({"noexec": True}, ["remote.noexec"]),
+        ({"unwritable": "read-only"}, ["remote.read-only"]),
+        ({"unwritable": "not-theirs"}, ["remote.not-theirs"]),
         ({"gpus": []}, ["remote.no-gpu"]),
         ({"lacks_openmp": True}, ["remote.no-openmp"]),
         ({"systemd": False}, ["remote.plain"]),
