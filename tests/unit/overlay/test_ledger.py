@@ -301,7 +301,7 @@ def test_every_reason_has_words() -> None:
 
 
 def test_an_applied_patch_may_say_what_it_chose(reader: LedgerReader, tmp_path: Path) -> None:
-    told = {"detail": "the kernels for Hopper run", "values": {"head_sizes": [64, 128]}}
+    told: dict[str, Any] = {"detail": "the kernels for Hopper run", "values": {"head_sizes": [64, 128]}}
     append(tmp_path, WHOLE + line("note", patch="one", **told))
     assert LedgerChange(7, "one") in reader.read()
     assert reader.result(7, "one").detail == "the kernels for Hopper run"
