@@ -10,7 +10,10 @@ from sndr_gui.kit import display
 from sndr_gui.kit.single_window import ANOTHER, IN_THE_WAY, Answered, Claim, Hung, claim, links_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from engine_host.client import Folders
+    from sndr_gui.host.process import HostProcess
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -46,9 +49,17 @@ def main(argv: list[str] | None = None) -> int:
     # It takes longer than the window's first picture, and begins before Qt is read.
     process.begin()
     _install_language(folders)
+    return _window()(arguments, folders, process, claimed)
+
+
+def _window() -> Callable[[list[str], Folders, HostProcess, Claim | None], int]:
+    """Read Qt and the window."""
+    from sndr_gui.kit.loop.plain_imports import keep_imports_plain
+
+    keep_imports_plain()
     from sndr_gui.app import main as window
 
-    return window(arguments, folders, process, claimed)
+    return window
 
 
 def _install_language(folders: Folders) -> None:

@@ -27,6 +27,8 @@ os.environ["QT_API"] = "pyside6"
 # Tables are as wide as they need to be, whichever terminal starts the tests.
 os.environ.pop("COLUMNS", None)
 
+from sndr_gui.kit.loop.plain_imports import keep_imports_plain
+
 # How long an example takes says how busy the machine is; timings belong in the bench.
 hypothesis.settings.register_profile("here", deadline=None)
 hypothesis.settings.load_profile("here")
@@ -86,6 +88,8 @@ STARTS_A_PROCESS = {
 def pytest_configure() -> None:
     """Let SIGINT do what it does at a terminal; a script in the background has children ignore it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # As the window does: 600 modules of tests, too, need not be read as text.
+    keep_imports_plain()
     # What is imported and collected stays: looking through it again and again finds nothing.
     gc.disable()
 
