@@ -186,7 +186,7 @@ def _environment(out: Output, facts: Facts, shell: str | None, readers: Readers)
     if left_out := [name for name in variables(facts, Readers.ALL) if name not in found_here]:
         # At the end: an eval without quotes makes one line of them all.
         printed.append(f"# Left out: {', '.join(left_out)} (--for anthropic, ollama or all)")
-    out.result({"shell": chosen.value, "variables": found_here}, printed)
+    out.result({"shell": chosen.value, "variables": found_here}, printed, verbatim=True)
     if facts.key_needed and not os.environ.get(KEY_VARIABLE):
         out.note(
             f"The endpoint asks for a key, and {KEY_VARIABLE} is empty here: requests get 401 until one is "

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from engine_host.cli.text.chosen_host import typed, typed_problem
+from engine_host.cli.text.tables import folded, paragraph, room
 from engine_host.core.errors import HostError
 from engine_host.core.sizes import size_text
 from engine_host.core.visible import visible, visible_json
@@ -149,13 +150,17 @@ class Output:
     def __init__(self, as_json: bool) -> None:
         self.as_json = as_json
 
-    def result(self, value: BaseModel | dict[str, Any], text: str | Iterable[str]) -> None:
-        """The result, as JSON or as text."""
+    def result(
+        self, value: BaseModel | dict[str, Any], text: str | Iterable[str], *, verbatim: bool = False
+    ) -> None:
+        """The result, as JSON or as text; what has several lines, or is `verbatim`, is not folded."""
         if self.as_json:
             self.record(value)
             return
         for line in [text] if isinstance(text, str) else text:
-            echo(typed(line))
+            # What has lines of its own is a document or a diff.
+            for told in [typed(line)] if verbatim or "\n" in line else paragraph(line):
+                echo(told)
 
     def record(self, value: BaseModel | dict[str, Any], *, err: bool = False) -> None:
         """One JSON value on a line of its own; progress goes to stderr, so that the result is alone."""
@@ -165,7 +170,7 @@ class Output:
     def note(self, text: str) -> None:
         """Progress for a person; not part of the result."""
         if not self.as_json:
-            echo(typed(text), err=True)
+            echo("\n".join([typed(text)] if "\n" in text else paragraph(text)), err=True)
 
     def problem(self, problem: Problem) -> Exit:
         """Say what happened, why and what to do; the exit code that goes with it."""
@@ -173,7 +178,10 @@ class Output:
         if self.as_json:
             self.record({"error": problem.model_dump(mode="json")})
         else:
-            echo("\n".join(problem_lines(problem)), err=True)
+            for line in problem_lines(problem):
+                # What it goes on with stands below the words behind "Why:".
+                hang = " " * 14 if line.startswith("  ") else "  "
+                echo("\n".join([line] if "\n" in line else folded(line, room(), hang)), err=True)
         return CODES[problem.reason]
 
 

@@ -127,7 +127,7 @@ def _print(out: Output, lines: Sequence[ServiceLine]) -> None:
             out.record(line)
             continue
         at = time.strftime("%H:%M:%S ", time.localtime(line.at)) if line.at else ""
-        out.result({}, f"{at}{line.text}")
+        out.result({}, f"{at}{line.text}", verbatim=True)
 
 
 def _only(client: ControlClient, name: str, managers: Sequence[ServiceManager], out: Output) -> Service:

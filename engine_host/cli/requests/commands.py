@@ -129,7 +129,7 @@ def curl(out: Output, request: str) -> Exit | None:
             cause=tr("It has {bytes:,} bytes.", bytes=captured.asked.bytes),
             fix=Fix(text="See it.", command=f"sndr requests show {detail.request.id}"),
         )
-    out.result({"curl": captured.curl}, captured.curl)
+    out.result({"curl": captured.curl}, captured.curl, verbatim=True)
     return None
 
 

@@ -101,3 +101,32 @@ def test_size(count: int | None, text: str) -> None:
 )
 def test_duration(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+def test_sentences_are_folded_between_words_and_documents_are_not(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "24")
+    out, command = Output(as_json=False), "sndr presets show a-long-name-of-a-preset"
+    out.result({}, ["  Nothing was measured with real weights.", f"$ {command}"])
+    assert capsys.readouterr().out.splitlines() == [
+        "  Nothing was measured",
+        "  with real weights.",
+        f"$ {command}",
+    ]
+    document = "key: a value that is long\nother: one that is long, too"
+    out.result({}, document)
+    out.result({}, "a line of a log that is long", verbatim=True)
+    assert capsys.readouterr().out == f"{document}\na line of a log that is long\n"
+    out.note("The folder is looked through.")
+    assert capsys.readouterr().err == "The folder is looked\nthrough.\n"
+    fix = Fix(text="Take the other one of them.", command=command)
+    out.problem(Problem(reason=Reason.NOT_FOUND, message="There is no such preset here.", fix=fix))
+    assert capsys.readouterr().err.splitlines() == [
+        "Error: There is no such",
+        "  preset here.",
+        "  What to do: Take the",
+        "              other one",
+        "              of them.",
+        f"              $ {command}",
+    ]
