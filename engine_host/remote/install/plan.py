@@ -55,8 +55,10 @@ def decide(host: str, asked: InstallOnHost, said: Probed, wheel: LocalFile) -> D
         findings.append(finding("remote.disk", host=host, free=said.free, path=said.root, needed=needs))
     if said.noexec:
         findings.append(finding("remote.noexec", host=host, path=said.root))
-    if said.unwritable:
-        findings.append(finding(f"remote.{said.unwritable}", host=host, path=said.root))
+    if said.unwritable == "read-only":
+        findings.append(finding("remote.read-only", host=host, path=said.root))
+    elif said.unwritable:
+        findings.append(finding("remote.not-theirs", host=host, path=said.root))
     if (why := said.damaged.get(wheel.release)) is not None:
         findings.append(finding("remote.damaged", host=host, release=wheel.release, why=why))
     elif said.silent:
