@@ -26,6 +26,7 @@ class DataLock:
         self._folders = folders
         self._patience = patience
         self._lock = -1
+        self._killed = b""
 
     def take(self) -> None:
         """Lock the file and note in it who serves this data from where.
@@ -40,6 +41,8 @@ class DataLock:
             raise atomic_file.saving_failed(path, error) from error
         try:
             self._wait()
+            before = self._folders.read_lock_owner()
+            self._killed = path.read_bytes() if before is not None and before.stays else b""
             self._write(stays=False)
         except OSError as error:
             self._close()
@@ -51,9 +54,15 @@ class DataLock:
     def note(self, *, stays: bool) -> None:
         """Note whether the host goes on without a window: one that is killed comes back as what it was."""
         if self._lock >= 0:
+            if stays:
+                self._killed = b""
             # On a disk that is full the host serves on, and the note is what it was.
             with contextlib.suppress(OSError):
                 self._write(stays=stays)
+
+    def end_asked(self) -> None:
+        """Somebody ended the engine host: none comes back for one that was killed before it either."""
+        self._killed = b""
 
     def _write(self, *, stays: bool) -> None:
         note = {
@@ -72,9 +81,11 @@ class DataLock:
         """Let the next host have the data; called twice it does nothing."""
         if self._lock < 0:
             return
-        # A note that stays does no harm: nobody answers where it points.
+        # The note of a host that was to stay and was killed outlives that of a command.
+        # A note that is left does no harm: nobody answers where it points.
         with contextlib.suppress(OSError):
-            os.ftruncate(self._lock, 0)
+            os.pwrite(self._lock, self._killed, 0)
+            os.ftruncate(self._lock, len(self._killed))
         self._close()
 
     def _wait(self) -> None:

@@ -134,6 +134,8 @@ async def _run(
                 await callers.finish(_COURTESY)
                 _log.info("ending")
                 asked, endpoint = host.lifetime.asked_to_end, host.endpoint.describe()
+                if asked:
+                    instance.end_asked()
                 events.publish(HostStateEvent(state="closing", endpoint=endpoint, asked=asked))
         finally:
             await host.close()

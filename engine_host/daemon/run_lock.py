@@ -83,6 +83,10 @@ class RunLock:
         """Note whether the host goes on without a window, for whoever starts it again."""
         self._data.note(stays=stays)
 
+    def end_asked(self) -> None:
+        """Somebody ended the engine host: none that was killed before it comes back."""
+        self._data.end_asked()
+
     def bind(self) -> socket.socket:
         """The control socket, 0600; a stale one of a killed host is replaced."""
         path = self._folders.socket

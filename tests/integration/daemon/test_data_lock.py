@@ -94,6 +94,31 @@ def test_the_claim_says_whether_the_host_stays_until_the_machine_is_started_anew
     assert folders.read_lock_owner() is None
 
 
+def test_a_killed_host_that_was_to_stay_is_not_forgotten_for_one_of_a_command(folders: Folders) -> None:
+    instance = RunLock(folders)
+    instance.claim()
+    instance.note(stays=True)
+    killed = folders.data_lock.read_bytes()
+    instance.release()
+
+    def stays_after(*, noted: bool | None = None, asked: bool = False) -> bool:
+        folders.data_lock.write_bytes(killed)
+        later = RunLock(folders)
+        later.claim()
+        if noted is not None:
+            later.note(stays=noted)
+        if asked:
+            later.end_asked()
+        later.release()
+        owner = folders.read_lock_owner()
+        return owner is not None and owner.stays
+
+    assert stays_after()
+    assert stays_after(noted=False), "a host that ends with a command or a window"
+    assert not stays_after(noted=True), "it ended in order itself"
+    assert not stays_after(asked=True), "sndr quit"
+
+
 def test_a_host_of_another_session_is_refused_and_named(folders: Folders, home: Path) -> None:
     child = holder(home / "other", "listens")
     error = refused(folders, patience=30.0)
