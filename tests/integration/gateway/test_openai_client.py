@@ -307,8 +307,8 @@ WRONG_SCHEMA = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"
     ("asked", "words"),
     [
         ({"messages": [{"role": "user", "content": [PICTURE]}]}, "random takes no pictures"),
-        ({"tools": [{"type": "nonsense"}]}, "Unsupported tool type"),
-        ({"tools": [{"type": "function"}]}, "Missing tool function"),
+        ({"tools": [{"type": "nonsense"}]}, r"tools\[0\]\.type is 'nonsense'"),
+        ({"tools": [{"type": "function"}]}, r"tools\[0\]\.function must be an object with a name"),
         ({"response_format": WRONG_SCHEMA}, "unrecognized type"),
     ],
 )
