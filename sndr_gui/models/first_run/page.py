@@ -27,8 +27,10 @@ from sndr_gui.models.bench.words import at_text
 from sndr_gui.models.engine.start import SERVING
 from sndr_gui.models.home.machine import MachineModel, MachinePart
 from sndr_gui.models.launch.presets import LaunchPresets
+from sndr_gui.models.launch.subject import ENGINE_NAMES
 from sndr_gui.models.window.actions import Actions
 
+_ENGINES = (ENGINE_NAMES["llama.cpp"], ENGINE_NAMES["vllm"])
 _TOLD = (Quantity.DECODE, Quantity.TTFT)
 
 
@@ -108,8 +110,15 @@ class FirstRunModel(QObject):
         return self.session.connection.connected
 
     def machine(self) -> tuple[tuple[str, str], ...]:
-        """Return the parts of the machine by their names; none while no host told of it."""
-        return tuple((part.name, _about(part)) for part in self._machine.parts())
+        """Return the parts of the machine by their names; none while no host told of it.
+
+        An engine that was not read yet has its line: what is below must not move when somebody clicks it.
+        """
+        found = self._machine.parts()
+        told = {part.name: _about(part) for part in found if not part.is_engine}
+        engines = {part.name: _about(part) for part in found if part.is_engine}
+        lines = {name: engines.get(name, tr("not read yet")) for name in _ENGINES}
+        return (*told.items(), *lines.items()) if found else ()
 
     @property
     def waiting(self) -> str:

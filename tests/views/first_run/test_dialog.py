@@ -58,6 +58,17 @@ async def test_it_tells_of_the_machine_and_its_models(stage: Stage) -> None:
     assert not dialog.isVisible()
 
 
+async def test_nothing_moves_below_the_machine_when_engines_are_told(stage: Stage) -> None:
+    model = stage.pages.first_run
+    servers, installations = stage.state.servers, stage.pages.installations.page
+    names = [name for name, _ in model.machine()]
+    assert names[-2:] == ["llama.cpp", "vLLM"]
+    stage.state.servers = stage.pages.installations.page = None
+    assert model.machine()[-2:] == (("llama.cpp", "not read yet"), ("vLLM", "not read yet"))
+    stage.state.servers, stage.pages.installations.page = servers, installations
+    assert [name for name, _ in model.machine()] == names
+
+
 def test_that_somebody_closed_it_is_told_once(stage: Stage) -> None:
     opener = FirstRunOpener(stage.window, stage.pages.first_run, stage.pages.go)
     told: list[None] = []
