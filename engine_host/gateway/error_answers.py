@@ -174,6 +174,11 @@ def wrong_type(param: str, expected: str) -> EndpointError:
     return invalid(f"{param} must be {expected}.", param=param, code="invalid_type")
 
 
+def wrong_kind(param: str, kinds: Sequence[str]) -> EndpointError:
+    """An object whose `type` is none of those that there are: status 400."""
+    return invalid(f"{param} must be an object whose type is one of {', '.join(kinds)}.", param=param)
+
+
 def engine_fault(status: int, body: bytes) -> EndpointError:
     """The engine's own refusal, its status kept, its error object brought into OpenAI's form.
 

@@ -55,10 +55,7 @@ def _check(body: dict[str, Any], *, for_llamacpp: bool) -> None:
             raise faults.invalid(f"{name} must be {words}.", param=name, code="invalid_type")
     asked = body.get("response_format")
     if isinstance(asked, dict) and asked.get("type") not in (*_FORMATS, *(() if for_llamacpp else _MORE)):
-        raise faults.invalid(
-            f"response_format must be an object whose type is one of {', '.join(_FORMATS)}.",
-            param="response_format",
-        )
+        raise faults.wrong_kind("response_format", _FORMATS)
     if isinstance(asked, dict) and asked.get("type") == "json_schema" and _schema_of(asked) is None:
         raise faults.invalid(
             "response_format is a json_schema without a schema: it is an object at json_schema.schema.",

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from engine_host.gateway.chat.said import check_content, check_part, check_role
-from engine_host.gateway.error_answers import invalid, wrong_type
+from engine_host.gateway.error_answers import invalid, wrong_kind, wrong_type
 
 _ROLES = ("user", "assistant", "system")
 """Claude Code has messages of the system among the others."""
@@ -80,9 +80,7 @@ def _check_choice(body: dict[str, Any]) -> None:
         return
     kind = choice.get("type") if isinstance(choice, dict) else None
     if kind not in _CHOICES:
-        raise invalid(
-            f"tool_choice must be an object whose type is one of {', '.join(_CHOICES)}.", param="tool_choice"
-        )
+        raise wrong_kind("tool_choice", _CHOICES)
     if kind == "tool" and not isinstance(choice.get("name"), str):
         raise wrong_type("tool_choice.name", "a text")
     if kind in ("any", "tool") and not body.get("tools"):

@@ -5,7 +5,7 @@ from typing import Any
 
 from engine_host.gateway.chat.offered import check_choice, check_name
 from engine_host.gateway.chat.said import check_content, check_part, check_role
-from engine_host.gateway.error_answers import invalid, wrong_type
+from engine_host.gateway.error_answers import invalid, wrong_kind, wrong_type
 
 _ROLES = ("user", "assistant", "system", "developer")
 _TEXTS = {
@@ -60,8 +60,6 @@ def _check_format(wanted: Any) -> None:
         return
     kind = wanted.get("type") if isinstance(wanted, dict) else None
     if kind not in _FORMATS:
-        raise invalid(
-            f"text.format must be an object whose type is one of {', '.join(_FORMATS)}.", param="text.format"
-        )
+        raise wrong_kind("text.format", _FORMATS)
     if kind == "json_schema" and not isinstance(wanted.get("schema"), dict):
         raise wrong_type("text.format.schema", "an object")
