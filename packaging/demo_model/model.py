@@ -330,6 +330,37 @@ class MTP(nn.Module):
         return self.norm(self.layers[0](self.fc(joined), age, rotary, mask))  # type: ignore[no-any-return]
 
 
+def draw_weights(model: nn.Module, c: DemoConfig) -> None:
+    """Draw the starting weights from the current random state."""
+    depth = 2 * c.num_hidden_layers
+    for name, p in model.named_parameters():
+        if name.endswith(("o_proj.weight", "out_proj.weight", "down_proj.weight")):
+            nn.init.normal_(p, std=0.02 / math.sqrt(depth) * 2)
+        elif "conv1d" in name:
+            nn.init.uniform_(p, -0.5, 0.5)
+        elif name.endswith("A_log"):
+            # Time constants from one token to many hundreds, so that some heads remember.
+            p.data.copy_(torch.linspace(math.log(0.5), math.log(8.0), p.numel()))
+        elif name.endswith("dt_bias"):
+            dt = torch.exp(torch.linspace(math.log(1e-3), math.log(1e-1), p.numel()))
+            p.data.copy_(dt + torch.log(-torch.expm1(-dt)))
+        elif p.dim() == 2:
+            nn.init.normal_(p, std=0.02 if "embed" in name else p.shape[1] ** -0.5)
+
+
+def tables(c: DemoConfig, age: Tensor) -> tuple[tuple[Tensor, Tensor], Tensor]:
+    """Return the rotary tables (time, rotary dim) and the attention mask for `age` (batch, time)."""
+    t = age.shape[1]
+    size = int(c.head_dim * c.partial_rotary_factor)
+    steps = torch.arange(0, size, 2, dtype=torch.float32, device=age.device) / size
+    index = torch.arange(t, device=age.device)
+    angle = index[:, None].float() * (c.rope_theta**-steps)[None]
+    angle = torch.cat([angle, angle], dim=-1)
+    start = index[None] - age  # where the token's document begins in its row
+    mask = (start[:, :, None] <= index[None, None, :]) & (index[None, :, None] >= index[None, None, :])
+    return (angle.cos(), angle.sin()), mask[:, None]
+
+
 class DemoModel(nn.Module):
     """The whole model; the head is the embedding, transposed."""
 
@@ -338,36 +369,7 @@ class DemoModel(nn.Module):
         self.c = c
         self.model = Trunk(c)
         self.mtp = MTP(c)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draw the starting weights from the current random state."""
-        depth = 2 * self.c.num_hidden_layers
-        for name, p in self.named_parameters():
-            if name.endswith(("o_proj.weight", "out_proj.weight", "down_proj.weight")):
-                nn.init.normal_(p, std=0.02 / math.sqrt(depth) * 2)
-            elif "conv1d" in name:
-                nn.init.uniform_(p, -0.5, 0.5)
-            elif name.endswith("A_log"):
-                # Time constants from one token to many hundreds, so that some heads remember.
-                p.data.copy_(torch.linspace(math.log(0.5), math.log(8.0), p.numel()))
-            elif name.endswith("dt_bias"):
-                dt = torch.exp(torch.linspace(math.log(1e-3), math.log(1e-1), p.numel()))
-                p.data.copy_(dt + torch.log(-torch.expm1(-dt)))
-            elif p.dim() == 2:
-                nn.init.normal_(p, std=0.02 if "embed" in name else p.shape[1] ** -0.5)
-
-    def tables(self, age: Tensor) -> tuple[tuple[Tensor, Tensor], Tensor]:
-        """Return the rotary tables (time, rotary dim) and the attention mask for `age` (batch, time)."""
-        c, t = self.c, age.shape[1]
-        size = int(c.head_dim * c.partial_rotary_factor)
-        steps = torch.arange(0, size, 2, dtype=torch.float32, device=age.device) / size
-        index = torch.arange(t, device=age.device)
-        angle = index[:, None].float() * (c.rope_theta**-steps)[None]
-        angle = torch.cat([angle, angle], dim=-1)
-        start = index[None] - age  # where the token's document begins in its row
-        mask = (start[:, :, None] <= index[None, None, :]) & (index[None, :, None] >= index[None, None, :])
-        return (angle.cos(), angle.sin()), mask[:, None]
+        draw_weights(self, c)
 
     def forward(self, ids: Tensor, age: Tensor, drafts: int = 0, rows: int | None = None) -> list[Tensor]:
         """Return normed states (batch, time, hidden): the trunk's, then one for every draft depth.
@@ -375,7 +377,7 @@ class DemoModel(nn.Module):
         State 0 at place t predicts token t+1; state d predicts token t+1+d from the tokens up to t+d, as
         chained drafting does.  `rows` limits drafting to the first rows of the batch.
         """
-        rotary, mask = self.tables(age)
+        rotary, mask = tables(self.c, age)
         embedding = self.model.embed_tokens(ids)
         x = embedding
         for layer in self.model.layers:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812 - the name that PyTorch code uses
+from dense import DenseConfig, DenseModel
 from model import DemoConfig, DemoModel
 from torch import Tensor
 
@@ -108,7 +109,9 @@ class Muon:
 orthogonal = newton_schulz
 
 
-def losses(model: DemoModel, ids: Tensor, age: Tensor, weights: Tensor, drafts: int, rows: int) -> Tensor:
+def losses(
+    model: DemoModel | DenseModel, ids: Tensor, age: Tensor, weights: Tensor, drafts: int, rows: int
+) -> Tensor:
     """Return the weighted mean loss in nats for the next token and for every draft depth, (1 + drafts,)."""
     states = model(ids, age, drafts, rows)
     out = []
@@ -142,10 +145,11 @@ def order(count: int, recipe: Recipe) -> Iterator[Tensor]:
 class Training:
     """The model, its optimisers and how far they are."""
 
-    def __init__(self, recipe: Recipe, device: torch.device) -> None:
+    def __init__(self, recipe: Recipe, device: torch.device, dense: bool = False) -> None:
         torch.manual_seed(recipe.seed)
         self.recipe, self.device, self.step_number = recipe, device, 0
-        self.model = DemoModel(DemoConfig()).to(device)
+        model = DenseModel(DenseConfig()) if dense else DemoModel(DemoConfig())
+        self.model: DemoModel | DenseModel = model.to(device)
         named = list(self.model.named_parameters())
         matrices = [p for n, p in named if p.dim() == 2 and "embed" not in n]
         others = [p for n, p in named if p.dim() != 2 or "embed" in n]
@@ -183,7 +187,7 @@ class Training:
 
 
 @torch.no_grad()
-def validate(model: DemoModel, rows: Rows, recipe: Recipe) -> list[float]:
+def validate(model: DemoModel | DenseModel, rows: Rows, recipe: Recipe) -> list[float]:
     """Return the mean losses over the held-out rows for the next token and the draft depths."""
     total = torch.zeros(1 + recipe.drafts, device=rows.ids.device)
     count = max(1, len(rows) // recipe.draft_rows)
@@ -206,15 +210,17 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=Recipe.rows)
     parser.add_argument("--draft-rows", type=int, default=Recipe.draft_rows)
     parser.add_argument("--decay", type=float, default=Recipe.decay)
+    parser.add_argument("--dense", action="store_true", help="the dense model, which drafts nothing")
     parser.add_argument("--no-compile", action="store_true")
     options = parser.parse_args()
     began = time.monotonic()
     recipe = Recipe(
-        steps=options.steps, rows=options.rows, draft_rows=options.draft_rows, decay=options.decay
-    )
+        steps=options.steps, rows=options.rows, draft_rows=options.draft_rows, decay=options.decay,
+        drafts=0 if options.dense else Recipe.drafts,
+    )  # fmt: skip
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     torch.set_float32_matmul_precision("high")
-    training = Training(recipe, device)
+    training = Training(recipe, device, options.dense)
     if options.state.exists():
         training.load(torch.load(options.state, map_location=device, weights_only=True))
     rows, held = Rows(options.data / "train.npz", device), Rows(options.data / "valid.npz", device)
