@@ -212,7 +212,7 @@ def engine_fault(status: int, body: bytes) -> EndpointError:
     elif kind == _NOT_VALID and isinstance(param, str) and not is_ours:
         # Between the names of fields stand those of its classes.
         param = ".".join(one for one in param.removeprefix("body.").split(".") if not one[:1].isupper())
-        message = f"{param} is missing, or is nothing that the engine takes there. It says: {message}"
+        message = _not_valid(param, message)
     elif not is_ours and (told := _OF_LLAMACPP.match(message)):
         message, param = _READER.sub("", message).partition("; tools = [")[0], told[1] or told[2]
     return EndpointError(
@@ -226,6 +226,15 @@ def engine_fault(status: int, body: bytes) -> EndpointError:
         str(source) if is_ours else "engine",
         extra=extra,
     )
+
+
+def _not_valid(param: str, message: str) -> str:
+    """Say what is wrong with a field; vLLM tells of each kind that it might be, by classes of its own."""
+    rules = [rule[2] for rule in _RULE.finditer(message)]
+    if len(rules) == 1:
+        return f"{param}: {rules[0]}. The engine says so."
+    among = f" Among what it says: {rules[0]}." if rules else f" It says: {message}"
+    return f"{param} is missing, or is nothing that the engine takes there.{among}"
 
 
 def unreadable(fault: EndpointError) -> EndpointError:

@@ -16,7 +16,7 @@ _BLOCKS = (
     "image", "document", "search_result", "thinking", "redacted_thinking", "tool_use", "tool_result",
     "server_tool_use", "mcp_tool_use", "container_upload", "compaction", "tool_reference",
 )  # fmt: skip
-_RESULTS = "_tool_result"
+RESULTS = "_tool_result"
 """The end of the types of what tools of Anthropic's servers answered, of which there are more each year."""
 _CHOICES = ("auto", "any", "tool", "none")
 _LISTED = {"tool_use": ("id", "name"), "tool_result": ("tool_use_id",)}
@@ -48,7 +48,7 @@ def check(body: dict[str, Any]) -> None:
 
 def _check_block(block: Any, where: str) -> None:
     kind = block.get("type") if isinstance(block, dict) else None
-    if isinstance(kind, str) and kind.endswith(_RESULTS):
+    if isinstance(kind, str) and kind.endswith(RESULTS):
         return
     check_part(block, where, _TEXTS, _BLOCKS)
     for name in _LISTED.get(str(kind), ()):

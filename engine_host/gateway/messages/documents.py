@@ -19,6 +19,17 @@ def as_text(block: Any, where: str) -> Any:
     return block
 
 
+def found_elsewhere(block: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the text of what a tool of Anthropic's servers found; None where all is sealed."""
+    content = block.get("content")
+    found = content if isinstance(content, list) else [content]
+    lines = (
+        _titled(one, str(one.get("text") or one.get("url") or "")) for one in found if isinstance(one, dict)
+    )
+    text = "\n".join(line for line in lines if line.strip())
+    return {"type": "text", "text": text} if text else None
+
+
 def _text_of(source: Any, where: str) -> str:
     kind = source.get("type") if isinstance(source, dict) else None
     if kind == "text" and isinstance(source.get("data"), str):

@@ -5,12 +5,15 @@ from typing import Any
 
 from engine_host.gateway.chat.tools import only
 from engine_host.gateway.chat.turns import in_order, is_system, system_text
-from engine_host.gateway.messages.documents import as_text
+from engine_host.gateway.messages.checked import RESULTS
+from engine_host.gateway.messages.documents import as_text, found_elsewhere
 
 Block = dict[str, Any]
 
 # The thinking that a client leaves to the model; budgets are for engines that have them.
 _FIELDS_OF_OTHERS = ("context_management", "mcp_servers", "container")
+# vLLM refuses them, llama.cpp leaves them out.
+_SERVERS_WORK = ("server_tool_use", "mcp_tool_use", "container_upload", "compaction")
 
 
 def repaired(body: dict[str, Any], *, for_llamacpp: bool) -> dict[str, Any]:
@@ -46,17 +49,25 @@ def _conversation(body: dict[str, Any], *, for_llamacpp: bool) -> dict[str, Any]
 
 
 def _message(message: dict[str, Any], place: int) -> dict[str, Any]:
-    """A message whose documents are texts."""
+    """A message whose documents are texts, without what tools of Anthropic's servers were asked."""
     content = message.get("content")
     if not isinstance(content, list):
         return message
-    return {**message, "content": [_block(block, f"messages[{place}]") for block in content]}
+    read = (_block(block, f"messages[{place}]") for block in content)
+    blocks = [block for block in read if block is not None]
+    # A turn that was nothing else stays one: the user's are on both sides of it.
+    return {**message, "content": blocks or ([{"type": "text", "text": ""}] if content else [])}
 
 
 def _block(block: Any, where: str) -> Any:
     if not isinstance(block, dict):
         return block
-    if block.get("type") == "tool_result" and isinstance(block.get("content"), list):
+    kind = block.get("type")
+    if kind in _SERVERS_WORK:
+        return None
+    if isinstance(kind, str) and kind.endswith(RESULTS):
+        return found_elsewhere(block)
+    if kind == "tool_result" and isinstance(block.get("content"), list):
         return {**block, "content": [as_text(one, where) for one in block["content"]]}
     return as_text(block, where)
 

@@ -80,6 +80,9 @@ def _message(item: Item) -> Item:
 def _part(part: Any, text_type: str) -> Any:
     if isinstance(part, dict) and part.get("type") in _TEXT_TYPES:
         return {"type": text_type, "text": part.get("text")}
+    if isinstance(part, dict) and part.get("type") == "refusal":
+        # vLLM ends such a request with a 500.
+        return {"type": text_type, "text": part.get("refusal")}
     return part
 
 

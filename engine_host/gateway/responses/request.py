@@ -43,7 +43,7 @@ def repaired(body: dict[str, Any], *, for_llamacpp: bool) -> dict[str, Any]:
         if isinstance(body.get("tools"), list):
             body["tools"] = flat_tools(body["tools"])
     elif isinstance(body.get("tools"), list):
-        body["tools"] = [_without_grammar(tool) for tool in body["tools"]]
+        body["tools"] = [_as_vllm_reads(tool) for tool in body["tools"]]
     return _chosen(body, for_llamacpp=for_llamacpp)
 
 
@@ -63,9 +63,13 @@ def _without_logprobs(body: dict[str, Any]) -> dict[str, Any]:
     )
 
 
-def _without_grammar(tool: Any) -> Any:
-    """A tool that takes a text; vLLM refuses one whose text has a grammar, such as Codex's patches."""
-    if not isinstance(tool, dict) or tool.get("type") != "custom":
+def _as_vllm_reads(tool: Any) -> Any:
+    """A tool that vLLM refuses: a text with a grammar, such as Codex's patches, or a group without words."""
+    if not isinstance(tool, dict):
+        return tool
+    if tool.get("type") == "namespace" and not isinstance(tool.get("description"), str):
+        return {**tool, "description": ""}
+    if tool.get("type") != "custom":
         return tool
     return {name: value for name, value in tool.items() if name != "format"}
 

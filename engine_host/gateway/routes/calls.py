@@ -32,6 +32,7 @@ from engine_host.gateway.openai.live_counts import WithoutTimings, with_timings,
 from engine_host.gateway.openai.several import SeveralAnswers
 from engine_host.gateway.openai.usage import UsageApart, UsageFilter, asks_for_usage, with_usage
 from engine_host.gateway.openai.vllm_answer import VllmAnswer
+from engine_host.gateway.openai.vllm_fields import as_vllm_reads
 from engine_host.gateway.passage import Passage, Two
 from engine_host.gateway.routes.rows import Asked
 from engine_host.protocol.errors import Reason
@@ -84,7 +85,7 @@ def chat(asked: Asked, told: Passage | None = None) -> Call:
         check(body)
         check_written(body, asked.target)
         # Before the repairs, which leave out a form that a forced call has no place for.
-        body = in_words_of(body, for_llamacpp=llamacpp)
+        body = in_words_of(body if llamacpp else as_vllm_reads(body), for_llamacpp=llamacpp)
     body = repaired(body, for_llamacpp=llamacpp, for_provider=elsewhere)
     raw = asked.raw if body is asked.body else json.dumps(body, ensure_ascii=False).encode()
     call = _plain(asked.path, raw, body, asked.target)
@@ -135,7 +136,10 @@ def completion(asked: Asked) -> Call:
     """Pass a completion on, with a suffix as the engine takes one; raises EndpointError where it cannot."""
     check_writes(asked)
     path, target = asked.path, asked.target
-    body = asked.body if target.provider else in_words_of(asked.body, for_llamacpp=target.native_infill)
+    body = asked.body
+    if target.provider is None:
+        llamacpp = target.native_infill
+        body = in_words_of(body if llamacpp else as_vllm_reads(body), for_llamacpp=llamacpp)
     if "suffix" not in body:
         raw = asked.raw if body is asked.body else json.dumps(body, ensure_ascii=False).encode()
         return _plain(path, raw, body, target)

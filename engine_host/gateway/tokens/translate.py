@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine_host.gateway import error_answers as faults
-from engine_host.gateway.chat.request import repaired
+from engine_host.gateway.chat.request import check, repaired
 from engine_host.gateway.directory import Target
 from engine_host.gateway.tokens.ask import ask
 from engine_host.protocol.errors import Reason
@@ -104,6 +104,7 @@ async def _of_vllm(target: Target, body: Mapping[str, Any], in_pieces: bool) -> 
 def _chat(target: Target, body: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a template reads of a request, with the repairs of a chat."""
     chat = {name: body[name] for name in _OF_TEMPLATES if body.get(name) is not None}
+    check(chat)
     return repaired(chat, for_llamacpp=target.native_infill)
 
 

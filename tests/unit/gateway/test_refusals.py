@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from engine_host.gateway.error_answers import engine_fault
 from engine_host.protocol.engines import RequestState
 from engine_host.protocol.errors import Reason
 
@@ -240,3 +241,23 @@ def test_a_crash_before_an_answer_is_told_in_our_words(
             assert (answer.status_code, answer.json()["error"]["code"]) == expected
 
     asyncio.run(go())
+
+
+@pytest.mark.parametrize(
+    ("field", "rules", "told"),
+    [
+        (
+            "stop_token_ids",
+            "{'msg': 'Input should be a list', 'input': '-1'}",
+            "stop_token_ids: Input should be a list. ",
+        ),
+        (
+            "tools.0.A.type",
+            "{'msg': 'It is no A', 'input': 1} {'msg': 'It is no B', 'input': 1}",
+            "tools.0.type is missing, or is nothing that the engine takes there. Among what it says: ",
+        ),
+    ],
+)
+def test_what_vllm_refuses_of_a_field_is_one_sentence(field: str, rules: str, told: str) -> None:
+    error = {"message": f"errors: {rules}", "type": "Bad Request", "param": f"body.{field}"}
+    assert engine_fault(400, json.dumps({"error": error}).encode()).message.startswith(told)

@@ -100,3 +100,25 @@ def test_a_document_that_is_no_text_is_refused_and_not_left_out(source: Any) -> 
 def test_messages_of_any_form_are_left_to_the_engine(content: Any, role: str) -> None:
     message = {"role": role, "content": content}
     assert sent(messages=[message, USER, message])["messages"]
+
+
+def test_the_work_of_anthropics_servers_is_told_as_text_or_left_out() -> None:
+    """A conversation that began at Anthropic's: vLLM refused all of it for such a block."""
+    hit = {"type": "web_search_result", "title": "Rain", "url": "https://r.example", "encrypted_content": "x"}
+    said = {"type": "mcp_tool_result", "tool_use_id": "m", "content": [{"type": "text", "text": "42"}]}
+    turns = [
+        {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}},
+        {"type": "web_search_tool_result", "tool_use_id": "s", "content": [hit]},
+        {"type": "code_execution_tool_result", "tool_use_id": "s", "content": {"type": "sealed"}},
+        said,
+        RESULT,
+    ]
+    for llamacpp in (True, False):
+        (message,) = sent(llamacpp, messages=[{"role": "assistant", "content": turns}])["messages"]
+        assert message["content"] == [
+            {"type": "text", "text": "Rain\nhttps://r.example"},
+            {"type": "text", "text": "42"},
+            RESULT,
+        ]
+        (alone,) = sent(llamacpp, messages=[{"role": "user", "content": turns[:1]}])["messages"]
+        assert alone["content"] == [{"type": "text", "text": ""}]

@@ -149,6 +149,18 @@ def test_items_of_any_form_are_left_to_the_engine(given: Any, llamacpp: bool) ->
     assert isinstance(body["input"], list)
 
 
+def test_a_refusal_of_an_earlier_turn_is_a_text() -> None:
+    """vLLM ends a request that holds one with a 500."""
+    (said,) = items({"role": "assistant", "content": [{"type": "refusal", "refusal": "no"}]})
+    assert said["content"] == [{"type": "output_text", "text": "no"}]
+
+
+def test_vllm_gets_a_group_of_tools_with_words_of_its_own() -> None:
+    group = {"type": "namespace", "name": "n", "tools": []}
+    tools = repaired({"model": "m", "input": "a", "tools": [group]}, for_llamacpp=False)["tools"]
+    assert tools == [{**group, "description": ""}]
+
+
 def test_vllm_gets_what_it_reads() -> None:
     form = {"format": {"type": "json_object"}}
     patch = {"type": "custom", "name": "patch", "format": {"type": "grammar"}}

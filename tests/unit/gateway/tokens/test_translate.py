@@ -138,6 +138,8 @@ def test_a_clients_own_template_is_not_passed_on(world: Any) -> None:
         ("/detokenize", {"tokens": [1 << 40]}),
         ("/apply-template", {"messages": [{"role": "user"}], "chat_template_kwargs": 1}),
         ("/apply-template", {}),
+        ("/apply-template", {"messages": [{"role": "user", "content": [[1]]}]}),
+        ("/tokenize", {"messages": [{"role": "user", "content": [[1]]}]}),
     ],
 )
 def test_what_is_no_request_is_refused_before_the_engine(world: Any, path: str, body: Any) -> None:
