@@ -2,9 +2,7 @@
 
 from typing import Any
 
-from engine_host.catalog.reader import Place, Reader
-from engine_host.core.package_data import presets
-from engine_host.protocol.presets import EntryOrigin
+from tests.shipped_catalog import shipped
 
 QUANTIZATIONS: tuple[dict[str, Any], ...] = (
     {"quant_method": "fp8", "weight_block_size": [128, 128], "ignored_layers": ["lm_head", "model.layers.0"]},
@@ -48,7 +46,7 @@ QUANTIZATIONS: tuple[dict[str, Any], ...] = (
 
 def sound() -> list[dict[str, Any]]:
     """Every config of the catalogue, and one of them with each quantisation."""
-    models = Reader((Place(presets(), EntryOrigin.PROGRAM, "presets"),)).read().models.values()
+    models = shipped().models.values()
     shapes = [dict(one.entry.shape) for one in models if one.entry.shape]
     for shape in shapes:
         shape.setdefault("architectures", ["ModelForCausalLM"])

@@ -7,15 +7,14 @@ from typing import Any
 import pytest
 
 from engine_host.catalog.index import Catalog
-from engine_host.catalog.reader import Place, Reader
-from engine_host.core.package_data import presets, resources
+from engine_host.core.package_data import resources
 from engine_host.fit.estimate import blocker, estimate
 from engine_host.fit.report import start_of
 from engine_host.fit.shapes.read import model_of_config
 from engine_host.operations.fit import device_of
 from engine_host.protocol.errors import ErrorAnswer, Reason
 from engine_host.protocol.launch.fit import FitReport, FitRequest, MeasuredPage, PartSource, Verdict
-from engine_host.protocol.presets import EntryOrigin
+from tests.shipped_catalog import shipped
 from tests.unit.api.door import Door, door
 from tests.unit.asynchronous import run
 
@@ -311,7 +310,7 @@ def test_a_config_that_is_silent_names_the_key(tmp_path: Path) -> None:
 
 
 def catalogue() -> Catalog:
-    return Reader((Place(presets(), EntryOrigin.PROGRAM, "presets"),)).read()
+    return shipped()
 
 
 def test_every_variant_of_every_model_has_an_answer_on_all_hardware() -> None:

@@ -7,11 +7,9 @@ from pydantic import BaseModel
 
 from engine_host.catalog.demands import HARMLESS, LOOKED_AT, demands
 from engine_host.catalog.exchange import check_import, export
-from engine_host.catalog.reader import Place, Reader
-from engine_host.core.package_data import presets
 from engine_host.protocol.engine_settings.table import SETTINGS
 from engine_host.protocol.launch.consents import Demand
-from engine_host.protocol.presets import EntryOrigin
+from tests.shipped_catalog import shipped
 from tests.unit.catalog.small import HARDWARE, MODEL, PRESET, PROFILE, VARIATION, Small
 
 
@@ -167,7 +165,7 @@ def test_an_import_asks_for_what_it_would_write(small: Small) -> None:
 
 def test_most_presets_of_the_program_ask_for_what_is_known(tmp_path: Path) -> None:
     """What ships says nothing that would be shown as not known, should somebody export it."""
-    catalog = Reader((Place(presets(), EntryOrigin.PROGRAM, "presets"),)).read()
+    catalog = shipped()
     for kind in (catalog.presets, catalog.models, catalog.profiles, catalog.hardware, catalog.engines):
         for one in kind.values():
             assert all(demand.known for demand in demands(one, catalog)), one.file

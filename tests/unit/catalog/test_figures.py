@@ -5,14 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from engine_host.catalog.index import Catalog
-from engine_host.catalog.reader import Place, Reader
-from engine_host.core.package_data import presets
 from engine_host.protocol.catalog import Evidence
-from engine_host.protocol.presets import EntryOrigin
+from tests.shipped_catalog import shipped
 
 ROOT = Path(__file__).parents[3]
-CATALOG: Catalog = Reader((Place(presets(), EntryOrigin.PROGRAM, "presets"),)).read()
+CATALOG = shipped()
 EVIDENCE = [
     (name, place, one)
     for name in CATALOG.ids()

@@ -2,13 +2,12 @@
 
 import pytest
 
-from engine_host.catalog.reader import Place, Reader
 from engine_host.catalog.recognise import recognise
-from engine_host.core.package_data import presets
 from engine_host.protocol.host import Gpu
-from engine_host.protocol.presets import EntryOrigin, HardwareHere
+from engine_host.protocol.presets import HardwareHere
+from tests.shipped_catalog import shipped
 
-CATALOG = Reader((Place(presets(), EntryOrigin.PROGRAM, "presets"),)).read()
+CATALOG = shipped()
 
 
 def gpus(*kinds: tuple[str, int]) -> list[Gpu]:

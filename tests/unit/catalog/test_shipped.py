@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from engine_host.catalog.index import Catalog
-from engine_host.catalog.reader import Place, Reader
 from engine_host.catalog.resolve import TargetHardware, require, resolve
 from engine_host.core.errors import HostError
 from engine_host.core.package_data import presets, resources
@@ -17,10 +15,9 @@ from engine_host.engines.vllm import command as vllm
 from engine_host.fit.shapes.model import read_shape
 from engine_host.launch.preflight.turboquant import KV_TYPES
 from engine_host.protocol.catalog import EntryKind, PresetEngine, PresetStatus, Task, Workload
-from engine_host.protocol.presets import EntryOrigin
+from tests.shipped_catalog import PLACE, shipped
 
-PLACE = Place(presets(), EntryOrigin.PROGRAM, "presets")
-CATALOG: Catalog = Reader((PLACE,)).read()
+CATALOG = shipped()
 FILES = sorted(path for kind in EntryKind for path in PLACE.folder(kind).glob("*.yaml"))
 
 

@@ -6,9 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from engine_host.catalog.index import Catalog
-from engine_host.catalog.reader import Place, Reader
 from engine_host.catalog.resolve import TargetHardware, require, resolve
-from engine_host.core.package_data import presets
 from engine_host.deploy.build import deployment_of
 from engine_host.deploy.deployment import Deployment, Gpus, Overlay, Root
 from engine_host.deploy.spec import DeploySpec, Patched
@@ -16,7 +14,7 @@ from engine_host.deploy.targets.render import NATIVE, render
 from engine_host.operations.deploy import on_paper, source_of
 from engine_host.protocol.catalog import PresetEngine
 from engine_host.protocol.launch.deploy import Rendering, RenderTarget
-from engine_host.protocol.presets import EntryOrigin
+from tests.shipped_catalog import shipped
 
 RESOURCES = Path("/srv/sndr/resources")
 UUIDS = ("GPU-3f2c1a90-5b1e-4c52-9d3e-0a6f1b7c8d11", "GPU-7d41e0b2-90aa-4f0c-8a55-2c9be3f40c22")
@@ -42,7 +40,7 @@ PATCHED = Patched(
 @cache
 def catalog() -> Catalog:
     """The shipped catalogue."""
-    return Reader((Place(presets(), EntryOrigin.PROGRAM, "presets"),)).read()
+    return shipped()
 
 
 def wanted_of(preset_id: str, resources: Path = RESOURCES) -> DeploySpec:

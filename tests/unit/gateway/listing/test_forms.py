@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import openai
 import pytest
 
 from engine_host.gateway.directory import Target
@@ -22,6 +21,8 @@ ALL = (SEEING, BARE, EMBEDS)
 
 
 def test_openais_list_is_read_by_its_sdk_with_what_editors_look_for() -> None:
+    import openai  # A second that only the worker pays that runs this test; Anthropic's takes three.
+
     entry = listing.model_entry(SEEING)
     assert openai.types.Model.model_validate(entry).id == "eyes"
     assert entry["capabilities"] == ["completion", "chat", "tool_use", "vision", "fill_in_the_middle"]
@@ -43,7 +44,7 @@ def test_codex_gets_every_field_of_each_model_that_can_talk() -> None:
 
 
 def test_anthropics_list_is_read_by_its_sdk() -> None:
-    import anthropic  # Three seconds that only the worker pays that runs this test.
+    import anthropic
 
     page = anthropic_form.model_list(ALL, {})
     read = [anthropic.types.ModelInfo.model_validate(entry) for entry in page["data"]]

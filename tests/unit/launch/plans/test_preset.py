@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 
 from engine_host.catalog.index import Catalog
-from engine_host.catalog.reader import Place, Reader
 from engine_host.catalog.resolve import TargetHardware, UserValues, require, resolve
 from engine_host.core.errors import HostError
-from engine_host.core.package_data import presets
 from engine_host.launch.dependencies import PatchFacts, PlanPatches
 from engine_host.launch.equivalent_command import equivalent_command
 from engine_host.launch.preflight.machine import Holder, MachineState
@@ -31,14 +29,14 @@ from engine_host.protocol.launch.plans import (
     Setting,
 )
 from engine_host.protocol.patches import PatchChoice
-from engine_host.protocol.presets import EntryOrigin
+from tests.shipped_catalog import shipped
 from tests.unit.asynchronous import run
 from tests.unit.launch.vllm_desk import Desk as VllmDesk
 from tests.unit.launch.vllm_desk import gpu
 from tests.unit.operations.test_plans import Desk
 
 GIB = 1 << 30
-CATALOG = Reader((Place(presets(), EntryOrigin.PROGRAM, "presets"),)).read()
+CATALOG = shipped()
 
 
 class Presets:

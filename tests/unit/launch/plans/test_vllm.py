@@ -8,9 +8,7 @@ from typing import Any
 
 import pytest
 
-from engine_host.catalog.reader import Place, Reader
 from engine_host.core.errors import HostError
-from engine_host.core.package_data import presets
 from engine_host.launch.equivalent_command import equivalent_command
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import PresetEngine
@@ -19,7 +17,7 @@ from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.launch.plans import EngineKind, LaunchRequest, Layer, ServerChoice
 from engine_host.protocol.patches import PatchChoice, PlannedPatches
-from engine_host.protocol.presets import EntryOrigin
+from tests.shipped_catalog import shipped
 from tests.unit.asynchronous import run
 from tests.unit.launch.vllm_desk import GIB, Desk, after, finding, gpu, settings
 from tests.unit.library.checkpoints import checkpoint, tensors
@@ -153,7 +151,7 @@ def test_parsers_follow_the_template(
 
 
 def test_the_engines_own_values_are_those_that_its_entry_tells(desk: Desk) -> None:
-    known = Reader((Place(presets(), EntryOrigin.PROGRAM, "presets"),)).read().engines[PresetEngine.VLLM]
+    known = shipped().engines[PresetEngine.VLLM]
     desk.cuda(gpu(0))
     resolved = settings(desk.plan(context=2048))
     told = known.entry.settings.model_dump(exclude_unset=True, exclude={"context"})
