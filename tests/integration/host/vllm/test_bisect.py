@@ -35,15 +35,19 @@ risk = "low"
 [applies_to]
 vllm = ">=0.26"
 [[rebind]]
-module = "vllm.v1.core.sched.scheduler"
-target = "Scheduler.{target}"
+module = "{module}"
+target = "{target}"
 replacement = "patch:wrap"
 signature = "{signature}"
 """
-INIT = (
-    "(self, vllm_config, kv_cache_config, structured_output_manager, block_size, hash_block_size = ..., "
-    "mm_registry = ..., include_finished_set = ..., log_stats = ...)"
+# It refuses in the engine's own process, before that one starts and fills a worker.
+REFUSED = (
+    "vllm.v1.engine.core",
+    "EngineCore.__init__",
+    "(self, vllm_config, executor_class, log_stats, executor_fail_callback = ..., "
+    "include_finished_set = ...)",
 )
+KEPT = ("vllm.v1.core.sched.scheduler", "Scheduler.has_requests", "(self)")
 DEADLY = """
 def wrap(original):
     def refuse(self, *args, **kwargs):
@@ -71,13 +75,13 @@ def host(monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningHost]:
         monkeypatch.delenv("SNDR_CACHE", raising=False)
         made = RunningHost().connect()
         share_model_infos(made.folders.cache)
-        for name, target, signature, code in (
-            ("a-deadly", "__init__", INIT, DEADLY),
-            ("b-harmless", "has_requests", "(self)", HARMLESS),
+        for name, (module, target, signature), code in (
+            ("a-deadly", REFUSED, DEADLY),
+            ("b-harmless", KEPT, HARMLESS),
         ):
             folder = made.folders.config / "patches" / name
             folder.mkdir(parents=True)
-            text = PATCH.format(name=name, target=target, signature=signature)
+            text = PATCH.format(name=name, module=module, target=target, signature=signature)
             (folder / "patch.toml").write_text(text, encoding="utf-8")
             (folder / "patch.py").write_text(code, encoding="utf-8")
         yield made
