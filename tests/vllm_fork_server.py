@@ -2,7 +2,8 @@
 
 Runs inside a vLLM environment; tests/vllm_scripts.py starts it. vLLM itself is not imported here: each child
 imports it anew, with the patches of its own bundle, so no test sees what another one did. Two thirds of the
-time to import vLLM are PyTorch, transformers and the like, and these are shared.
+time to import vLLM are PyTorch, transformers and the like, and these are shared. So it is with
+the processes that a script has multiprocessing start anew: each is a fork of what the script was at first.
 
 One line of JSON on stdin for each script; on stdout a line when its child began (its process
 id), and one when it ended (its exit code).
@@ -12,7 +13,9 @@ import contextlib
 import importlib
 import json
 import os
+import socket
 import sys
+from multiprocessing import context, forkserver, resource_tracker, spawn
 from types import ModuleType
 from typing import Any
 
@@ -74,6 +77,42 @@ def _search_path() -> list[str]:
     return [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
 
 
+def spawn_by_forks() -> None:
+    """Keep this state in a server of multiprocessing, whose forks are what `spawn` starts from now on."""
+    ours: Any = forkserver._forkserver
+    contexts: Any = context
+    started: Any = spawn
+    # One server for all: children of children ask it too, and Python would start another one for them.
+    ours.ensure_running = resource_tracker.ensure_running
+    plain_data, plain_prepare = started.get_preparation_data, started.prepare
+
+    def data_and_variables(name: str) -> dict[str, Any]:
+        return {**plain_data(name), "variables": dict(os.environ)}
+
+    def prepare(data: dict[str, Any]) -> None:
+        os.environ.clear()
+        os.environ.update(data["variables"])
+        plain_prepare(data)
+
+    started.get_preparation_data, started.prepare = data_and_variables, prepare
+    contexts._concrete_contexts["spawn"] = contexts._concrete_contexts["forkserver"]
+    resource_tracker.ensure_running()
+    listener = socket.socket(socket.AF_UNIX)
+    # A name of no file, so nothing of it stays.
+    listener.bind(f"\0sndr-spawn-{os.getpid()}")
+    listener.listen()
+    ended, alive = os.pipe()
+    if os.fork() == 0:
+        os.close(alive)
+        try:
+            forkserver.main(listener.detach(), ended, [])
+        finally:
+            os._exit(0)
+    os.close(ended)
+    ours._forkserver_address, ours._forkserver_alive_fd = listener.getsockname(), alive
+    listener.close()
+
+
 def run(script: str) -> None:
     """Run a file as the main program; multiprocessing finds it in its children by its name."""
     main = ModuleType("__main__")
@@ -90,4 +129,5 @@ if __name__ == "__main__":
             importlib.import_module(name)
     task = child_of_next_script()
     become(task)
+    spawn_by_forks()
     run(task["script"])
