@@ -76,11 +76,11 @@ def endpoint(
 ) -> Exit | None:
     """Measure an engine directly and through the endpoint, in turns.
 
-    The engine that runs, or MODEL (an id or a path), which is started for it; without either a model of 0.6 B
-    random weights, which is as fast as a trained one. Says what the endpoint adds to the time to first token,
-    and its share of the engine's speed, and whether both reach their goals, as far as the rounds tell: "NOT
-    DECIDED" says how many more would; 1 unless all are reached. A key of the endpoint, where it needs one,
-    is read from the variable SNDR_API_KEY.
+    The engine that runs, by its name where there are several, or a MODEL (an id or a path), which is started
+    for it; without either a model of 0.6 B random weights, which is as fast as a trained one. Says what the
+    endpoint adds to the time to first token, and its share of the engine's speed, and whether both reach
+    their goals, as far as the rounds tell: "NOT DECIDED" says how many more would; 1 unless all are reached.
+    A key of the endpoint, where it needs one, is read from the variable SNDR_API_KEY.
 
     With --against, both sides are addresses: `sndr bench endpoint coder --against http://gpu:8020
     --against-model qwen3` says what the way through this machine costs.
@@ -144,8 +144,10 @@ def _engine(out: Output, hold: HostHold, model: str | None, streams: int, tokens
     """The engine that runs, or one that is ended afterwards."""
     client = hold.client
     alive = [one for one in client.call(ops.ENGINES).engines if one.state not in GONE]
-    if model is None and alive:
-        engine = only_one(alive, "Name a MODEL, which is started for it, or stop the others.")
+    # What is asked for by name is that engine, not another one of the same model.
+    named = [one for one in alive if model is None or model in (one.name, one.id)]
+    if named:
+        engine = only_one(named, "Name one of them, or a MODEL, which is started for it.")
         assert engine is not None
         yield engine
         return

@@ -38,6 +38,8 @@ PROVEN = frozenset(
     {
         ("0.32.0", "H200", "turboquant_k8v4"),
         ("0.32.0", "H200", "turboquant_4bit_nc"),
+        ("0.32.0", "H100", "turboquant_k8v4"),
+        ("0.32.0", "H100", "turboquant_4bit_nc"),
     }
 )
 

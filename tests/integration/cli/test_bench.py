@@ -52,6 +52,11 @@ def test_a_route_is_measured_beside_another_address(
         other = ["--against", url, "--against-model", "sndr-demo"]
         done = main(["bench", "endpoint", "coder", "--json", *few, *other])
         report = json.loads(capsys.readouterr().out.splitlines()[-1])
+        # The engine of that name, although it is the id of a model, too: nothing else is started.
+        main(["bench", "endpoint", "sndr-demo", "--json", *few])
+        asked = json.loads(capsys.readouterr().out.splitlines()[-1])
+        assert main(["status", "--all", "--json"]) == Exit.OK
+        engines = json.loads(capsys.readouterr().out)["engines"]
         assert main(["bench", "endpoint", "--against", url]) == Exit.USAGE
         assert main(["bench", "endpoint", "coder", "--against", "ftp://there"]) == Exit.USAGE
         nobody = main(["bench", "endpoint", "nobody", "--json", *few, "--against", url])
@@ -59,4 +64,6 @@ def test_a_route_is_measured_beside_another_address(
         assert main(["quit"]) == Exit.OK
     assert done == (Exit.OK if report["reached"] else Exit.FAILED)
     assert report["model"] == "coder"
+    assert asked["model"] == "sndr-demo"
+    assert [engine["name"] for engine in engines] == ["sndr-demo"]
     assert report["rows"][0]["bare"]["rate"] > 0

@@ -66,13 +66,14 @@ def test_a_plan_says_which_kernels_run_and_where_they_were_seen_to_be_right(desk
     for other in (
         card("8.6", "NVIDIA GeForce RTX 3090"),
         card("9.0", "NVIDIA GH200 480GB"),
-        card("9.0", "NVIDIA H100 80GB HBM3"),
+        card("9.0", "NVIDIA H800"),
     ):
         desk.cuda(other)
         new = finding(desk.plan(kv_cache_dtype=K8V4, speculation="mtp"), "turboquant_kernels")
         assert f"not proven on {other.name}" in new.message
-    desk.cuda(card("9.0", "NVIDIA H200"))
-    assert "seen right" in finding(desk.plan(kv_cache_dtype=K8V4), "turboquant_kernels").message
+    for seen in ("NVIDIA H100 80GB HBM3", "NVIDIA H200"):
+        desk.cuda(card("9.0", seen))
+        assert "seen right" in finding(desk.plan(kv_cache_dtype=K8V4), "turboquant_kernels").message
     desk.venv = replace(desk.venv, version="0.26.0")
     assert "not proven" in finding(desk.plan(kv_cache_dtype=K8V4), "turboquant_kernels").message
     assert "turboquant_kernels" not in {one.id for one in desk.plan(kv_cache_dtype="fp8").findings}
