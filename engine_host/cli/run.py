@@ -23,6 +23,7 @@ from engine_host.client.sync import ControlClient
 from engine_host.core.did_you_mean import meant_or
 from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
+from engine_host.protocol.engines import DRAIN_SECONDS
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import EngineKind, LaunchRequest
@@ -83,11 +84,20 @@ def run(
 @click.argument("engine", required=False)
 @click.option("--all", "every", is_flag=True, help="Stop every engine.")
 @click.option("--now", is_flag=True, help="Do not wait for answers that are being written.")
-@command("sndr stop qwen3-8b", "sndr stop --all")
-def stop(out: Output, engine: str | None, every: bool, now: bool) -> Exit | None:
+@click.option(
+    "--wait",
+    type=click.FloatRange(0, 86400),
+    metavar="SECONDS",
+    help="Wait so long for answers that are being written (default: 10); new requests are refused.",
+)
+@command("sndr stop qwen3-8b", "sndr stop old --wait 600", "sndr stop --all")
+def stop(out: Output, engine: str | None, every: bool, now: bool, wait: float | None) -> Exit | None:
     """Stop ENGINE (an id or a model's name); without one, the only engine that runs."""
     if engine is not None and every:
         raise click.UsageError("Give either an ENGINE or --all.")
+    if now and wait is not None:
+        raise click.UsageError("Give either --now or --wait.")
+    seconds = DRAIN_SECONDS if wait is None else wait
     found = connected_or_none() if every and not _kept_engine_listens() else connected()
     if found is None:
         out.note("No engine host runs; there was nothing to stop.")
@@ -110,7 +120,7 @@ def stop(out: Output, engine: str | None, every: bool, now: bool) -> Exit | None
         stopped = []
         for one in alive:
             with told_if_interrupted(f"{one.name} goes on stopping: `sndr status` says when it has."):
-                stopped.append(stop_engine(client, one, now=now))
+                stopped.append(stop_engine(client, one, now=now, wait=seconds))
     if out.as_json:
         for one in stopped:
             out.record(one)

@@ -24,7 +24,7 @@ from engine_host.engines.process.spawn import EngineProcess
 from engine_host.engines.unstartable import refuse_running, refuse_unstartable
 from engine_host.engines.vllm.environment_changing import refuse_changing
 from engine_host.engines.watcher import Watcher
-from engine_host.protocol.engines import Engine, EngineState
+from engine_host.protocol.engines import DRAIN_SECONDS, Engine, EngineState
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.events import EngineReadingsEvent, EngineStageEvent, EngineStateEvent, EventBase
 from engine_host.protocol.jobs import JobKind
@@ -33,7 +33,7 @@ from engine_host.protocol.launch.plans import LaunchPlan
 from engine_host.telemetry.machine import ProcessMemory, process_memory
 
 _log = logging.getLogger(__name__)
-_KEPT_ENDED, _DRAIN = 20, 10.0
+_KEPT_ENDED = 20
 _GONE = {EngineState.UNLOADED, EngineState.FAILED}
 _SERVING = {EngineState.READY, EngineState.BUSY}
 _LEAVING = {EngineState.DRAINING, EngineState.STOPPING}
@@ -146,7 +146,7 @@ class EngineManager:
         self._engines[engine.id] = engine
         return self._change(engine.id, state=EngineState.FAILED, problem=problem, ended_at=time.time())
 
-    def stop(self, engine_id: str, *, now: bool = False, drain: float = _DRAIN) -> Engine:
+    def stop(self, engine_id: str, *, now: bool = False, drain: float = DRAIN_SECONDS) -> Engine:
         """Drain and stop an engine (`now`: at once); answers at once. Raises HostError(not_found).
 
         `drain`: seconds that requests at work have to end.
@@ -291,7 +291,7 @@ class EngineManager:
             if other.id not in self._running:
                 continue  # It was stopped meanwhile, or never had a process.
             control.step(1, 4, tr("Stop what runs"), other.name)
-            await self._drained(other.id, _DRAIN)
+            await self._drained(other.id, DRAIN_SECONDS)
             await self._end(other.id, 5.0)
         for leaving in self.alive():
             if leaving.state in _LEAVING and leaving.job is not None:

@@ -134,7 +134,7 @@ class EngineOperations:
     @performs(ops.STOP)
     def stop(self, engine_id: str, asked: StopEngine) -> Engine:
         """Drain and stop an engine, or end it at once. Raises HostError(not_found)."""
-        return self._engines.stop(engine_id, now=asked.now)
+        return self._engines.stop(engine_id, now=asked.now, drain=asked.wait)
 
 
 def _not_again(engine: Engine) -> HostError:

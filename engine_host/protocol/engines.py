@@ -310,11 +310,18 @@ class Backend(StrEnum):
     VULKAN = "vulkan"
 
 
+DRAIN_SECONDS = 10.0
+"""What answers at work have to end where nobody says how long: a person who stops an engine waits for it."""
+
+
 class StopEngine(Query):
     """The way in which an engine is to end: drained, or with `now` (1, true) at once."""
 
     # Anything else drains: a word that is not understood must not cut requests off.
     now: Annotated[bool, BeforeValidator(lambda said: str(said).lower() in {"1", "true"})] = False
+    wait: float = Field(
+        default=DRAIN_SECONDS, ge=0, le=86400, description="seconds that answers at work have to end"
+    )
 
 
 class ServerBuild(Command):

@@ -102,7 +102,12 @@ def cut_over(out: Output, route: str, where: dict[str, Any]) -> Exit | None:
     moved = CutOver.model_validate(ended.result)
     rows = [(one.target, one.name, f"{one.seconds:.1f} s", one.detail) for one in moved.checks]
     lines = [*table(("target", "request", "took", "evidence"), rows), "", f"{route} leads there now."]
-    out.result(moved, [*lines, f"Back with one command: sndr routes back {route}"])
+    lines.append(f"Back with one command: sndr routes back {route}")
+    left = [one for one in old.engines if one not in wanted.engines and "/" not in one]
+    lines += [
+        f"Answers at work there go on; let them end, and stop it: sndr stop {one} --wait 600" for one in left
+    ]
+    out.result(moved, lines)
     return None
 
 

@@ -25,7 +25,7 @@ from engine_host.core.likely_causes import ended_host, slow_end
 from engine_host.core.sizes import duration
 from engine_host.protocol.base import Severity
 from engine_host.protocol.endpoint.example import EXAMPLE_QUESTION
-from engine_host.protocol.engines import Engine, EngineState, StopEngine
+from engine_host.protocol.engines import DRAIN_SECONDS, Engine, EngineState, StopEngine
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.events import EngineStageEvent, EngineStateEvent, HostStateEvent
 from engine_host.protocol.host import HostInfo, HostStay
@@ -238,15 +238,16 @@ def _with_running_engines(hold: HostHold, error: HostError) -> HostError:
     return HostError.from_problem(error.problem.model_copy(update={"evidence": evidence}))
 
 
-def stop_engine(client: ControlClient, engine: Engine, *, now: bool) -> Engine:
-    """Stop an engine and wait until its process is gone. Raises HostError."""
-    engine = client.call(ops.STOP, StopEngine(now=now), id=engine.id)
-    end = time.monotonic() + _STOP
+def stop_engine(client: ControlClient, engine: Engine, *, now: bool, wait: float = DRAIN_SECONDS) -> Engine:
+    """Stop an engine and return when it is gone; `wait`: seconds for its answers. Raises HostError."""
+    engine = client.call(ops.STOP, StopEngine(now=now, wait=wait), id=engine.id)
+    patience = _STOP - DRAIN_SECONDS + wait
+    end = time.monotonic() + patience
     while engine.state not in GONE:
         if time.monotonic() > end:
             raise HostError(
                 Reason.ENGINE_NOT_READY,
-                tr("{engine} is still stopping after {stop:.0f} s.", engine=engine.name, stop=_STOP),
+                tr("{engine} is still stopping after {stop:.0f} s.", engine=engine.name, stop=patience),
                 cause=slow_end(),
                 fix="End it at once with `sndr stop --now`.",
             )

@@ -205,6 +205,14 @@ def test_stop_wants_to_know_which_of_several(host: FakeHost, sndr: Sndr) -> None
     assert "demo (engine-1), demo (engine-2)" in err
 
 
+def test_stop_says_how_long_answers_may_take(host: FakeHost, sndr: Sndr) -> None:
+    host.answers["GET /v1/engines"] = engines(ENGINE)
+    host.answers["DELETE /v1/engines/engine-1"] = (202, {**ENGINE, "state": "unloaded"})
+    assert sndr("stop", "demo", "--wait", "600")[0] == 0
+    assert host.received[-1][0] == "DELETE /v1/engines/engine-1?wait=600.0"
+    assert sndr("stop", "demo", "--wait", "600", "--now")[0] == 2
+
+
 def test_stop_without_an_engine(host: FakeHost, sndr: Sndr) -> None:
     host.answers["GET /v1/engines"] = engines({**ENGINE, "state": "failed"})
     assert sndr("stop")[0] == 4

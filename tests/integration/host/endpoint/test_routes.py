@@ -1,8 +1,11 @@
 """Routes of a real host: a real llama.cpp behind another id, and a second real server as a provider."""
 
+import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ from engine_host.core.errors import HostError
 from engine_host.protocol.endpoint.requests import RequestQuery
 from engine_host.protocol.endpoint.routes import CutOver, Provider, RouteTargets, SetRoute, TargetState
 from engine_host.protocol.engine_settings.table import Overrides
+from engine_host.protocol.engines import EngineState, RequestState, StopEngine
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import Job
 from engine_host.protocol.launch.plans import LaunchRequest
@@ -25,6 +29,8 @@ from tests.integration.host.conftest import DEMO, RunningHost, free_port, wait_f
 LARGE = Overrides(context=4096, streams=4)
 HELLO: list[Any] = [{"role": "user", "content": "Hello"}]
 SERVER = (sys.executable, "-m", "engine_host.engines.llamacpp.prebuilt_server")
+STORY: list[Any] = [{"role": "user", "content": "Tell a story"}]
+LONG = 800
 KEY = "sk-of-the-provider"
 
 
@@ -81,6 +87,48 @@ def ask(host: RunningHost, model: str, **more: Any) -> httpx.Response:
     return httpx.post(url(host, "/v1/chat/completions"), json=body, trust_env=False, timeout=60)
 
 
+def _by_openai(host: RunningHost) -> str:
+    with openai.OpenAI(base_url=url(host, "/v1"), api_key="none", max_retries=0) as client:
+        raw = client.chat.completions.with_raw_response.create(
+            model="coder",
+            messages=HELLO,
+            max_tokens=LONG,
+            stream=True,
+            stream_options={"include_usage": True},
+            extra_body={"ignore_eos": True},
+        )
+        *_, last = raw.parse()
+        assert last.usage is not None
+        assert last.usage.completion_tokens == LONG
+        return raw.headers["x-sndr-engine"]
+
+
+def _by_anthropic(host: RunningHost) -> str:
+    with (
+        anthropic.Anthropic(base_url=url(host), api_key="none", max_retries=0) as client,
+        client.messages.stream(model="coder", messages=STORY, max_tokens=LONG) as stream,
+    ):
+        assert stream.get_final_message().stop_reason
+        return stream.response.headers["x-sndr-engine"]
+
+
+def _by_curl(host: RunningHost) -> str:
+    body = {"model": "coder", "messages": HELLO, "max_tokens": LONG, "stream": True, "ignore_eos": True}
+    words = ["curl", "-sSN", "-i", url(host, "/v1/chat/completions"), "--json", json.dumps(body)]
+    said = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True).stdout
+    head, _, frames = said.partition("\n\n")
+    *_, last, done = (one for one in frames.split("\n\n") if one)
+    assert done == "data: [DONE]"
+    (engine,) = re.findall(r"x-sndr-engine: (\w+)", head)
+    assert json.loads(last.removeprefix("data: "))["timings"]["predicted_n"] == LONG
+    return str(engine)
+
+
+def _decoding(host: RunningHost) -> int:
+    log = host.client.call(endpoint_ops.REQUESTS, RequestQuery()).requests
+    return sum(one.state is RequestState.DECODE for one in log)
+
+
 def test_an_id_stays_while_the_engine_behind_it_changes(host: RunningHost) -> None:
     start(host, "one")
     start(host, "two")
@@ -105,8 +153,17 @@ def test_an_id_stays_while_the_engine_behind_it_changes(host: RunningHost) -> No
         "models", "chat", "stream", "tool call", "long prompt", "three at once",
     ]  # fmt: skip
     assert ask(host, "coder").headers["x-sndr-engine"] == "two"
-    host.client.call(endpoint_ops.ROUTE_BACK, id="coder")
-    assert ask(host, "coder").headers["x-sndr-engine"] == "one"
+    with ThreadPoolExecutor() as pool:
+        written = [pool.submit(_by_openai, host), pool.submit(_by_curl, host)]
+        wait_for(lambda: _decoding(host) == 2, "two streams", 30)
+        # The last, since the model ends this one by itself.
+        written.append(pool.submit(_by_anthropic, host))
+        wait_for(lambda: _decoding(host) == 3, "three streams", 30)
+        host.client.call(endpoint_ops.ROUTE_BACK, id="coder")
+        assert ask(host, "coder").headers["x-sndr-engine"] == "one"
+        two = host.client.call(ops.STOP, StopEngine(wait=120), id="two")
+        assert [one.result(120) for one in written] == ["two"] * 3, "each ends where it began, and whole"
+    wait_for(lambda: host.client.call(ops.ENGINE, id=two.id).state is EngineState.UNLOADED, "its end", 20)
     assert ask(host, "coder", stream=True).headers["x-sndr-engine"] == "one"
 
     failed = ended(host, host.client.call(endpoint_ops.CUT_OVER, RouteTargets(engines=("gone",)), id="coder"))
