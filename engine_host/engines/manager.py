@@ -21,6 +21,7 @@ from engine_host.engines.process.reaper import Reaper
 from engine_host.engines.process.running import START, RunningEngine, connection
 from engine_host.engines.process.saved_engine import SavedEngines
 from engine_host.engines.process.spawn import EngineProcess
+from engine_host.engines.temporary_folder import make_temporary_folder
 from engine_host.engines.unstartable import refuse_running, refuse_unstartable
 from engine_host.engines.vllm.environment_changing import refuse_changing
 from engine_host.engines.watcher import Watcher
@@ -363,8 +364,7 @@ class EngineManager:
         if self._watcher is not None:
             self._watcher.begin(self._engines[engine_id])
         Path(self.socket(self._engines[engine_id])).unlink(missing_ok=True)
-        if folder := plan.environment.get("TMPDIR"):
-            Path(folder).mkdir(mode=0o700, exist_ok=True)
+        make_temporary_folder(plan.environment)
         process = EngineProcess.start(
             plan.argv,
             plan.environment,

@@ -15,6 +15,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.likely_causes import slow_start
 from engine_host.engines.adapter import Adapter
 from engine_host.engines.process.spawn import EngineProcess
+from engine_host.engines.temporary_folder import make_temporary_folder
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import LaunchPlan
@@ -51,8 +52,7 @@ async def temporary_engine(
     socket = run_folder / f"{plan.id}.sock"
     ledger = run_folder / "ledger" / plan.id
     await asyncio.to_thread(ledger.mkdir, mode=0o700, parents=True, exist_ok=True)
-    if folder := plan.environment.get("TMPDIR"):
-        await asyncio.to_thread(Path(folder).mkdir, mode=0o700, exist_ok=True)
+    await asyncio.to_thread(make_temporary_folder, plan.environment)
     with tempfile.TemporaryDirectory(prefix="sndr-") as name:
         began = time.monotonic()
         process = EngineProcess.start(

@@ -20,6 +20,7 @@ from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
 from engine_host.core.likely_causes import unreadable_file
 from engine_host.core.outside import files as outside_files
+from engine_host.engines.temporary_folder import HEADERS
 from engine_host.overlay.loaded_patch import LoadedPatch
 from engine_host.overlay.patch_file import Hook, Rebind, TextEdit
 from engine_host.protocol.errors import Reason
@@ -141,7 +142,7 @@ def write_bundle(patches: Sequence[LoadedPatch], vllm: str, cache: Path) -> Bund
         _write(folder, bundled.files)
     else:
         os.utime(folder)
-    _share_model_infos(cache / "vllm", bundled)
+    _share(cache / "vllm", bundled)
     return bundled.at(folder, cache / "overlay" / "shadow", cache / "vllm" / bundled.digest)
 
 
@@ -166,13 +167,14 @@ def _model_infos(version: str, specs: Sequence[dict[str, Any]], files: dict[str,
     return f"{name}-{_digest(version, touching, code)}"
 
 
-def _share_model_infos(caches: Path, bundled: Contents) -> None:
-    """Link a bundle's own cache to the shared folder; where links cannot be made, vLLM looks anew."""
-    with contextlib.suppress(OSError):
-        (caches / bundled.model_infos).mkdir(parents=True, exist_ok=True)
-        own = caches / bundled.digest / "modelinfos"
-        own.parent.mkdir(exist_ok=True)
-        own.symlink_to(Path("..") / bundled.model_infos)
+def _share(caches: Path, bundled: Contents) -> None:
+    """Link a bundle's own cache to the shared folders; where links cannot be made, vLLM looks anew."""
+    own = caches / bundled.digest
+    for name, shared in ((HEADERS, HEADERS), ("modelinfos", bundled.model_infos)):
+        with contextlib.suppress(OSError):
+            (caches / shared).mkdir(parents=True, exist_ok=True)
+            own.mkdir(exist_ok=True)
+            (own / name).symlink_to(Path("..") / shared)
 
 
 def install_pth(site_packages: Path) -> None:

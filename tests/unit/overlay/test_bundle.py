@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine_host.core.errors import HostError
+from engine_host.engines.temporary_folder import HEADERS
 from engine_host.overlay.bundle import Bundle, prune, write_bundle
 from engine_host.overlay.inject.settle import settle
 from engine_host.overlay.loaded_patch import LoadedPatch
@@ -160,6 +161,13 @@ def test_what_vllm_knows_of_its_models_is_shared_by_all_sets_that_leave_them_as_
     assert model_infos(write(tmp_path, patch, vllm="0.26.0")) != model_infos(first)
     again = write_patch(tmp_path / "changed", "of-models", of_models, "VALUE = 2\n")
     assert model_infos(write(tmp_path, again)) != model_infos(patched)
+
+
+def test_translated_headers_are_shared_by_all_sets(patch: LoadedPatch, tmp_path: Path) -> None:
+    first, second = write(tmp_path, patch), write(tmp_path)
+    assert first.cache_root != second.cache_root
+    shared = tmp_path / "cache" / "vllm" / HEADERS
+    assert {(one.cache_root / HEADERS).resolve(strict=True) for one in (first, second)} == {shared}
 
 
 @pytest.mark.parametrize("module", ["vllm.models.qwen3", "vllm.models.registry"])

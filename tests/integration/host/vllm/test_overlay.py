@@ -14,6 +14,7 @@ import pytest
 
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
+from engine_host.engines.temporary_folder import HEADERS
 from engine_host.engines.vllm.installations import tree_hash
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Engine, EngineState
@@ -207,6 +208,8 @@ def test_the_second_start_finds_what_the_first_compiled(starts: Starts) -> None:
     assert starts.found_compiled(starts.second)
     assert not starts.found_compiled(starts.first)
     assert not starts.found_compiled(starts.third), "without that patch the model is another one"
+    headers = starts.host.folders.cache / "vllm" / HEADERS
+    assert len(list(headers.glob("*.gch"))) == 1, "PyTorch's headers are translated once for all three"
 
 
 def test_what_is_live_is_asked(starts: Starts) -> None:
