@@ -30,6 +30,7 @@ from engine_host.protocol.remote.transfers import FileStanding, TransferFile
 from engine_host.protocol.telemetry import Series, TelemetryPage
 from sndr_gui.kit import formats
 from sndr_gui.views.hosts.planned import PlannedDialog
+from sndr_gui.views.hosts.sections.ending import EndingDialog
 from sndr_gui.views.hosts.sections.files import folder_of
 from sndr_gui.views.hosts.sections.service_log import ServiceLogDialog
 from tests.views.conftest import Stage
@@ -43,6 +44,10 @@ OTHERS = Service(manager=ServiceManager.DOCKER, name="db", detail="Up\x1b[2J", s
 
 def dialog_of(stage: Stage) -> PlannedDialog:
     return next(one for one in stage.window.findChildren(PlannedDialog) if one.isVisible())
+
+
+def ending_of(stage: Stage) -> EndingDialog:
+    return next(one for one in stage.window.findChildren(EndingDialog) if one.isVisible())
 
 
 async def test_a_model_is_sent_after_its_plan_was_seen(stage: Stage) -> None:
@@ -106,8 +111,17 @@ async def test_services_of_ours_are_acted_on_and_others_are_only_shown(stage: St
     assert log.command.label.text() == "sndr host logs gpu sndr-qwen --in systemd"
     log.accept()
     assert made["enable"].accessibleName() == "Start at boot sndr-qwen"
-    made["stop"].click()
     path = "/v1/hosts/gpu/services/systemd/sndr-qwen"
+    made["restart"].click()
+    question = ending_of(stage)
+    assert question.windowTitle() == "Restart sndr-qwen on gpu?"
+    assert question.stay.isDefault()
+    question.stay.click()
+    made["stop"].click()
+    question = ending_of(stage)
+    assert "stays stopped until somebody starts it" in question.accessibleDescription()
+    assert not stage.host.sent("POST", f"{path}/act"), "nobody has agreed yet"
+    question.end.click()
     await stage.until(lambda: stage.host.sent("POST", f"{path}/act"))
     assert stage.host.sent("POST", f"{path}/act")[0]["action"] == "stop"
 

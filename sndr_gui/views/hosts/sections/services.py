@@ -17,6 +17,7 @@ from sndr_gui.models.hosts.planned import PlannedAction, PlannedJob
 from sndr_gui.models.hosts.service_log import ServiceLogModel
 from sndr_gui.models.hosts.services import RemoveServiceAction, ServicesModel, command_for
 from sndr_gui.views.hosts.planned import PlannedDialog
+from sndr_gui.views.hosts.sections.ending import EndingDialog
 from sndr_gui.views.hosts.sections.plain_table import PlainTable
 from sndr_gui.views.hosts.sections.service_log import ServiceLogDialog
 from sndr_gui.views.widgets.buttons import button
@@ -148,7 +149,7 @@ class ServicesSection(QWidget):
         made: dict[str, QWidget] = {}
         for action, label, icon, hint in _ACTIONS:
             made[action.value] = self._button(
-                service, action.value, label, icon, hint, partial(self.model.act, service, action)
+                service, action.value, label, icon, hint, partial(self._on_act, service, action)
             )
         if service.manager is ServiceManager.SYSTEMD and service.enabled is not None:
             action, label, icon, hint = _AT_START[service.enabled]
@@ -177,6 +178,14 @@ class ServicesSection(QWidget):
         )  # fmt: skip
         made.setAccessibleName(f"{label.rstrip('…')} {service.name}")
         return made
+
+    def _on_act(self, service: Service, action: ServiceAction) -> None:
+        act = partial(self.model.act, service, action)
+        stopped = service.state in (ServiceState.STOPPED, ServiceState.FAILED)
+        if action in EndingDialog.asks_about and not stopped:
+            EndingDialog(self.window(), self._detail.name, service, action, act).open()
+        else:
+            act()
 
     def _on_install(self) -> None:
         page = self.model.page
