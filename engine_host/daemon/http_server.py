@@ -16,6 +16,8 @@ IDLE_SECONDS = 120
 Whoever asks in the moment in which it is closed gets a reset. The pools of Go and of Rust's reqwest close
 theirs after 90 seconds, others earlier: the client has to be the first.
 """
+TOLD_IDLE_SECONDS = 100
+"""What clients are told of it: Node's `fetch`, and its agents that would wait longer, keep to it."""
 
 
 class HttpServer:
@@ -42,6 +44,7 @@ class HttpServer:
             proxy_headers=False,
             timeout_graceful_shutdown=2,
             timeout_keep_alive=IDLE_SECONDS,
+            headers=[("Keep-Alive", f"timeout={TOLD_IDLE_SECONDS}")],
         )
         config.load()
         # uvicorn would read the files itself, with errors that name neither of them.
