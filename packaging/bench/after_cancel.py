@@ -1,10 +1,11 @@
 """Measures how long an engine is still at work after a measurement of the bench lab was cancelled.
 
 `python packaging/bench/after_cancel.py [--vllm ENVIRONMENT] [--tries N] [--workload NAME] [--part NAME]
-[--at-work N]`. A host of its own starts the bundled model, `bench.run` begins, and once the engine's own
-counters show so many requests (and a moment more) the job is cancelled. Seconds are from the host's answer to
-the cancel until the counters show no request, and beside them those of the engine's processor, which a busy
-machine does not lengthen, and what the job says. Exit code 1 where one is above a second.
+[--at-work N] [--context N] [--batched-tokens N]`. A host of its own starts the bundled model, `bench.run`
+begins, and once the engine's own counters show so many requests (and a moment more) the job is cancelled.
+Seconds are from the host's answer to the cancel until the counters show no request, and beside them those of
+the engine's processor, which a busy machine does not lengthen, and what the job says. Exit code 1
+where one is above a second.
 """
 
 import argparse
@@ -65,15 +66,19 @@ def host() -> Iterator[ControlClient]:
             process.communicate(timeout=60)
 
 
-def started(client: ControlClient, vllm: str | None) -> Engine:
+def started(
+    client: ControlClient, vllm: str | None, context: int | None, batched_tokens: int | None
+) -> Engine:
     """Start the bundled model and wait until it serves."""
     request = LaunchRequest(
         model="sndr-demo" if vllm else str(next((resources() / "models").rglob("*.gguf"))),
         engine=EngineKind.VLLM if vllm else EngineKind.LLAMA_CPP,
         installation=vllm,
-        overrides=Overrides(context=4096, streams=16, kv_cache_gib=1)
+        overrides=Overrides(
+            context=context or 4096, streams=16, kv_cache_gib=1, batched_tokens=batched_tokens
+        )
         if vllm
-        else Overrides(context=16384, streams=4),
+        else Overrides(context=context or 16384, streams=4, prompt_batch=batched_tokens),
     )
     plan = client.call(ops.PLAN, request)
     engine = client.call(ops.START, StartRequest(plan=plan.id))
@@ -142,10 +147,12 @@ def main() -> int:
     parser.add_argument("--workload", type=WorkloadName, default=WorkloadName.SERVING)
     parser.add_argument("--part", default="burst")
     parser.add_argument("--at-work", type=int, default=5, help="requests at work before it is cancelled")
+    parser.add_argument("--context", type=int)
+    parser.add_argument("--batched-tokens", type=int, help="tokens of one step (llama.cpp: of a batch)")
     given = parser.parse_args()
     found: list[Try] = []
     with host() as client:
-        engine = started(client, given.vllm)
+        engine = started(client, given.vllm, given.context, given.batched_tokens)
         asked = RunBench(workload=given.workload, only=(given.part,) if given.part else ())
         for _ in range(given.tries):
             found.append(one := one_try(client, engine, asked, given.at_work))
