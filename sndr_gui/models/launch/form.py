@@ -28,6 +28,8 @@ from sndr_gui.models.launch.placement import Ended
 from sndr_gui.models.launch.subject import LLAMA_CPP, VLLM, Subject
 
 _DEBOUNCE_MS = 250
+# A plan that is there sooner is shown without a word in between.
+_PATIENCE_MS = 300
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,10 @@ class PlannedForm(QObject):
         self._soon.setSingleShot(True)
         self._soon.setInterval(_DEBOUNCE_MS)
         self._soon.timeout.connect(self._start_planning)
+        self._patience = QTimer(self)
+        self._patience.setSingleShot(True)
+        self._patience.setInterval(_PATIENCE_MS)
+        self._patience.timeout.connect(self.changed)
 
     # What is set.
 
@@ -232,6 +238,11 @@ class PlannedForm(QObject):
 
     # The plan.
 
+    @property
+    def planning_long(self) -> bool:
+        """True while a plan is made that takes long enough to say so."""
+        return self.planning and not self._soon.isActive() and not self._patience.isActive()
+
     def _plan_soon(self) -> None:
         if self._plan_task is not None:
             # Its answer would be taken for what is chosen and set by then.
@@ -248,6 +259,7 @@ class PlannedForm(QObject):
         subject = self.subject
         if subject is not None and subject.problem is None and self.missing is None:
             self.planning = True
+            self._patience.start()
             self._plan_task = self.session.tasks.start(self._make_plan(subject, self.form), "plan")
         else:
             self.plan, self.planning, self._old = None, False, False

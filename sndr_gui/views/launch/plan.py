@@ -43,7 +43,7 @@ class PlanCard(Card):
 
     def refresh_age(self) -> None:
         """Say when what is shown is not the plan of what is set."""
-        set_text(self._making, tr("Planning…") if self._model.planning else self._model.behind)
+        set_text(self._making, tr("Planning…") if self._model.planning_long else self._model.behind)
 
     def refresh(self) -> None:
         """Show the plan of now; an older one stays in sight while the next is made."""

@@ -89,9 +89,12 @@ class StartBar(Card):
             ), "bad"
         if model.missing is not None:
             return tr("Install vLLM first."), "warn"
-        if model.planning:
+        if model.planning_long:
             return tr("Planning…"), "muted"
         if model.plan is None:
+            if model.planning and model.problem is None:
+                # A line without words keeps its height.
+                return " ", "muted"
             if model.subject.is_preset:
                 return tr("This preset cannot be started, see above."), "bad"
             return tr("This model cannot be started, see above."), "bad"

@@ -115,6 +115,32 @@ async def test_the_plan_of_an_earlier_choice_is_not_taken(stage: Stage, way: str
     assert page.start.start.isEnabled()
 
 
+async def test_only_a_plan_that_takes_long_says_so_and_moves_nothing(stage: Stage) -> None:
+    page = await planned(stage)
+    said: list[tuple[str, str]] = []
+    place = page.start.geometry()
+
+    def note() -> None:
+        said.append((page.start.note.text(), page.plan._making.text()))
+
+    before = page.start.note.text()
+    page.model.plan_changed.connect(note)
+    page.model._patience.setInterval(600_000)
+    stage.host.plan = samples.plan(id="plan-2")
+    page.model.set_value("context", 4096)
+    await stage.until(page.start.start.isEnabled)
+    assert set(said) == {(before, "")}
+    page.model._patience.setInterval(0)
+    stage.host.plan_gate = gate = asyncio.Event()
+    page.model.set_value("context", 2048)
+    await stage.until(lambda: page.start.note.text() == page.plan._making.text() == "Planning…")
+    assert page.start.geometry() == place
+    assert page.plan.settings.isVisible()
+    gate.set()
+    await stage.until(page.start.start.isEnabled)
+    assert (page.start.note.text(), page.plan._making.text()) == (before, "")
+
+
 async def test_what_is_no_longer_chosen_is_not_started(stage: Stage) -> None:
     page = await planned(stage)
     stage.state.set_models(samples.models().model_copy(update={"models": ()}))
