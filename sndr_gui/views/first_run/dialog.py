@@ -28,7 +28,7 @@ class FirstRunDialog(Dialog):
     def __init__(self, parent: QWidget, model: FirstRunModel, go: Callable[[str], object]) -> None:
         """`go` opens a page of the window."""
         super().__init__(parent, tr("Welcome"))
-        self.resize(720, 740)
+        self.resize(720, 780)
         self.model, self._go = model, go
         self._machine_card()
         self._models_card()
@@ -81,8 +81,8 @@ class FirstRunDialog(Dialog):
         self.models_sentence = text("", "muted", wrap=True)
         self.library = button(tr("Library"), self._leave_to("library"), kind="flat", hint=tr("Open Library"))
         self.models.body.addLayout(self._grid(self._places))
-        self.models.body.addWidget(self.models_sentence)
-        self.models.body.addLayout(row(self.library, None))
+        # Beside their sentences the buttons leave room for the last card to be seen whole.
+        self.models.body.addLayout(row(self.models_sentence, self.library))
         self._shown_places: tuple[tuple[str, str], ...] | None = None
 
     def _start_card(self) -> None:
@@ -114,9 +114,8 @@ class FirstRunDialog(Dialog):
         self.job.cancel.clicked.connect(bench.cancel)
         self.go_measure = button(tr("Measure"), bench.start, icon="timer")
         self.measure.body.addLayout(self._grid(self._figures))
-        for part in (self.found, self.job):
-            self.measure.body.addWidget(part)
-        self.measure.body.addLayout(row(self.go_measure, None))
+        self.measure.body.addLayout(row(self.found, self.go_measure))
+        self.measure.body.addWidget(self.job)
 
     @staticmethod
     def _grid(grid: QGridLayout) -> QGridLayout:

@@ -54,6 +54,10 @@ async def test_it_tells_of_the_machine_and_its_models(stage: Stage) -> None:
     for pressed in dialog.findChildren(QPushButton):
         assert pressed.accessibleName()
     assert not dialog.go_measure.isEnabled()
+    cut = f"{dialog.measure.visibleRegion().boundingRect()} of {dialog.measure.rect()}"
+    assert dialog.measure.visibleRegion().boundingRect() == dialog.measure.rect(), (
+        f"the last card is cut: {cut}"
+    )
     click(dialog.skip)
     assert not dialog.isVisible()
 
