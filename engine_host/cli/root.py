@@ -14,6 +14,7 @@ from engine_host.cli.text.usage_errors import in_one_sentence
 from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.protocol.base import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from engine_host.protocol.errors import Fix, Problem, Reason
+from engine_host.protocol.remote.host_command import HERE
 
 _CODES = "\n".join(f"  {code.value:>3}  {meaning}" for code, meaning in MEANINGS.items())
 
@@ -118,17 +119,6 @@ SECTIONS = {
 }  # fmt: skip
 """The commands by what they are for, as help, manual page and README have them."""
 
-_HERE = {
-    "autostart": "it is about the log-in on this machine. sndr host install does it on another one.",
-    "connect": "it sets the editors of this machine. A route leads its endpoint there.",
-    "host": "it says which hosts this machine knows.",
-    "open": "the window is this machine's; it shows other hosts too: sndr open sndr://host/NAME.",
-    "chats": "the window keeps conversations on its own machine.",
-    "serve": "a host is started on its own machine: sndr host shell NAME.",
-    "version": "it is about this program.",
-}
-"""The commands of this machine alone, and why."""
-
 # By what click's completion in a shell asks.
 _COMPLETE = "_SNDR_COMPLETE"
 _PROTOCOL = f"{PROTOCOL_MAJOR}.{PROTOCOL_MINOR}"
@@ -157,7 +147,7 @@ def root(context: click.Context, host: str | None) -> None:
     if not host:
         # An unset variable of a shell; what was meant for another machine is not done here.
         raise click.UsageError("--host names no host: `sndr host list` says which there are.")
-    if (why := _HERE.get(context.invoked_subcommand or "")) is not None:
+    if (why := HERE.get(context.invoked_subcommand or "")) is not None:
         raise click.UsageError(f"`sndr {context.invoked_subcommand}` goes without --host: {why}")
     choose_host(context, host)
 
@@ -210,7 +200,7 @@ def _explained(error: click.ClickException, words: Sequence[str]) -> click.Click
     error = in_one_sentence(error, root, words)
     if not isinstance(error, click.NoSuchOption) or error.option_name != "--host":
         return error
-    if (why := _HERE.get(words[0] if words else "")) is not None:
+    if (why := HERE.get(words[0] if words else "")) is not None:
         return click.UsageError(f"`sndr {words[0]}` goes without --host: {why}", error.ctx)
     at = next(number for number, word in enumerate(words) if word.partition("=")[0] == "--host")
     _, joined, name = words[at].partition("=")

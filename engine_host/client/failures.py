@@ -83,7 +83,7 @@ def gone(
     if host:
         message = message.replace("the engine host", f"the engine host on {host}", 1)
         message = message.replace("The engine host", f"The engine host on {host}", 1)
-        fix = Fix(text="See how it is connected.", command="sndr host list")
+        fix = Fix(text="Look for it anew; that says what is wrong.", command=f"sndr host connect {host}")
         return HostError(Reason.HOST_GONE, message, cause=cause, fix=fix, evidence={"host": host})
     fix = Fix(text="Read what it said last.", command="sndr logs host")
     return HostError(Reason.HOST_GONE, message, cause=cause, fix=fix)

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _CONNECT = 2.0
 _ANSWER = 30.0
+# The first word of a host on another machine: one that is frozen is told soon. Parts of it may come slowly.
+_FIRST_WORD = 9.0
 # The host sends a heartbeat every ten seconds: three missed ones mean that it is gone.
 _SILENCE = 35.0
 
@@ -115,11 +117,16 @@ class ControlClient:
             verify=False,
         )
         try:
-            self.version = failures.check_version(self.call(ops.VERSION), host=self.host)
+            self.version = failures.check_version(self._first_word(), host=self.host)
         except BaseException:
             self.close()
             raise
         return self.version
+
+    def _first_word(self) -> Version:
+        least = _FIRST_WORD if self.host else _ANSWER
+        with self.waiting(ops.VERSION):
+            return answer_of(ops.VERSION, self._send(request_of(ops.VERSION, NOTHING, {}), least))
 
     def _check_listener(self) -> None:
         """Raise HostError(host_unreachable) unless somebody listens; httpx leaks a socket that is refused."""
@@ -183,10 +190,10 @@ class ControlClient:
         with self._streaming("POST", path, body=body, silence=None) as answer:
             yield from chunks(answer.iter_bytes())
 
-    def _send(self, sent: Sent) -> bytes:
+    def _send(self, sent: Sent, seconds: float | None = None) -> bytes:
         import httpx
 
-        timeout = httpx.Timeout(max(sent.seconds, _ANSWER), connect=_CONNECT)
+        timeout = httpx.Timeout(seconds or max(sent.seconds, _ANSWER), connect=_CONNECT)
         for last in range(1, sent.tries + 1):
             http = self._connected()
             began = time.time()

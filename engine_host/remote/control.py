@@ -69,5 +69,5 @@ def _silent(name: str, why: str) -> HostError:
         Reason.HOST_UNREACHABLE,
         tr("The engine host on {name} does not answer.", name=name),
         cause=why or "It is being looked for, or it ended.",
-        fix=Fix(text="See its state.", command="sndr host list"),
+        fix=Fix(text="Look for it anew; that says what is wrong.", command=f"sndr host connect {name}"),
     )

@@ -225,7 +225,7 @@ class EngineHostLink:
                 Reason.SSH_FAILED,
                 tr("{name} did not say whether an engine host runs there.", name=name),
                 cause=odd_words_over_ssh(),
-                fix=Fix(text="See its state.", command="sndr host list"),
+                fix=Fix(text="See what its shell says.", command=f"sndr host shell {name}"),
                 evidence={"stdout": outcome.stdout[:500].decode("utf-8", "replace")},
             ) from error
         if state == "running" and _is_plain(token) and _is_path(socket):
@@ -281,8 +281,9 @@ class EngineHostLink:
                 tr("The engine host on {name} does not answer.", name=name),
                 cause=str(error)[:300] or "It took too long.",
                 fix=Fix(
-                    text="It is looked for by itself; its log is there (`sndr logs host` on that machine).",
-                    command="sndr host list",
+                    text="It is looked for by itself. Where it hangs this starts it anew; engines that are "
+                    "not kept end with it.",
+                    command=f"sndr host update {name}",
                 ),
                 evidence={"status": status},
             ) from error
@@ -300,7 +301,9 @@ def _refusal(name: str, state: str, run: str, told: Mapping[str, str]) -> HostEr
         "turning": tr("Its process[ {pid}] has its data and does not listen.", pid=told["pid"] or None),
     }
     update, install = f"sndr host update {name}", f"sndr host install {name}"
-    wait = Fix(text=tr("Wait a moment: it is looked for until it answers."), command="sndr host list")
+    wait = Fix(
+        text=tr("Wait a moment: it is looked for until it answers."), command=f"sndr host connect {name}"
+    )
     rows = {
         "none": (
             tr("No engine host is installed on {name}, or it never ran.", name=name),

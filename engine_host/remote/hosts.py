@@ -41,7 +41,7 @@ _SSH_ITSELF = 255
 """The exit code of ssh for its own failures; a program there may have it too."""
 _LOOK_NOW = 2.0
 """Seconds for which somebody waits who wants to see what runs there now."""
-_LOOK_AGAIN = 10.0
+_LOOK_AGAIN = 7.0
 """Seconds for which somebody waits who asks anew whether an engine host runs there."""
 _MOST = 4 << 20
 """Bytes that are kept of what a program there prints."""

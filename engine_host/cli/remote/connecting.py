@@ -1,6 +1,7 @@
 """Wait for a connection, and answer what ssh asks meanwhile at this terminal."""
 
 import getpass
+import math
 import sys
 import time
 from collections.abc import Callable
@@ -26,13 +27,18 @@ _DONE = {RemoteHostState.CONNECTED, RemoteHostState.FAILED, RemoteHostState.DISC
 
 
 @told_if_interrupted(NOTHING_DONE)
-def connect(client: ControlClient, name: str, out: Output, seconds: float = 120.0) -> RemoteHost:
+def connect(
+    client: ControlClient, name: str, out: Output, seconds: float = 120.0, lost: float | None = None
+) -> RemoteHost:
     """Have a host connected and return it; questions of ssh are asked here.
+
+    `lost` is for how many seconds one that was lost is waited for; otherwise its next try is.
 
     Raises HostError with the reason why it is not: of what is tried again too, which goes on by itself.
     """
     shown = client.call(ops.CONNECT_HOST, name=name)
     deadline = time.monotonic() + seconds
+    given_up = math.inf if lost is None else time.monotonic() + lost
     told = ""
     while shown.state not in _DONE and not _is_tried_again(shown):
         if time.monotonic() > deadline:
@@ -42,6 +48,8 @@ def connect(client: ControlClient, name: str, out: Output, seconds: float = 120.
                 cause=shown.sentence,
                 fix=Fix(text="It goes on by itself; look again.", command="sndr host list"),
             )
+        if time.monotonic() > given_up and shown.state is RemoteHostState.RECONNECTING and shown.problem:
+            raise HostError.from_problem(shown.problem)
         if shown.sentence != told:
             told = shown.sentence
             out.note(told)
@@ -61,7 +69,7 @@ def connect(client: ControlClient, name: str, out: Output, seconds: float = 120.
     raise HostError(
         Reason.SSH_LOST,
         tr("{name} is not connected: {sentence}", name=name, sentence=shown.sentence),
-        fix=Fix(text="See its state.", command="sndr host list"),
+        fix=Fix(text="Connect it again.", command=f"sndr host connect {name}"),
     )
 
 

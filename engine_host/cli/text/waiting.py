@@ -6,7 +6,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from engine_host.cli.output import output_here
-from engine_host.cli.text.chosen_host import typed
+from engine_host.cli.text.chosen_host import chosen_host, typed
 from engine_host.protocol.operations.definition import Operation
 
 PATIENCE = 2.0
@@ -32,11 +32,12 @@ def told_when_long(text: str) -> Iterator[None]:
 def waiting_for_host(operation: Operation[Any, Any]) -> Iterator[None]:
     """Say what the engine host was asked, should its answer take long, or be no longer waited for."""
     asked = operation.text
+    where = f" on {chosen_host()}" if chosen_host() else ""
     begun = f"The engine host was asked for this, and may do it all the same: {asked}"
     if operation.only_plans:
         begun = NOTHING_DONE
     with (
-        told_when_long(f"Waiting for the engine host. Asked for: {asked}"),
+        told_when_long(f"Waiting for the engine host{where}. Asked for: {asked}"),
         nullcontext() if operation.method == "GET" else told_if_interrupted(begun),
     ):
         yield

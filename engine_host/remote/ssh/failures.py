@@ -252,7 +252,7 @@ def _unresolved(ended: Ended, found: re.Match[str]) -> Problem:
     )
     again = Fix(
         text="Is the name right, is a VPN needed? It is tried again by itself until you remove it.",
-        command="sndr host list",
+        command=f"sndr host connect {name}",
     )
     return _problem(
         ended,

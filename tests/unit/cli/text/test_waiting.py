@@ -52,8 +52,8 @@ def test_ctrl_c_before_a_job_of_a_host_began_says_that_nothing_was_changed(
     }
     asked = ControlClient._send
 
-    def send(client: ControlClient, what: Sent) -> bytes:
-        return _interrupted() if "plan" in what.path else asked(client, what)
+    def send(client: ControlClient, what: Sent, seconds: float | None = None) -> bytes:
+        return _interrupted() if "plan" in what.path else asked(client, what, seconds)
 
     monkeypatch.setattr(ControlClient, "_send", send)
     monkeypatch.setattr(connecting, "time", SimpleNamespace(sleep=_interrupted, monotonic=time.monotonic))

@@ -61,7 +61,7 @@ def test_a_name_that_nobody_knows_is_told_from_a_machine_that_does_not_answer() 
     unknown = problem_of(Ended("me@gpu", 255, words, Attempt("gpu")), was_connected=False)
     assert unknown.message == "No machine of the name in me@gpu is known here."
     assert unknown.fix is not None
-    assert unknown.fix.command == "sndr host list"
+    assert unknown.fix.command == "sndr host connect gpu"
     behind = Effective("gpu", "22", "me", "ask", None, "jump")
     jump = problem_of(Ended("me@gpu", 255, words, Attempt("gpu"), effective=behind), was_connected=False)
     assert jump.message == "me@gpu cannot be reached."
