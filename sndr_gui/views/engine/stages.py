@@ -1,5 +1,7 @@
 """The stages of a start with their durations, and the progress of a job."""
 
+import time
+
 from PySide6.QtWidgets import QGridLayout, QLabel, QProgressBar, QVBoxLayout, QWidget
 
 from engine_host.protocol.jobs import Job, JobState
@@ -117,7 +119,9 @@ def _story(job: Job) -> str:
     if job.state is JobState.CANCELLED:
         return " ".join(part for part in (tr("Cancelled."), job.undone, job.left) if part)
     if job.state is JobState.DONE:
-        return tr("Done.")
+        # Its result may be looked at days later.
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(job.ended_at or job.created_at))
+        return tr("Done, {when}.", when=when)
     if job.step is None:
         return tr("Starting…")
     detail = f" · {job.step.detail}" if job.step.detail else ""

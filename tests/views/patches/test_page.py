@@ -272,9 +272,13 @@ async def test_a_bisection_shows_its_steps_and_then_what_it_found(stage: Stage) 
         trials=trials,
         command="sndr run sndr-demo --without P0001",
     )
-    done = samples.job(JobKind.PATCH_BISECT, JobState.DONE, result=found.model_dump(mode="json"))
+    noon = time.mktime((2026, 11, 27, 12, 0, 0, 0, 0, -1))
+    done = samples.job(
+        JobKind.PATCH_BISECT, JobState.DONE, result=found.model_dump(mode="json"), ended_at=noon
+    )
     stage.host.publish(JobDoneEvent(job=done))
     await stage.until(view.bisection.sentence.isVisible)
+    assert view.bisection.job._step.text() == "Done, 2026-11-27 12:00."
     assert view.bisection.sentence.text() == "P0001 makes the check fail."
     assert view.bisection.equivalent_command.label.text() == "sndr run sndr-demo --without P0001"
     view.bisection.more.click()
