@@ -51,8 +51,10 @@ def test_a_bench_that_is_cut_goes_on_there_and_is_found_again(
         assert wait_until(lambda: "connection to gpu was lost" in said(machines), 60), said(machines)
         machines.target.start()
         out, _ = bench.communicate(timeout=200)
-        assert bench.returncode == 0, (out, said(machines))
         run = json.loads(out.splitlines()[-1])
+        struck = [one for part in run["parts"] for one in part["figures"] if one["standing"] == "struck"]
+        # Its code also tells of figures that are struck; those, with their reasons, are no matter of the cut.
+        assert bench.returncode == 0, (struck, run["complete"], run["ended_by"])
         assert run["complete"]
         assert not run["ended_by"]
         assert "gpu is connected again" in said(machines)
