@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +25,8 @@ _MIGRATIONS: tuple[str, ...] = (
     """,
 )
 _LARGEST = 32 << 20
+_PATIENCE = 5.0
+"""Seconds that a file in use by others is waited for."""
 # The second is what a full disk gives when SQLite cannot make the index of its write-ahead log.
 _FULL = {"SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"}
 # The last is what a table ends in that is not there any more.
@@ -56,7 +59,9 @@ class Database:
         except OSError as error:
             raise atomic_file.saving_failed(path, error) from error
         with self.clear_errors():
-            self.sql = sqlite3.connect(path, isolation_level=None, timeout=5.0, check_same_thread=one_thread)
+            self.sql = sqlite3.connect(
+                path, isolation_level=None, timeout=_PATIENCE, check_same_thread=one_thread
+            )
             # A text that is none is the reader's to judge: it must not end the reading of the others.
             self.sql.text_factory = lambda raw: raw.decode("utf-8", "replace")
             try:
@@ -66,7 +71,7 @@ class Database:
                 raise
 
     def _migrate(self, migrations: tuple[str, ...]) -> None:
-        self.sql.execute("PRAGMA journal_mode=WAL")
+        self._write_ahead()
         self.sql.execute("PRAGMA synchronous=NORMAL")
         version = int(self.sql.execute("PRAGMA user_version").fetchone()[0])
         if version > len(migrations):
@@ -83,6 +88,18 @@ class Database:
             )
         for number, script in enumerate(migrations[version:], start=version + 1):
             self._take_to(number, script)
+
+    def _write_ahead(self) -> None:
+        """Keep a log of what is written; SQLite refuses at once where two turn a new file to it together."""
+        until = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                self.sql.execute("PRAGMA journal_mode=WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorname != "SQLITE_BUSY" or time.monotonic() > until:
+                    raise
+            time.sleep(0.005)
 
     def _take_to(self, number: int, script: str) -> None:
         """Take the file to a version, unless another process does so at the same time."""

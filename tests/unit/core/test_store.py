@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import threading
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,18 @@ def test_prunes_all_but_the_newest_of_one_kind(path: Path) -> None:
     assert store.newest("job", 100) == ["9", "8", "7"]
     assert store.get("engine", "e") == "e"
     store.close()
+
+
+def test_a_new_file_that_another_is_writing_to_is_waited_for(path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    # SQLite refuses to begin a write-ahead log at once then, and does not wait as it does everywhere else.
+    end = threading.Timer(0.05, other.execute, ("COMMIT",))
+    end.start()
+    Store(path).close()
+    end.join()
+    other.close()
 
 
 def test_a_newer_schema_is_refused_and_left_alone(path: Path) -> None:
