@@ -6,6 +6,7 @@ import json
 import math
 import os
 import shutil
+import stat
 import tempfile
 import time
 from collections.abc import Collection, Sequence
@@ -186,8 +187,9 @@ def prune(cache: Path, in_use: Collection[str], keep: int = 20) -> None:
     """Remove bundles with their compile caches that were not used for a week, but for the newest `keep`.
 
     Those of the digests in use stay whatever their age, and a week is for hosts that share the cache. Shadow
-    files are small and may be in use by an engine of any age: those not used for a month go. What cannot be
-    removed stays, without an error: the next host tries again.
+    files are small and may be in use by an engine of any age: those not used for a month go, and so do the
+    headers that an earlier PyTorch translated. What cannot be removed stays, without an error: the next host
+    tries again.
     """
     overlay = cache / "overlay"
     bundles = [path.parent for path in overlay.glob("*/manifest.json")]
@@ -199,16 +201,22 @@ def prune(cache: Path, in_use: Collection[str], keep: int = 20) -> None:
         for folder in overlay.glob(pattern):
             if _unused_for(folder, days):
                 shutil.rmtree(folder, ignore_errors=True)
+    for file in (cache / "vllm" / HEADERS).glob("*/*"):
+        if _unused_for(file, 30):
+            with contextlib.suppress(OSError):
+                file.unlink()
 
 
-def _unused_for(folder: Path, days: int) -> bool:
-    return _used(folder) < time.time() - days * 86_400
+def _unused_for(path: Path, days: int) -> bool:
+    return _used(path) < time.time() - days * 86_400
 
 
-def _used(folder: Path) -> float:
-    """When a folder was last used; one that is gone meanwhile counts as new."""
+def _used(path: Path) -> float:
+    """When a folder or file was last used; one that is gone meanwhile counts as new."""
     try:
-        return folder.stat().st_mtime
+        # A header is only ever read again; who looks at a folder reads it, too.
+        found = path.stat()
+        return found.st_mtime if stat.S_ISDIR(found.st_mode) else max(found.st_mtime, found.st_atime)
     except OSError:
         return math.inf
 

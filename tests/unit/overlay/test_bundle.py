@@ -259,6 +259,17 @@ def test_shadow_files_go_after_a_month_and_halves_after_a_day(tmp_path: Path) ->
     assert [folder.exists() for folder in (new, old, half, writing)] == [True, False, False, True]
 
 
+def test_translated_headers_go_a_month_after_they_were_last_read(tmp_path: Path) -> None:
+    folder = tmp_path / "vllm" / HEADERS / "ab"
+    folder.mkdir(parents=True)
+    now = time.time()
+    for name, read in (("cabc.h.gch", 31), ("cabd.h.gch", 2)):
+        (folder / name).touch()
+        os.utime(folder / name, (now - read * 86_400, now - 60 * 86_400))
+    prune(tmp_path, [])
+    assert [path.name for path in folder.iterdir()] == ["cabd.h.gch"]
+
+
 def test_there_is_nothing_to_remove_in_a_new_home(tmp_path: Path) -> None:
     prune(tmp_path / "none", [])
     assert not (tmp_path / "none").exists()
