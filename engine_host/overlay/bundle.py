@@ -22,6 +22,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.likely_causes import unreadable_file
 from engine_host.core.outside import files as outside_files
 from engine_host.engines.temporary_folder import HEADERS
+from engine_host.engines.vllm.command import KERNELS
 from engine_host.overlay.loaded_patch import LoadedPatch
 from engine_host.overlay.patch_file import Hook, Rebind, TextEdit
 from engine_host.protocol.errors import Reason
@@ -188,8 +189,8 @@ def prune(cache: Path, in_use: Collection[str], keep: int = 20) -> None:
 
     Those of the digests in use stay whatever their age, and a week is for hosts that share the cache. Shadow
     files are small and may be in use by an engine of any age: those not used for a month go, and so do the
-    headers that an earlier PyTorch translated. What cannot be removed stays, without an error: the next host
-    tries again.
+    headers and kernels that earlier ones of PyTorch and Triton made. What cannot be removed stays, without an
+    error: the next host tries again.
     """
     overlay = cache / "overlay"
     bundles = [path.parent for path in overlay.glob("*/manifest.json")]
@@ -205,6 +206,10 @@ def prune(cache: Path, in_use: Collection[str], keep: int = 20) -> None:
         if _unused_for(file, 30):
             with contextlib.suppress(OSError):
                 file.unlink()
+    # A kernel's files go together: where one is missing Triton does not make the others anew.
+    for folder in (cache / "vllm" / KERNELS).glob("*"):
+        if all(_unused_for(path, 30) for path in (folder, *folder.glob("*"))):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _unused_for(path: Path, days: int) -> bool:

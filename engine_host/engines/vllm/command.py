@@ -16,6 +16,8 @@ from engine_host.protocol.engine_settings.table import flags_of, settings_of, wi
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.language import tr
 
+KERNELS = "triton"
+"""Below vLLM's cache: the folder of each kernel that Triton compiled."""
 # Beginnings of variables that must not reach the engine from the person's shell: they would change a start
 # behind the plan's back, or put other modules in front of vLLM's.
 STRIPPED_ENVIRONMENT = (
@@ -143,7 +145,8 @@ def serve(
         **start.devices,
         **(additions.environment or {}),
     }
-    return tuple(argv), {**given_variables(values["variables"], own, _OWNED_VARIABLES), **own}
+    given = given_variables(values["variables"], own, _OWNED_VARIABLES)
+    return tuple(argv), {**_kernel_cache(cache, build), **given, **own}
 
 
 def _arguments(row: EngineSetting, values: Mapping[str, Any], build: str) -> Sequence[str]:
@@ -344,6 +347,16 @@ def _temporary(socket: Path) -> dict[str, str]:
     folder = temporary_folder(socket)
     # Its sockets are named by a UUID in there, and must stay within what the kernel takes.
     return {"TMPDIR": str(folder)} if len(os.fsencode(folder)) + 37 <= _LONGEST_SOCKET else {}
+
+
+def _kernel_cache(cache: str, build: str) -> dict[str, str]:
+    """Return where Triton keeps the kernels that it compiled, for all models, settings and sets of patches.
+
+    Left to itself a start that compiles its graphs keeps them beside these (`initialize_cache` in
+    vllm/compilation/compiler_interface.py), and one that finds its graphs looks for them elsewhere (for it
+    vllm/compilation/caching.py turns that off): it compiles each kernel once more.
+    """
+    return {} if build == "cpu" else {"TRITON_CACHE_DIR": f"{cache}/{KERNELS}"}
 
 
 def _environment(cache: str) -> dict[str, str]:

@@ -10,6 +10,7 @@ import pytest
 
 from engine_host.core.errors import HostError
 from engine_host.engines.temporary_folder import HEADERS
+from engine_host.engines.vllm.command import KERNELS
 from engine_host.overlay.bundle import Bundle, prune, write_bundle
 from engine_host.overlay.inject.settle import settle
 from engine_host.overlay.loaded_patch import LoadedPatch
@@ -268,6 +269,20 @@ def test_translated_headers_go_a_month_after_they_were_last_read(tmp_path: Path)
         os.utime(folder / name, (now - read * 86_400, now - 60 * 86_400))
     prune(tmp_path, [])
     assert [path.name for path in folder.iterdir()] == ["cabd.h.gch"]
+
+
+def test_a_compiled_kernel_goes_a_month_after_any_file_of_it_was_read(tmp_path: Path) -> None:
+    folder = tmp_path / "vllm" / KERNELS
+    now = time.time()
+    for kernel, read in (("OLD", 31), ("NEW", 2)):
+        (folder / kernel).mkdir(parents=True)
+        for name, days in (("decode.cubin", read), ("decode.json", 60)):
+            (folder / kernel / name).touch()
+            os.utime(folder / kernel / name, (now - days * 86_400, now - 60 * 86_400))
+        os.utime(folder / kernel, (now, now - 60 * 86_400))
+    prune(tmp_path, [])
+    assert [path.name for path in folder.iterdir()] == ["NEW"]
+    assert len(list((folder / "NEW").iterdir())) == 2
 
 
 def test_there_is_nothing_to_remove_in_a_new_home(tmp_path: Path) -> None:

@@ -53,6 +53,14 @@ def test_the_least_command() -> None:
     assert environment["VLLM_CACHE_ROOT"] == "/cache/vllm"
 
 
+def test_kernels_are_kept_in_one_place_unless_another_is_named() -> None:
+    patched = Additions((), {"VLLM_CACHE_ROOT": "/cache/vllm/patched"})
+    assert build(settings(), additions=patched)[1]["TRITON_CACHE_DIR"] == "/cache/vllm/triton"
+    other = settings(variables=("TRITON_CACHE_DIR=/mine",))
+    assert build(other)[1]["TRITON_CACHE_DIR"] == "/mine"
+    assert "TRITON_CACHE_DIR" not in build(settings(), "cpu")[1]
+
+
 def test_nothing_leaves_the_machine() -> None:
     _, environment = build(settings())
     for name in ("VLLM_NO_USAGE_STATS", "DO_NOT_TRACK", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):

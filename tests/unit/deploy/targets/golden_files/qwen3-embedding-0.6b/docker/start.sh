@@ -36,6 +36,7 @@ docker run --detach --name "$name" \
     --mount type=bind,source="$models",target=/sndr/models \
     --mount type=volume,source="$name-cache",target=/sndr/cache \
     --env-file "$here/secrets.env" \
+    --env TRITON_CACHE_DIR=/sndr/cache/vllm/plain/triton \
     --env VLLM_NO_USAGE_STATS=1 \
     --env VLLM_DO_NOT_TRACK=1 \
     --env DO_NOT_TRACK=1 \

@@ -58,6 +58,7 @@ if [ -f "$here/secrets.env" ]; then
     . "$here/secrets.env"
     set +a
 fi
+export TRITON_CACHE_DIR="$cache"/vllm/plain/triton
 export VLLM_NO_USAGE_STATS=1
 export VLLM_DO_NOT_TRACK=1
 export DO_NOT_TRACK=1
