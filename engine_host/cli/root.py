@@ -10,14 +10,16 @@ from engine_host import __version__
 from engine_host.cli.output import MEANINGS, Exit, Output, command
 from engine_host.cli.text.chosen_host import choose_host
 from engine_host.cli.text.loaded_on_use import LoadedOnUse
+from engine_host.cli.text.tables import folded
 from engine_host.cli.text.usage_errors import in_one_sentence
 from engine_host.cli.text.whole_help import WholeHelp
 from engine_host.protocol.base import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.remote.host_command import HERE
 
-_CODES = "\n".join(f"  {code.value:>3}  {meaning}" for code, meaning in MEANINGS.items())
-
+_CODES = "\n".join(
+    line for code, said in MEANINGS.items() for line in folded(f"  {code.value:>3}  {said}", 78, " " * 7)
+)
 
 _COMMANDS: dict[str, tuple[str, ...]] = {
     "serve": ("serve:serve",),

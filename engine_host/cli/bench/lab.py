@@ -48,7 +48,7 @@ FILE = ".json"
 
 
 @click.command("run")
-@click.argument("workload", type=click.Choice([name.value for name in WorkloadName]))
+@click.argument("workload", metavar="WORKLOAD", type=click.Choice([name.value for name in WorkloadName]))
 @click.option("--engine", metavar="ENGINE", help="Of several that run: its name or id.")
 @click.option("--url", metavar="URL", help="Any server that speaks OpenAI's interface, with --model.")
 @click.option("--model", metavar="ID", help="The model's id at --url.")
@@ -78,13 +78,19 @@ def lab_run(
 
     \b
     quick        a short story of 128 tokens, 1 warm-up and 5 measured
-    canonical    an essay of 1000 tokens and code of 800, 3 warm-ups and 5 measured each
+    canonical    an essay of 1000 tokens, code of 800; 3 warm-ups, 5 measured each
     prefill      a prompt of about 6,000 tokens, 1 warm-up and 5 measured
-    prefill-10k  a prompt of exactly 10,000 tokens, 1 warm-up and 5 measured; prefill-90k: 90,000, 3 measured
-    concurrency  the essay at 1, 2, 4, 8 and 16 at once, and where more stop to pay
-    serving      baseline, continuous batching, burst, mixed prompts, shared prefix: by their arrivals
-    agentic      15 turns of calls and results up to 53,000 tokens: the curve of the time to the first token
-    context      texts up to 0.92 of the context: is all of it taken, is the fact in it found
+    prefill-10k  a prompt of exactly 10,000 tokens, 1 warm-up and 5 measured
+    prefill-90k  a prompt of exactly 90,000 tokens, 1 warm-up and 3 measured
+    concurrency  the essay at 1, 2, 4, 8 and 16 at once: where more stop to pay
+    serving      by arrivals: baseline, continuous batching, burst, mixed
+                 prompts, shared prefix
+    agentic      15 turns of calls and results up to 53,000 tokens: the curve
+                 of the time to the first token
+    context      texts up to 0.92 of the context: is all of it taken, is the
+                 fact in it found
+    soak         20 sessions of five turns: are later ones worse?
+    soak-continuous  the same, 6 sessions up to 25,000 tokens
 
     Every prompt begins with words of its own, so that no prefix cache flatters. A figure of incoherent
     answers is struck (exit code 1), and what cannot be told is n/a with its reason. An engine is measured by
@@ -170,8 +176,9 @@ def lab_report(out: Output, run: str, md: bool, html: bool) -> Exit | None:
 )
 @click.option(
     "--workload",
+    metavar="WORKLOAD",
     type=click.Choice([name.value for name in WorkloadName]),
-    help="The one of --repeat; `quick` if not given.",
+    help="The one of --repeat, of `sndr bench run --help`; `quick` if not given.",
 )
 @click.option("--url", metavar="URL", help="With --repeat: A and B are ids of models there, such as routes.")
 @click.option("--seed", type=click.IntRange(0, (1 << 53) - 1), help="With --repeat: repeats the prompts.")

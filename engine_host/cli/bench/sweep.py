@@ -39,6 +39,7 @@ _CHOICES = [*_RUNNING, *(kind.value for kind in SweepKind)]
 @click.option("--speculation", metavar="KIND", help="speculation: the kind, where the engine has none.")
 @click.option(
     "--workload",
+    metavar="WORKLOAD",
     type=click.Choice([name.value for name in WorkloadName]),
     help="What is measured at each start; `quick` if not given.",
 )
@@ -66,11 +67,13 @@ def lab_sweep(
     """Change one thing step by step, and measure each.
 
     \b
-    concurrency [N …]    so many at once (1 2 4 8 16), and the knee; asks the engine that runs
-    context              texts up to 0.92 of its context: taken or not, the fact found or not, TTFT, prefill
-    speculation [N …]    draft tokens a step, 0 to those of its start; 0 is without
-    kv [TYPE …]          types of the KV cache
-    patch PATCH          with the patch and without: off, on, on, off
+    concurrency [N …]  so many at once (1 2 4 8 16), and the knee; asks the
+                       engine that runs
+    context            texts up to 0.92 of its context: taken or not, the fact
+                       found or not, TTFT, prefill
+    speculation [N …]  draft tokens a step, 0 to those of its start; 0: without
+    kv [TYPE …]        types of the KV cache
+    patch PATCH        with the patch and without: off, on, on, off
 
     The last three stop the engine, start it with each value, and start it again as it was, also after Ctrl+C
     and where a start fails. What was measured is kept (`sndr bench sweeps`), marked as partial where it was

@@ -29,11 +29,12 @@ def lab_verify(out: Output, engine: str | None, level: str, seed: int | None) ->
     """Check what ENGINE answers, or the only one that runs.
 
     \b
-    smoke   4 checks: it answers, its patches are live, it knows a simple answer, it calls tools
-    full    9: also streams, tool calls in streams with thinking on and off, thoughts kept apart, a long
-            answer, what speculation gains
-    stress  8: facts in long texts, long results and lists of tools, many turns, long code and thoughts, and
-            0.92 of the context
+    smoke   4 checks: it answers, its patches are live, it knows a simple
+            answer, it calls tools
+    full    9: also streams, tool calls in streams with thinking on and off,
+            thoughts kept apart, a long answer, what speculation gains
+    stress  8: facts in long texts, long results and lists of tools, many
+            turns, long code and thoughts, and 0.92 of the context
 
     Exit code 1 when a check fails. What cannot be judged here is skipped with its reason, and fails nothing.
     Ctrl+C keeps what was checked.

@@ -57,8 +57,20 @@ def presets() -> None:
 
 
 @presets.command("list")
-@click.option("--status", type=click.Choice([one.value for one in PresetStatus]), multiple=True)
-@click.option("--workload", type=click.Choice([one.value for one in Workload]), multiple=True)
+@click.option(
+    "--status",
+    metavar="STATUS",
+    type=click.Choice([one.value for one in PresetStatus]),
+    multiple=True,
+    help=f"Repeatable: {', '.join(PresetStatus)}.",
+)
+@click.option(
+    "--workload",
+    metavar="WORKLOAD",
+    type=click.Choice([one.value for one in Workload]),
+    multiple=True,
+    help=f"Repeatable: {', '.join(Workload)}.",
+)
 @click.option("--engine", type=click.Choice([one.value for one in PresetEngine]))
 @click.option("--family", help="Only models of this family, such as qwen3.6.")
 @click.option("--gpus", type=click.IntRange(0, 8), help="Only what runs on so many GPUs or fewer.")

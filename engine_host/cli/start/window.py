@@ -19,11 +19,11 @@ def open_window(_out: Output, link: str | None, another: bool) -> Exit | None:
     """Open the window, or bring the one that runs to the front; with LINK at what it leads to.
 
     \b
-    sndr://page/NAME                 a page: launch, logs, settings, …
-    sndr://page/launch?preset=ID     Launch, with a preset chosen; also page/fit
-    sndr://chat                      Chat
-    sndr://preset/ID                 a preset
-    sndr://host/NAME                 all that is known of a host on another machine
+    sndr://page/NAME              a page: launch, logs, settings, …
+    sndr://page/launch?preset=ID  Launch, with a preset chosen; also page/fit
+    sndr://chat                   Chat
+    sndr://preset/ID              a preset
+    sndr://host/NAME              all that is known of another machine's host
 
     A link only leads somewhere: it starts, stops, connects and saves nothing. Where no window runs, this
     command lasts as long as the one that it opens.

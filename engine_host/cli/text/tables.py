@@ -96,7 +96,7 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
         return list(itertools.chain(*whole))
     # A last column, such as a reason, has room below each row.
     if len(cells[0]) > _FEW and (main := _narrowed([row[:-1] for row in cells], columns)):
-        told = [f"    {cells[0][-1]}: {row[-1]}" if _says(row[-1]) else "" for row in cells]
+        told = ["    " + _named(cells[0][-1], row[-1]) if _says(row[-1]) else "" for row in cells]
         asides = [[], *(_item(line, columns) for line in told[1:])]
         return [line for pair in zip(main, asides, strict=True) for lines in pair for line in lines]
     return list(_records(cells, columns))
@@ -126,7 +126,7 @@ def _records(cells: Sequence[Sequence[str]], columns: int) -> Iterator[str]:
         yield row[0]
         line = ""
         for heading, cell in zip(cells[0][1:], row[1:], strict=True):
-            told = f"{heading}: {cell}"
+            told = _named(heading, cell)
             if not _says(cell):
                 continue
             if line and width(f"{line} · {told}") <= columns:
@@ -169,6 +169,11 @@ def _longest(text: str) -> int:
     if _is_command(text):
         return width(text)
     return max((width(piece.lstrip()) for piece in _PIECES.findall(text)), default=0)
+
+
+def _named(heading: str, cell: str) -> str:
+    """Return a value behind its heading; a column of remarks may have none."""
+    return f"{heading}: {cell}" if heading else cell
 
 
 def _says(cell: str) -> bool:

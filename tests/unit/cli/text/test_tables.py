@@ -65,6 +65,18 @@ def test_a_reason_stands_below_its_row_where_it_would_make_it_tall(monkeypatch: 
     ]
 
 
+def test_a_remark_without_a_heading_stands_below_its_row_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [("TTFT", "132 ms", "2", ""), ("prefill", "n/a", "2", "word " * 20)]
+    monkeypatch.setenv("COLUMNS", "40")
+    assert table(("", "median", "n", ""), rows)[2:] == [
+        "prefill  n/a     2",
+        *["    word word word word word word word"] * 2,
+        "    word word word word word word",
+    ]
+    monkeypatch.setenv("COLUMNS", "16")
+    assert table(("", "median", "n", ""), rows)[-2:] == ["    word word", "    word"]
+
+
 def test_a_row_is_a_list_of_what_it_says_where_nothing_else_has_room(monkeypatch: pytest.MonkeyPatch) -> None:
     assert at(40, monkeypatch) == [
         "qwen3.6-27b-fp8-2x24",

@@ -135,3 +135,13 @@ def test_no_command_for_another_machine_is_suggested_for_this_program(sndr: Sndr
 def test_a_number_says_what_it_may_be(sndr: Sndr, words: str, option: str, value: str, takes: str) -> None:
     sentence = refused(sndr, words, *words.split(), option, value)
     assert sentence == f"Invalid value for '{option}': it takes {takes}\n"
+
+
+def test_the_help_of_every_command_fits_eighty_columns_and_tears_no_word() -> None:
+    for words, one in (("", root), *EVERY):
+        context = click.Context(one, info_name=f"sndr {words}".rstrip(), terminal_width=80)
+        lines = one.get_help(context).splitlines()
+        assert [line for line in lines if len(line) > 80] == [], words
+        # click tears what is longer than a line: none of what it is given to fold is.
+        pieces = " ".join((*one.collect_usage_pieces(context), one.help or "")).split()
+        assert max(map(len, (*pieces, ""))) < 60, words
