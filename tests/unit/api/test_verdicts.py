@@ -57,16 +57,17 @@ def of(page: PresetVerdicts, preset: str) -> PresetVerdict:
 def test_all_presets_on_all_gpus_are_judged_in_seconds() -> None:
     async def work(opened: Door) -> None:
         await judge(opened)
-        took = []
+        took: list[float] = []
         # The program's own time, the best of three, each beside how fast the processor is just then: what
         # else the machine does is not meant.
-        for _ in range(3):
+        # A twentieth of a second for a GPU where the processor is quick: two for all of them.
+        limit = 0.19 * len(HARDWARE)
+        while len(took) < 3 and not (took and min(took) < limit):
             pace, began = slower(), time.process_time()
             for hardware in HARDWARE:
                 await judge(opened, hardware=hardware)
             took.append((time.process_time() - began) / pace)
-        # A twentieth of a second for a GPU where the processor is quick: two for all of them.
-        assert min(took) < 0.19 * len(HARDWARE), took
+        assert min(took) < limit, took
 
     through(work)
 

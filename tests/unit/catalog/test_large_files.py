@@ -1,5 +1,6 @@
 """A file from outside costs time in proportion to its size, and never much."""
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -52,16 +53,12 @@ def exported(small: Small) -> tuple[Catalog, str, Place]:
     return small.read(), text, small.place
 
 
-def _seconds(catalog: Catalog, text: str, place: Place, tries: int = 3) -> float:
-    """The processor's time for one import, whether or not it is refused; the least of some."""
-
-    def once() -> float:
-        began = time.process_time()
-        with suppress(HostError):
-            check_import(catalog, text, place)
-        return time.process_time() - began
-
-    return min(once() for _ in range(tries))
+def _seconds(catalog: Catalog, text: str, place: Place) -> float:
+    """Return the processor's time for one import, whether or not it is refused."""
+    began = time.process_time()
+    with suppress(HostError):
+        check_import(catalog, text, place)
+    return time.process_time() - began
 
 
 @pytest.mark.parametrize("kind", _NASTY)
@@ -69,8 +66,15 @@ def test_twice_the_size_takes_no_more_than_thrice_the_time(
     exported: tuple[Catalog, str, Place], kind: str
 ) -> None:
     catalog, text, place = exported
-    one, two = (_seconds(catalog, _NASTY[kind](text, n), place) for n in (1500, 3000))
-    assert two < max(one * _RATIO, 0.05), f"{one:.3f} s, then {two:.3f} s"
+    small, large = (_NASTY[kind](text, n) for n in (1500, 3000))
+    one, two = min(_seconds(catalog, small, place) for _ in range(2)), math.inf
+    # What is in proportion shows it at once; what is not, or was disturbed, is looked at again.
+    for _ in range(3):
+        two = min(two, _seconds(catalog, large, place))
+        if two < max(one * _RATIO, 0.05):
+            return
+        one = min(one, _seconds(catalog, small, place))
+    raise AssertionError(f"{one:.3f} s, then {two:.3f} s")
 
 
 @pytest.mark.parametrize("kind", _NASTY)
@@ -78,7 +82,7 @@ def test_the_largest_file_takes_seconds(exported: tuple[Catalog, str, Place], ki
     catalog, text, place = exported
     sizes: Iterator[int] = (n for n in (64_000, 32_000, 16_000, 8_000, 4_000))
     largest = next(one for n in sizes if len((one := _NASTY[kind](text, n)).encode()) <= MAX_BYTES)
-    assert _seconds(catalog, largest, place, tries=1) < _SECONDS * slower()
+    assert _seconds(catalog, largest, place) < _SECONDS * slower()
 
 
 def test_what_is_larger_than_any_such_file_is_not_read() -> None:

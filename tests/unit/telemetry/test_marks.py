@@ -163,8 +163,9 @@ def test_measurements_and_cut_overs_are_marked(tmp_path: Path) -> None:
 
 def test_texts_from_outside_and_their_number_are_bounded(tmp_path: Path) -> None:
     marks, events, store = book(tmp_path)
-    said = Problem(reason=Reason.ENGINE_CRASHED, message="<b>\x00" + "x" * 100_000)
     for number in range(MOST_MARKS + 10):
+        length = 100_000 if number > MOST_MARKS else 10
+        said = Problem(reason=Reason.ENGINE_CRASHED, message="<b>\x00" + "x" * length)
         one = engine(EngineState.FAILED, id=f"e-{number}", pid=None, problem=said, ended_at=NOW + number)
         events.publish(EngineStateEvent(engine=one))
     found = marks.since(None)
