@@ -147,6 +147,11 @@ class MemoryModel(QObject):
         """The devices as bars."""
         return tuple(bar_of(device) for device in self.page.devices) if self.page is not None else ()
 
+    @property
+    def on_gpus(self) -> bool:
+        """Tell whether a driver was asked, too, and not the system alone."""
+        return self.page is not None and any(device.name != "RAM" for device in self.page.devices)
+
     def _on_done(self) -> None:
         self._asking = False
 

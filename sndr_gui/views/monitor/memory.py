@@ -125,9 +125,13 @@ class MemoryPane(QWidget):
             set_text(self._said, tr("Not read now: {message}", message=problem.message))
         elif self.model.page is None:
             set_text(self._said, tr("Asking who holds memory…"))
-        else:
+        elif self.model.on_gpus:
             set_text(
                 self._said, tr("Now, by the driver's list of processes; parts as the engines print them.")
+            )
+        else:
+            set_text(
+                self._said, tr("Now, by the system's list of processes; parts as the engines print them.")
             )
         bars = self.model.bars
         if bars == self._drawn:

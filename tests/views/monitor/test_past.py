@@ -79,6 +79,11 @@ async def test_memory_and_pool_are_read_while_they_are_looked_at(stage: Stage) -
     assert "m: weights: 4 GiB" in described
     assert "<img src=x> (2)" in described
     assert "Not measured: m: KV cache." in described
+    assert "the driver's list" in page.holders._said.text()
+    # Without a GPU no driver was asked.
+    stage.host.memory = (MemoryDevice(name="RAM", total=8 << 30, used=1 << 30, users=(), rest=1 << 30),)
+    page.model.holders.load()
+    await stage.until(lambda: "the system's list" in page.holders._said.text())
     assert page.model.energy.said == ""
     gpu = GpuEnergy(name="GPU 0", joules=3600.0, source=EnergySource.COUNTER, seconds=9.0)
     stage.host.energy = stage.host.energy.model_copy(update={"gpus": (gpu,)})
