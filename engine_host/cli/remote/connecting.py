@@ -46,7 +46,7 @@ def connect(
                 Reason.SSH_UNREACHABLE,
                 tr("{name} was not connected within {seconds:.0f} seconds.", name=name, seconds=seconds),
                 cause=shown.sentence,
-                fix=Fix(text="It goes on by itself; look again.", command="sndr host list"),
+                fix=Fix(text="It goes on by itself; look again.", command=f"sndr host connect {name}"),
             )
         if time.monotonic() > given_up and shown.state is RemoteHostState.RECONNECTING and shown.problem:
             raise HostError.from_problem(shown.problem)

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from engine_host.cli.start.host import connected_or_none, find_or_start, say_wrong_settings
+from engine_host.cli.text.chosen_host import chosen_host
 from engine_host.cli.text.waiting import told_when_long
 from engine_host.client.exchange import NOTHING, answer_of, request_of
 from engine_host.core.errors import HostError
@@ -69,6 +70,9 @@ def reading(*, memory: bool = False) -> Iterator[Answers]:
 
 
 def _none_runs() -> bool:
+    if chosen_host():
+        # Of another machine only its host tells; it is looked for once, which takes long where it is frozen.
+        return False
     try:
         client = connected_or_none()
     except HostError:

@@ -50,8 +50,8 @@ def unreachable(target: Target) -> EndpointError:
     return EndpointError(
         503,
         "host_not_connected",
-        f"{target.name} is answered by {target.machine}, and there is no connection to it now. See: "
-        "sndr host list",
+        f"{target.name} is answered by {target.machine}, and there is no connection to it now. Try: "
+        f"sndr host connect {target.machine}",
         Reason.SSH_LOST,
     )
 
@@ -63,7 +63,7 @@ def ended(target: Target) -> EndpointError:
         "host_connection_lost",
         f"The connection to {target.machine} was lost, or its engine ended, before the answer for "
         f"{target.name} was complete. "
-        "See: sndr host list",
+        f"Look: sndr host connect {target.machine}",
         Reason.SSH_LOST,
     )
 
@@ -73,8 +73,8 @@ def silent(target: Target) -> EndpointError:
     return EndpointError(
         504,
         "host_silent",
-        f"{target.machine} has sent nothing for {target.name} for too long, and was given up. See: "
-        "sndr host list",
+        f"{target.machine} has sent nothing for {target.name} for too long, and was given up. Look: "
+        f"sndr host connect {target.machine}",
         Reason.SSH_LOST,
     )
 

@@ -176,7 +176,7 @@ def _way_back(machine: Machine, said: Probed) -> RemoteInstallPlan:
                 machine=machine.name,
             ),
             cause="It was installed once, and not updated since.",
-            fix=Fix(text="See what runs there.", command="sndr host list"),
+            fix=Fix(text="See what runs there.", command=f"sndr --host {machine.name} status"),
         )
     return going_back(machine.name, said, said.previous)
 

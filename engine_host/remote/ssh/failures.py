@@ -60,6 +60,7 @@ class _Words:
     problem: Callable[[Ended, re.Match[str]], Problem]
 
 
+_SILENT = re.compile(r"^Timeout, server .+ not responding", re.MULTILINE)
 _RETRIED = {Reason.SSH_UNREACHABLE, Reason.SSH_LOST}
 """The reasons after which it is tried again; all others wait for a person."""
 
@@ -207,15 +208,18 @@ def _forward(ended: Ended, _found: re.Match[str] | None = None) -> Problem:
     )
 
 
-def _lost(ended: Ended, found: re.Match[str] | None = None) -> Problem:
+def _lost(ended: Ended, _found: re.Match[str] | None = None) -> Problem:
     return _problem(
         ended,
         Reason.SSH_LOST,
         tr("The connection to {destination} was lost.", destination=ended.destination),
         tr("It did not answer any more: the machine hangs, or the network between is gone.")
-        if found
+        if _SILENT.search(ended.words)
         else ended.words.strip()[-300:] or _exit(ended.code),
-        None,
+        Fix(
+            text="It is tried again by itself; this tries at once.",
+            command=f"sndr host connect {ended.attempt.host}",
+        ),
     )
 
 
@@ -291,7 +295,7 @@ TABLE = _table(
     ((_REFUSED,), _forward),
     (
         (
-            r"^Timeout, server .+ not responding",
+            _SILENT.pattern,
             r"client_loop: send disconnect",
             r"^Connection reset by",
             r"^Connection to .+ closed by remote host",
@@ -381,7 +385,7 @@ def broke(name: str, *, killed: bool = False) -> HostError:
         else "The machine hangs, its sshd was restarted, or the network between is gone.",
         fix=Fix(
             text="It is made again by itself. Then do the same once more: uploads go on from there.",
-            command="sndr host list",
+            command=f"sndr host connect {name}",
         ),
     )
 

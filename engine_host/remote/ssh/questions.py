@@ -105,11 +105,12 @@ class QuestionDesk:
         """Pass a person's answer on. Raises HostError: not_found, bad_request for several lines."""
         found = self._waiting.get(question_id)
         if found is None or found.answer.done():
+            look = "sndr host list" if found is None else f"sndr host connect {found.question.host}"
             raise HostError(
                 Reason.NOT_FOUND,
                 "ssh does not wait for that answer any more.",
                 cause="Somebody answered it, or the connection ended.",
-                fix=Fix(text="See what it asks now.", command="sndr host list"),
+                fix=Fix(text="See what it asks now.", command=look),
             )
         if any(letter in answer.answer for letter in "\n\r\0"):
             raise HostError(Reason.BAD_REQUEST, "An answer for ssh is one line.", fix="Type it anew.")

@@ -1,6 +1,6 @@
 """Routes to engines of other machines: meant by name alone, and never replaced by an engine here."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from engine_host.core.store import Store
 from engine_host.gateway.directory import Target
 from engine_host.gateway.error_answers import EndpointError
 from engine_host.gateway.routing.book import RouteBook
-from engine_host.gateway.routing.elsewhere import OtherMachines
+from engine_host.gateway.routing.elsewhere import OtherMachines, ended, silent, unreachable
 from engine_host.gateway.routing.resolution import Resolution
 from engine_host.protocol.endpoint.routes import RouteTargets
 
@@ -93,3 +93,8 @@ def test_a_request_that_may_not_leave_stays(place: Place) -> None:
 
 def test_the_token_of_a_machine_is_not_shown() -> None:
     assert "key" not in repr(THERE)
+
+
+@pytest.mark.parametrize("fault", [unreachable, ended, silent])
+def test_what_a_fault_advises_names_the_machine(fault: Callable[[Target], EndpointError]) -> None:
+    assert str(fault(THERE)).endswith("sndr host connect gpu")

@@ -100,6 +100,10 @@ def test_one_that_stood_was_lost_and_is_tried_again() -> None:
     assert reason("Connection closed by 1.2.3.4 port 22", was_connected=True) is Reason.SSH_LOST
     lost = problem_of(Ended("gpu", -9, "", Attempt("gpu")), was_connected=True)
     assert is_retried(lost)
+    assert lost.fix is not None
+    assert lost.fix.command == "sndr host connect gpu"
+    silent = Ended("gpu", 255, "Timeout, server 10.0.0.1 not responding.", Attempt("gpu"))
+    assert "the machine hangs" in problem_of(silent, was_connected=True).cause
     assert not is_retried(lost.model_copy(update={"reason": Reason.SSH_AUTH_FAILED}))
     assert not is_retried(lost.model_copy(update={"reason": Reason.HOST_KEY_CHANGED}))
 
