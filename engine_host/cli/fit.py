@@ -285,7 +285,9 @@ def _counted(report: FitReport) -> str:
     """Return the streams of the verdict and how many there is room for: a start may serve more."""
     if report.verdict not in {Verdict.FITS, Verdict.TIGHT}:
         return ""
-    return f" ({_count(report.streams, 'stream')}; room for {_most(report)} of {report.context:,} tokens)"
+    most = _most(report) if report.most_streams else "no"
+    room = f"room for {most} {'stream' if report.most_streams == 1 else 'streams'}"
+    return f" ({_count(report.streams, 'stream')}; {room} of {report.context:,} tokens)"
 
 
 def _kv(report: FitReport) -> list[str]:

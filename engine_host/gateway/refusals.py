@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 from engine_host.core.outside import json_text
@@ -29,9 +30,32 @@ async def refusal(
     that met a 500 again: it becomes 400 where `reader`, a path of the engine that reads the same request and
     computes nothing, fails too. vLLM's messages in Anthropic's form do not say what was too long, and its
     500 does not say whether it lives on. Of a picture that its model does not take each says something else.
+    Neither says what to do about a prompt that is too long.
     """
     if target.provider is not None:
         return provider_refusal(target, status, answer)
+    fault = await _told_apart(target, path, body, status, answer, reader)
+    if fault.code != "context_length_exceeded":
+        return fault
+    # Agents look for the engine's own words, so these stay first.
+    said = fault.message.rstrip(".")
+    return replace(fault, message=f"{said}. Send less{_more_context(target)}.")
+
+
+def _more_context(target: Target) -> str:
+    """Return how the engine would hold more, or the empty string where its model was made for no more."""
+    if target.reranking or target.embeddings:
+        return ""
+    made_for = target.context_trained
+    if made_for is not None and made_for <= target.context:
+        return f": {target.engine_name} has the whole context that its model was made for"
+    known = "" if made_for is None else f" (its model was made for {made_for})"
+    return f", or start {target.engine_name} with a longer --context{known}"
+
+
+async def _told_apart(
+    target: Target, path: str, body: bytes, status: int, answer: bytes, reader: str | None
+) -> faults.EndpointError:
     fault = faults.engine_fault(status, answer)
     was_read = status not in _UNREAD or (status == 500 and target.usage_on_request)
     other = None if was_read else modalities.why_refused(target, body, fault.message)

@@ -29,8 +29,8 @@ def lab_verify(out: Output, engine: str | None, level: str, seed: int | None) ->
     """Check what ENGINE answers, or the only one that runs.
 
     \b
-    smoke   4 checks: it answers, its patches are live, it knows a simple
-            answer, it calls tools
+    smoke   4 checks: it answers, it knows a simple answer, it calls
+            tools, and with vLLM its patches are live
     full    9: also streams, tool calls in streams with thinking on and off,
             thoughts kept apart, a long answer, what speculation gains
     stress  8: facts in long texts, long results and lists of tools, many

@@ -77,6 +77,8 @@ def _no_such_command(error: click.NoSuchCommand, root: click.Group) -> str:
     said = f"No such command {typed[:100]!r}."
     if group is root and (done := _AS_IT_WAS_INSTALLED.get(typed.lower())) is not None:
         return f"{said} The program {done} as it was installed: README, Update and uninstall, says how."
+    if not near and group is not root:
+        return f"{said} `{above}` has {', '.join(sorted(group.commands))}."
     if not near:
         return said
     *before, last = (f"`{above} {one}`" for one in near)

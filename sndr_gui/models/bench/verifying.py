@@ -21,7 +21,7 @@ from sndr_gui.models.bench.page import BenchModel
 LEVELS = {
     VerifyLevel.SMOKE: (
         tr("Smoke: 4 checks"),
-        tr("It answers, its patches are live, it knows a fact, it calls tools."),
+        tr("It answers, it knows a fact, it calls tools, and with vLLM its patches are live."),
     ),
     VerifyLevel.FULL: (
         tr("Full: 9 checks"),

@@ -55,7 +55,7 @@ def received(host: FakeHost, path: str) -> Any:
 def test_gpus_by_their_figures(served: FakeHost, sndr: Sndr) -> None:
     code, out, _ = sndr("fit", "m", "--gpu", "24:1.5:936", "--gpu", "8")
     assert code == 0
-    assert out.startswith("m with vllm, KV auto: fits (1 stream; room for 3 of 8,192 tokens).\n")
+    assert out.startswith("m with vllm, KV auto: fits (1 stream; room for 3 streams of 8,192 tokens).\n")
     first, second = received(served, "/v1/fit")["gpus"]
     assert (first["total"], first["taken"], first["bandwidth"]) == (24 << 30, 3 << 29, 936e9)
     assert (second["total"], second["taken"], second.get("bandwidth")) == (8 << 30, 0, None)

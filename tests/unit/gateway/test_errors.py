@@ -222,6 +222,7 @@ def test_the_engines_error_keeps_its_status(world: Any, scripts: Any, stream: bo
             assert code_of(answer) == (400, "context_length_exceeded")
             assert answer.json()["error"] == {
                 **error,
+                "message": "too long. Send less, or start m with a longer --context.",
                 "code": "context_length_exceeded",
                 "param": None,
                 "src": "engine",

@@ -66,12 +66,39 @@ def test_too_long_a_prompt_has_its_code_in_anthropics_form_too(
             error = answer.json()["error"]
             assert (answer.status_code, error["type"], error["code"]) == (400, "invalid_request_error", code)
             words = "You passed 9000 tokens."
+            if code == "context_length_exceeded":
+                words += " Send less, or start m with a longer --context."
             if tokenize[0] == 200 and code == "context_length_exceeded":
                 # As Claude Code reads it.
                 words = "prompt is too long: 9000 tokens > 4096 maximum"
             assert error["message"] == words
             ((_, sent),) = [one for one in served.engine.received if one[0] == "/tokenize"]
             assert all(word in sent["prompt"] for word in ("Be brief.", "hi", "weather"))
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize(
+    ("made_for", "advice"),
+    [
+        (None, "or start m with a longer --context."),
+        (32768, "or start m with a longer --context (its model was made for 32768)."),
+        (1, "Send less: m has the whole context that its model was made for."),
+    ],
+)
+def test_what_to_do_about_a_long_prompt_is_said(
+    world: Any, scripts: Any, made_for: int | None, advice: str
+) -> None:
+    error = {"message": "request (9 tokens) exceeds it", "type": "exceed_context_size_error", "code": 400}
+
+    async def go() -> None:
+        script = scripts.answers(400, json.dumps({"error": error}).encode())
+        async with world(script) as served, httpx.AsyncClient(base_url=served.url) as client:
+            served.running[:] = [replace(served.running[0], context_trained=made_for)]
+            answer = await client.post("/v1/chat/completions", json=QUESTION)
+            said = answer.json()["error"]["message"]
+            assert said.startswith("request (9 tokens) exceeds it. Send less")
+            assert said.endswith(advice)
 
     asyncio.run(go())
 

@@ -103,6 +103,11 @@ def test_a_wrong_command_is_told_what_does_it(typed_word: str, meant: str, sndr:
     assert sentence == f"No such command '{typed_word}'. {meant}\n"
 
 
+def test_a_wrong_command_of_a_group_is_told_which_there_are(sndr: Sndr) -> None:
+    sentence = refused(sndr, "routes", "routes", "add")
+    assert sentence == "No such command 'add'. `sndr routes` has back, cutover, list, remove, set.\n"
+
+
 def test_each_word_of_another_program_leads_to_a_command_and_is_none() -> None:
     every = {words for words, _ in EVERY} | {"--help"}
     for word, leads in _OTHERS.items():
