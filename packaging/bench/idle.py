@@ -21,6 +21,8 @@ from tests.e2e.desktop import Desktop, desktop
 LIMIT_CPU, LIMIT_WINDOW, LIMIT_HOST = 0.01, 200, 80
 """Share of a core of both together; MB of the window, and of the host."""
 _SETTLE = 20.0
+_WRITTEN = 2.0
+"""Seconds in which a process that idles has written its profile."""
 
 
 def processes(window: int) -> dict[str, list[psutil.Process]]:
@@ -55,9 +57,9 @@ def measure(screen: Desktop, seconds: float, home: str, profile: str) -> dict[st
         groups = processes(window.pid)
         if not groups["host"]:
             raise RuntimeError("the window started no host")
-        if profile:
-            for one in (groups["window"][0], groups["host"][0]):
-                one.send_signal(signal.SIGUSR2)
+        looked_at = (groups["window"][0], groups["host"][0]) if profile else ()
+        for one in looked_at:
+            one.send_signal(signal.SIGUSR2)
         before = {name: spent(group) for name, group in groups.items()}
         began = time.monotonic()
         time.sleep(seconds)
@@ -65,6 +67,9 @@ def measure(screen: Desktop, seconds: float, home: str, profile: str) -> dict[st
         result = {f"{name}_cpu": (spent(group) - before[name]) / passed for name, group in groups.items()}
         for name, group in groups.items():
             result[f"{name}_mb"] = sum(one.memory_full_info().uss for one in group) / 1e6
+        for one in looked_at:
+            one.send_signal(signal.SIGUSR2)
+        time.sleep(_WRITTEN if profile else 0)
         return result
     finally:
         window.terminate()
@@ -88,7 +93,7 @@ def main() -> int:
             os.mkdir(profile)
         found = measure(screen, options.seconds, home, profile)
         for path in sorted(Path(profile).glob("*.json")) if profile else ():
-            print(f"process {path.stem}, milliseconds by where:", file=sys.stderr)
+            print(f"process {path.stem}, looks by where (one a tick of its processor time):", file=sys.stderr)
             for place, count in json.loads(path.read_text(encoding="utf-8"))[:15]:
                 print(f"  {count:>6}  {place}", file=sys.stderr)
     both = found["window_cpu"] + found["host_cpu"]
