@@ -1,5 +1,6 @@
 """The target that an engine is for the endpoint: made of its plan and of what the model's files say."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from engine_host.gateway.directory import UNLOADED, Target
@@ -11,6 +12,7 @@ from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.launch.plans import EngineKind, LaunchPlan
 
 _PROJECTORS = {"--mmproj", "-mm", "--mmproj-url", "-mmu"}
+_Parts = tuple[Engine, IndexedModel | None, str, float | None]
 
 
 def target_of(
@@ -58,6 +60,32 @@ def target_of(
         stands_for=tuple(dict.fromkeys(filter(None, names))),
         tools=templated and ("--tool-call-parser" if of_vllm else "--jinja") in engine.plan.argv,
     )
+
+
+class KeptTargets:
+    """The targets of the engines that run, each made anew only where what it is made of is another."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[_Parts, Target]] = {}
+
+    def of(self, engines: Iterable[_Parts]) -> list[Target]:
+        """Return the targets of these, and forget all others; the parts are those of `target_of`."""
+        self._kept = {parts[0].id: (parts, self._target(parts)) for parts in engines}
+        return [target for _, target in self._kept.values()]
+
+    def _target(self, parts: _Parts) -> Target:
+        before = self._kept.get(parts[0].id)
+        return before[1] if before is not None and _same(before[0], parts) else target_of(*parts)
+
+
+def _same(before: _Parts, now: _Parts) -> bool:
+    """Return True for the very same values: to compare all that stands in them costs what is to be saved."""
+    (engine, model, *rest), (now_engine, now_model, *now_rest) = before, now
+    if engine is not now_engine or rest != now_rest:
+        return False
+    if model is None or now_model is None:
+        return model is now_model
+    return model.file is now_model.file and model.info is now_model.info
 
 
 def target_of_plan(plan: LaunchPlan, model: IndexedModel | None) -> Target:

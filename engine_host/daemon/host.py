@@ -16,7 +16,7 @@ from engine_host.core.package_data import resources
 from engine_host.core.paths import Folders
 from engine_host.core.settings import SettingsFile
 from engine_host.core.store import Store
-from engine_host.daemon.endpoint_target import target_of, target_of_plan
+from engine_host.daemon.endpoint_target import KeptTargets, target_of_plan
 from engine_host.daemon.public_endpoint import PublicEndpoint
 from engine_host.daemon.reading.services import Reading
 from engine_host.daemon.sources.first_readings import FirstReadings
@@ -173,6 +173,7 @@ class Host:
                 self.gateway.request_log.active(engine) + self.gateway.request_log.waiting(engine)
             ),
         )
+        self._targets = KeptTargets()
         self.gateway = Gateway(
             self,
             self._request_changed,
@@ -382,12 +383,10 @@ class Host:
     def targets(self) -> Sequence[Target]:
         """For the endpoint: the engines that answer."""
         known, socket = self.model_index.known, self.engines.socket
-        return [
-            target_of(
-                engine, known(engine.plan.model_path), socket(engine), self.on_demand.expires_at(engine.id)
-            )
+        return self._targets.of(
+            (engine, known(engine.plan.model_path), socket(engine), self.on_demand.expires_at(engine.id))
             for engine in self.engines.serving()
-        ]
+        )
 
     def starting(self) -> Sequence[str]:
         """For the endpoint: the models on their way up."""

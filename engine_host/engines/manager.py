@@ -184,7 +184,7 @@ class EngineManager:
 
     def socket(self, engine: Engine) -> str:
         """The engine's own Unix socket."""
-        return self._sockets.get(engine.id) or str(self._folders.run / f"{engine.plan.id}.sock")
+        return self._sockets.get(engine.id) or f"{self._folders.run}/{engine.plan.id}.sock"
 
     async def adopt(self) -> None:
         """Find the engines of an earlier run: kept ones are re-attached in the background, others ended."""

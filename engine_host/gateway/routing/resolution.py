@@ -174,9 +174,10 @@ class Resolution:
             raise faults.invalid(f"model is missing, and several run: {names}. Name one.", param="model")
         if not targets and not self.listed():
             raise faults.no_engine_runs()
-        if form is faults.Form.OLLAMA and not self._is_engine(name):
+        running = {target.name for target in targets}
+        if form is faults.Form.OLLAMA and name not in running:
             name = name.removesuffix(_LATEST)
-        known = targets if self._is_engine(name) else self.listed()
+        known = targets if name in running else self.listed()
         if all(target.name != name for target in known) and self._installed(name):
             raise faults.not_loaded(name, [target.name for target in targets if name in target.stands_for])
         return find(known, name)

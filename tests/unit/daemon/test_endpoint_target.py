@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from engine_host.core.package_data import resources
-from engine_host.daemon.endpoint_target import target_of
+from engine_host.daemon.endpoint_target import KeptTargets, target_of
 from engine_host.gateway.openai.listing import model_entry
 from engine_host.library.gguf import GgufInfo, read_gguf
 from engine_host.library.index import IndexedModel
@@ -24,6 +24,18 @@ def test_the_context_that_is_promised_is_the_engines() -> None:
     assert (entry["max_model_len"], entry["context_length"], entry["meta"]["n_ctx"]) == (8192, 8192, 8192)
     silent = said.model_copy(update={"context": None})
     assert engine.model_copy(update={"verified": silent}).context == 32_768
+
+
+def test_a_target_is_made_once_for_all_requests_until_its_engine_is_another(demo: IndexedModel) -> None:
+    engine, kept = engine_of(plain_plan()), KeptTargets()
+    once = kept.of([(engine, demo, "/run/e.sock", None)])[0]
+    # Each look has a model of its own, made of the same file and metadata.
+    assert kept.of([(engine, replace(demo), "/run/e.sock", None)])[0] is once
+    assert kept.of([(engine, demo, "/run/e.sock", 60.0)])[0].expires_at == 60.0, "its end moved"
+    read = engine.model_copy(update={"readings": Readings(at=1, kv_block=16)})
+    assert kept.of([(read, demo, "/run/e.sock", 60.0)])[0].checkpoint_step == 16
+    assert not kept.of([(read, None, "/run/e.sock", 60.0)])[0].size, "its files cannot be read any more"
+    assert kept.of([]) == [], "it has ended"
 
 
 @pytest.fixture
