@@ -183,9 +183,11 @@ class Machines:
         return told.stdout.split()[1]
 
     @contextmanager
-    def engine_host(self, *arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
+    def engine_host(
+        self, *arguments: str, python: str = sys.executable
+    ) -> Iterator["subprocess.Popen[bytes]"]:
         """An engine host of the target's user, started over ssh; it ends with this."""
-        words = [sys.executable, "-m", "engine_host", "serve", "--port", str(free_port()), *arguments]
+        words = [python, "-P", "-m", "engine_host", "serve", "--port", str(free_port()), *arguments]
         with (self.folder / "engine_host.log").open("ab") as log:
             process = subprocess.Popen(
                 ["ssh", "-F", str(self.config), "-T", "direct", "exec", *words],

@@ -1,15 +1,21 @@
 """`sndr host install` through a jump host and real sshd: from nothing to an answer, and back to nothing."""
 
 import json
+import os
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from engine_host import __version__
+from engine_host.client.sync import ControlClient
+from engine_host.protocol.operations import remote_hosts as ops
+from engine_host.remote.install.there.wholeness import note_files
 from tests.integration.host_process import SNDR, Ended, environment, serving, sndr
 from tests.integration.remote.install.machines import tree
 from tests.integration.remote.machines import Machines, small_disk
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -31,7 +37,7 @@ def patient(*arguments: str) -> Ended:
 def test_from_nothing_to_an_answer_and_back(machines: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SNDR_SSH_CONFIG", str(machines.config))
     before = tree(machines.far)
-    with serving():
+    with serving() as here:
         assert sndr("host", "add", "gpu").code == 0
         planned = patient("host", "install", "gpu", "--offline", "--dry-run")
         assert planned.code == 0, planned.err
@@ -55,6 +61,7 @@ def test_from_nothing_to_an_answer_and_back(machines: Machines, monkeypatch: pyt
         assert str(machines.far) in Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8")
         listed = json.loads(sndr("host", "list", "--json").out)["hosts"][0]
         assert (listed["state"], listed["findings"]) == ("connected", [])
+        an_older_one_is_offered_the_update(here, machines)
 
         asked = sndr("host", "uninstall", "gpu", "--json")
         assert asked.code == 2, "without a yes nothing is removed"
@@ -64,6 +71,36 @@ def test_from_nothing_to_an_answer_and_back(machines: Machines, monkeypatch: pyt
         assert listed["engine_host_problem"]["fix"]["command"] == "sndr host install gpu"
         assert tree(machines.far) == before
         assert sndr("host", "disconnect", "gpu").code == 0
+
+
+def an_older_one_is_offered_the_update(here: ControlClient, machines: Machines) -> None:
+    """What runs there is made an older release; what the list offers brings this one."""
+    machines.end_engine_host()
+    root = machines.far / "data" / "host"
+    release = (root / "current").resolve()
+    # The release that is there already need not be made again: that is seen above.
+    old = Path(shutil.copytree(release, root / "0.2.0-old", symlinks=True, copy_function=os.link))
+    (root / "current").unlink()
+    (root / "current").symlink_to(old.name)
+    version = next(old.glob("lib/python*/site-packages/engine_host/__init__.py"))
+    text = version.read_text(encoding="utf-8").replace(__version__, "0.2.0")
+    version.unlink()
+    version.write_text(text, encoding="utf-8")
+    (old / "files.json").unlink()
+    note_files(str(old))
+    with machines.engine_host(python=str(root / "current" / "bin" / "python")):
+        here.call(ops.CONNECT_HOST, name="gpu")
+        assert wait_until(lambda: here.call(ops.REMOTE_HOST, name="gpu").version == "sndr 0.2.0", 60)
+        (found,) = here.call(ops.REMOTE_HOST, name="gpu").findings
+        assert found.id == "remote.older"
+        assert found.fix is not None
+        assert found.fix.command == "sndr host update gpu"
+        updated = patient("host", "update", "gpu", "--offline", "--json")
+        assert updated.code == 0, updated.out
+        shown = here.call(ops.REMOTE_HOST, name="gpu")
+        assert (shown.version, shown.findings) == (f"sndr {__version__}", ())
+        assert (root / "current").resolve() == release
+        assert (root / "previous").resolve() == old
 
 
 def test_a_home_that_runs_no_programs_or_takes_no_files_is_said_before_anything_is_sent(
