@@ -130,8 +130,10 @@ def inside(word: str) -> str:
 
 
 def shortened(name: str, most: int = 28) -> str:
-    """Return a name for a button or a title: one that is longer ends with an ellipsis."""
-    return name if len(name) <= most else f"{name[: most - 1]}…"
+    """Return a name in one line, for a button or a title: one that is longer ends with an ellipsis."""
+    # Names come from outside, and of one with a line feed a title would show the first half.
+    line = "".join(one if one.isprintable() else " " for one in name)
+    return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
 def plural(number: int, one: str, many: str | None = None) -> str:

@@ -44,3 +44,8 @@ def test_a_length_of_time_never_has_60_of_a_unit(given: float | None, text: str)
 )
 def test_a_count_never_has_a_thousand_of_a_unit_below_the_last(given: float, text: str) -> None:
     assert formats.count(given) == text
+
+
+def test_a_shortened_name_is_one_line_whatever_it_holds() -> None:
+    assert formats.shortened("qwen\n<b>\x1b[31m\u202eevil") == "qwen <b> [31m evil"
+    assert formats.shortened("x" * 40) == "x" * 27 + "…"
