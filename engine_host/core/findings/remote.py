@@ -9,6 +9,11 @@ REMOTE = {
         "{release} is damaged on {host}: {why}.",
         fix="It is made anew; settings, data and models stay as they are.",
     ),
+    "remote.damaged/another": Text(
+        WARNING,
+        "{release} is damaged on {host}: {why}.",
+        fix="This release takes its place; settings, data and models stay as they are.",
+    ),
     "remote.demo-failed": Text(
         WARNING,
         "The host runs there, but the bundled model did not answer: {why}",

@@ -61,6 +61,8 @@ def decide(host: str, asked: InstallOnHost, said: Probed, wheel: LocalFile) -> D
         findings.append(finding("remote.not-theirs", host=host, path=said.root))
     if (why := said.damaged.get(wheel.release)) is not None:
         findings.append(finding("remote.damaged", host=host, release=wheel.release, why=why))
+    elif (why := said.damaged.get(said.current or "")) is not None:
+        findings.append(finding("remote.damaged/another", host=host, release=said.current, why=why))
     elif said.silent:
         findings.append(finding("remote.silent", host=host))
     findings += _of_what_runs(host, said)

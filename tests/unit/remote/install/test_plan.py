@@ -81,6 +81,8 @@ BARE = {"path": "/usr/bin/python3.11", "version": [3, 11, 2], "ensurepip": False
         ({"pythons": []}, ["remote.no-python"]),
         ({"pythons": [OLD]}, ["remote.no-python"]),
         ({"damaged": {RELEASE: "it is"}, "free": 1}, ["remote.disk", "remote.damaged"]),
+        # The distribution there was upgraded, and its Python is gone.
+        ({"damaged": {"0.2.0-a": "its Python"}, "current": "0.2.0-a"}, ["remote.damaged"]),
         ({"current": RELEASE, "releases": [RELEASE], "free": 1, "silent": True}, ["remote.silent"]),
         ({"pythons": [OLD, BARE]}, ["remote.packages-from-here"]),
         ({"index": {"reachable": False, "said": "no route"}}, ["remote.packages-from-here"]),
