@@ -283,7 +283,7 @@ def _of_machine(busy: Busy, measured: Measured) -> Iterator[SlowCause]:
             ),
             share=cpu,
             fix=Fix(
-                text="End what else runs, or give the engine as many threads as there are cores.",
+                text="End what else runs; where nothing does, this processor is the limit.",
                 command="sndr top",
             ),
         )
