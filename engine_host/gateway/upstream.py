@@ -33,16 +33,13 @@ _PATIENCE = 15.0
 """Seconds for a connection; an engine on this machine takes one at once, unless many ask in one moment."""
 
 _QUEUE_FULL_SECONDS = 0.005
-
 _LONGEST_SILENCE = 600.0
 """Seconds without a byte from a provider, after which it is given up: the SDKs of OpenAI and Anthropic wait
 as long. An engine on this machine may compute for longer, and its death is seen at once."""
 
 _STALE_SECONDS = 2.0
 """A kept connection that ends within this time without a word was ended by the other side while it waited.
-
-The request is then sent once more, on a new connection; one that was worked on for longer is not repeated.
-"""
+The request is then sent once more, on a new connection; one that was worked on for longer is not repeated."""
 
 _MOST_AROUND = 64 << 10
 """Bytes that come in a row without any of the body: headers, interim answers, trailers."""
@@ -81,8 +78,12 @@ def _trust() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
-async def _connected_to(path: str) -> socket.socket:
-    """Connect to a Unix socket; asyncio takes a full queue (llama.cpp's holds a handful) for a connection."""
+async def _connected_to(path: str, request: bytes) -> tuple[socket.socket, int]:
+    """Connect to a Unix socket and write at once; the number of bytes that it took is returned, too.
+
+    asyncio takes a full queue (llama.cpp's holds a handful) for a connection, and writes some turns later:
+    llama.cpp ends one that says nothing for five seconds, which many requests on a busy processor can take.
+    """
     found = socket.socket(socket.AF_UNIX)
     found.setblocking(False)
     try:
@@ -92,7 +93,7 @@ async def _connected_to(path: str) -> socket.socket:
             except BlockingIOError:
                 await asyncio.sleep(_QUEUE_FULL_SECONDS)
             else:
-                return found
+                return found, found.send(request)
     except BaseException:
         found.close()
         raise
@@ -127,6 +128,7 @@ class Upstream(asyncio.Protocol):
         self._connect: Callable[[], Awaitable[None]] | None = None
         self._request = b""
         """Sent once more if a kept connection turns out to have ended; else empty."""
+        self._written_at_once = 0
         self._has_body = False
         self._forgetting: asyncio.TimerHandle | None = None
         self._reconnecting: asyncio.Task[None] | None = None
@@ -187,7 +189,8 @@ class Upstream(asyncio.Protocol):
         try:
             async with asyncio.timeout(_PATIENCE):
                 if target.socket is not None:
-                    await loop.create_unix_connection(lambda: self, sock=await _connected_to(target.socket))
+                    found, self._written_at_once = await _connected_to(target.socket, self._request)
+                    await loop.create_unix_connection(lambda: self, sock=found)
                     return
                 parts = urlsplit(target.url or "")
                 tls = _trust() if parts.scheme == "https" else None
@@ -201,7 +204,7 @@ class Upstream(asyncio.Protocol):
         if watched:
             self._keep_watch()
         if self._transport is not None:
-            self._transport.write(self._request)
+            self._transport.write(self._request[self._written_at_once :])
         if self._forgetting is None:
             self._request = b""
 

@@ -7,6 +7,7 @@ import socket
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -253,6 +254,40 @@ def test_one_that_takes_none_for_long_is_unreachable(monkeypatch: pytest.MonkeyP
     run(act())
 
 
+@pytest.mark.parametrize("size", [2, 3 << 20])
+def test_a_request_is_on_its_way_however_busy_the_loop_is(tmp_path: Path, size: int) -> None:
+    """llama.cpp ends a connection that says nothing for five seconds."""
+    body = b"x" * size
+    heard = bytearray()
+    taken: list[socket.socket] = []
+
+    def look(listener: socket.socket) -> None:
+        taken.append(listener.accept()[0])
+        heard.extend(taken[0].recv(1 << 20, socket.MSG_DONTWAIT))
+
+    def rest() -> None:
+        while not heard.endswith(b"\r\n\r\n" + body):
+            heard.extend(taken[0].recv(1 << 20))
+        taken[0].sendall(WHOLE)
+        taken[0].close()
+
+    async def act() -> None:
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(tmp_path / "s"))
+            listener.listen()
+            # The next thing that the loop does, so what it is late with comes after.
+            asyncio.get_running_loop().call_soon(look, listener)
+            target = Target("e", "m", 1, 4096, 0.0, socket=str(tmp_path / "s"))
+            async with await Upstream.open(target, "POST", "/v1/completions", body) as asked:
+                assert heard.startswith(b"POST /v1/completions")
+                await asyncio.to_thread(rest)
+                await asked.head()
+                assert await asked.rest() == b"ok"
+
+    run(act())
+    assert heard.count(b"POST") == 1
+
+
 @pytest.mark.parametrize("status", [200, 413])
 def test_an_answer_before_the_request_is_sent_keeps_no_connection(status: int) -> None:
     async def act() -> None:
@@ -313,9 +348,9 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     """Connections are made while this is set."""
     go, connect = asyncio.Event(), upstream._connected_to
 
-    async def waits(path: str) -> socket.socket:
+    async def waits(path: str, request: bytes) -> tuple[socket.socket, int]:
         await go.wait()
-        return await connect(path)
+        return await connect(path, request)
 
     monkeypatch.setattr(upstream, "_connected_to", waits)
     return go
