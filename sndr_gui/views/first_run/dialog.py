@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 
 from engine_host.protocol.errors import Problem
@@ -156,10 +156,22 @@ class FirstRunDialog(Dialog):
         set_tone(self.about, "bad" if failed else "")
         self.start.setVisible(not model.runs)
         self.start.setText(tr("Starting…") if model.starting else tr("Start it"))
-        self.start.setEnabled(model.connected and model.recommended is not None and not model.starting)
+        if not self._can_start:
+            self.start.setEnabled(False)
+        elif not self.start.isEnabled():
+            # Once what came with it is laid out: that moves it, and somebody may have the pointer on it.
+            QTimer.singleShot(0, self, self._allow_start)
         self.start.setToolTip(tip(tr("Start the recommended model"), command=model.command))
         self.cancel.setVisible(model.starting and model.engine is not None)
         self.chat.setVisible(model.runs)
+
+    @property
+    def _can_start(self) -> bool:
+        model = self.model
+        return model.connected and model.recommended is not None and not model.starting
+
+    def _allow_start(self) -> None:
+        self.start.setEnabled(self._can_start)
 
     def _refresh_measurement(self) -> None:
         model, bench = self.model, self.model.bench

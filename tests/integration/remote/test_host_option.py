@@ -45,7 +45,7 @@ def frozen_is_tried_once(
     machines: Machines, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A host that is frozen: what is asked waits for its first word, and that once."""
-    wait = 1.5
+    wait = 3.0
     monkeypatch.setattr(sync, "_FIRST_WORD", wait)
     owner = machines.far_folders.read_lock_owner()
     assert owner is not None

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QPushButton
 
@@ -71,6 +71,35 @@ async def test_nothing_moves_below_the_machine_when_engines_are_told(stage: Stag
     assert model.machine()[-2:] == (("llama.cpp", "not read yet"), ("vLLM", "not read yet"))
     stage.state.servers, stage.pages.installations.page = servers, installations
     assert [name for name, _ in model.machine()] == names
+
+
+async def test_start_can_be_clicked_where_it_stays(stage: Stage) -> None:
+    state = stage.state
+    host, models = state.host, state.models
+    state.host = state.models = None
+    dialog = opened(stage)
+    assert not dialog.start.isEnabled()
+    where: list[int] = []
+
+    class Enabled(QObject):
+        """Notes where the button is when it can be clicked."""
+
+        def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+            if event.type() is QEvent.Type.EnabledChange and dialog.start.isEnabled():
+                where.append(dialog.start.mapTo(dialog, QPoint()).y())
+            return False
+
+    noting = Enabled()
+    dialog.start.installEventFilter(noting)
+    before = dialog.start.mapTo(dialog, QPoint()).y()
+    state.host, state.models = host, models
+    state.host_changed.emit()
+    state.models_changed.emit()
+    await stage.until(dialog.start.isEnabled)
+    await stage.until(lambda: " presets fit" in words(dialog))
+    assert where == [dialog.start.mapTo(dialog, QPoint()).y()]
+    assert where[0] > before, "what came made it move"
+    dialog.start.removeEventFilter(noting)
 
 
 def test_that_somebody_closed_it_is_told_once(stage: Stage) -> None:
