@@ -116,7 +116,7 @@ def dressed(qapp: QApplication) -> QApplication:
 
 
 @pytest.fixture
-def loop(dressed: QApplication) -> Iterator[EventLoop]:
+def loop(dressed: QApplication, request: pytest.FixtureRequest) -> Iterator[EventLoop]:
     """The Qt event loop; leaked tasks, timers and unhandled errors fail the test."""
     # Another test may have chosen another look.
     theme.wear(Look(ThemeChoice.LIGHT))
@@ -130,6 +130,8 @@ def loop(dressed: QApplication) -> Iterator[EventLoop]:
     made.run_until_complete(made.shutdown_default_executor())
     made.close()
     asyncio.set_event_loop(None)
+    # The test holds its stage until its very end, and what is alive is frozen before that, for good.
+    request.node.funcargs.clear()
     gc.collect()
     ticking = [
         timer

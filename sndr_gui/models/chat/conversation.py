@@ -32,7 +32,9 @@ class Conversation(QObject):
         self.created = kept.created if kept is not None else time.time()
         self.changed = kept.changed if kept is not None else self.created
         self.options = Options(kept.system, kept.sampling) if kept is not None else options
-        self.lanes = [Lane(session, first, lane) for lane in (kept.lanes if kept is not None else (None,))]
+        self.lanes = [
+            Lane(self, session, first, lane) for lane in (kept.lanes if kept is not None else (None,))
+        ]
         self.removed = False
         """Somebody deleted it: an answer that still ends is not kept."""
 
@@ -56,7 +58,7 @@ class Conversation(QObject):
     def add_lane(self, engine: Engine) -> Lane:
         """Ask another model too, with the same messages so far."""
         kept = self.lanes[0].kept()
-        lane = Lane(self._session, self._first, kept if kept.messages else None)
+        lane = Lane(self, self._session, self._first, kept if kept.messages else None)
         lane.partner.go_on_with(engine)
         self.lanes.append(lane)
         return lane

@@ -6,7 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
@@ -19,6 +19,9 @@ from sndr_gui.models.chat.answer import Answer
 from sndr_gui.models.chat.message import Message, message_of
 from sndr_gui.models.chat.options import Options
 from sndr_gui.models.chat.partner import Partner
+
+if TYPE_CHECKING:
+    from sndr_gui.models.chat.conversation import Conversation
 
 _FRAME_MS = 33
 """Thirty pictures a second."""
@@ -44,9 +47,15 @@ class Lane(QObject):
     busy_changed = Signal()
 
     def __init__(
-        self, session: Session, first: Callable[[], Engine | None], kept: record.Lane | None = None
+        self,
+        conversation: Conversation,
+        session: Session,
+        first: Callable[[], Engine | None],
+        kept: record.Lane | None = None,
     ) -> None:
         super().__init__()
+        # An answer goes on while another conversation is shown, and this is what it is kept in.
+        self.conversation = conversation
         self._session = session
         self.partner = Partner(session, first, kept.engine if kept is not None else "")
         self.nodes: list[Message] = [message_of(turn) for turn in kept.messages] if kept else []

@@ -69,7 +69,7 @@ class ChatModel(QObject):
     def _made(self, kept: record.Conversation | None, options: Options) -> Conversation:
         made = Conversation(self.session, self._first, options, kept)
         for lane in made.lanes:
-            lane.busy_changed.connect(partial(self._on_lane, made, lane))
+            lane.busy_changed.connect(self._on_lane)
         return made
 
     def _first(self) -> Engine | None:
@@ -145,7 +145,7 @@ class ChatModel(QObject):
         if second is None or (first is not None and second.id == first.id):
             second = next(one for one in self.session.state.live if first is None or one.id != first.id)
         lane = self.shown.add_lane(second)
-        lane.busy_changed.connect(partial(self._on_lane, self.shown, lane))
+        lane.busy_changed.connect(self._on_lane)
         self._show(self.shown)
 
     def go_on_alone(self, lane: Lane) -> None:
@@ -330,7 +330,11 @@ class ChatModel(QObject):
         self.shown.touch()
         self.history.export(self.shown.record(), path)
 
-    def _on_lane(self, conversation: Conversation, lane: Lane) -> None:
+    def _on_lane(self) -> None:
+        # Not a partial with both: it would keep them, for no collector sees what Qt holds of a connection.
+        lane = self.sender()
+        assert isinstance(lane, Lane)
+        conversation = lane.conversation
         if not lane.busy:
             self._keep(conversation)
         if conversation is not self.shown:
