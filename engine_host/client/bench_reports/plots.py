@@ -103,6 +103,13 @@ class Plot:
             low, high = max(low, -most), min(high, most)
         return low, high * (1.0 if self.across else 1.08) or 1.0
 
+    def places(self) -> tuple[float, float]:
+        """Return the range of places that is drawn: with room around those that have names, else from 0."""
+        named = [place for place, _ in self.ticks]
+        found = [*named, *(point.x for one in self.series for point in one.points)]
+        first, last = min(found, default=0.0), max(found, default=0.0)
+        return (first - 0.5, last + 0.7) if self.ticks else (min(0.0, first), last * 1.02 or 1.0)
+
 
 def run_plots(run: LabRun) -> list[Plot]:
     """Return the plots of a run: curves where its parts are steps, else how each quantity is spread."""

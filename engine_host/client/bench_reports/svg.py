@@ -43,9 +43,7 @@ def svg(plot: Plot) -> list[str]:
         return []
     low, high, step = _range(plot)
     ticks = plot.ticks or _ticks(max(point.x for point in points))
-    xs = [point.x for point in points] + [place for place, _ in ticks]
-    # Places are 1 apart; an amount, such as minutes, has its own from 0 to its end.
-    first, last = (min(xs) - 0.5, max(xs) + 0.7) if plot.ticks else (0.0, max(xs))
+    first, last = plot.places()
     left = _WIDE_LEFT if plot.across else _LEFT
     ends = (_HEIGHT - _BOTTOM, _TOP) if plot.across else (left, _WIDTH - _RIGHT)
     values = (left, _WIDTH - _RIGHT) if plot.across else (_HEIGHT - _BOTTOM, _TOP)

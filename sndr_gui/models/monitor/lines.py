@@ -125,3 +125,9 @@ def joined(one: Line, other: Line) -> Line:
     order = sorted(points)
     values = [points[at] for at in order]
     return Line(one.name, one.unit, one.title, one.source, one.peaks, order, values)
+
+
+def in_order(line: Line) -> tuple[bool, tuple[tuple[int, str], ...]]:
+    """Return the place of a line among others: GPU 10 comes after GPU 9, and a part after the whole."""
+    parts = tuple((int(part), "") if part.isdecimal() else (-1, part) for part in line.name.split("."))
+    return line.name.endswith("kv.cached"), parts

@@ -29,7 +29,7 @@ from sndr_gui.models.monitor.graphs import KV, GraphRow
 from sndr_gui.models.monitor.inspector import InspectorModel
 from sndr_gui.models.monitor.kv_pool import KvPool, pool_now, pool_then
 from sndr_gui.models.monitor.lens import LensModel
-from sndr_gui.models.monitor.lines import Line, one_after_another, split_name
+from sndr_gui.models.monitor.lines import Line, in_order, one_after_another, split_name
 from sndr_gui.models.monitor.marks import MarksModel, clock, told
 from sndr_gui.models.monitor.memory import MemoryModel
 from sndr_gui.models.monitor.playback import PlaybackModel
@@ -57,11 +57,6 @@ _TONES = {
     RequestState.LOADING: "muted",
     RequestState.WAITING: "muted",
 }
-
-
-def _in_order(line: Line) -> tuple[tuple[int, str], ...]:
-    """Return the place of a line among others: GPU 10 comes after GPU 9."""
-    return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in line.name.split("."))
 
 
 def state_of(request: Request) -> str:
@@ -340,7 +335,7 @@ class MonitorModel(LiveModel):
         """Return the lines of a graph; an engine's are led by those of engines that ended before it."""
         if not graph.of_engine:
             lines = [line for name, line in self._series.items() if graph.has(name)]
-            return sorted(lines, key=_in_order)
+            return sorted(lines, key=in_order)
         shown = self.engine.id if self.engine is not None else ""
         beside = {engine.id for engine in self.session.state.live}
         own: dict[str, Line] = {}
@@ -360,7 +355,7 @@ class MonitorModel(LiveModel):
             for name, line in led
             if line is not None
         ]
-        return sorted(found, key=_in_order)
+        return sorted(found, key=in_order)
 
     @property
     def within(self) -> float:
@@ -401,7 +396,7 @@ class MonitorModel(LiveModel):
                 for engine, line in own
                 if line is not None
             ]
-        return [*sorted(machine, key=_in_order), *engines]
+        return [*sorted(machine, key=in_order), *engines]
 
     # Requests.
 

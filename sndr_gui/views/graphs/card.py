@@ -16,7 +16,7 @@ from engine_host.protocol.language import tr
 from sndr_gui.kit import formats, theme
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.monitor.lines import Line
-from sndr_gui.views.widgets.cards import Card, EmptyState
+from sndr_gui.views.widgets.cards import BORDER, Card, EmptyState, card_margins
 from sndr_gui.views.widgets.flow import Flow
 from sndr_gui.views.widgets.labels import Dot, set_text, text
 from sndr_gui.views.widgets.layout import row
@@ -28,6 +28,16 @@ if TYPE_CHECKING:
     from sndr_gui.models.monitor.marks import Bunch
     from sndr_gui.models.monitor.unmeasured import Unmeasured
     from sndr_gui.views.graphs.plots import Graph
+
+
+AXIS = 44
+"""Width of the value axis of a graph, in pixels."""
+
+
+def axis_margins() -> tuple[int, int]:
+    """Return how far inside the edges of its card the time axis of a graph begins and ends, in pixels."""
+    left, _top, right, _bottom = card_margins()
+    return BORDER + left + AXIS, BORDER + right + 1
 
 
 async def load_graphs() -> None:

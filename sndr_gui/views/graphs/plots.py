@@ -19,6 +19,7 @@ from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.monitor.lines import Line
 from sndr_gui.models.monitor.marks import Bunch, bunched
 from sndr_gui.models.monitor.unmeasured import Unmeasured
+from sndr_gui.views.graphs.card import AXIS
 from sndr_gui.views.graphs.marks import near, paint_marks
 from sndr_gui.views.graphs.unmeasured import paint_unmeasured
 
@@ -123,7 +124,7 @@ class _Plot(pg.PlotWidget):  # type: ignore[misc]
             axis.setPen(pg.mkPen(theme.color("line")))
             axis.setTextPen(pg.mkPen(theme.color("muted")))
             axis.setStyle(tickFont=font, tickLength=0, tickTextOffset=8)
-        self._left.setWidth(44)
+        self._left.setWidth(AXIS)
         self._bottom.setHeight(26)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
@@ -411,11 +412,9 @@ class Measured(_Plot):
 
     def _fit(self) -> None:
         low, high = self.plot.shown()
-        places = [point.x for one in self.plot.series for point in one.points]
-        first, last = min(places, default=0.0) - 0.5, max(places, default=0.0) + 0.7
         plot = self.getPlotItem()
         along, up = (plot.setYRange, plot.setXRange) if self.plot.across else (plot.setXRange, plot.setYRange)
-        along(first, last, padding=0)
+        along(*self.plot.places(), padding=0)
         up(low, high, padding=0.05 if self.plot.across else 0)
 
 

@@ -72,6 +72,7 @@ class LogsView(Page):
         tools.setStretch(2, 1)
         self.body.addLayout(tools)
         self.time = TimeBar(model.past, self)
+        self.time.place_beside_words()
         self.body.addWidget(self.time)
         self.body.addWidget(self._stack, 1)
         self._waiting: list[LogLine] = []

@@ -30,7 +30,7 @@ from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.copying import SegmentedControl, copy
 from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.labels import ElidedLabel, set_text, set_tone
-from sndr_gui.views.widgets.layout import row
+from sndr_gui.views.widgets.layout import row, show_part
 from sndr_gui.views.widgets.page import Page
 from sndr_gui.views.widgets.problems import Findings
 from sndr_gui.views.widgets.tables import Table
@@ -73,13 +73,17 @@ class MonitorView(Page):
         self.marks = MarksLegend(model.marks)
         self.energy = ElidedLabel("", "muted")
         self.energy.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.energy.hide()
         model.energy.changed.connect(self._show_energy)
-        tools = row(self.graphs.sets, self.energy)
+        self.time = TimeBar(model.past, self, lambda: model.last_event)
+        self.time.place_over_graphs()
+        self.time.said.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        tools = row(self.graphs.sets, self.energy, self.time.words)
         tools.setStretchFactor(self.energy, 1)
+        tools.setStretchFactor(self.time.words, 1)
         self.below_header.addLayout(tools)
         for choice in self.graphs.sets.buttons:
             choice.clicked.connect(self._on_set)
-        self.time = TimeBar(model.past, self, lambda: model.last_event)
         self.body.addWidget(self.time)
         self.body.addWidget(self.marks)
         self.no_gpu = Findings(lambda _finding: None, lambda _fix: False)
@@ -232,6 +236,7 @@ class MonitorView(Page):
         said = self.model.energy.said if self.graphs.shown_set == GPUS else ""
         span = RANGES[self.ranges.place][0]
         set_text(self.energy, tr("{said}  ·  the last {span}", said=said, span=span) if said else "")
+        show_part(self.energy, bool(said))
 
     def _draw(self) -> None:
         if self.isVisible():

@@ -12,6 +12,13 @@ from sndr_gui.views.widgets.layout import row
 # Comfortable, compact.
 _MARGINS = ((16, 14, 16, 14), (12, 8, 12, 8))
 _SPACING = (10, 6)
+BORDER = 1
+"""Width of the border of a card, in pixels."""
+
+
+def card_margins() -> tuple[int, int, int, int]:
+    """Return the room inside the border of a card: left, top, right and bottom, in pixels."""
+    return _MARGINS[theme.compact()]
 
 
 class Card(QFrame):
@@ -21,7 +28,7 @@ class Card(QFrame):
         super().__init__()
         self.setObjectName("card")
         self.body = QVBoxLayout(self)
-        self.body.setContentsMargins(*_MARGINS[theme.compact()])
+        self.body.setContentsMargins(*card_margins())
         self.body.setSpacing(_SPACING[theme.compact()])
         theme.notifier.density_changed.connect(self._on_density)
         self.title = text(title, name="h2")

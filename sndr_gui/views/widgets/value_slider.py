@@ -15,6 +15,8 @@ from sndr_gui.views.widgets.labels import set_text, text
 from sndr_gui.views.widgets.layout import column, row
 
 _HANDLE = 9.0
+INSET = int(_HANDLE) + 2
+"""Room beside the groove for the handle at its ends, in pixels."""
 _GROOVE = 4.0
 _FIELD = 108
 
@@ -77,7 +79,7 @@ class MarkedSlider(QSlider):
         self.setSliderDown(False)
 
     def _span(self) -> tuple[float, float]:
-        return _HANDLE + 2, self.width() - 2 * (_HANDLE + 2)
+        return float(INSET), float(self.width() - 2 * INSET)
 
     def _at(self, place: int) -> float:
         left, wide = self._span()

@@ -132,6 +132,16 @@ def prefilled() -> LabRun:
     return a_run(workload=WorkloadName.PREFILL, parts=(part,), samples=samples)
 
 
+def test_an_axis_of_time_begins_at_0_and_ends_with_the_run() -> None:
+    memory = tuple(MemoryReading(session=0, at=at, resident=1 << 28) for at in (2.0, 6.0, 12.0))
+    soak, *_ = run_plots(a_run(workload=WorkloadName.SOAK, parts=(), memory=memory))
+    first, last = soak.places()
+    assert first == 0.0
+    assert 0.2 <= last < 0.22, "12 seconds of a soak filled a fifth of a picture"
+    named, *_ = run_plots(a_run())
+    assert named.places()[0] < 0.0, "a part stands in the middle of its place"
+
+
 def test_a_run_of_prefill_shows_prefill_and_says_how_long_its_prompts_were() -> None:
     run = prefilled()
     plots = run_plots(run)

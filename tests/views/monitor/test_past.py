@@ -2,7 +2,8 @@
 
 import time
 
-from PySide6.QtCore import Qt
+import pytest
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
 from engine_host.protocol.base import Severity
@@ -10,6 +11,8 @@ from engine_host.protocol.engines import EngineState
 from engine_host.protocol.events import LogLineEvent
 from engine_host.protocol.logs import LogLine
 from engine_host.protocol.telemetry import EnergySource, GpuEnergy, MemoryDevice, MemoryPart, MemoryUser
+from sndr_gui.kit import theme
+from sndr_gui.kit.look.choices import Density, Look
 from sndr_gui.models.monitor.graphs import GPUS, SETS
 from sndr_gui.models.monitor.lines import Line
 from sndr_gui.models.window.time_travel import STEPS
@@ -55,6 +58,27 @@ async def test_one_scrubber_moves_graphs_requests_and_logs(stage: Stage) -> None
     await stage.until(lambda: "after it" in logs.lines.toPlainText())
     stage.window.go("monitor")
     await stage.until(lambda: page.model.requests.total == 1)
+
+
+@pytest.mark.parametrize("density", Density)
+async def test_scrubber_stands_over_the_time_axis_of_the_graph(stage: Stage, density: Density) -> None:
+    page = opened(stage)
+    theme.wear(Look(density=density))
+    await come(stage, page, 10)
+    await stage.until(lambda: page.graphs.rates.graph is not None and page.model.loaded)
+    graph, slider = page.graphs.rates.graph, page.time.slider
+    assert graph is not None
+
+    def ends() -> list[tuple[float, float]]:
+        start, wide = slider._span()
+        area, corner = graph._area(), graph.mapTo(page, QPoint()).x()
+        groove = slider.mapTo(page, QPoint()).x() + start
+        return [(groove, corner + area.left()), (groove + wide, corner + area.right())]
+
+    try:
+        await stage.until(lambda: all(abs(groove - axis) <= 2 for groove, axis in ends()))
+    finally:
+        theme.wear(Look())
 
 
 async def test_memory_and_pool_are_read_while_they_are_looked_at(stage: Stage) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sndr_gui.models.monitor.lines import Line, one_after_another, split_name
+from sndr_gui.models.monitor.lines import Line, in_order, one_after_another, split_name
 from sndr_gui.views.graphs.plots import drawn
 
 START = 1_795_000_000.0
@@ -97,3 +97,14 @@ def test_engines_one_after_another_are_one_line_and_those_beside_it_are_not() ->
 def test_a_series_tells_its_engine() -> None:
     assert split_name("engine.a-1.kv.tokens") == ("a-1", "kv.tokens")
     assert split_name("gpu.0.memory.used") == ("", "gpu.0.memory.used")
+
+
+def test_a_part_stands_after_the_whole_and_gpu_10_after_gpu_9() -> None:
+    names = ("engine.kv.cached", "gpu.10.used", "engine.kv.share", "gpu.9.used")
+    lines = sorted((Line(name, "", name, "") for name in names), key=in_order)
+    assert [line.name for line in lines] == [
+        "engine.kv.share",
+        "gpu.9.used",
+        "gpu.10.used",
+        "engine.kv.cached",
+    ]
