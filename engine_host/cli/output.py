@@ -170,7 +170,8 @@ class Output:
     def note(self, text: str) -> None:
         """Progress for a person; not part of the result."""
         if not self.as_json:
-            echo("\n".join([typed(text)] if "\n" in text else paragraph(text)), err=True)
+            for line in text.split("\n"):
+                echo("\n".join(paragraph(line)), err=True)
 
     def problem(self, problem: Problem) -> Exit:
         """Say what happened, why and what to do; the exit code that goes with it."""

@@ -7,11 +7,12 @@ from dataclasses import asdict
 import click
 
 from engine_host.cli.autopsy.records import Records, RecordsOfHost, records_of
-from engine_host.cli.output import Exit, Output, command, problem_lines
+from engine_host.cli.output import Exit, Output, command
 from engine_host.cli.start.host import connected
 from engine_host.cli.status import no_gpu_lines
 from engine_host.cli.text.chosen_host import chosen_host
-from engine_host.client.ends import End, age_words, ended, ends_of, what_it_did
+from engine_host.cli.text.died import died_lines
+from engine_host.client.ends import End, ends_of
 from engine_host.core.errors import HostError
 from engine_host.core.sizes import duration
 from engine_host.protocol.bench.diagnosis import TOO_LITTLE, Diagnosis, DiagnosisQuery, SlowCause
@@ -67,7 +68,8 @@ def _tell(out: Output, found: Diagnosis | None, engines: tuple[Engine, ...], rec
         return
     slow_lines = _slow_lines(found) if found is not None else []
     earlier = [one for one in (ends if newest is None else ends[1:]) if not one.refused]
-    lines = [*slow_lines, *_starting_lines(engines), *_failed_lines(newest), *_end_lines(earlier)]
+    failed_lines = ["", *died_lines(newest, time.time())] if newest is not None else []
+    lines = [*slow_lines, *_starting_lines(engines), *failed_lines, *_end_lines(earlier)]
     if not lines:
         lines = ["No engine died that is on record. `sndr run --demo` starts one."]
     out.result({}, lines[1:] if not lines[0] else lines)
@@ -123,22 +125,6 @@ def _starting_lines(engines: tuple[Engine, ...]) -> list[str]:
         for one in starting
     ]
     return ["", *said, COLD_START] if said else []
-
-
-def _failed_lines(engine: Engine | None) -> list[str]:
-    if engine is None:
-        return []
-    age = age_words(ended(engine), time.time())
-    lines = ["", f"{engine.name} ({engine.id}) {what_it_did(engine)} {age}:"]
-    if engine.problem is not None:
-        lines += problem_lines(engine.problem)
-    if engine.last_lines:
-        silent = engine.told_line is None
-        lines.append("  The end of its log:" if silent else "  Its log; the line that tells it is marked:")
-        lines += [f"  {line}" for line in engine.marked_lines]
-    # Where it never had a process there is no log, and nothing died.
-    log = [f"  $ sndr logs {engine.id}"] if engine.stages else []
-    return lines if engine.was_refused else [*lines, *log, f"  $ sndr autopsy {engine.id}"]
 
 
 def _end_lines(ends: Sequence[End]) -> list[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-from engine_host.cli.output import NOTE, Exit, Output, echo, problem_lines
+from engine_host.cli.output import CODES, NOTE, Exit, Output, echo, problem_lines
 from engine_host.cli.start.consent import with_consent
 from engine_host.cli.start.host import HostHold, find_or_start
 from engine_host.cli.start.options import with_option
@@ -17,6 +17,7 @@ from engine_host.cli.start.running import GONE
 from engine_host.cli.start.suggestions import with_near_names
 from engine_host.cli.status import endpoint_text
 from engine_host.cli.text.chosen_host import chosen_host, typed
+from engine_host.cli.text.died import died_lines
 from engine_host.cli.text.plan import exit_of, plan_lines
 from engine_host.client.chat_stream import Answer, ask
 from engine_host.client.sync import ControlClient
@@ -385,9 +386,10 @@ def _serve(out: Output, hold: HostHold, engine: Engine) -> Exit | None:
             if isinstance(event, EngineStateEvent) and event.engine.id == engine.id:
                 engine = event.engine
                 if engine.state is EngineState.FAILED:
-                    if not out.as_json:
-                        echo("\n".join(engine.last_lines[-20:]), err=True)
-                    raise _failed(engine)
+                    if out.as_json:
+                        raise _failed(engine)
+                    out.note("\n".join(died_lines(engine)))
+                    return CODES[_failed(engine).reason]
                 if engine.state is EngineState.UNLOADED:
                     others = _running(client)
                     said = f"{engine.name} {_how_it_ended(engine, others)}"

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from engine_host.core.diagnosis.shelf import AutopsyShelf
 from engine_host.core.paths import Folders
 from engine_host.engines.vllm.log import explain_exit
@@ -76,7 +78,7 @@ def test_the_one_that_died_last_comes_first_whenever_it_was_started(host: FakeHo
     assert found["failed"]["id"] == "engine-a"
 
 
-def test_without_a_host_the_records_are_told(home: Path, sndr: Sndr) -> None:
+def test_without_a_host_the_records_are_told(home: Path, sndr: Sndr, monkeypatch: pytest.MonkeyPatch) -> None:
     code, out, _ = sndr("doctor")
     assert (code, "No engine died that is on record." in out) == (0, True)
     assert sndr("doctor", "demo")[0] == 3
@@ -90,6 +92,8 @@ def test_without_a_host_the_records_are_told(home: Path, sndr: Sndr) -> None:
     assert code == 3
     assert "The last engine that ended by itself" in err
     assert f"$ sndr autopsy {ID}" in err
+    monkeypatch.setenv("COLUMNS", "50")
+    assert max(map(len, sndr("status")[2].splitlines())) <= 50, "a note of two lines is folded too"
 
 
 def test_two_seconds_of_work_are_no_verdict(host: FakeHost, sndr: Sndr) -> None:

@@ -423,3 +423,22 @@ def test_a_value_that_an_engine_does_not_know_is_a_wrong_option(
     assert code == 2
     assert f"Error: {option}The server does not know it.\n  Why:        It offers this, that.\n" in err
     assert not was_started(ready)
+
+
+def test_an_engine_that_dies_while_it_serves_is_named_before_the_lines_of_its_log(
+    ready: FakeHost, sndr: Sndr
+) -> None:
+    lines = [*(f"slot {number} released" for number in range(30)), "CUDA error: out of memory", "bye"]
+    evidence = {"line": "CUDA error"}
+    problem = {"reason": "out_of_memory", "message": "It ran out of memory.", "evidence": evidence}
+    stages = [{"name": "weights", "started_at": 1.0, "ended_at": 2.0}]
+    died = {**ENGINE, "state": "failed", "problem": problem, "last_lines": lines, "stages": stages}
+    ready.answers["GET /v1/engines"] = engines()
+    ready.answers["GET /v1/events"] = [*READY, {"kind": "engine.state", "seq": 2, "engine": died}]
+    code, _, err = sndr("run", "demo")
+    assert code == 5
+    told = err[err.index("Serving.") :]
+    assert told.index("demo (engine-1)") < told.index("Error: It ran out of memory.") < told.index("slot 29")
+    assert "> CUDA error: out of memory" in told
+    assert "slot 20" not in told, "what leads nowhere is in its log"
+    assert told.rstrip().endswith("$ sndr autopsy engine-1")
