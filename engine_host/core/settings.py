@@ -39,7 +39,7 @@ _LARGEST = 1 << 20
 
 
 class _Group(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class EndpointSettings(_Group):

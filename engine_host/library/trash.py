@@ -28,7 +28,7 @@ _LARGEST = 4 << 20
 class Thrown(BaseModel):
     """A deleted model: what it was, and from where each of its files went where."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
     id: str
     model: str

@@ -41,7 +41,7 @@ Milliseconds = Annotated[float, Field(ge=0, lt=1e12)]
 class LedgerLine(BaseModel):
     """One line of a ledger; docs/OVERLAY.md describes the fields."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False, defer_build=True)
 
     v: Literal[1]
     at: Seconds

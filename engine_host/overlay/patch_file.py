@@ -74,7 +74,7 @@ Family = Annotated[
 
 
 class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
 
 
 class AppliesTo(_Table):
@@ -173,7 +173,7 @@ class PatchFile(_Table):
     rebind: tuple[Rebind, ...] = ()
     hook: tuple[Hook, ...] = ()
     upstream_merged: Merged | None = None
-    probe: Probe = Probe()
+    probe: Probe = Probe.model_construct()
     evidence: tuple[Evidence, ...] = ()
 
     @model_validator(mode="after")

@@ -15,7 +15,7 @@ _PIECE = 1 << 16
 
 
 class _Patch(BaseModel):
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", defer_build=True)
 
     live: bool
     why: str = Field("", max_length=4_000)
@@ -23,7 +23,7 @@ class _Patch(BaseModel):
 
 
 class _Answer(BaseModel):
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", defer_build=True)
 
     pid: int
     patches: dict[str, _Patch]

@@ -369,9 +369,9 @@ class PresetEntry(_Entry):
     profile: Id
     drafter: Id | None = None
     needs: Needs
-    settings: Overrides = Overrides()
+    settings: Overrides = Overrides.model_construct()
     limits: tuple[Limit, ...] = ()
-    patches: PatchChoice = PatchChoice()
+    patches: PatchChoice = PatchChoice.model_construct()
     card: Card
 
 
@@ -382,6 +382,6 @@ class PresetVariation(_Entry):
     summary: Text | None = None
     variant: Id | None = None
     profile: Id | None = None
-    settings: Overrides = Overrides()
+    settings: Overrides = Overrides.model_construct()
     patches: PatchChoice | None = None
     notes: tuple[Text, ...] = ()

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter
 
 from engine_host.protocol.base import Query, Seconds, Severity, Wire
 from engine_host.protocol.endpoint.on_demand import OnDemandChange, OnDemandModel
@@ -265,7 +265,8 @@ Event = Annotated[
     Field(discriminator="kind"),
 ]
 
-EVENT: TypeAdapter[Event] = TypeAdapter(Event)
+# A host writes events and reads none.
+EVENT: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))
 
 
 class EventQuery(Query):

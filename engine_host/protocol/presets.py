@@ -168,7 +168,7 @@ class ResolvePreset(Command):
     preset: str
     hardware: str | None = None
     count: int | None = Field(None, ge=1, le=8)
-    overrides: Overrides = Overrides()
+    overrides: Overrides = Overrides.model_construct()
 
 
 class LintPreset(Command):

@@ -40,7 +40,7 @@ class KeptHost(AddRemoteHost):
     A fact that another version keeps of hosts does not lose the host, nor a model root that it took.
     """
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", defer_build=True)
     model_root: Annotated[Line, Field(max_length=4096)] | None = None
     added_at: Seconds
     wanted: bool = False
@@ -49,6 +49,7 @@ class KeptHost(AddRemoteHost):
 class _Removed(BaseModel):
     """A host that was removed, and when."""
 
+    model_config = ConfigDict(defer_build=True)
     name: str
     destination: str
     at: Seconds

@@ -1,6 +1,11 @@
 """The start-up guard against versions of Qt for Python that end the process."""
 
+import re
 import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+_VERSION = re.compile(r"^__version_info__ = \((\d+), (\d+), (\d+)", re.MULTILINE)
 
 
 def refusal(python: tuple[int, ...], pyside: tuple[int, ...]) -> str | None:
@@ -20,14 +25,23 @@ def refusal(python: tuple[int, ...], pyside: tuple[int, ...]) -> str | None:
 
 
 def refusal_here() -> str | None:
-    """Return the reason why the window cannot run with what is installed here; None when it can."""
-    try:
-        import PySide6
-    except ModuleNotFoundError as error:
-        if error.name != "PySide6":
-            raise
+    """Return the reason why the window cannot run with what is installed here; None when it can.
+
+    Nothing of Qt is imported for it, which takes a twentieth of a second: the host is started before.
+    """
+    found = find_spec("PySide6")
+    if found is None or found.origin is None:
         return (
             "The window's packages are not installed here, only those of the host and the command line. "
             "Install them with: pip install 'sndr-control-center[window]'"
         )
-    return refusal(sys.version_info[:3], PySide6.__version_info__[:3])
+    return refusal(sys.version_info[:3], _version_in(Path(found.origin)))
+
+
+def _version_in(file: Path) -> tuple[int, ...]:
+    told = _VERSION.search(file.read_text(encoding="utf-8"))
+    if told is not None:
+        return tuple(map(int, told.groups()))
+    import PySide6
+
+    return PySide6.__version_info__[:3]

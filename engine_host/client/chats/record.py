@@ -41,7 +41,7 @@ _Count = Annotated[int | None, Field(ge=0, le=1 << 48)]
 
 
 class _Kept(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
 
 class Call(_Kept):

@@ -35,7 +35,7 @@ _Text = Annotated[str, Field(max_length=200)]
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class _TracedHolder(_Strict):

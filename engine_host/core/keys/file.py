@@ -31,7 +31,7 @@ _SHORT = 20
 
 
 class _Entry(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
 
     id: str = Field(pattern=r"^[0-9a-f]{8}$")
     name: Line = Field(max_length=60)
@@ -43,7 +43,7 @@ class _Entry(BaseModel):
 
 
 class _Content(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     format: int = Field(1, ge=1, le=1)
     keys: tuple[_Entry, ...] = Field((), max_length=_MOST)

@@ -32,7 +32,9 @@ class MeasureQuality(Command):
     chunk: int = Field(128, ge=16, le=1 << 16, description="tokens of a chunk of a prompt, vLLM")
     answers: int = Field(8, ge=0, le=1000, description="greedy answers that are compared")
     answer_tokens: int = Field(128, ge=1, le=1 << 14)
-    overrides: Overrides = Field(Overrides(), description="settings that hold for every start")
+    overrides: Overrides = Field(
+        Overrides.model_construct(), description="settings that hold for every start"
+    )
     gpus: tuple[Annotated[str, Field(min_length=1, max_length=100)], ...] = Field(
         (), max_length=16, description="which GPUs, as for a start; the freest that suffice if none"
     )

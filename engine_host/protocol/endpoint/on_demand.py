@@ -59,7 +59,7 @@ class AddOnDemand(Command):
 class LoadOnDemand(Command):
     """Load one now: with settings for this load alone, and its own keep-alive in seconds."""
 
-    overrides: Overrides = Overrides()
+    overrides: Overrides = Overrides.model_construct()
     keep_alive: float | None = Field(None, ge=NEVER, le=31_536_000)
 
 

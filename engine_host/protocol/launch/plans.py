@@ -81,9 +81,9 @@ class LaunchRequest(Command):
     server: ServerChoice = ServerChoice.AUTO
     installation: str | None = Field(None, description="vLLM: which installed environment, e.g. 0.32.0-cpu")
     name: str | None = Field(None, description="public model id; taken from the model when absent")
-    overrides: Overrides = Overrides()
+    overrides: Overrides = Overrides.model_construct()
     keep: bool = Field(False, description="let the engine outlive the host")
-    patches: PatchChoice = PatchChoice()
+    patches: PatchChoice = PatchChoice.model_construct()
     instead_of: tuple[str, ...] | None = None
     gpus: tuple[Annotated[str, Field(min_length=1, max_length=100)], ...] = Field(
         (), max_length=16, description="which GPUs, by UUID, number or name; the freest that suffice if none"
@@ -132,7 +132,7 @@ class LaunchPlan(Wire):
     keep: bool
     installation: str = Field("", description="vLLM: the environment that it runs in")
     patches: PlannedPatches | None = None
-    choice: PatchChoice = Field(PatchChoice(), description="the requested patches")
+    choice: PatchChoice = Field(PatchChoice.model_construct(), description="the requested patches")
     findings: tuple[Finding, ...]
     kv_types: dict[str, str] = Field(
         default_factory=dict,

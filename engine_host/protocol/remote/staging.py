@@ -18,7 +18,7 @@ class StageOnHost(Command):
     """
 
     what: Line = Field(min_length=1, max_length=4096)
-    launch: LaunchRequest = LaunchRequest()
+    launch: LaunchRequest = LaunchRequest.model_construct()
     route: EngineName | None = None
     consent: str | None = Field(None, max_length=200)
 

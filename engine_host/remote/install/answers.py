@@ -11,7 +11,7 @@ _MANY = 200
 class MachineAnswer(BaseModel):
     """An answer of a step; what is not known in it is left out."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False, defer_build=True)
 
 
 class FoundPython(MachineAnswer):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from engine_host.core.errors import HostError
 from engine_host.core.outside import files
@@ -27,6 +27,8 @@ _NAME: TypeAdapter[str] = TypeAdapter(FileName)
 class ModelPart(BaseModel):
     """One file of a model: its path below the model's folder, and its bytes."""
 
+    model_config = ConfigDict(defer_build=True)
+
     name: FileName
     size: Annotated[int, Field(ge=0, lt=1 << 60)]
 
@@ -36,6 +38,8 @@ class ModelFiles(BaseModel):
 
     `blob` is the name of its one file where that is none that could be carried.
     """
+
+    model_config = ConfigDict(defer_build=True)
 
     folder: Annotated[Line, Field(max_length=4096)]
     files: tuple[ModelPart, ...] = Field(min_length=1, max_length=2000)

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from engine_host.core.store import Store
 
@@ -13,6 +13,8 @@ _MOST = 1000
 
 class SentModel(BaseModel):
     """A model that lies on another machine since it was sent: `files` are the SHA-256 of its paths there."""
+
+    model_config = ConfigDict(defer_build=True)
 
     destination: str
     model: str

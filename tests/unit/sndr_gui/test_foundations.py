@@ -41,6 +41,18 @@ def test_versions_that_end_the_process_are_refused_in_a_sentence() -> None:
     assert refusal_here() is None
 
 
+def test_the_version_of_qt_is_read_without_importing_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    package = tmp_path / "PySide6" / "__init__.py"
+    package.parent.mkdir()
+    package.write_text('raise AssertionError\n__version_info__ = (6, 12, 0, "", "")\n')
+    monkeypatch.delitem(sys.modules, "PySide6")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "version_info", (3, 11, 7))
+    assert "6.12.0" in str(refusal_here())
+
+
 def test_an_installation_without_the_window_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "PySide6", None)
     assert "sndr-control-center[window]" in str(refusal_here())
