@@ -172,6 +172,8 @@ class EngineView(Page):
             for place, part in enumerate(parts):
                 alone = place == len(parts) - 1 and place % columns == 0
                 grid.addWidget(part, *divmod(place, columns), 1, columns if alone else 1)
+                # Qt would show it a turn of the loop later, when the rest has its places without it.
+                part.show()
             grid.setColumnStretch(0, 1)
             grid.setColumnStretch(1, columns - 1)
         self.acceptance.setVisible(self._drafts)
@@ -184,6 +186,7 @@ class EngineView(Page):
             if narrow:
                 line, across, wide = (place // 3, place % 3 * 2, 2) if place < 6 else (2, place % 2 * 3, 3)
             self._grid.addWidget(card, line, across, 1, wide)
+            card.show()
         for place in range(6):
             self._grid.setColumnStretch(place, 1 if narrow or place < 4 else 0)
 
