@@ -25,7 +25,7 @@ from engine_host.remote.engine_host_there import EngineHostLink, EngineHostThere
 from engine_host.remote.facts.read import read_facts
 from engine_host.remote.facts.series import MachineSeries
 from engine_host.remote.figures import Figures
-from engine_host.remote.lints import of_clock
+from engine_host.remote.lints import clock_off, of_clock
 from engine_host.remote.run import Feed, RemoteOutcome, RemoteScript, Take, fed, run_over
 from engine_host.remote.running_engines import RunningEngines, RunningModel
 from engine_host.remote.ssh.command_lines import KEEP_ALIVE, OpenSsh
@@ -132,7 +132,7 @@ class RemoteHosts:
             return shown
         status, there = found.status, self._there.get(name, EngineHostThere())
         reachable, folder = there.reachable and found.connected, found.folder
-        ahead = there.clock_ahead if reachable else self.book.facts(name).clock_ahead or 0.0
+        ahead = clock_off(there.clock_ahead if reachable else self.book.facts(name).clock_ahead)
         return shown.model_copy(
             update={
                 "version": there.version,

@@ -106,9 +106,14 @@ def _of_disks(host: RemoteHost, facts: RemoteFacts) -> Iterator[Finding]:
         yield finding("host.root-full", host=host.name, device=root.device, free=root.free, total=root.total)
 
 
+def clock_off(ahead: float | None) -> float:
+    """Return by how many seconds a clock is off; 0.0 for what may be the time of the reading itself."""
+    return ahead if ahead is not None and abs(ahead) > _MOST_SECONDS_OFF else 0.0
+
+
 def of_clock(host: str, ahead: float | None) -> Iterator[Finding]:
     """Return what is to be said of a clock that is ahead, or behind where that is negative."""
-    if ahead is not None and abs(ahead) > _MOST_SECONDS_OFF:
+    if ahead := clock_off(ahead):
         yield finding("host.clock", host=host, seconds=f"{ahead:+.0f}")
 
 

@@ -25,6 +25,65 @@ def test_from_nothing_to_a_chat_answered_over_there(
             assert gui.close() == 0
 
 
+def test_a_machine_is_kept_looked_at_and_dropped_by_keyboard_alone(
+    screen: Desktop, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running_machines() as machines:
+        monkeypatch.setenv("SNDR_SSH_CONFIG", str(machines.config))
+        machines.know(machines.jump)
+        with window(screen, home, ROOT / "build" / "e2e" / "hosts-by-keys.png") as gui:
+            gui.wait_for("Start the demo model", 40)
+            gui.open("Hosts")
+            _by_keys(gui)
+            assert gui.close() == 0
+
+
+def _by_keys(gui: Gui) -> None:
+    gui.tab_to("Add host…")
+    gui.press("Return")
+    gui.wait_until_shown("Address")
+    gui.type("gpu")
+    # Closes the list of the ssh configuration's hosts; Enter there is Add.
+    gui.press("Tab", "Return")
+    gui.wait_for("Connect gpu")
+    _press(gui, "Connect gpu")
+    gui.wait_for("Accept", 40)
+    gui.press("Escape")
+    gui.wait_until_gone("Accept")
+    gui.wait_for("Connect gpu")
+    assert wait_until(lambda: _focused(gui) == "Connect gpu", 10), (
+        "it is beside the button that is tried again"
+    )
+    gui.press("Return")
+    gui.wait_for("Accept", 40)
+    gui.press("Tab", "Return")
+    gui.wait_for("Install gpu", 60)
+    _press(gui, "Details gpu")
+    gui.wait_for("Read facts gpu")
+    _press(gui, "Read facts gpu")
+    assert wait_until(lambda: _focused(gui) == "Read facts gpu", 30)
+    _press(gui, "Install gpu")
+    gui.wait_for("Install", 60)
+    assert _focused(gui) == "Cancel", "Enter alone begins nothing"
+    gui.press("Escape")
+    gui.wait_until_gone("Install")
+    assert wait_until(lambda: _focused(gui) == "Install gpu", 10)
+    _press(gui, "Remove gpu")
+    # The way back waits for whoever is at it.
+    assert wait_until(lambda: _focused(gui) == "Undo", 10)
+    gui.press("Return")
+    gui.wait_for("Connect gpu")
+
+
+def _press(gui: Gui, name: str) -> None:
+    gui.tab_to(name)
+    gui.press("Return")
+
+
+def _focused(gui: Gui) -> str:
+    return next((str(one["name"]) for one in gui.look() if one["focus"]), "")
+
+
 def _from_nothing_to_a_chat(gui: Gui, machines: Machines) -> None:
     gui.wait_for("Start the demo model", 40)
     assert gui.find("Host of all pages") is None, "there is nothing to choose with this machine alone"

@@ -39,8 +39,10 @@ class FocusKeeper(QObject):
         if not self._area.isAncestorOf(old):
             return
         if _takes_focus(old):
-            # Somebody moved on; what comes back now must not pull them away.
-            if not self._timer.isActive():
+            # Somebody moved on; what comes back now must not pull them away. A dialog that what they began
+            # opened, and another window, give the focus back.
+            here = new is not None and new.window() is self._area.window()
+            if here and not self._timer.isActive():
                 self._forget()
             return
         if self._lost is None:

@@ -1,4 +1,4 @@
-"""Notices in a strip that the page makes room for; most leave by themselves unless the pointer is on them."""
+"""Notices in a strip of the page; most leave by themselves while pointer and focus are elsewhere."""
 
 from PySide6.QtCore import QEvent, QTimer, Signal
 from PySide6.QtGui import QAccessible, QAccessibleEvent, QResizeEvent
@@ -60,7 +60,7 @@ class Toast(QFrame):
         self._end = QTimer(self)
         self._end.setSingleShot(True)
         self._end.setInterval(1000 * _SECONDS[notice.severity])
-        self._end.timeout.connect(self.closed)
+        self._end.timeout.connect(self._on_time)
 
     def _on_more(self) -> None:
         self.sentence.setText(self._said)
@@ -70,6 +70,14 @@ class Toast(QFrame):
     def _count_down(self) -> None:
         if not self.notice.lasting:
             self._end.start()
+
+    def _on_time(self) -> None:
+        focused = self.window().focusWidget()
+        if focused is not None and self.isAncestorOf(focused):
+            # Who came here by keyboard is about to press Undo.
+            self._end.start()
+        else:
+            self.closed.emit()
 
     def event(self, event: QEvent) -> bool:
         if event.type() in {QEvent.Type.Enter, QEvent.Type.Hide}:

@@ -10,7 +10,7 @@ from engine_host.protocol.remote.hosts import (
     RemoteHost,
     RemoteMode,
 )
-from engine_host.remote.lints import changes, ids_of, lints, port_of
+from engine_host.remote.lints import changes, clock_off, ids_of, lints, port_of
 
 GIB = 2**30
 HOST = RemoteHost(name="gpu", destination="me@gpu", mode=RemoteMode.AGENTLESS, model_root="/srv/models")
@@ -93,7 +93,9 @@ def test_a_clock_that_is_off(ahead: float, off: str) -> None:
     (one,) = lints(HOST, facts(clock_ahead=ahead))
     assert one.id == "host.clock"
     assert off in one.message
+    assert clock_off(ahead) == ahead
     assert found(facts(clock_ahead=5.0)) == []
+    assert clock_off(-1.0) == clock_off(None) == 0.0, "what the reading took is nobody's clock"
 
 
 def test_compilers_are_missed_where_gpus_are_and_tools_were_looked_for() -> None:

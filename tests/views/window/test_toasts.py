@@ -62,6 +62,20 @@ async def test_a_notice_whose_action_is_the_way_on_stays(stage: Stage) -> None:
     assert [one.notice.key for one in toasts(stage) if not one.isHidden()] == ["passing"]
 
 
+async def test_a_notice_stays_while_the_keyboard_is_at_its_action(stage: Stage) -> None:
+    stage.notices.info("gone", "Short.", action_text="Undo", action=lambda: None)
+    (toast,) = toasts(stage)
+    timer = toast.findChild(QTimer)
+    assert timer is not None
+    undo = next(one for one in toast.findChildren(QPushButton) if one.text() == "Undo")
+    undo.setFocus()
+    timer.timeout.emit()
+    assert stage.window.toasts.shown
+    stage.window.sidebar.buttons["home"].setFocus()
+    timer.timeout.emit()
+    assert not stage.window.toasts.shown
+
+
 async def test_why_a_start_failed_goes_when_it_is_tried_again(stage: Stage) -> None:
     problem = Problem(reason=Reason.MODEL_FILE_MISSING, message="It is not here.", fix=Fix(text="Fetch it."))
     stage.host.refuse["/v1/plans"] = problem
