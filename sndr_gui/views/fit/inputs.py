@@ -196,7 +196,7 @@ class FitInputs(QWidget):
         self._box("where", tr("Hardware"))
         gpu, count = self._box("card", tr("Catalogue GPU")), self._box("count", tr("Number of GPUs"))
         self.here = text("", "muted", wrap=True)
-        self.replace = QCheckBox(tr("In place of what runs"))
+        self.replace = QCheckBox(tr("In place of all that runs"))
         self.replace.setToolTip(
             tip(tr("The memory of running engines counts as free"), "", "sndr fit --replace")
         )

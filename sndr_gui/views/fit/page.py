@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QBoxLayout, QGridLayout, QHBoxLayout, QSizePolicy, QWidget
 
 from engine_host.protocol.language import tr
 from engine_host.protocol.launch.fit import Verdict
@@ -24,13 +24,14 @@ from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.cards import Card, EmptyState, ValueCard
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.labels import set_text, set_tone, text
-from sndr_gui.views.widgets.layout import GAP, HeightForWidthLayout, beside_bar, rule, scrolling
+from sndr_gui.views.widgets.layout import GAP, HeightForWidthLayout, beside_bar, column, rule, scrolling
 from sndr_gui.views.widgets.page import Page
 from sndr_gui.views.widgets.problems import ProblemBox
 from sndr_gui.views.widgets.tables import Table
 
 _NARROW = 900
 _WIDE = 1300
+_BESIDE = 1600
 
 
 class FitView(Page):
@@ -40,6 +41,7 @@ class FitView(Page):
         super().__init__(tr("Fit"))
         self.model = model
         self._columns = 0
+        self._lines: list[QBoxLayout] = []
         self._loading: asyncio.Future[None] | None = None
         self.inputs = FitInputs(model)
         left = scrolling(self.inputs)
@@ -112,17 +114,22 @@ class FitView(Page):
             self.unread,
             self.memory_card,
             self.changes,
-            self.kinds,
-            self.curve,
-            self.grid,
-            self.advice,
-            self.speed,
-            self.reported,
-            self.known,
-            self.verified,
         ):
             self._right.addWidget(shown)
+        for two in ((self.kinds, self.curve), (self.advice,), (self.grid, self.speed), (self.reported,)):
+            self._add_beside(*two)
+        self._add_beside(self.known, self.verified)
         self._right.addStretch(1)
+
+    def _add_beside(self, *cards: Card) -> None:
+        """Add cards that stand beside each other where the window is wide enough, and else below."""
+        line = column(spacing=GAP)
+        for card in cards:
+            # In a line with a higher one its rows stay together.
+            card.body.addStretch(1)
+            line.addWidget(card, 1)
+        self._lines.append(line)
+        self._right.addLayout(line)
 
     def set_shown(self, shown: bool) -> None:
         self.model.set_shown(shown)
@@ -145,6 +152,11 @@ class FitView(Page):
             self._columns = columns
             for number, card in enumerate(self.figures):
                 self._figures.addWidget(card, number // columns, number % columns)
+        beside = self.width() >= _BESIDE
+        for line in self._lines:
+            line.setDirection(
+                QBoxLayout.Direction.LeftToRight if beside else QBoxLayout.Direction.TopToBottom
+            )
         self.starts.setColumnHidden(1, narrow)
         self.starts.setColumnHidden(2, self.width() < _WIDE)
 

@@ -185,7 +185,7 @@ class KnownCard(Card):
             self._learnt,
             tr("Corrections: {learnt}.", learnt="; ".join(learnt))
             if learnt
-            else tr("No corrections: no start of this engine was compared on this hardware yet."),
+            else tr("No corrections: no start of this engine on this hardware has changed an estimate yet."),
         )
         set_text(
             self._unknown,

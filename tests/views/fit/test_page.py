@@ -351,3 +351,15 @@ async def test_every_control_has_a_name(stage: Stage) -> None:
             found = QAccessible.queryAccessibleInterface(widget)
             name = found.text(QAccessible.Text.Name)
             assert name, f"{type(widget).__name__} {widget.objectName()} in {type(widget.parent()).__name__}"
+
+
+async def test_a_wide_window_has_cards_beside_each_other(stage: Stage) -> None:
+    view = await on_3090s(stage)
+    await answered(stage, view)
+    pairs = ((view.kinds, view.curve), (view.grid, view.speed), (view.known, view.verified))
+    stage.window.resize(2560, 1440)
+    await stage.until(
+        lambda: all(left.y() == right.y() and left.geometry().right() < right.x() for left, right in pairs)
+    )
+    stage.window.resize(1280, 820)
+    await stage.until(lambda: all(left.geometry().bottom() < right.y() for left, right in pairs))
