@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from enum import StrEnum
 from typing import Any, TypeVar
 
+from pydantic import BaseModel
 from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
@@ -17,26 +18,34 @@ from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.protocol.endpoint.requests import RequestQuery
 from engine_host.protocol.engines import ServerPage
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.events import EVENT
 from engine_host.protocol.language import tr
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
+from engine_host.protocol.operations.definition import Nothing, Operation
 from engine_host.protocol.operations.remote_hosts import HOSTS, SSH_QUESTIONS
-from engine_host.protocol.remote.hosts import RemoteHost, SshQuestion
 from sndr_gui.host.link import RemoteLink
 from sndr_gui.host.process import Address, HostProcess, HostStartFailed
 from sndr_gui.host.state import HostState, Snapshot
 
 USER_AGENT = "sndr-window"
-_SERVERS_PATIENCE = 0.05
 _LOOKS = 1.0
-_Answer = TypeVar("_Answer")
+_FIRST: tuple[Operation[Any, Any], ...] = (
+    *(ops.VERSION, ops.HOST, ops.ENGINES, ops.JOBS, ops.MODELS, ops.SETTINGS, ops.SERVERS),
+    *(endpoint_ops.ON_DEMAND, endpoint_ops.REQUESTS, HOSTS, SSH_QUESTIONS),
+)
+"""What is asked when a host is reached."""
+_Answer = TypeVar("_Answer", bound=BaseModel)
 _PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 
 
 def _load_client() -> None:
-    """Import what the first request would, a fifteenth of a second."""
+    """Import what the first request would, and build what the first answers become: a tenth of a second."""
     for name in ("engine_host.client.local_http", "anyio"):
         importlib.import_module(name)
+    for operation in _FIRST:
+        operation.answer.model_rebuild()
+    EVENT.rebuild()
 
 
 async def _or_none(asking: Coroutine[Any, Any, _Answer]) -> _Answer | None:
@@ -245,7 +254,10 @@ class HostConnection(QObject):
     async def _read_all(
         self, client: AsyncControlClient, run_id: str, late: asyncio.Task[ServerPage]
     ) -> Snapshot:
-        (host, engines, jobs, models, settings), (on_demand, requests) = await asyncio.gather(
+        (
+            (host, engines, jobs, models, settings),
+            (on_demand, requests, hosts, questions),
+        ) = await asyncio.gather(
             asyncio.gather(
                 client.call(ops.HOST),
                 client.call(ops.ENGINES),
@@ -256,17 +268,13 @@ class HostConnection(QObject):
             asyncio.gather(
                 _or_none(client.call(endpoint_ops.ON_DEMAND)),
                 _or_none(client.call(endpoint_ops.REQUESTS, RequestQuery())),
+                self._of_others(client, HOSTS),
+                self._of_others(client, SSH_QUESTIONS),
             ),
         )
-        hosts: tuple[RemoteHost, ...] = ()
-        questions: tuple[SshQuestion, ...] = ()
-        if not self._name:
-            # The hosts that another machine's host knows are its own affair.
-            hosts, questions = await self._hosts(client)
         # The oldest number wins: an event applied twice is harmless, a missed one is not.
-        pages = (host, engines, jobs, models, settings, on_demand, requests)
+        pages = (host, engines, jobs, models, settings, on_demand, requests, hosts, questions)
         seq = min(page.seq for page in pages if page is not None)
-        await asyncio.wait({late}, timeout=_SERVERS_PATIENCE)
         servers = None
         if late.done():
             servers = late.result()
@@ -284,18 +292,15 @@ class HostConnection(QObject):
             settings,
             requests.requests if requests is not None else (),
             on_demand.models if on_demand is not None else (),
-            hosts,
-            questions,
+            hosts.hosts if hosts is not None else (),
+            questions.questions if questions is not None else (),
         )
 
-    @staticmethod
-    async def _hosts(
-        client: AsyncControlClient,
-    ) -> tuple[tuple[RemoteHost, ...], tuple[SshQuestion, ...]]:
-        """Read the hosts on other machines and what ssh asks."""
-        hosts = await _or_none(client.call(HOSTS))
-        questions = await _or_none(client.call(SSH_QUESTIONS))
-        return hosts.hosts if hosts is not None else (), questions.questions if questions is not None else ()
+    async def _of_others(
+        self, client: AsyncControlClient, operation: Operation[Nothing, _Answer]
+    ) -> _Answer | None:
+        """Read what this machine's host knows of others; what another machine's knows is its own affair."""
+        return None if self._name else await _or_none(client.call(operation))
 
     async def _pause(self, failures: int) -> None:
         self._again.clear()
