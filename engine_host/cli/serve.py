@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import sys
 import time
 from typing import Any
@@ -18,6 +19,9 @@ from engine_host.protocol.engines import EngineState
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.language import tr
 from engine_host.protocol.operations import table as ops
+
+_BETWEEN_COLLECTIONS = 10_000
+"""Objects made between two looks for garbage: Python's 700 cost a twelfth of the time of 64 requests."""
 
 _GONE = {EngineState.UNLOADED, EngineState.FAILED}
 
@@ -66,6 +70,7 @@ def serve(
         connect_hosts=connect_hosts,
         announce=announce,
     )
+    gc.set_threshold(_BETWEEN_COLLECTIONS)
     code = asyncio.run(serve(options))
     return Exit(code) if code in set(Exit) else Exit.FAILED
 

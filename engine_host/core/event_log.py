@@ -40,7 +40,7 @@ class EventLog:
         self._ring: Newest[Told] = Newest(size, limit)
         self._latest = 0
         self._heartbeat = heartbeat
-        self._grown = asyncio.Event()
+        self._waiting: list[asyncio.Future[None]] = []
         self._closed = False
         self._listeners: list[Callable[[EventBase], None]] = []
 
@@ -59,8 +59,7 @@ class EventLog:
         self._latest += 1
         told = Told(self._latest, _encoded(event.model_copy(update={"seq": self._latest, "at": time.time()})))
         self._ring.add(told, len(told.data) + _ENTRY)
-        grown, self._grown = self._grown, asyncio.Event()
-        grown.set()
+        self._wake()
         for listener in self._listeners:
             listener(event)
 
@@ -71,7 +70,14 @@ class EventLog:
     def close(self) -> None:
         """End every reader once it has read what is there."""
         self._closed = True
-        self._grown.set()
+        self._wake()
+
+    def _wake(self) -> None:
+        """Tell all readers that wait; most often there is none."""
+        for one in self._waiting:
+            if not one.done():
+                one.set_result(None)
+        self._waiting.clear()
 
     async def read(self, after: int | None = None, run_id: str | None = None) -> AsyncIterator[Told]:
         """Events numbered above `after` (None: from now on), then new ones as they come, with heartbeats.
@@ -84,7 +90,6 @@ class EventLog:
             place = self._latest
             yield _unkept(ResetEvent(at=time.time(), run_id=self.run_id, latest=place))
         while True:
-            grown = self._grown
             if place < self._oldest() - 1:
                 # Set before the yield: while the reader looks at it, the ring may move on.
                 first, place = place + 1, self._oldest() - 1
@@ -97,11 +102,16 @@ class EventLog:
                 continue
             if self._closed:
                 return
+            grown = asyncio.get_running_loop().create_future()
+            self._waiting.append(grown)
             try:
                 async with asyncio.timeout(self._heartbeat):
-                    await grown.wait()
+                    await grown
             except TimeoutError:
                 yield _unkept(HeartbeatEvent(at=time.time(), latest=self._latest))
+            finally:
+                if grown in self._waiting:
+                    self._waiting.remove(grown)
 
     def _oldest(self) -> int:
         return self._ring[0].seq if len(self._ring) else self._latest + 1

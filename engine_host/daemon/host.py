@@ -189,6 +189,7 @@ class Host:
             installed=lambda name: self.model_index.has(name),
             measured=lambda: measured_now(sampler, self._gpus, played, self._readings(), book, self.remote),
         )
+        self.gateway.request_log.together = True
         self._machine, self._gpus, played = reading.monitor, reading.gpus, TracePlayer(self._settings)
         machine, self.installations = reading.machine, reading.installations
         self._history = History(open_samples(self._folders.samples))

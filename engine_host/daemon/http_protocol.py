@@ -105,7 +105,9 @@ class BoundedProtocol(HttpToolsProtocol):
         self._has_head = False
         # While a parser is told of a request whose head another one has read.
         self._goes_on = False
+        # One timer for a connection: a request that comes at once moves what it waits for, and not the timer.
         self._deadline: asyncio.TimerHandle | None = None
+        self._due: float | None = None
         # Bytes of the body since the time for them began.
         self._sent = 0
         self._untaken = 0
@@ -121,7 +123,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection, and tell whatever answers one of its requests."""
-        self._expect(None)
+        self._stop_expecting()
         self._stop_taking()
         # uvicorn tells the newest request alone, and after a reset keeps all of this until its timer ends.
         self._unset_keepalive_if_required()
@@ -237,9 +239,31 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _expect(self, seconds: float | None) -> None:
         """Close the connection unless something comes in so many seconds; None waits for nothing."""
+        if seconds is None:
+            self._due = None
+            return
+        due = self._due = self.loop.time() + seconds
+        if self._deadline is None or self._deadline.when() > due:
+            self._stop_expecting()
+            self._due, self._deadline = due, self.loop.call_at(due, self._look)
+
+    def _look(self) -> None:
+        """See whether what is expected is late, or look again when it is due."""
+        self._deadline = None
+        due = self._due
+        if due is None:
+            return
+        if self.loop.time() < due:
+            self._deadline = self.loop.call_at(due, self._look)
+        else:
+            self._due = None
+            self._on_late()
+
+    def _stop_expecting(self) -> None:
+        self._due = None
         if self._deadline is not None:
             self._deadline.cancel()
-        self._deadline = None if seconds is None else self.loop.call_later(seconds, self._on_late)
+            self._deadline = None
 
     def _has_body(self) -> bool:
         return any(name in _FRAMING for name, _ in self.headers)
@@ -298,7 +322,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._refused:
             return
         self._refused = True
-        self._expect(None)
+        self._stop_expecting()
         if self.transport.is_closing():
             return
         asked: RequestResponseCycle | None = self.cycle if self._has_head else None

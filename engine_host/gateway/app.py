@@ -180,6 +180,7 @@ class Gateway:
                 await self._none_left.wait()
         except TimeoutError:
             _log.warning("%d requests did not end; the host ends without them.", len(self._exchanges))
+        self.request_log.tell()
         self._kept.close()
         self.captures.stop()
         await self.prefixes.aclose()
@@ -376,7 +377,6 @@ class Gateway:
             entry.loaded(target)
         self.prefixes.begin(entry, named, body, len(raw))
         entry.capture = self.captures.begin(request_id, path, headers, request.raw, target.key)
-
         return partial(self._ask_in_turn, request, entry, target, call, ticket, others, begun)
 
     async def _ask_in_turn(

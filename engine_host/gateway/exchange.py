@@ -364,7 +364,8 @@ class Exchange:
         rest = passage.end() if passage is not None else b""
         if renaming is not None:
             rest = renaming.feed(rest) + renaming.end()
-        self._finish(infill.figures() if infill is not None else self._meter.figures())
+        if not self._entry.ended:
+            self._finish(infill.figures() if infill is not None else self._meter.figures())
         if infill is not None:
             await self._send_piece(infill.end())
         if rest:

@@ -28,19 +28,22 @@ _LIVE_INTERVAL = 1.0
 _MOST_LIVE = 32
 """Seconds between two events about what is written of an answer, and how many are told of each time."""
 
+_TOGETHER = 0.05
+"""Seconds in which the changes of a request are one event: a short one goes through three states in less."""
+
 Publish = Callable[[EventBase], None]
 
 
 @dataclass(eq=False)
 class Entry:
-    """One request while it lives; every change of state is published."""
+    """One request while it lives; `moved` hears of every change of its state."""
 
     id: str
     target: Target
     route: str
     client: str
     stream: bool
-    publish: Publish
+    moved: Callable[["Entry"], None]
     key: str | None = None
     client_name: str = ""
     created_at: float = field(default_factory=time.time)
@@ -207,7 +210,7 @@ class Entry:
     def _move(self, state: RequestState) -> None:
         self.state = state
         self.moved_at = time.monotonic()
-        self.publish(EngineRequestEvent(at=time.time(), request=self.snapshot()))
+        self.moved(self)
 
 
 class RequestLog:
@@ -220,7 +223,11 @@ class RequestLog:
         waiting: Callable[[str], int],
         limit: int = 500,
     ) -> None:
+        self.together = False
+        """Whether the newest state of each request is told 20 times a second, and not each state at once."""
         self._publish = publish
+        self._untold: dict[str, Entry] = {}
+        self._telling: asyncio.TimerHandle | None = None
         self._active = active
         self._waiting = waiting
         self._limit = limit
@@ -252,10 +259,22 @@ class RequestLog:
             self._shrink()
         return entry
 
-    def _changed(self, event: EventBase) -> None:
-        self._publish(event)
-        is_written = isinstance(event, EngineRequestEvent) and event.request.state is RequestState.DECODE
-        if is_written and self._timer is None:
+    def tell(self) -> None:
+        """Publish what changed and was not told yet."""
+        if self._telling is not None:
+            self._telling.cancel()
+            self._telling = None
+        untold, self._untold = self._untold, {}
+        for entry in untold.values():
+            self._publish(EngineRequestEvent(at=time.time(), request=entry.snapshot()))
+
+    def _changed(self, entry: Entry) -> None:
+        self._untold[entry.id] = entry
+        if not self.together:
+            self.tell()
+        elif self._telling is None:
+            self._telling = asyncio.get_running_loop().call_later(_TOGETHER, self.tell)
+        if entry.state is RequestState.DECODE and self._timer is None:
             # One timer for all streams, none for a piece.
             self._timer = asyncio.get_running_loop().call_later(_LIVE_INTERVAL, self._tell)
 

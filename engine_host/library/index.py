@@ -45,6 +45,8 @@ class ModelIndex:
         self._scan = scan
         self._read: dict[Path, tuple[object, ModelInfo | HostError]] = {}
         self._files: dict[str, ModelFile] = {}
+        self._unlisted: dict[str, IndexedModel] = {}
+        """Those that no scan found, by path, as they were described for the one file that was read."""
         self._scanned = False
         self._scanning = asyncio.Lock()
 
@@ -100,7 +102,14 @@ class ModelIndex:
             return None
         file = next((file for file in self._files.values() if file.path == path), None)
         info = remembered[1]
-        return IndexedModel(file or _describe(info, ModelOrigin.FOLDER, str(info.path.parent)), info)
+        if file is not None:
+            return IndexedModel(file, info)
+        # Asked for with each request: the very same one is told from another without a look into it.
+        before = self._unlisted.get(path)
+        if before is None or before.info is not info:
+            file = _describe(info, ModelOrigin.FOLDER, str(info.path.parent))
+            before = self._unlisted[path] = IndexedModel(file, info)
+        return before
 
     def _at(self, path: Path) -> IndexedModel:
         return self._indexed(_model_path(path))

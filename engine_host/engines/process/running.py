@@ -25,6 +25,8 @@ from engine_host.protocol.launch.plans import LaunchPlan
 _log = logging.getLogger(__name__)
 _HEALTH_EVERY = 0.05
 _READ_BUSY = 0.5
+# All processes of the machine are looked through for it, which takes as long as the rest of a reading.
+_MEMORY_EVERY = 2.0
 # Nothing changes in an engine without requests, and llama-server logs every look at it.
 _READ_IDLE = 30.0
 # Who asks the engine itself, and not the endpoint, is found by the time that its processes take.
@@ -238,6 +240,8 @@ class RunningEngine:
 
     async def _poll(self) -> None:
         quiet = 0
+        held: dict[str, int] = {}
+        memory_due = 0.0
         while self.process.running:
             if self._woken.is_set():
                 # Before the reading: what begins and ends beside it is seen by the next ones.
@@ -256,8 +260,10 @@ class RunningEngine:
                     "decode_rate": self._worked.rate(now, time.monotonic(), others=others),
                     "prefill_rate": prefill_rate(self._readings, now),
                 }
-                memory = await asyncio.to_thread(self.process.memory)
-                held = {"memory": memory.resident, "memory_of_files": memory.of_files} if memory else {}
+                if time.monotonic() >= memory_due:
+                    memory_due = time.monotonic() + _MEMORY_EVERY
+                    memory = await asyncio.to_thread(self.process.memory)
+                    held = {"memory": memory.resident, "memory_of_files": memory.of_files} if memory else {}
                 self._readings = now.model_copy(update={**rates, **held})
                 self.changed(readings=self._readings)
             busy = self._worked.working or bool(self._readings and self._readings.slots_busy)

@@ -164,7 +164,7 @@ class PrefixLens:
         if len(known.turns) > _MOST_TURNS:
             self._turns.pop(known.turns.pop(0).request, None)
         self._turns[turn.request] = told
-        known.told = _told(known)
+        known.told = None
         self._parts += known.parts - held
         while len(self._known) > _MOST_CONVERSATIONS or (self._parts > _MOST_PARTS and len(self._known) > 1):
             _, gone = self._known.popitem(last=False)
@@ -207,13 +207,15 @@ def _marks(body: Mapping[str, Any], salt: bytes) -> tuple[Mark, ...]:
 
 def _listed(one: _Conversation, turns: int) -> Conversation | None:
     """Return a conversation with so many of its newest turns; None before its first."""
+    if one.told is None and one.turns:
+        one.told = _told(one)
     if one.told is None or turns == 0:
         return one.told
     return one.told.model_copy(update={"turns": tuple(one.turns[-turns:])})
 
 
 def _told(one: _Conversation) -> Conversation:
-    """Return a conversation without its turns; made once a turn, for all who list it."""
+    """Return a conversation without its turns; made once a turn, where anybody lists it."""
     measured = [
         turn for turn in one.turns if turn.prompt_tokens is not None and turn.cached_tokens is not None
     ]

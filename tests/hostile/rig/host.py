@@ -49,7 +49,8 @@ class Look:
 class WatchedHost:
     """`sndr serve` with a FAKE llama-server, and what it holds."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, root: Path = ROOT) -> None:
+        """`root` is the checkout whose host it is."""
         self.folders = Folders.resolve()
         self._looks = folder / "look.json"
         self._server = folder / "llama-server"
@@ -65,7 +66,7 @@ class WatchedHost:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            cwd=ROOT,
+            cwd=root,
         )
         self._watched = psutil.Process(self.process.pid)
         assert self.process.stdout is not None

@@ -243,3 +243,17 @@ def _place(heard: list[Event], after: int, latest: int) -> int:
             return event.latest
         return event.last if isinstance(event, MissedEvent) else event.seq
     return after if after <= latest else -1
+
+
+def test_readers_of_events_that_leave_are_forgotten() -> None:
+    async def go() -> None:
+        events = EventLog()
+        for _ in range(3):
+            reading = asyncio.create_task(taken(events.read(), 1))
+            await asyncio.sleep(0)
+            assert len(events._waiting) == 1
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+        assert events._waiting == []
+
+    run(go())

@@ -130,3 +130,18 @@ def test_a_file_whose_name_is_no_text_does_not_hide_the_others(tmp_path: Path) -
     assert sum(file.problem is not None and "no text" in file.problem.message for file in found) == 1
     for file in found:
         assert ModelFile.model_validate_json(file.model_dump_json())
+
+
+def test_a_model_that_no_scan_found_is_described_once_for_its_file(tmp_path: Path) -> None:
+    shutil.copytree(DEMO, tmp_path / "mine")
+    path = str(next((tmp_path / "mine").rglob("*.gguf")))
+    index = shelf_of()
+    found(index, path)
+    known = index.known(path)
+    assert known is not None
+    assert index.known(path) is known
+    os.utime(path, (1, 1))
+    found(index, path)
+    again = index.known(path)
+    assert again is not None
+    assert again.info is not known.info
