@@ -5,6 +5,7 @@ import gc
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +27,18 @@ from sndr_gui.kit.loop.coroutines import EventLoop
 from sndr_gui.kit.settings import SettingsFile
 from sndr_gui.views.window.context import PageContext
 from sndr_gui.views.window.main import Window
+from sndr_gui.views.window.pages import PAGES
 from tests.views.fakes.host import FakeHost
 
 LIMIT = 60.0
+# The page that is there before a test of another one goes to its own: the one that is made soonest.
+SMALLEST = "routes"
 
 
 class Stage:
     """A window, its session, and the fake host behind it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, first_page: str = "home") -> None:
         folders = Folders.resolve()
         self.host = FakeHost(folders.run)
         self.errors: list[BaseException] = []
@@ -46,6 +50,8 @@ class Stage:
         self.connection = HostConnection(self.state, self.process)
         self.session = Session(self.state, self.connection, self.tasks, self.notices)
         self.file = SettingsFile(folder / "window.json")
+        if first_page != "home":
+            self.file.write(replace(self.file.current, page=first_page))
         self.window = Window(self.file, self.notices)
         self.pages = PageContext(self.session, self.file, self.window.go)
 
@@ -146,14 +152,17 @@ def loop(dressed: QApplication, request: pytest.FixtureRequest) -> Iterator[Even
 
 
 @pytest.fixture
-def stage(loop: EventLoop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
+def stage(
+    loop: EventLoop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Stage:
     """A window that is joined to a fake host while the test runs, of a person without any files."""
     person = tmp_path / "person"
     person.mkdir()
     monkeypatch.setenv("HOME", str(person))
     for name in ("XDG_CONFIG_HOME", "CODEX_HOME", "CLAUDE_CONFIG_DIR", "OPENCODE_CONFIG"):
         monkeypatch.delenv(name, raising=False)
-    return Stage(tmp_path)
+    of_a_page = request.path.parent.name in {page.name for page in PAGES} - {"home"}
+    return Stage(tmp_path, SMALLEST if of_a_page else "home")
 
 
 @pytest.hookimpl(tryfirst=True)
