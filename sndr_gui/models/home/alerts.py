@@ -1,4 +1,4 @@
-"""The alerts of a host that need attention: those that last, and those that nobody has put away."""
+"""What of a host needs attention: alerts that last or were not put away, and another host in its place."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from engine_host.protocol.language import tr
 from engine_host.protocol.operations import table as ops
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
+from sndr_gui.models.window.lifetime import replacement
 
 MOST = 5
 """Alerts that are shown; `sndr alerts` lists all."""
@@ -43,13 +44,18 @@ class Alerts(QObject):
         self._session = session
         self._found: tuple[Alert, ...] = ()
         self._shown = False
+        self._replaced: tuple[str, float] | None = None
+        session.connection.replaced.connect(self._on_replaced)
         session.state.outdated.connect(self._on_outdated)
         session.connection.changed.connect(self.read)
 
     def rows(self) -> tuple[AlertRow, ...]:
         """Return the newest alerts."""
         now = time.time()
-        return tuple(
+        # A notice of it goes away; who was elsewhere finds it here.
+        said = self._replaced
+        own = (AlertRow(said[0], formats.age(now - said[1]), lasts=False, engine=""),) if said else ()
+        return own + tuple(
             AlertRow(
                 alert.text,
                 tr("for {duration}", duration=formats.duration(now - alert.at))
@@ -84,11 +90,17 @@ class Alerts(QObject):
 
     def put_away(self) -> None:
         """Mark all as seen; those that last stay."""
+        self._replaced = None
+        self.changed.emit()
 
         async def work(client: AsyncControlClient) -> None:
             self._show((await client.call(ops.SEE_ALERTS, SeeAlerts())).alerts)
 
         self._session.command("put the alerts away", work)
+
+    def _on_replaced(self, ended: tuple[str, ...]) -> None:
+        self._replaced = (replacement(self._session, ended), time.time())
+        self.changed.emit()
 
     def _on_outdated(self, part: str) -> None:
         if part == "alerts":

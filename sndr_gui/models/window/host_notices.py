@@ -9,13 +9,14 @@ from engine_host.protocol.engines import EngineState
 from engine_host.protocol.events import NoticeEvent
 from engine_host.protocol.host import updated
 from engine_host.protocol.jobs import Job, JobKind, JobState
-from engine_host.protocol.language import ntr, tr
+from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Finding
 from sndr_gui.host.choice import LIVE_STATES, STARTING_STATES
 from sndr_gui.host.connection import Phase
 from sndr_gui.host.notices import Notice
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
+from sndr_gui.models.window.lifetime import replacement
 
 _PAGES = {
     JobKind.BENCH_RUN: "bench",
@@ -80,22 +81,13 @@ class HostNotices(QObject):
 
     def _on_replaced(self, ended: tuple[str, ...]) -> None:
         """Say that the host is another one now, and which engines ended with the one before."""
-        if self._session.connection.owned:
-            said = tr("The engine host ended, and this window started a new one, which ends with it.")
-        else:
-            said = tr("The engine host ended, and another one answers now.")
+        said = replacement(self._session, ended)
         if not ended:
             self._notices.info("host replaced", said)
             return
-        engines = ntr(
-            "{names} ended with the old one: start it again.",
-            "{names} ended with the old one: start them again.",
-            len(ended),
-            names=formats.listed(ended),
-        )
         self._notices.warning(
             "host replaced",
-            f"{said} {engines}",
+            said,
             action_text=tr("Launch"),
             action=partial(self._go, "launch"),
             opens=partial(self._go, "launch"),

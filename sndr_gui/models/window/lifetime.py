@@ -1,10 +1,11 @@
-"""The words for how long the host goes on, as the status bar has them."""
+"""The words for how long the host goes on, and for another one in its place."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine_host.protocol.language import tr
+from engine_host.protocol.language import ntr, tr
+from sndr_gui.kit import formats
 
 if TYPE_CHECKING:
     from sndr_gui.host.session import Session
@@ -23,3 +24,20 @@ def lifetime(session: Session) -> str:
         "the window that started it": tr("ends with the window that started it"),
     }
     return others.get(host.owner) or tr("ends with {owner}", owner=host.owner)
+
+
+def replacement(session: Session, ended: tuple[str, ...]) -> str:
+    """Return that the host is another one now, and which engines ended with the one before."""
+    if session.connection.owned:
+        said = tr("The engine host ended, and this window started a new one, which ends with it.")
+    else:
+        said = tr("The engine host ended, and another one answers now.")
+    if not ended:
+        return said
+    engines = ntr(
+        "{names} ended with the old one: start it again.",
+        "{names} ended with the old one: start them again.",
+        len(ended),
+        names=formats.listed(ended),
+    )
+    return f"{said} {engines}"

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
     QComboBox,
+    QLabel,
     QLineEdit,
     QPlainTextEdit,
     QTextEdit,
@@ -41,6 +42,7 @@ from sndr_gui.host.notices import Notice
 from sndr_gui.kit import theme
 from sndr_gui.kit.look.choices import ThemeChoice
 from sndr_gui.kit.look.colours import DARK, LIGHT
+from sndr_gui.views.home.alerts import AlertsCard
 from sndr_gui.views.window.commands import commands
 from sndr_gui.views.window.main import Window
 from sndr_gui.views.window.pages import PAGES
@@ -133,6 +135,13 @@ async def test_another_host_than_before_is_told_with_the_engines_that_ended(stag
         assert told.action is not None
         told.action()
         assert stage.window.current == "launch"
+    # The notice goes away; who was elsewhere finds it on Home until it is put away.
+    stage.window.go("home")
+    card = stage.window.findChild(AlertsCard)
+    assert card is not None
+    await stage.until(lambda: told.text in [one.text() for one in card.findChildren(QLabel)])
+    card.away.click()
+    await stage.until(lambda: not card.isVisible())
 
 
 async def test_closing_asks_while_other_programs_wait_for_answers(stage: Stage) -> None:
