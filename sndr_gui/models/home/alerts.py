@@ -1,4 +1,4 @@
-"""What of a host needs attention: alerts that last or were not put away, and another host in its place."""
+"""The needs of a host for attention: alerts that last or were not put away, another host in its place."""
 
 from __future__ import annotations
 
