@@ -37,13 +37,19 @@ REMOTE = {
         "The disk of {path} on {host} is mounted read-only: nothing can be installed or changed there.",
         reason=Reason.NOT_WRITABLE,
         fix="Have it mounted to be written (a disk with errors is mounted so by the system: see its log "
-        "first), or let XDG_DATA_HOME of that user lead to another disk.",
+        "first), or let {variable} of that user lead to another disk.",
     ),
     "remote.not-theirs": Text(
         ERROR,
         "The user that ssh logs in as on {host} may not write to {path}.",
         reason=Reason.NOT_WRITABLE,
-        fix="Make its folder writable for that user, or let XDG_DATA_HOME of it lead to another one.",
+        fix="Make its folder writable for that user, or let {variable} of it lead to another one.",
+    ),
+    "remote.no-folder": Text(
+        ERROR,
+        "{path} on {host} is a file, or a link whose target is gone: no folder can be made there.",
+        reason=Reason.NOT_WRITABLE,
+        fix="Move it away or mount what it leads to, or let {variable} of that user lead to another folder.",
     ),
     "remote.ended-with-host": Text(
         WARNING,

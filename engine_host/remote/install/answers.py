@@ -73,6 +73,15 @@ class FoundModel(MachineAnswer):
     size: Annotated[int, Field(ge=0, lt=1 << 62)]
 
 
+class Unwritable(MachineAnswer):
+    """A folder that takes no files, why, and the variable that leads elsewhere; some can be done without."""
+
+    path: Word
+    why: Literal["read-only", "not-theirs", "no-folder"]
+    variable: Word
+    needed: bool = True
+
+
 class Probed(MachineAnswer):
     """A machine before an install.
 
@@ -89,7 +98,7 @@ class Probed(MachineAnswer):
     environment: dict[Word, Word]
     free: Annotated[int, Field(ge=0, lt=1 << 62)]
     noexec: bool = False
-    unwritable: Literal["", "read-only", "not-theirs"] = ""
+    unwritable: Annotated[tuple[Unwritable, ...], Field(max_length=_MANY)] = ()
     gpus: Annotated[tuple[dict[Word, Word], ...], Field(max_length=_MANY)]
     index: FoundIndex
     systemd: bool

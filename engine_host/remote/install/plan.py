@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from engine_host.core.findings.table import finding
+from engine_host.protocol.base import Severity
 from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.remote.install import InstallOnHost, PlannedChange, RemoteChange, RemoteInstallPlan
 from engine_host.protocol.remote.services import ServiceManager
-from engine_host.remote.install.answers import FoundPython, InstallRecord, Probed
+from engine_host.remote.install.answers import FoundPython, InstallRecord, Probed, Unwritable
 from engine_host.remote.install.own_wheel import LocalFile, pythons
 from engine_host.remote.install.packages import Platform, platform_of
 from engine_host.remote.install.there.probing import OPENMP
@@ -55,10 +56,7 @@ def decide(host: str, asked: InstallOnHost, said: Probed, wheel: LocalFile) -> D
         findings.append(finding("remote.disk", host=host, free=said.free, path=said.root, needed=needs))
     if said.noexec:
         findings.append(finding("remote.noexec", host=host, path=said.root))
-    if said.unwritable == "read-only":
-        findings.append(finding("remote.read-only", host=host, path=said.root))
-    elif said.unwritable:
-        findings.append(finding("remote.not-theirs", host=host, path=said.root))
+    findings += [_unwritable(host, one) for one in said.unwritable]
     if (why := said.damaged.get(wheel.release)) is not None:
         findings.append(finding("remote.damaged", host=host, release=wheel.release, why=why))
     elif (why := said.damaged.get(said.current or "")) is not None:
@@ -85,6 +83,16 @@ def decide(host: str, asked: InstallOnHost, said: Probed, wheel: LocalFile) -> D
         findings=tuple(findings),
     )
     return Decided(plan, plan.python or "", platform, bool(why_here), unit, needs)
+
+
+def _unwritable(host: str, one: Unwritable) -> Finding:
+    severity = Severity.ERROR if one.needed else Severity.WARNING
+    path, variable = one.path, one.variable
+    if one.why == "read-only":
+        return finding("remote.read-only", severity=severity, host=host, path=path, variable=variable)
+    if one.why == "not-theirs":
+        return finding("remote.not-theirs", severity=severity, host=host, path=path, variable=variable)
+    return finding("remote.no-folder", severity=severity, host=host, path=path, variable=variable)
 
 
 def plain(host: str, said: Probed, why: str) -> Finding:

@@ -65,6 +65,12 @@ class Places:
         if os.environ.get("SNDR_CACHE"):
             self.cache = os.path.abspath(os.path.expanduser(os.environ["SNDR_CACHE"]))
         self.own = [self.config, self.data, self.cache]
+        self.moved_by = dict.fromkeys(self.own, "SNDR_HOME")
+        if base is None:
+            names = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME")
+            self.moved_by = dict(zip(self.own, names))
+        if os.environ.get("SNDR_CACHE"):
+            self.moved_by[self.cache] = "SNDR_CACHE"
         if base:
             self.own.append(os.path.join(base, "run"))
         self.root = os.path.join(self.data, "host")

@@ -51,7 +51,7 @@ def probe(asked: dict[str, Any]) -> dict[str, Any]:
     """Tell what an install needs to know; nothing is changed."""
     places = Places()
     found = _interpreters(asked["interpreters"])
-    wrong, living = damaged(places), engines(places)
+    wrong, living, managed = damaged(places), engines(places), has_services()
     whole = [name for name in names(places.root) if is_complete(os.path.join(places.root, name))]
     return {
         "home": places.home,
@@ -66,10 +66,10 @@ def probe(asked: dict[str, Any]) -> dict[str, Any]:
         "environment": own_variables(),
         "free": shutil.disk_usage(existing(places.root)).free,
         "noexec": bool(os.statvfs(existing(places.root)).f_flag & getattr(os, "ST_NOEXEC", 0)),
-        "unwritable": _unwritable(existing(places.root)),
+        "unwritable": _unwritable(places, managed),
         "gpus": _gpus(),
         "index": _index(found, asked.get("small_package")),
-        "systemd": has_services(),
+        "systemd": managed,
         "lingers": lingers(),
         "record": read(os.path.join(places.root, RECORD)),
         "current": release_of(places.current),
@@ -100,11 +100,31 @@ def _models(folder: str) -> list[dict[str, Any]]:
     ]
 
 
-def _unwritable(folder: str) -> str:
-    """Return why nothing can be made in a folder: mounted read-only, or not this user's; else nothing."""
+def _unwritable(places: Places, managed: bool) -> list[dict[str, Any]]:
+    """Return the folders that an install or its host makes files in and cannot, why, and whether it must."""
+    wanted = [(places.root, places.moved_by[places.data], True)]
+    if managed:
+        wanted.append((os.path.dirname(places.unit), "XDG_CONFIG_HOME", True))
+    # A host runs without these: it keeps no settings, or fetches again what a cache would hold.
+    wanted += [(one, places.moved_by[one], False) for one in (places.config, places.cache)]
+    found: dict[str, dict[str, Any]] = {}
+    for folder, variable, needed in wanted:
+        path, why = _obstacle(folder)
+        if why:
+            found.setdefault(path, {"path": path, "why": why, "variable": variable, "needed": needed})
+    return list(found.values())
+
+
+def _obstacle(folder: str) -> tuple[str, str]:
+    """Return what keeps files out of a folder that may not be there yet; no reason where nothing does."""
+    while not os.path.isdir(folder):
+        # A link whose target is gone, such as to another disk, is in the way as a file is.
+        if os.path.lexists(folder):
+            return folder, "no-folder"
+        folder = os.path.dirname(folder)
     if os.access(folder, os.W_OK | os.X_OK):
-        return ""
-    return "read-only" if os.statvfs(folder).f_flag & os.ST_RDONLY else "not-theirs"
+        return folder, ""
+    return folder, "read-only" if os.statvfs(folder).f_flag & os.ST_RDONLY else "not-theirs"
 
 
 def _lacks(library: str) -> bool:

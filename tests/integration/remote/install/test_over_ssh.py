@@ -117,4 +117,16 @@ def test_a_home_that_runs_no_programs_or_takes_no_files_is_said_before_anything_
         assert refused.problem()["reason"] == "not_writable", refused.out
         assert "is mounted read-only" in refused.problem()["message"]
         assert not list(machines.far.iterdir())
+        subprocess.run(["mount", "-o", "remount,rw,exec", machines.far], check=True)
+        # On another disk, which is not there now: a host runs without settings, and not without its data.
+        for name in ("config", "data"):
+            (machines.far / name).symlink_to(f"/nowhere/{name}")
+        refused = patient("host", "install", "gpu", "--json")
+        assert refused.problem()["reason"] == "not_writable", refused.out
+        assert "data on gpu is a file, or a link whose target is gone" in refused.problem()["message"]
+        assert sorted(os.listdir(machines.far)) == ["config", "data"], "nothing was sent"
+        (machines.far / "data").unlink()
+        planned = json.loads(patient("host", "install", "gpu", "--dry-run", "--json").out)
+        told = {one["id"]: one for one in planned["findings"]}
+        assert told["remote.no-folder"]["severity"] == "warning", planned
         assert sndr("host", "disconnect", "gpu").code == 0

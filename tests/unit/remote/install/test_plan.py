@@ -75,6 +75,10 @@ OLD = {"path": "/usr/bin/python3", "version": [3, 10, 12], "ensurepip": True, "p
 BARE = {"path": "/usr/bin/python3.11", "version": [3, 11, 2], "ensurepip": False, "pip": False, "venv": True}
 
 
+def unwritable(why: str) -> dict[str, str]:
+    return {"path": f"/users/u/{why}", "why": why, "variable": "XDG_CONFIG_HOME"}
+
+
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
@@ -90,8 +94,11 @@ BARE = {"path": "/usr/bin/python3.11", "version": [3, 11, 2], "ensurepip": False
         ({"index": {"reachable": False, "said": ""}, "machine": "riscv64"}, ["remote.no-platform"]),
         ({"free": 10 << 20}, ["remote.disk"]),
         ({"noexec": True}, ["remote.noexec"]),
-        ({"unwritable": "read-only"}, ["remote.read-only"]),
-        ({"unwritable": "not-theirs"}, ["remote.not-theirs"]),
+        ({"unwritable": [unwritable("read-only")]}, ["remote.read-only"]),
+        (
+            {"unwritable": [unwritable("not-theirs"), unwritable("no-folder")]},
+            ["remote.not-theirs", "remote.no-folder"],
+        ),
         ({"gpus": []}, ["remote.no-gpu"]),
         ({"lacks_openmp": True}, ["remote.no-openmp"]),
         ({"systemd": False}, ["remote.plain"]),
