@@ -5,6 +5,7 @@ import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engine_host.core.diagnosis.shelf import AutopsyShelf
 from engine_host.core.event_log import EventLog
@@ -38,8 +39,6 @@ from engine_host.launch.proofs import KernelProofs
 from engine_host.launch.room import RoomCheck
 from engine_host.operations.autopsies.operations import AutopsyOperations
 from engine_host.operations.autopsies.recorder import FlightRecorder
-from engine_host.operations.deploy import DeployOperations
-from engine_host.operations.deploy_fit import DeployFit
 from engine_host.operations.endpoint.models import EndpointModelOperations
 from engine_host.operations.engines import EngineOperations
 from engine_host.operations.host import HostOperations, Lifetime
@@ -60,6 +59,7 @@ from engine_host.operations.patches.of_engines import (
     remove_stale_ledgers,
 )
 from engine_host.operations.patches.plan import PatchPlans
+from engine_host.operations.performs import Later
 from engine_host.operations.plans import PlanOperations
 from engine_host.operations.presets.launch import PresetLaunches
 from engine_host.operations.presets.verify import PresetVerifyOperations
@@ -83,6 +83,7 @@ from engine_host.protocol.events import (
     SettingsChangedEvent,
 )
 from engine_host.protocol.host import Reach
+from engine_host.protocol.operations.table import RENDER
 from engine_host.remote.book import HostBook
 from engine_host.remote.engines import RemoteEngines
 from engine_host.remote.hosts import RemoteHosts
@@ -91,6 +92,9 @@ from engine_host.telemetry.machine import free_memory
 from engine_host.telemetry.playback import TracePlayer
 from engine_host.telemetry.sample_store import open_samples
 from engine_host.telemetry.sampler import Sampler
+
+if TYPE_CHECKING:
+    from engine_host.operations.deploy import DeployOperations
 
 _OF_THE_ADDRESS = {"endpoint.host", "endpoint.port", "endpoint.tls_certificate", "endpoint.tls_key"}
 
@@ -247,19 +251,25 @@ class Host:
         )
         here = Here(self.engines, started, self.on_demand.is_known)
         self._start_on_demand = started.start_planned
-        deploy = DeployOperations(
-            catalogue,
-            plans,
-            reading.patch_catalog,
-            reading.switches,
-            self.model_index.find,
-            self.servers.find,
-            reading.environment,
-            reading.gpus_now,
-            resources,
-            DeployFit(catalogue, self.fit),
-            consents,
-        )
+
+        def deploy() -> "DeployOperations":
+            from engine_host.operations.deploy import DeployOperations
+            from engine_host.operations.deploy_fit import DeployFit
+
+            return DeployOperations(
+                catalogue,
+                plans,
+                reading.patch_catalog,
+                reading.switches,
+                self.model_index.find,
+                self.servers.find,
+                reading.environment,
+                reading.gpus_now,
+                resources,
+                DeployFit(catalogue, self.fit),
+                consents,
+            )
+
         self.services: tuple[object, ...] = (
             *remote_services(
                 self.remote, self._events, self._jobs, self._folders, os.environ, self.models, deploy
@@ -342,7 +352,7 @@ class Host:
                 self._events,
             ),
             on_demand,
-            deploy,
+            Later((RENDER,), deploy),
         )
         await self.engines.adopt()
         await read_models_of(self.engines.alive(), self.model_index)

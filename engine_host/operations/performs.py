@@ -1,8 +1,9 @@
 """`@performs(ops.PRESETS)` marks the method that performs an operation; the API collects them."""
 
+import asyncio
 import inspect
-from collections.abc import Callable, Coroutine, Iterable
-from functools import cache
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from functools import cache, partial
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from pydantic import BaseModel
@@ -39,6 +40,34 @@ class performs(Generic[Answer]):  # noqa: N801 - a decorator
         return function
 
 
+class Later:
+    """Operations of a service that is imported and built when one of them is first asked for.
+
+    What few people ask for made a host load longer, and is held in memory by each.
+    """
+
+    def __init__(self, operations: Iterable[Operation[Any, Any]], build: Callable[[], object]) -> None:
+        """`build` imports what it needs; it is called once, in a thread of its own."""
+        self.names = frozenset(operation.name for operation in operations)
+        self._build = build
+        self._built: asyncio.Future[dict[str, Function]] | None = None
+
+    def functions(self) -> dict[str, Function]:
+        """Build the service. Raises TypeError where it performs other operations than were named."""
+        found = functions((self._build(),))
+        if found.keys() != self.names:
+            raise TypeError(f"{sorted(found)} are performed, and {sorted(self.names)} were named")
+        return found
+
+    async def perform(self, operation: str, *given: Any) -> Any:
+        """Ask the service, built now if it was not yet."""
+        if self._built is None:
+            # No stream waits for the imports.
+            self._built = asyncio.ensure_future(asyncio.to_thread(self.functions))
+        done = (await asyncio.shield(self._built))[operation](*given)
+        return await done if inspect.isawaitable(done) else done
+
+
 def functions(services: Iterable[object]) -> dict[str, Function]:
     """The methods of these objects that perform operations, by the operation's name.
 
@@ -46,12 +75,19 @@ def functions(services: Iterable[object]) -> dict[str, Function]:
     """
     found: dict[str, Function] = {}
     for service in services:
-        kind: type = type(service)
-        for method, operation in _marked(kind):
+        for operation, function in _performed(service):
             if operation in found:
                 raise TypeError(f"two functions perform {operation}")
-            found[operation] = getattr(service, method)
+            found[operation] = function
     return found
+
+
+def _performed(service: object) -> Iterator[tuple[str, Function]]:
+    if isinstance(service, Later):
+        yield from ((name, partial(service.perform, name)) for name in service.names)
+        return
+    kind: type = type(service)
+    yield from ((operation, getattr(service, method)) for method, operation in _marked(kind))
 
 
 @cache

@@ -53,7 +53,7 @@ from engine_host.operations.on_demand.operations import OnDemandOperations
 from engine_host.operations.patches.bisect import BisectOperations, EndpointAddress
 from engine_host.operations.patches.catalog import PatchOperations
 from engine_host.operations.patches.of_engines import EnginePatchOperations, EnginePatchTracker
-from engine_host.operations.performs import performs
+from engine_host.operations.performs import Later, performs
 from engine_host.operations.plans import PlanOperations
 from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.operations.presets.consents import PresetConsents
@@ -267,7 +267,7 @@ async def door() -> AsyncIterator[Door]:
         )
         patches = EnginePatchTracker(events, built.folders.run)
         services = (
-            *remote_services(remote, events, built.jobs, built.folders, {}, models, deploy),
+            *remote_services(remote, events, built.jobs, built.folders, {}, models, lambda: deploy),
             HostOperations(
                 built.folders,
                 events,
@@ -357,6 +357,8 @@ async def door() -> AsyncIterator[Door]:
             OnDemandOperations(Entries(built.store), on_demand, plans, consents, events, _listed_plan),
             deploy,
         )
+        for later in (service for service in services if isinstance(service, Later)):
+            later.functions()  # It performs what it is named for.
         app = control_app(services, events, _endpoint, TOKEN)
         async with httpx.AsyncClient(
             transport=httpx.ASGITransport(app, raise_app_exceptions=False),

@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 from engine_host.api.answers import on_host_error
 from engine_host.api.routes import routes
 from engine_host.core.errors import HostError
-from engine_host.operations.performs import performs
+from engine_host.operations.performs import Later, functions, performs
 from engine_host.protocol.base import Command, Query, Wire
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.operations.definition import Nothing, Operation
@@ -103,6 +103,30 @@ def test_an_operation_without_a_function_stops_the_start() -> None:
 def test_two_functions_for_one_operation_stop_the_start() -> None:
     with pytest.raises(TypeError, match=r"two functions perform things\."):
         routes((ThingOperations(), ThingOperations()), (RENAME, READ))
+
+
+def test_a_service_is_built_once_and_when_it_is_first_asked() -> None:
+    built: list[ThingOperations] = []
+
+    def build() -> ThingOperations:
+        built.append(ThingOperations())
+        return built[-1]
+
+    async def work() -> list[Name]:
+        performed = functions((Later((RENAME, READ), build),))
+        assert built == []
+        asked = (performed["things.read"]("one", Aloud()) for _ in range(3))
+        return [*await asyncio.gather(*asked), await performed["things.rename"]("one", Rename(to="Two"))]
+
+    assert [one.name for one in asyncio.run(work())] == ["One", "One", "One", "Two"]
+    assert [one.names for one in built] == [{"one": "Two"}]
+
+
+def test_a_service_that_performs_something_else_than_was_named_is_a_defect() -> None:
+    with pytest.raises(TypeError, match=r"things\.read.*were named"):
+        Later((READ,), ThingOperations).functions()
+    with pytest.raises(TypeError, match=r"two functions perform things\."):
+        routes((ThingOperations(), Later((READ,), ThingOperations)), (RENAME, READ))
 
 
 def test_a_function_that_takes_something_else_stops_the_start() -> None:
