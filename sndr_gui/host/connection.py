@@ -30,6 +30,7 @@ from sndr_gui.host.state import HostState, Snapshot
 
 USER_AGENT = "sndr-window"
 _LOOKS = 1.0
+_CLIENT = ("engine_host.client.local_http", "anyio.streams.tls", "anyio._backends._asyncio")
 _FIRST: tuple[Operation[Any, Any], ...] = (
     *(ops.VERSION, ops.HOST, ops.ENGINES, ops.JOBS, ops.MODELS, ops.SETTINGS, ops.SERVERS),
     *(endpoint_ops.ON_DEMAND, endpoint_ops.REQUESTS, HOSTS, SSH_QUESTIONS),
@@ -41,8 +42,10 @@ _PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 
 def _load_client() -> None:
     """Import what the first request would, and build what the first answers become: a tenth of a second."""
-    for name in ("engine_host.client.local_http", "anyio"):
-        importlib.import_module(name)
+    for name in _CLIENT:
+        # What another version has elsewhere, the first request imports.
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
     for operation in _FIRST:
         operation.answer.model_rebuild()
     EVENT.rebuild()

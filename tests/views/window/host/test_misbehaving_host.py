@@ -7,6 +7,7 @@ the window goes on as soon as the host does.
 import asyncio
 import sys
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -184,6 +185,12 @@ async def open_all(stage: Stage) -> None:
         stage.window.go(name)
         await asyncio.sleep(0.02)
         assert not stage.window.grab().isNull(), name
+
+
+@pytest.mark.parametrize("name", connection._CLIENT)
+def test_what_is_imported_while_the_host_begins_is_there(name: str) -> None:
+    """One that a new version of a library has elsewhere would be passed over, and the window wait for it."""
+    assert find_spec(name) is not None
 
 
 async def test_a_defect_of_the_connection_is_told_once_and_tried_again(
