@@ -112,6 +112,12 @@ def lab_sweep(
             return _swept(out, client, sweep)
 
 
+_NO_SWEEPS = (
+    "No sweep of speculation, kv or patch was kept here yet. Those of concurrency and context are runs: "
+    "`sndr bench list`."
+)
+
+
 @click.command("sweeps")
 @click.argument("sweep", required=False)
 @click.option("--md", is_flag=True, help="SWEEP as Markdown.")
@@ -130,7 +136,7 @@ def lab_sweeps(out: Output, sweep: str | None, md: bool, html: bool) -> Exit | N
             return None
         page = client.call(ops.BENCH_SWEEPS)
     rows = words.list_rows(page.sweeps)
-    lines = table(words.LIST_HEADINGS, rows) if rows else ["Nothing was swept here yet."]
+    lines = table(words.LIST_HEADINGS, rows) if rows else [_NO_SWEEPS]
     out.result(page, [*lines, *(f"{name} cannot be read." for name in page.unreadable)])
     return None
 

@@ -33,7 +33,7 @@ def alerts(out: Output, everything: bool, seen: bool) -> Exit | None:
         page = client.call(ops.ALERTS, AlertQuery(everything=everything))
     now = time.time()
     rows = [
-        (time.strftime("%Y-%m-%d %H:%M", time.localtime(one.at)), _lasts(one, now), one.text, _next(one))
+        (time.strftime("%Y-%m-%d %H:%M", time.localtime(one.at)), _lasts(one, now), one.told, _next(one))
         for one in page.alerts
     ]
     if not rows:

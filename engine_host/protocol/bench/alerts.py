@@ -38,6 +38,11 @@ class Alert(Spoken):
     seen: bool = False
 
     @property
+    def told(self) -> str:
+        """The alert by the name of its subject: why an engine died is a sentence about "it"."""
+        return f"{self.subject}: {self.text}" if self.kind is AlertKind.ENGINE_DIED else self.text
+
+    @property
     def needs_attention(self) -> bool:
         """Tell that it still lasts, or that nobody has seen it yet."""
         return self.ended_at is None or not self.seen

@@ -57,7 +57,7 @@ class Alerts(QObject):
         own = (AlertRow(said[0], formats.age(now - said[1]), lasts=False, engine=""),) if said else ()
         return own + tuple(
             AlertRow(
-                alert.text,
+                alert.told,
                 tr("for {duration}", duration=formats.duration(now - alert.at))
                 if alert.ended_at is None
                 else formats.age(now - alert.at),

@@ -265,7 +265,7 @@ class HomeModel(LiveModel):
             return ""
         comparison = page.comparison
         if comparison is None:
-            return tr("Not measured on this machine.")
+            return tr("The servers have not been compared on this machine.")
         built = {row.streams: row for row in comparison.rows if row.server is ServerChoice.BUILT}
         plain = {row.streams: row for row in comparison.rows if row.server is ServerChoice.PREBUILT}
         parts = []

@@ -29,17 +29,19 @@ def said(shown: AlertsCard) -> list[str]:
 async def test_alerts_come_and_are_put_away(stage: Stage) -> None:
     shown = card(stage)
     assert not shown.isVisible()
-    died = alert(2, "It was ended by SIGKILL.", ended_at=time.time() - 90, engine="engine-1")
+    gone = {"kind": AlertKind.ENGINE_DIED, "subject": "qwen", "ended_at": time.time() - 90}
+    died = alert(2, "It was ended by SIGKILL.", engine="engine-1", **gone)
     stage.host.alerts = (alert(1), died)
     stage.host.publish(AlertsChangedEvent())
     # What is added to a card that is shown is shown in the next turn of the loop.
     await stage.until(lambda: "GPU 0 is at 95 °C (alert from 88 °C)." in said(shown))
+    assert "qwen: It was ended by SIGKILL." in said(shown), "which engine it was"
     assert any(line.startswith("for ") for line in said(shown)), "it lasts"
     assert any(line.endswith("ago") for line in said(shown)), "it was a moment"
     assert "sndr alerts --seen" in shown.away.toolTip()
     shown.away.click()
     await stage.until(lambda: len(shown._rows) == 1)
-    assert "It was ended by SIGKILL." not in said(shown)
+    assert "qwen: It was ended by SIGKILL." not in said(shown)
 
 
 async def test_many_are_counted_and_hostile_texts_are_plain(stage: Stage) -> None:

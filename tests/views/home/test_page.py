@@ -163,7 +163,7 @@ async def test_a_build_that_fails_names_the_command_that_mends_it(stage: Stage) 
 
 async def test_home_build_measure_and_gain(stage: Stage) -> None:
     page = home(stage)
-    assert page.model.gain() == "Not measured on this machine."
+    assert page.model.gain() == "The servers have not been compared on this machine."
     assert not page.servers.measure.isEnabled()
     QTest.mouseClick(page.servers.build, Qt.MouseButton.LeftButton)
     await stage.until(lambda: stage.host.sent("POST", "/v1/servers/build"))

@@ -179,6 +179,11 @@ def test_runs_of_another_host_are_read_and_removed_through_it(sndr: Sndr, host: 
     assert sndr("bench", "compare", "x", "y")[0] == Exit.NOT_FOUND
 
 
+def test_where_no_sweep_was_kept_it_says_where_those_of_concurrency_are(sndr: Sndr, host: FakeHost) -> None:
+    host.answers["GET /v1/bench/sweeps"] = (200, {"seq": 1, "sweeps": []})
+    assert "`sndr bench list`" in sndr("bench", "sweeps")[1], "one of them was swept a moment ago"
+
+
 def test_without_an_engine_it_says_how_to_start_one(sndr: Sndr, host: FakeHost) -> None:
     fix = {"text": "Start one first.", "command": "sndr run --demo --detach"}
     none = {"error": {"reason": "no_engine_runs", "message": "No engine runs.", "fix": fix}}
