@@ -195,9 +195,22 @@ def grown(before: dict[str, Any], counted: dict[str, float | None], name: str) -
     return new - old if old is not None and new is not None and new > old else 0.0
 
 
+def since_boot() -> float:
+    """The seconds since this machine was started: pauses must not depend on a clock that is set."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def this_boot() -> str:
+    """The mark that tells this start of the machine from others."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""
+
+
 def restart(given: argparse.Namespace, records: Records, unit: Unit, why: str, checks: list[Check]) -> int:
     """Restart it, not too often and with longer and longer pauses."""
-    now = time.time()
+    now = since_boot()
     done = [at for at in records.known["restarts"] if now - at < _WINDOW]
     if len(done) >= given.restarts:
         why = f"{why}; it was restarted {len(done)} times in six hours, and is left as it is"
@@ -347,7 +360,10 @@ class Records:
         self.known: dict[str, Any] = known if isinstance(known, dict) else {}
         restarts = self.known.get("restarts")
         restarts = restarts if isinstance(restarts, list) else []
-        self.known["restarts"] = [at for at in restarts if isinstance(at, int | float)]
+        # Their times are since the machine was started, and say nothing after its next start.
+        here = self.known.get("boot") == (boot := this_boot())
+        self.known["restarts"] = [at for at in restarts if here and isinstance(at, int | float)]
+        self.known["boot"] = boot
 
     def of_run(self, started: str, again: int | None) -> dict[str, Any]:
         """Return what is known of this run of the service; another one begins anew.

@@ -426,18 +426,17 @@ class RemoteHosts:
         name = connection.host.name
         while True:
             age = time.time() - max(self.book.facts(name).read_at.values(), default=0.0)
-            if 0.0 <= age < _AGE_OF_FACTS:
-                await asyncio.sleep(min(_AGE_OF_FACTS - age, _AGE_OF_FACTS))
-                continue
-            try:
-                async with self._reading:
-                    await self.probe(name)
-            except HostError as error:
-                _log.info("the facts of %s could not be read: %s", name, error.problem.message)
-                await asyncio.sleep(_AGE_OF_FACTS)
-            except Exception:  # noqa: BLE001 - nobody would hear of it, and facts stay as old as they are
-                _log.exception("the facts of %s could not be read", name)
-                await asyncio.sleep(_AGE_OF_FACTS)
+            if not 0.0 <= age < _AGE_OF_FACTS:
+                try:
+                    async with self._reading:
+                        await self.probe(name)
+                except HostError as error:
+                    _log.info("the facts of %s could not be read: %s", name, error.problem.message)
+                except Exception:  # noqa: BLE001 - nobody would hear of it, and facts stay as old as they are
+                    _log.exception("the facts of %s could not be read", name)
+                # By no clock: where it was set back, a part that cannot be read any more stays of the future.
+                age = 0.0
+            await asyncio.sleep(_AGE_OF_FACTS - age)
 
     async def _look_at_engines(self, connection: Connection) -> None:
         name = connection.host.name

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from engine_host.deploy import watchdog
+from engine_host.deploy.watchdog_program import since_boot
 
 PROGRAM = Path(watchdog.__file__).with_name("watchdog_program.py")
 # As systemd it tells what is asked for, and nothing else.
@@ -313,11 +314,11 @@ def test_restarts_have_pauses_and_an_end(watched: Watched) -> None:
     assert watched.restarts == 1
     state = watched.known
     for done in (2, 3):
-        state["restarts"] = [time.time() - 3000 - one for one in range(done - 1)]
+        state["restarts"] = [since_boot() - 3000 - one for one in range(done - 1)]
         (watched.folder / "watchdog.json").write_text(json.dumps(state), encoding="utf-8")
         watched.check(failures=1)
         assert watched.restarts == done
-    state["restarts"] = [time.time() - 3000] * 3
+    state["restarts"] = [since_boot() - 3000] * 3
     (watched.folder / "watchdog.json").write_text(json.dumps(state), encoding="utf-8")
     assert "is left as it is" in watched.check(failures=1)
     assert (watched.restarts, watched.known["state"]) == (3, "given_up")
@@ -328,6 +329,18 @@ def test_restarts_have_pauses_and_an_end(watched: Watched) -> None:
     watched.active(seconds_ago=4000)
     watched.check(failures=1)
     assert watched.restarts == 4
+
+
+def test_a_clock_that_was_set_keeps_no_restart_waiting(watched: Watched) -> None:
+    watched.engine.answers = False
+    watched.check(failures=1)
+    state = watched.known
+    assert abs(state["restarts"][0] - since_boot()) < 600, "no clock that anybody sets"
+    # What a watchdog of before wrote: times of day, which a clock that was set back had it wait for.
+    del state["boot"]
+    state["restarts"] = [time.time() + 3 * 3600]
+    (watched.folder / "watchdog.json").write_text(json.dumps(state), encoding="utf-8")
+    assert "hangs and is restarted" in watched.check(failures=1)
 
 
 def test_a_model_that_is_gone_is_fetched_again(watched: Watched) -> None:
