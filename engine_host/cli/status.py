@@ -320,10 +320,14 @@ def logs(out: Output, source: str | None, follow: bool, level: str, count: int) 
             return None
         last_numbers = {line.source: line.number for line in page.lines}
         levels = ["info", "warning", "error"]
+        seen: dict[str, int] = {}
         for event in client.events(after):
             if not isinstance(event, LogLineEvent):
                 continue
             for line in event.lines:
+                if source in {None, line.source}:
+                    _tell_gap(out, line.source, line.number - seen.get(line.source, line.number - 1) - 1)
+                seen[line.source] = line.number
                 severe = levels.index(line.severity) >= levels.index(level)
                 if (
                     severe
@@ -332,6 +336,18 @@ def logs(out: Output, source: str | None, follow: bool, level: str, count: int) 
                 ):
                     _print(out, line)
     return None
+
+
+def _tell_gap(out: Output, source: str, lines: int) -> None:
+    """Say that lines were left out, which the host does for whoever does not keep up."""
+    if lines > 0:
+        out.note(
+            tr(
+                "Left out of {source}: {lines}, as lines came faster than they could be sent.",
+                source=source,
+                lines=lines,
+            )
+        )
 
 
 def _show_files(out: Output, page: LogPage) -> None:

@@ -130,6 +130,23 @@ def test_without_a_host_the_files_are_read(home: Path, sndr: Sndr) -> None:
     assert sndr("logs", "--follow")[0] == 3
 
 
+def test_lines_that_a_slow_connection_left_out_are_counted(host: FakeHost, sndr: Sndr) -> None:
+    def lines(seq: int, *numbers: int) -> dict[str, Any]:
+        told = [
+            {"source": "host", "number": one, "at": 1.0, "severity": "info", "text": f"line {one}"}
+            for one in numbers
+        ]
+        return {"kind": "log.line", "seq": seq, "at": 1.0, "lines": told}
+
+    host.answers["GET /v1/logs"] = (200, {"seq": 0, "lines": [], "sources": ["host"]})
+    missed = {"kind": "missed", "seq": 2, "at": 1.0, "first": 2, "last": 9}
+    host.answers["GET /v1/events"] = [lines(1, 5, 6), missed, lines(10, 40)]
+    _, out, err = sndr("logs", "--follow")
+    assert [line.split()[-1] for line in out.splitlines()] == ["5", "6", "40"]
+    assert "Left out of host: 33, as lines came faster than they could be sent." in err
+    assert err.count("Left out") == 1
+
+
 def test_the_log_of_an_engine_of_an_earlier_host_is_read_from_its_file(
     host: FakeHost, home: Path, sndr: Sndr
 ) -> None:
