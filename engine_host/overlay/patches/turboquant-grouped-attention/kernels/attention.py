@@ -25,6 +25,15 @@ TILE = 64
 # measured.
 HOPPER_ROWS = 32
 HOPPER_ROWS_OF_4_BITS = {64: 8, 128: 16, 256: 32}
+# By head size and whether keys have 8 bits, then by rows: programs a core, most registers of a thread.
+HOPPER_TUNINGS: dict[tuple[int, bool], dict[int, tuple[int, int | None]]] = {
+    (64, True): {8: (5, 96), 16: (5, 96), 32: (4, 128)},
+    (64, False): {8: (5, 96)},
+    (128, True): {8: (4, 128), 16: (4, 128), 32: (3, None)},
+    (128, False): {8: (3, 168), 16: (4, 128)},
+    (256, True): {8: (3, 168), 16: (2, None), 32: (2, None)},
+    (256, False): {8: (3, 168), 16: (2, None), 32: (2, None)},
+}
 # Of shares that are the same in every batch: their memory grows with their number.
 MOST_FIXED_SHARES = 32
 # Rounds of programs that a batch is cut into at most, beside a share for each request.
@@ -58,20 +67,16 @@ def tuning_for(layout: CacheLayout, rows: int) -> Tuning:
     )
 
 
-def hopper_tuning_for(layout: CacheLayout, rows: int) -> Tuning:
-    """The measured best of the kernel for Hopper."""
-    programs, registers = 3, None
-    if layout.head_size == 256:
-        programs = 2
-    elif layout.head_size == 64 and rows < 32:
-        programs = 4
-        # Eight rows need fewer by themselves, but with blocks of 128.
-        registers = 128 if rows == 16 or layout.block_size == 128 else None
-    elif layout.head_size == 128 and not layout.fp8_keys:
-        # It takes 154 to 169: one more than 168, and a program fewer fits.
-        registers = 168 if layout.block_size == 128 else None
-    elif layout.head_size == 128 and rows == 8:
-        programs, registers = 4, 128
+def hopper_tuning_for(layout: CacheLayout, rows: int, invariant: bool = False) -> Tuning:
+    """The measured best of the kernel for Hopper; invariant: its variant for batch-invariant mode."""
+    if invariant:
+        programs = 2 if layout.head_size == 256 else 4 if layout.head_size == 64 and rows < 32 else 3
+        registers = 128 if programs == 4 else None
+        if layout.head_size == 128 and not layout.fp8_keys and layout.block_size == 128:
+            # It takes 169: one more than 168, and a program fewer fits.
+            registers = 168
+    else:
+        programs, registers = HOPPER_TUNINGS[layout.head_size, layout.fp8_keys][rows]
     return Tuning(whole_values=True, programs_a_core=programs, registers=registers)
 
 
@@ -148,7 +153,7 @@ class Shape:
     def tuning(self) -> Tuning:
         """The compile options for this shape."""
         return (
-            hopper_tuning_for(self.layout, self.rows)
+            hopper_tuning_for(self.layout, self.rows, self.fixed_share > 0)
             if self.on_hopper
             else tuning_for(self.layout, self.rows)
         )

@@ -4,7 +4,8 @@ In Gluon, Triton's language with explicit layouts, for two things that Triton de
 
 Scores are queries times keys here. The 64 rows of that product are 32 query rows twice: rounded to fp8, and
 what the rounding left. Both terms of a score lie in one thread and a query row in four, so that no warp waits
-for another before it has its weights.
+for another before it has its weights. Where fewer than 32 rows are real, more threads share each:
+`hopper_scores.py`.
 
 Values go from the cache's bytes to fp16 in just those registers from which the tensor cores read them: a
 thread loads the nibbles of its own channels. Weights alone are written to shared memory, and a turn has one
@@ -24,7 +25,6 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 )
 
 from .hopper_operands import (
-    TILE,
     channels_in_order,
     expand,
     layout_of_pairs,
@@ -32,22 +32,17 @@ from .hopper_operands import (
     norms_of,
     values_of,
 )
+from .hopper_scores import (
+    PRODUCT_ROWS,
+    TILE,
+    layout_of_scores,
+    of_rows,
+    scores_of,
+)
 
-ROWS = gl.constexpr(32)
 # As in `decode.py`: small weights stay clear of fp16's subnormal numbers.
 HEADROOM = gl.constexpr(5.0)
 PRODUCTS = gl.constexpr(gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 64, 32]))
-# The same scores once the terms are summed: a warp has eight rows, four threads a row. By bits of the number
-# of a register, a lane and a warp: what each adds to (row, token).
-SCORES = gl.constexpr(
-    gl.DistributedLinearLayout(
-        [[0, 1], [0, 8], [0, 16], [0, 32]],
-        [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]],
-        [[8, 0], [16, 0]],
-        [],
-        [32, 64],
-    )
-)
 
 
 @gluon.jit
@@ -169,7 +164,7 @@ def _codes_at(
 @gluon.jit
 def _scores(query, keys):
     """Start the product of both terms of all rows with a tile's keys."""
-    nothing = gl.zeros([2 * ROWS, TILE], gl.float32, PRODUCTS)
+    nothing = gl.zeros([2 * PRODUCT_ROWS, TILE], gl.float32, PRODUCTS)
     return warpgroup_mma(query, keys.permute((1, 0)), nothing, use_acc=False, is_async=True)
 
 
@@ -198,6 +193,7 @@ def _turn(
     weights_memory,
     decay_memory,
     rows: gl.constexpr,
+    copies: gl.constexpr,
     head_size: gl.constexpr,
     block_size: gl.constexpr,
     block_stride: gl.constexpr,
@@ -214,12 +210,12 @@ def _turn(
     pairs1 = memory[1].slice(32, 32, 0).load(pair_layout)
     scale0 = memory[2].slice(0, 32, 0).load(token_layout)
     scale1 = memory[2].slice(32, 32, 0).load(token_layout)
-    scores = gl.reshape(gl.sum(gl.reshape(products, (4, 2, 8, TILE)), 1), (ROWS, TILE))
-    scores = gl.convert_layout(scores, SCORES)
+    by_token: gl.constexpr = gl.SliceLayout(0, layout_of_scores(copies))
+    scores = scores_of(products, copies)
     if not fp8_keys:
-        scores = scores * norms_of(memory[3], gl.SliceLayout(0, SCORES))[None, :]
+        scores = scores * norms_of(memory[3], copies, by_token)[None, :]
     if start + TILE > unmasked:
-        token = start + gl.arange(0, TILE, layout=gl.SliceLayout(0, SCORES))
+        token = start + gl.arange(0, TILE, layout=by_token)
         scores = gl.where(token[None, :] < limit[:, None], scores, -float("inf"))
         # Slots beyond the end were never written and may hold NaN; with scale 0 their values are 0.
         slot = start + gl.arange(0, 32, layout=token_layout)
@@ -304,11 +300,14 @@ def hopper_kernel(
     end = gl.minimum(end, length)
     query_start = gl.load(starts + request)
     tokens = gl.load(starts + request + 1) - query_start
-    row_layout: gl.constexpr = gl.SliceLayout(1, SCORES)
-    row = gl.arange(0, ROWS, layout=row_layout)
+    # In batch-invariant mode a row's sums may not depend on how many rows are beside it.
+    copies: gl.constexpr = 1 if fixed_share > 0 else PRODUCT_ROWS // rows
+    own_rows: gl.constexpr = PRODUCT_ROWS // copies
+    row_layout: gl.constexpr = gl.SliceLayout(1, layout_of_scores(copies))
+    row = gl.arange(0, own_rows, layout=row_layout)
     out = (slot * kv_heads + head) * rows
     if (first >= end) | (tokens <= 0):
-        nothing = gl.full([ROWS], -float("inf"), gl.float32, layout=row_layout)
+        nothing = gl.full([own_rows], -float("inf"), gl.float32, layout=row_layout)
         gl.store(partial_lse + out + row, nothing, mask=row < rows)
         return
 
@@ -341,12 +340,12 @@ def hopper_kernel(
         gl.allocate_shared_memory(gl.float32, [TILE], line),
     )
     weights = (
-        gl.allocate_shared_memory(gl.float16, [ROWS, TILE], fp16),
-        gl.allocate_shared_memory(gl.float16, [ROWS, TILE], fp16),
+        gl.allocate_shared_memory(gl.float16, [own_rows, TILE], fp16),
+        gl.allocate_shared_memory(gl.float16, [own_rows, TILE], fp16),
     )
     decays = (
-        gl.allocate_shared_memory(gl.float32, [ROWS], line),
-        gl.allocate_shared_memory(gl.float32, [ROWS], line),
+        gl.allocate_shared_memory(gl.float32, [own_rows], line),
+        gl.allocate_shared_memory(gl.float32, [own_rows], line),
     )
 
     caches = (fp8_cache, pair_cache, word_cache, norm_cache)
@@ -368,7 +367,7 @@ def hopper_kernel(
 
     # The queries' two terms, as in `decode.py`; of each sixteen rows the first eight are the first term.
     layout: gl.constexpr = gl.BlockedLayout([1, 8], [8, 4], [4, 1], [1, 0])
-    query_row = gl.arange(0, ROWS, layout=gl.SliceLayout(1, layout))
+    query_row = gl.arange(0, PRODUCT_ROWS, layout=gl.SliceLayout(1, layout)) // copies
     channel = gl.arange(0, head_size, layout=gl.SliceLayout(0, layout))
     at = (query_start + query_row // group) * query_token_stride
     at += (head * group + query_row % group) * query_head_stride
@@ -384,14 +383,14 @@ def hopper_kernel(
     rounded = _rounded_to_4_bits(scaled)
     both = gl.join(rounded.to(gl.float8e4nv), (scaled - rounded).to(gl.float8e4nv))
     both = gl.permute(gl.reshape(both, (4, 8, head_size, 2)), (0, 3, 1, 2))
-    both = gl.reshape(both, (2 * ROWS, head_size))
-    query = gl.allocate_shared_memory(gl.float8e4nv, [2 * ROWS, head_size], fp8, both)
-    to_log2 = scale_log2 / gl.convert_layout(inverse_step, row_layout)
+    both = gl.reshape(both, (2 * PRODUCT_ROWS, head_size))
+    query = gl.allocate_shared_memory(gl.float8e4nv, [2 * PRODUCT_ROWS, head_size], fp8, both)
+    to_log2 = scale_log2 / of_rows(inverse_step, copies, row_layout)
 
     limit = gl.minimum(length - tokens + 1 + row // group, end)
     unmasked = gl.minimum(length - tokens + 1, end)
-    highest = gl.full([ROWS], -float("inf"), gl.float32, layout=row_layout)
-    total = gl.zeros([ROWS], gl.float32, layout=row_layout)
+    highest = gl.full([own_rows], -float("inf"), gl.float32, layout=row_layout)
+    total = gl.zeros([own_rows], gl.float32, layout=row_layout)
     result = gl.zeros([head_size, rows], gl.float32, layout=layout_of_results(rows))
     fence_async_shared()
     async_copy.wait_group(1)
@@ -423,6 +422,7 @@ def hopper_kernel(
                     weights[stage],
                     decays[stage],
                     rows,
+                    copies,
                     head_size,
                     block_size,
                     block_stride,

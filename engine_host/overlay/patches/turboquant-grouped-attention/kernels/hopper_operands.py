@@ -3,12 +3,7 @@
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
-TILE = gl.constexpr(64)
-# The norms of the tokens of a thread's scores lie side by side: index 16 * quarter + place is token
-# place // 2 * 8 + quarter * 2 + place % 2.
-NORMS = gl.constexpr(
-    gl.DistributedLinearLayout([[1], [2], [4], [8]], [[16], [32], [0], [0], [0]], [[0], [0]], [], [64])
-)
+from .hopper_scores import TILE, layout_of_norms
 
 
 @gluon.constexpr_function
@@ -155,9 +150,9 @@ def expand(memory, norm_memory, codes, norms, head_size: gl.constexpr):
 
 
 @gluon.jit
-def norms_of(norm_memory, layout: gl.constexpr):
+def norms_of(norm_memory, copies: gl.constexpr, layout: gl.constexpr):
     """The norms that `expand` wrote, as those of a tile's tokens in a layout."""
-    lengths = gl.permute(gl.reshape(norm_memory.load(NORMS), (4, 8, 2)), (1, 0, 2))
+    lengths = gl.permute(gl.reshape(norm_memory.load(layout_of_norms(copies)), (4, 8, 2)), (1, 0, 2))
     return gl.convert_layout(gl.reshape(lengths, (TILE,)), layout)
 
 
