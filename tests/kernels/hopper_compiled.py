@@ -123,10 +123,17 @@ def test_values_and_scores_are_multiplied_by_hopper_s_tensor_cores(
     assert tuning.programs_a_core * (metadata["shared"] + PROGRAM_BYTES) <= CORE_BYTES
 
 
-@pytest.mark.parametrize(("preset", "head_size"), [("k8v4", 64), ("k8v4", 256), ("4bit_nc", 256)])
-def test_a_turn_has_one_barrier(preset: str, head_size: int) -> None:
-    ptx, _ = compiled(head_size, 32, 6, preset=preset)
-    loop = ptx[ptx.index("$L__BB0_", ptx.index("wgmma.mma_async")) : ptx.rindex("wgmma.mma_async")]
+def loop_of(ptx: str) -> str:
+    """The loop's two turns."""
+    return ptx[ptx.index("$L__BB0_", ptx.index("wgmma.mma_async")) : ptx.rindex("wgmma.mma_async")]
+
+
+@pytest.mark.parametrize(
+    ("preset", "head_size", "rows"),
+    [("k8v4", 64, 32), ("k8v4", 256, 8), ("4bit_nc", 256, 32), ("4bit_nc", 128, 16)],
+)
+def test_a_turn_has_one_barrier(preset: str, head_size: int, rows: int) -> None:
+    loop = loop_of(compiled(head_size, rows, rows, preset=preset)[0])
     # Two turns, and one more for the two sharing their memory.
     assert len(re.findall("bar.sync", loop)) <= 3
 
@@ -150,11 +157,33 @@ def test_every_block_size(preset: str, head_size: int, block_size: int) -> None:
 def test_keys_of_4_bits_are_read_and_written_by_16_bytes(head_size: int, rows: int, group: int) -> None:
     ptx, _ = compiled(head_size, rows, group, preset="4bit_nc")
     a_turn = 64 * head_size // 2 // 16 // 128
-    loop = ptx[ptx.index("$L__BB0_", ptx.index("wgmma.mma_async")) : ptx.rindex("wgmma.mma_async")]
+    loop = loop_of(ptx)
     assert len(re.findall(r"ld\.global\.v4\.b32", loop)) >= a_turn
     assert len(re.findall(r"st\.shared\.v4\.b32", loop)) >= 2 * a_turn
     # A look-up of four levels takes one instruction; nothing is unpacked or packed byte by byte.
     assert "cvt.rn.satfinite.e4m3x2" not in loop
+
+
+@pytest.mark.parametrize("preset", ["k8v4", "4bit_nc"])
+@pytest.mark.parametrize(
+    ("rows", "fixed_share", "scores", "lanes"),
+    [(8, 0, 4, "1248"), (16, 0, 8, "124"), (32, 0, 16, "12"), (16, 2048, 16, "12")],
+)
+def test_few_rows_are_shared_by_more_threads(
+    preset: str, rows: int, fixed_share: int, scores: int, lanes: str
+) -> None:
+    loop = loop_of(compiled(256, rows, 6, fixed_share=fixed_share, preset=preset)[0])
+    # A power of two for each score of a thread, and one for what was found before.
+    assert len(re.findall(r"ex2\.approx", loop)) == 2 * (scores + 1)
+    # Maxima and sums go through the lanes of one row alone, and those lie side by side.
+    assert set(re.findall(r"shfl\.sync\.bfly\.b32[^;]*?, (\d+), 31", loop)) == set(lanes)
+
+
+def test_batch_invariant_mode_keeps_its_code() -> None:
+    layout = CacheLayout("k8v4", 128, 16)
+    # Its answers were compared to the bit with these (docs/proof.md).
+    assert hopper_tuning_for(layout, 16, invariant=True).registers is None
+    assert hopper_tuning_for(layout, 16).registers == 128
 
 
 def test_what_it_takes() -> None:

@@ -31,7 +31,7 @@ HOPPER_TUNINGS: dict[tuple[int, bool], dict[int, tuple[int, int | None]]] = {
     (64, False): {8: (5, 96)},
     (128, True): {8: (4, 128), 16: (4, 128), 32: (3, None)},
     (128, False): {8: (3, 168), 16: (4, 128)},
-    (256, True): {8: (3, 168), 16: (2, None), 32: (2, None)},
+    (256, True): {8: (3, 168), 16: (3, 168), 32: (2, None)},
     (256, False): {8: (3, 168), 16: (2, None), 32: (2, None)},
 }
 # Of shares that are the same in every batch: their memory grows with their number.
