@@ -30,6 +30,8 @@ GOAL = 0.98
 MOST_ADDED = 0.003
 """Seconds that the endpoint may add to the time to first token (TTFT), in the median."""
 _LEAST_TOKENS = 16
+# Answers of 16 tokens end before a fast engine has all streams at work: then their beginning is measured.
+_ROUND_SECONDS = 1.0
 _SIDES = ("bare engine", "endpoint")
 
 
@@ -117,9 +119,9 @@ async def run(
 ) -> OverheadReport:
     """Measure both sides in turns; `bare` and `endpoint` are each a URL or the path of a Unix socket.
 
-    `tokens` are those of a stream where up to eight run; where more do, each has fewer, so that a round is no
-    longer. `key` is for the endpoint; `bare_model` is the model's name on the bare side where it is another
-    there; `tell` hears each step in a sentence.
+    `tokens` are those of a stream where up to eight run; where more do, each has as many as a second takes,
+    so that a round of a slow engine is no longer. `key` is for the endpoint; `bare_model` is the model's name
+    on the bare side where it is another there; `tell` hears each step in a sentence.
     Raises UpstreamLostError when a side cannot be reached and RuntimeError when it does not answer with
     all tokens.
     """
@@ -127,10 +129,11 @@ async def run(
     ttft = await _added_ttft(sides, pairs, tell)
     rows = []
     for count in streams:
-        each = max(min(tokens, _LEAST_TOKENS), min(tokens, tokens * 8 // count))
+        warm = [
+            await _round(side, count, min(tokens, _LEAST_TOKENS), salt=f"warm {count}") for side in sides.both
+        ]
+        each = tokens_of(count, tokens, warm[0].rate)
         tell(f"{_streams(count)} at once, {each} tokens each, {repeats} rounds of each side")
-        for side in sides.both:
-            await _round(side, count, min(each, _LEAST_TOKENS), salt=f"warm {count}")
         rounds: tuple[list[_Round], list[_Round]] = ([], [])
         spent = []
         for repeat in range(repeats):
@@ -157,6 +160,12 @@ async def run(
             )
         )
     return OverheadReport(model, ttft, tuple(rows), repeats)
+
+
+def tokens_of(streams: int, tokens: int, rate: float) -> int:
+    """Return the tokens of each of several streams, by the engine's tokens a second with as many."""
+    fewest = max(_LEAST_TOKENS, tokens * 8 // streams, int(rate * _ROUND_SECONDS) // streams)
+    return min(tokens, fewest)
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ _ROOM = 512
     type=click.IntRange(2),
     default=96,
     show_default=True,
-    help="Of a stream; fewer where more than eight run at once.",
+    help="Of a stream; fewer where more than eight run at once on a slow engine.",
 )
 @click.option(
     "--repeats",
