@@ -1,5 +1,6 @@
 """The start-up guard against versions of Qt for Python that end the process."""
 
+import contextlib
 import re
 import sys
 from importlib.util import find_spec
@@ -39,9 +40,11 @@ def refusal_here() -> str | None:
 
 
 def _version_in(file: Path) -> tuple[int, ...]:
-    told = _VERSION.search(file.read_text(encoding="utf-8"))
-    if told is not None:
-        return tuple(map(int, told.groups()))
+    # In a frozen program it lies in an archive, and there is no such file.
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        told = _VERSION.search(file.read_text(encoding="utf-8"))
+        if told is not None:
+            return tuple(map(int, told.groups()))
     import PySide6
 
     return PySide6.__version_info__[:3]

@@ -6,6 +6,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -20,7 +21,7 @@ from engine_host.core.sse import SseMessage, async_messages
 from sndr_gui.host.notices import Notice, Notices
 from sndr_gui.host.process import HostProcess, HostStartFailed
 from sndr_gui.host.tasks import Tasks
-from sndr_gui.kit import formats
+from sndr_gui.kit import formats, versions
 from sndr_gui.kit.look.choices import ThemeChoice
 from sndr_gui.kit.resources import resource
 from sndr_gui.kit.rows import Column, RowsModel
@@ -51,6 +52,17 @@ def test_the_version_of_qt_is_read_without_importing_it(
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "version_info", (3, 11, 7))
     assert "6.12.0" in str(refusal_here())
+
+
+def test_the_version_of_qt_in_an_archive_is_asked_of_qt(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    compiled = tmp_path / "__init__.pyc"
+    for kept in (compiled, tmp_path / "none" / "__init__.pyc"):
+        compiled.write_bytes(b"\xcb\x0d\x0d\x0a\xff")
+        monkeypatch.setattr(versions, "find_spec", lambda _name, kept=kept: SimpleNamespace(origin=str(kept)))
+        monkeypatch.setattr(sys, "version_info", (3, 11, 7))
+        assert refusal_here() is None
 
 
 def test_an_installation_without_the_window_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
