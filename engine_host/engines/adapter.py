@@ -49,7 +49,7 @@ class Adapter(Protocol):
             return False
         return answer.status == httpx.codes.OK
 
-    async def verify(self, client: httpx.AsyncClient, plan: LaunchPlan, started_at: float) -> Verification:
+    async def verify(self, client: httpx.AsyncClient, plan: LaunchPlan, began: float) -> Verification:
         """Prove that it answers as the plan says. Raises HostError(engine_not_ready), httpx.HTTPError."""
 
     async def read(self, client: httpx.AsyncClient) -> Readings:

@@ -44,7 +44,7 @@ class Probe:
     reranking: bool = False
 
 
-async def verify_ready(client: httpx.AsyncClient, probe: Probe, started_at: float) -> Verification:
+async def verify_ready(client: httpx.AsyncClient, probe: Probe, began: float) -> Verification:
     """Prove that the engine lists the model, generates, and drafts if it should.
 
     A drafter that found nothing to draft in the probe and need not leaves `speculation_moved` None. Raises
@@ -77,7 +77,7 @@ async def verify_ready(client: httpx.AsyncClient, probe: Probe, started_at: floa
         token_generated=True,
         speculation_moved=moved,
         context=_positive(models[probe.alias].get("max_model_len")),
-        ready_after=round(time.time() - started_at, 3),
+        ready_after=round(time.monotonic() - began, 3),
     )
 
 

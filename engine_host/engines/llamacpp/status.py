@@ -44,7 +44,7 @@ class LlamaCppAdapter(Adapter):
         """Return True for a log line that only answers our own polling."""
         return line.endswith("update_slots: all slots are idle")
 
-    async def verify(self, client: httpx.AsyncClient, plan: LaunchPlan, started_at: float) -> Verification:
+    async def verify(self, client: httpx.AsyncClient, plan: LaunchPlan, began: float) -> Verification:
         """Prove that it answers as the plan says. Raises HostError(engine_not_ready), httpx.HTTPError."""
         return await verify_ready(
             client,
@@ -52,7 +52,7 @@ class LlamaCppAdapter(Adapter):
             speculation=plan.speculation,
             embeddings="--embeddings" in plan.argv,
             reranking="--reranking" in plan.argv,
-            started_at=started_at,
+            began=began,
         )
 
     async def read(self, client: httpx.AsyncClient) -> Readings:
@@ -158,7 +158,7 @@ async def verify_ready(
     speculation: str = OFF,
     embeddings: bool = False,
     reranking: bool = False,
-    started_at: float,
+    began: float,
 ) -> Verification:
     """Prove that it answers; a draft model or MTP layer has to draft, an n-gram drafter may find nothing."""
     probe = Probe(
@@ -173,7 +173,7 @@ async def verify_ready(
         tries=20,
         reranking=reranking,
     )
-    verified = await readiness.verify_ready(client, probe, started_at)
+    verified = await readiness.verify_ready(client, probe, began)
     told = await answers.fetch(client, "/slots", most=_SLOTS_BYTES, seconds=READ_SECONDS)
     slots = await asyncio.to_thread(_slots, told) or ()
     # The server gives a slot no more than the model was trained for, whatever it was told.

@@ -86,7 +86,6 @@ class RunningEngine:
         self._tail: Newest[str] = Newest(_TAIL, _TAIL_SIZE)
         self._tasks: list[asyncio.Task[None]] = []
         self._following: asyncio.Task[None] | None = None
-        self._started = time.time()
         self._began = time.monotonic()
         self._worked = WorkedTime()
         self._woken = asyncio.Event()
@@ -141,7 +140,7 @@ class RunningEngine:
         """Prove that the engine answers, as the last stage of its start. Raises HostError."""
         self.begin_stage(VERIFY)
         try:
-            verified = await self._adapter.verify(self.client, plan, self._started)
+            verified = await self._adapter.verify(self.client, plan, self._began)
         except httpx.HTTPError as error:
             # A connection that breaks is often the first sign of a process that is about to end.
             with contextlib.suppress(TimeoutError):
@@ -160,8 +159,7 @@ class RunningEngine:
                 fix=tr("See its log: sndr logs {id}", id=self.id),
             ) from error
         self.end_stage()
-        # By a clock that nobody sets.
-        return verified.model_copy(update={"ready_after": round(time.monotonic() - self._began, 3)})
+        return verified
 
     async def exit_problem(self) -> Problem:
         """Why the process ended, once its whole log was read."""

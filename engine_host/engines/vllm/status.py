@@ -40,7 +40,7 @@ class VllmAdapter(Adapter):
         """Return True for a log line that only answers our own polling."""
         return "Avg prompt throughput: 0.0 tokens/s, Avg generation throughput: 0.0 tokens/s" in line
 
-    async def verify(self, client: httpx.AsyncClient, plan: LaunchPlan, started_at: float) -> Verification:
+    async def verify(self, client: httpx.AsyncClient, plan: LaunchPlan, began: float) -> Verification:
         """Prove that it answers; an n-gram drafter may find nothing to draft, another has to draft."""
         method = speculation_method(plan.speculation) or ""
         probe = Probe(
@@ -53,7 +53,7 @@ class VllmAdapter(Adapter):
             reranking="classify" in plan.argv,
             must_draft=not method.startswith("ngram") and method != "suffix",
         )
-        return await verify_ready(client, probe, started_at)
+        return await verify_ready(client, probe, began)
 
     async def read(self, client: httpx.AsyncClient) -> Readings:
         """Read vLLM's metrics. Raises httpx.HTTPError, ValueError."""

@@ -78,7 +78,8 @@ class VerifyOperations:
                 _log.warning("%s was not verified: %s", engine.name, error.problem.sentence())
 
     async def _carry_out(self, control: JobControl, engine: Engine, asked: VerifyEngine) -> dict[str, Any]:
-        began, number, of = time.time(), 0, len(LEVELS[asked.level])
+        started_at, began = time.time(), time.monotonic()
+        number, of = 0, len(LEVELS[asked.level])
 
         def tell(title: str) -> None:
             nonlocal number
@@ -94,8 +95,8 @@ class VerifyOperations:
                 model_path=engine.plan.model_path,
                 level=asked.level,
                 seed=seed,
-                started_at=began,
-                seconds=round(time.time() - began, 3),
+                started_at=started_at,
+                seconds=round(time.monotonic() - began, 3),
                 complete=complete,
                 of=of,
                 checks=tuple(checks),

@@ -122,7 +122,7 @@ def test_the_proof_that_it_answers(engine: HostileEngine) -> None:
     def check(made: tuple[int, list[bytes]]) -> None:
         for adapter in ADAPTERS:
             engine.answers = [*made[1]]
-            prove = functools.partial(adapter.verify, plan=plans[made[0]], started_at=0.0)
+            prove = functools.partial(adapter.verify, plan=plans[made[0]], began=0.0)
             try:
                 found = engine.ask(prove)
             except HostError as error:

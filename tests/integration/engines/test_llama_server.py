@@ -71,7 +71,7 @@ def read_log(running: TemporaryServer) -> tuple[list[str], LlamaCppStageReader]:
 
 def test_start_chat_and_readings(server: ServerCapabilities, models: Models) -> None:
     async def test(running: TemporaryServer) -> None:
-        verified = await verify_ready(running.client, ALIAS, started_at=time.time())
+        verified = await verify_ready(running.client, ALIAS, began=time.monotonic())
         assert verified.model_listed
         assert verified.token_generated
         assert verified.speculation_moved is None
@@ -214,7 +214,7 @@ def test_json_schema_holds(server: ServerCapabilities, models: Models) -> None:
 
 def test_embeddings(server: ServerCapabilities, models: Models) -> None:
     async def test(running: TemporaryServer) -> None:
-        verified = await verify_ready(running.client, ALIAS, embeddings=True, started_at=time.time())
+        verified = await verify_ready(running.client, ALIAS, embeddings=True, began=time.monotonic())
         assert verified.token_generated
         body = {"model": ALIAS, "input": ["one", "two"]}
         answer = await running.client.post("/v1/embeddings", json=body)
@@ -244,7 +244,7 @@ def test_quantised_kv_is_smaller_and_rotated(
 
 def test_mtp_drafts_and_the_acceptance_is_read(server: ServerCapabilities, models: Models) -> None:
     async def test(running: TemporaryServer) -> None:
-        verified = await verify_ready(running.client, ALIAS, speculation="draft-mtp", started_at=time.time())
+        verified = await verify_ready(running.client, ALIAS, speculation="draft-mtp", began=time.monotonic())
         assert verified.speculation_moved is True
         before = await read_status(running.client)
         answer = await chat(running.client, max_tokens=64, ignore_eos=True)
@@ -283,7 +283,7 @@ def test_a_model_without_mtp_says_so(server: ServerCapabilities, models: Models)
 @pytest.mark.parametrize("kind", ["ngram-simple", "ngram-mod"])
 def test_ngram_speculation(server: ServerCapabilities, models: Models, kind: str) -> None:
     async def test(running: TemporaryServer) -> None:
-        verified = await verify_ready(running.client, ALIAS, speculation=kind, started_at=time.time())
+        verified = await verify_ready(running.client, ALIAS, speculation=kind, began=time.monotonic())
         assert verified.speculation_moved in {True, None}
         now = await read_status(running.client)
         assert now.draft_tokens_total is not None

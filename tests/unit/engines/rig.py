@@ -59,12 +59,12 @@ class FakeAdapter(Adapter):
     def is_noise(self, line: str) -> bool:
         return line == "noise"
 
-    async def verify(self, client: httpx.AsyncClient, plan: LaunchPlan, started_at: float) -> Verification:
+    async def verify(self, client: httpx.AsyncClient, plan: LaunchPlan, began: float) -> Verification:
         if self.defect:
             raise self.defect
         if not (await client.get("/verify")).is_success:
             raise HostError(Reason.ENGINE_NOT_READY, f"{plan.name} said nothing.")
-        return Verification(model_listed=True, token_generated=True, ready_after=time.time() - started_at)
+        return Verification(model_listed=True, token_generated=True, ready_after=time.monotonic() - began)
 
     async def read(self, client: httpx.AsyncClient) -> Readings:
         said = (await client.get("/read")).raise_for_status().json()

@@ -81,7 +81,7 @@ def client(answer: Answer) -> httpx.AsyncClient:
 def verified(answer: Answer, **options: Any) -> Any:
     async def run() -> Any:
         async with client(answer) as connected:
-            return await verify_ready(connected, "x", started_at=0.0, **options)
+            return await verify_ready(connected, "x", began=0.0, **options)
 
     return asyncio.run(run())
 
