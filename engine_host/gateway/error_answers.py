@@ -326,6 +326,8 @@ def too_long(fault: EndpointError, tokens: int | None = None, most: int | None =
         status=400,
         code="context_length_exceeded",
         reason=Reason.CONTEXT_TOO_LONG,
+        # That of a failed server, which a client would ask again.
+        type="",
         extra={**fault.extra, **figures},
     )
 

@@ -106,7 +106,10 @@ async def _too_long_to_embed(
     for text in longest[:_MOST_COUNTED]:
         tokens = len(text) if isinstance(text, list) else await _count(target, text)
         if tokens is not None and tokens >= most:
-            return faults.too_long(fault, tokens, most)
+            # Its advice is about an option that no setting of an engine here has.
+            said = fault.message.partition(". increase ")[0]
+            said = f"{said}: a text may have {most} tokens here"
+            return faults.too_long(replace(fault, message=said), tokens, most)
     return fault
 
 

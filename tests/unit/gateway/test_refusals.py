@@ -103,6 +103,31 @@ def test_what_to_do_about_a_long_prompt_is_said(
     asyncio.run(go())
 
 
+def test_a_text_too_long_to_embed_is_the_clients_to_mend(world: Any, scripts: Any) -> None:
+    words = "input (3001 tokens) is too large to process"
+    advice = ". increase the physical batch size (current batch size: 1024)"
+    error = {"message": words + advice, "type": "server_error", "code": 500}
+    tokenized = {"tokens": list(range(3001))}
+    script = by_path(scripts, {"/v1/embeddings": (500, {"error": error}), "/tokenize": (200, tokenized)})
+
+    async def go() -> None:
+        async with world(script) as served, httpx.AsyncClient(base_url=served.url) as client:
+            served.running[:] = [replace(served.running[0], embeddings=True, context=1024)]
+            answer = await client.post("/v1/embeddings", json={"model": "m", "input": "word"})
+            assert answer.status_code == 400
+            assert answer.json()["error"] == {
+                "message": f"{words}: a text may have 1024 tokens here. Send less.",
+                "type": "invalid_request_error",
+                "param": None,
+                "code": "context_length_exceeded",
+                "n_prompt_tokens": 3001,
+                "n_ctx": 1024,
+                "src": "engine",
+            }
+
+    asyncio.run(go())
+
+
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}
 SOURCE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA"}}
 ANSWER = {"type": "tool_result", "tool_use_id": "1", "content": [SOURCE]}
