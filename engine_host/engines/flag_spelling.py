@@ -63,6 +63,7 @@ class FlagReader:
             raise HostError(
                 Reason.SETTING_INVALID,
                 tr("{name} cannot be an extra argument{also}: this program sets it.", name=name, also=also),
+                cause="Given twice, it would not be what the plan says.",
                 fix=tr("Use the setting {setting}.", setting=setting) if setting else "Leave it out.",
                 evidence={"argument": word, "flag": flag, "setting": setting},
             )

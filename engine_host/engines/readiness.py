@@ -141,6 +141,7 @@ def _not_ready(detail: str, evidence: dict[str, Any]) -> HostError:
     return HostError(
         Reason.ENGINE_NOT_READY,
         tr("The engine started but is not ready. {detail}", detail=detail),
+        cause="Its process answers, but not as an engine whose model works.",
         fix="Read its log; start it again, with another build of the engine or without patches.",
         evidence=evidence,
     )

@@ -36,6 +36,7 @@ def refuse_running(plan: LaunchPlan, alive: Iterable[Engine]) -> None:
             raise HostError(
                 Reason.CONFLICT,
                 tr("{engine} runs already, from this very plan.", engine=engine.name),
+                cause="A plan is one engine's: both would answer at the same socket.",
                 fix=Fix(text="Plan it again, under another name or in its place.", command=plan.command),
                 evidence={"engine": engine.id, "plan": plan.id},
             )

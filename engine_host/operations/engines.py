@@ -96,6 +96,7 @@ class EngineOperations:
         raise HostError(
             Reason.CONFLICT,
             tr("The start of {plan} is not refused.", plan=plan.name),
+            cause="Only a start that cannot work is kept as a refused one, and its plan says that it can.",
             fix=Fix(text="Start it.", command=plan.command),
         )
 

@@ -145,6 +145,7 @@ class PlanOperations:
             raise HostError(
                 Reason.BAD_REQUEST,
                 "Neither a model nor a preset is named.",
+                cause="A plan is of one model with its settings.",
                 fix="Give one of them.",
                 evidence={"field": "model"},
             )
@@ -201,6 +202,7 @@ class PlanOperations:
             raise HostError(
                 Reason.MODEL_FILE_MISSING,
                 tr("{name} is a preset, and no model of this machine is called so.", name=name),
+                cause="A preset has a command of its own, which brings its settings too.",
                 fix=Fix(text="Start the preset.", command=f"sndr launch {name}"),
                 evidence={"wanted": name},
             ) from error
@@ -263,6 +265,7 @@ def _stale(plan_id: str, message: str, **evidence: object) -> HostError:
     return HostError(
         Reason.PLAN_STALE,
         message,
+        cause="What is started is what was looked at, and that changed since.",
         fix="Look at the new plan and start that.",
         evidence={"plan": plan_id} | evidence,
     )

@@ -102,12 +102,14 @@ def targets_of(where: dict[str, Any], old: RouteTargets | None) -> RouteTargets:
         raise HostError(
             Reason.BAD_REQUEST,
             "A route leads to an engine or to a provider, and none is named.",
+            cause="Requests for its id would reach nobody.",
             fix=Fix(text="Name an engine, a preset or a model.", command="sndr routes set ID ENGINE"),
         )
     if where["fallback"] and not (engines and provider is not None):
         raise HostError(
             Reason.BAD_REQUEST,
             "--fallback is for a route with engines and a provider.",
+            cause="It has the provider asked while no engine runs, so there must be both.",
             fix=Fix(text="Name both, as in:", command=f"{_EXAMPLE} --fallback ENGINE"),
         )
     switches = {name: where[name] for name in ("allow_remote", "fallback")}
@@ -128,6 +130,7 @@ def _with_next(where: dict[str, Any], old: RouteTargets | None) -> RouteTargets:
         raise HostError(
             Reason.BAD_REQUEST,
             "--next is for a route that has a provider.",
+            cause="It adds one that is asked after those that the route has.",
             fix=Fix(text="Name its first provider without --next.", command=_EXAMPLE),
         )
     alone = {**where, "engines": (), "as_next": False, "no_engines": False, "fallback": None}

@@ -98,6 +98,7 @@ class KeyFile:
             raise HostError(
                 Reason.CONFLICT,
                 tr("There is a key named {name} already.", name=name),
+                cause="The name is how a key is told apart in the list, and how it is revoked.",
                 fix=Fix(text="Choose another name, or revoke that one first.", command="sndr keys list"),
                 evidence={"name": name},
             )
@@ -192,6 +193,7 @@ def _too_many(file: str) -> HostError:
     return HostError(
         Reason.CONFLICT,
         tr("{file} holds more than {most} keys, or would.", file=file, most=_MOST),
+        cause="Every request is compared with each of them.",
         fix=Fix(text="Revoke some that are not used.", command="sndr keys list"),
         evidence={"file": file, "most": _MOST},
     )

@@ -90,6 +90,7 @@ class LlamaCppServers:
                 raise HostError(
                     Reason.NOT_FOUND,
                     "No llama-server of your own is set.",
+                    cause="A start asks for the server of your own, and the settings name none.",
                     fix=Fix(text="Set its path.", command="sndr settings set engine.own_server PATH"),
                 )
             return own_command(files.expanded(path))

@@ -242,6 +242,7 @@ def _check_kv_type(name: str, values: Mapping[str, Any], server: ServerCapabilit
         raise HostError(
             Reason.SETTING_INVALID,
             "A quantised V cache needs flash attention.",
+            cause="llama.cpp reads a quantised V cache with flash attention alone.",
             fix="Set flash attention to auto, or the V type to f16.",
             evidence={"kv_type_v": kind, "flash_attention": values["flash_attention"]},
         )

@@ -22,6 +22,7 @@ def ready_engine(engines: Sequence[Engine], wanted: str | None) -> Engine:
         raise HostError(
             Reason.CONFLICT,
             tr("Several engines run: {ready}.", ready=", ".join(one.name for one in ready)),
+            cause="What is measured is one engine, and none was named.",
             fix="Name the one that is meant.",
             evidence={"engines": [one.id for one in ready]},
         )
@@ -31,6 +32,7 @@ def ready_engine(engines: Sequence[Engine], wanted: str | None) -> Engine:
         raise HostError(
             Reason.ENGINE_NOT_READY,
             tr("{alive} is {state}, and cannot be measured now.", alive=alive[0].name, state=alive[0].state),
+            cause="It loads or ends, and answers no request now.",
             fix=Fix(text="See when it is ready.", command="sndr status"),
             evidence={"engine": alive[0].id},
         )

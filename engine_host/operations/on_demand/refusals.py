@@ -46,6 +46,7 @@ def closing() -> HostError:
     return HostError(
         Reason.CANCELLED,
         "The program is being closed, and loads nothing any more.",
+        cause="Its engines end with it, so a model would be loaded for nothing.",
         fix=Fix(text="Start it again.", command="sndr serve"),
     )
 

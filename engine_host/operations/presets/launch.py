@@ -74,6 +74,7 @@ class PresetLaunches:
             raise HostError(
                 Reason.NOT_FOUND,
                 tr("{wanted} is a model of this machine, and no preset is called so.", wanted=wanted),
+                cause="This starts presets; a model has a command of its own.",
                 fix=Fix(text="Start the model.", command=f"sndr run {wanted}"),
                 evidence={"preset": wanted},
             )

@@ -47,6 +47,7 @@ class CutOverOperations:
             raise HostError(
                 Reason.CONFLICT,
                 tr("{route_id} leads there already.", route_id=route_id),
+                cause="A cut-over moves a route, and this one is where it was to be moved to.",
                 fix=Fix(text="Name where it is to lead.", command=f"sndr routes cutover {route_id} ENGINE"),
             )
         words = " ".join(map(shlex.quote, asked.engines))
