@@ -43,8 +43,8 @@ def _by_keys(gui: Gui) -> None:
     gui.press("Return")
     gui.wait_until_shown("Address")
     gui.type("gpu")
-    # Closes the list of the ssh configuration's hosts; Enter there is Add.
-    gui.press("Tab", "Return")
+    # The list of the ssh configuration's hosts is open; nothing in it is chosen, so Enter is Add.
+    gui.press("Return")
     gui.wait_for("Connect gpu")
     _press(gui, "Connect gpu")
     gui.wait_for("Accept", 40)

@@ -8,7 +8,6 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QCheckBox,
-    QCompleter,
     QFileDialog,
     QGridLayout,
     QLineEdit,
@@ -24,7 +23,7 @@ from sndr_gui.models.fit.page import FitModel
 from sndr_gui.models.window.throttle import Throttle
 from sndr_gui.views.widgets.buttons import button, keep_to_paths, tip
 from sndr_gui.views.widgets.cards import Card
-from sndr_gui.views.widgets.fields import ChoiceBox, NumberField
+from sndr_gui.views.widgets.fields import ChoiceBox, Completer, NumberField
 from sndr_gui.views.widgets.labels import set_text, text
 from sndr_gui.views.widgets.layout import HeightForWidthLayout, column, room_of, row
 from sndr_gui.views.widgets.problems import ProblemBox
@@ -416,9 +415,7 @@ class FitInputs(QWidget):
         known = sorted({one.repository for one in (model.hub.models if model.hub else ())})
         if known and self.repository.property("known") != known:
             self.repository.setProperty("known", known)
-            completer = QCompleter(known, self.repository)
-            completer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
-            self.repository.setCompleter(completer)
+            Completer(known, self.repository)
 
     def refresh_planned(self) -> None:
         """Show what the answer says of the values that are left open."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QCheckBox, QCompleter, QFormLayout, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QFormLayout, QLineEdit, QVBoxLayout, QWidget
 
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.language import tr
@@ -13,6 +12,7 @@ from sndr_gui.models.hosts.page import HostsModel
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.dialog import Dialog
+from sndr_gui.views.widgets.fields import Completer
 from sndr_gui.views.widgets.labels import set_text, text
 from sndr_gui.views.widgets.layout import row
 from sndr_gui.views.widgets.problems import ProblemBox
@@ -41,9 +41,7 @@ class AddHostDialog(Dialog):
         self.agentless.setToolTip(tr("Facts, and engines that run already; no page is about it"))
         self.agentless.toggled.connect(self.refresh)
         fields.addRow("", self.agentless)
-        completer = QCompleter(known, self)
-        completer.setFilterMode(Qt.MatchFlag.MatchContains)
-        self.destination.setCompleter(completer)
+        Completer(known, self.destination)
         found = formats.listed(known) if known else ""
         self.offered = text(
             tr("Your ssh configuration knows {found}.", found=found) if found else "", "muted", wrap=True

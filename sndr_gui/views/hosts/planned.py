@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QCheckBox, QCompleter, QFormLayout, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QFormLayout, QLineEdit, QVBoxLayout, QWidget
 
 from engine_host.client.request_words import readable
 from engine_host.protocol.language import tr
@@ -16,7 +15,7 @@ from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.demands import DemandList
 from sndr_gui.views.widgets.dialog import Dialog
 from sndr_gui.views.widgets.diff_text import DiffView
-from sndr_gui.views.widgets.fields import ChoiceBox
+from sndr_gui.views.widgets.fields import ChoiceBox, Completer
 from sndr_gui.views.widgets.flow import Flow
 from sndr_gui.views.widgets.labels import set_text, text
 from sndr_gui.views.widgets.layout import clear, row
@@ -135,10 +134,7 @@ class PlannedDialog(Dialog):
         made.setAccessibleName(field.caption)
         made.setPlaceholderText(field.hint)
         if field.choices:
-            completer = QCompleter(list(field.choices), self)
-            completer.setFilterMode(Qt.MatchFlag.MatchContains)
-            completer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
-            made.setCompleter(completer)
+            Completer(field.choices, made)
         made.textChanged.connect(partial(self._model.set_value, field.id))
         self.lines[field.id] = made
         return made

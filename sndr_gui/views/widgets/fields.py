@@ -1,15 +1,16 @@
-"""Fields that show their error below themselves, and choices."""
+"""Fields that show their error below themselves, choices, and the known values below a line."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QElapsedTimer, QEvent, QObject, QSize, Qt
+from PySide6.QtCore import QCoreApplication, QElapsedTimer, QEvent, QObject, QSize, Qt
 from PySide6.QtGui import QKeyEvent, QWheelEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
     QComboBox,
+    QCompleter,
     QLineEdit,
     QStyle,
     QStyleOptionComboBox,
@@ -180,3 +181,28 @@ class NumberField(QWidget):
         if (self.edit.property("invalid") or "") != marked:
             self.edit.setProperty("invalid", marked)
             restyle(self.edit)
+
+
+class Completer(QCompleter):
+    """Offers values that contain what is typed; Enter takes the one that is chosen, or what is typed."""
+
+    def __init__(self, known: Sequence[str], line: QLineEdit) -> None:
+        super().__init__(list(known), line)
+        self._line = line
+        self.setFilterMode(Qt.MatchFlag.MatchContains)
+        self.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
+        line.setCompleter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Give Enter to the line where nothing is chosen: Qt's own list takes it and closes, no more."""
+        if (
+            isinstance(watched, QAbstractItemView)
+            and isinstance(event, QKeyEvent)
+            and event.type() == QEvent.Type.KeyPress
+            and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+            and not watched.currentIndex().isValid()
+        ):
+            watched.hide()
+            QCoreApplication.sendEvent(self._line, event)
+            return True
+        return super().eventFilter(watched, event)
