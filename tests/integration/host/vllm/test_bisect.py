@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -22,7 +23,7 @@ from engine_host.protocol.launch.plans import (
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import BisectCheck, PatchChoice
 from tests.integration.host.conftest import RunningHost, home_left_empty, wait_for
-from tests.vllm_environment import share_model_infos, vllm_venv
+from tests.vllm_environment import import_once, linked_vllm, share_model_infos
 
 TRIALS = 1200.0
 pytestmark = pytest.mark.timeout(TRIALS + 60)
@@ -88,25 +89,31 @@ def host(monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningHost]:
         made.end()
 
 
-def asked(check: BisectCheck) -> BisectRequest:
+@pytest.fixture
+def environment(tmp_path: Path) -> Path:
+    """VLLM for this test; a start is not its subject."""
+    return import_once(linked_vllm(tmp_path / "vllm"))
+
+
+def asked(check: BisectCheck, environment: Path) -> BisectRequest:
     launch = LaunchRequest(
         model="sndr-demo",
         engine=EngineKind.VLLM,
-        installation=str(vllm_venv()),
+        installation=str(environment),
         overrides=Overrides(context=512, streams=1, kv_cache_gib=0.5, eager=True),
         patches=PatchChoice(only=("a-deadly", "b-harmless")),
     )
     return BisectRequest(launch=launch, check=check)
 
 
-def test_the_patch_that_breaks_a_start_is_named(host: RunningHost) -> None:
+def test_the_patch_that_breaks_a_start_is_named(host: RunningHost, environment: Path) -> None:
     client = host.client
     check = BisectCheck(command=(sys.executable, "-c", CHECK), folder=os.getcwd())
-    job = client.call(ops.BISECT_PATCHES, asked(check))
+    job = client.call(ops.BISECT_PATCHES, asked(check, environment))
     with pytest.raises(HostError) as second:
-        client.call(ops.BISECT_PATCHES, asked(check))
+        client.call(ops.BISECT_PATCHES, asked(check, environment))
     assert second.value.reason is Reason.CONFLICT
-    other = client.call(ops.PLAN, asked(check).launch)
+    other = client.call(ops.PLAN, asked(check, environment).launch)
     with pytest.raises(HostError, match="bisection is under way") as start:
         client.call(ops.START, StartRequest(plan=other.id))
     assert start.value.reason is Reason.CONFLICT
@@ -136,9 +143,9 @@ def test_the_patch_that_breaks_a_start_is_named(host: RunningHost) -> None:
     assert done.command.startswith("sndr patches bisect sndr-demo")
 
 
-def test_a_cancelled_bisection_leaves_no_engine(host: RunningHost) -> None:
+def test_a_cancelled_bisection_leaves_no_engine(host: RunningHost, environment: Path) -> None:
     client = host.client
-    job = client.call(ops.BISECT_PATCHES, asked(BisectCheck(builtin="starts")))
+    job = client.call(ops.BISECT_PATCHES, asked(BisectCheck(builtin="starts"), environment))
 
     def starting() -> Engine | None:
         engines = client.call(ops.ENGINES).engines
