@@ -103,8 +103,12 @@ def check_key(headers: Mapping[str, str], keys: KeyRing, permission: Permission)
     known = [keys.find(key.encode("latin-1", "backslashreplace")) for key in sent]
     found = next((key for key in known if key is not None), None)
     if found is None:
-        needed = "An API key is needed: Authorization: Bearer KEY."
-        message = "This key is not known here." if sent else needed
+        needed = (
+            "An API key is needed: Authorization: Bearer KEY, or x-api-key: KEY. "
+            "Make one with: sndr keys create NAME"
+        )
+        unknown = "This key is not known here: it is mistyped, revoked or another host's. See: sndr keys list"
+        message = unknown if sent else needed
         raise EndpointError(
             401,
             "invalid_api_key",

@@ -101,3 +101,16 @@ def test_the_log_of_requests_has_the_keys_name_and_never_the_key(world: Any) -> 
             assert "key" in served.events[-1].request.model_dump()
 
     asyncio.run(go())
+
+
+@pytest.mark.parametrize(
+    ("headers", "told"),
+    [
+        ({}, ("Authorization: Bearer", "x-api-key", "sndr keys create")),
+        ({"x-api-key": "x"}, ("sndr keys list",)),
+    ],
+)
+def test_a_refusal_says_how_a_key_is_sent_and_had(headers: dict[str, str], told: tuple[str, ...]) -> None:
+    with pytest.raises(EndpointError) as refused:
+        check_key(headers, RING, Permission.INFER)
+    assert all(word in refused.value.message for word in told)
