@@ -4,6 +4,8 @@ import json
 import os
 import shutil
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ from engine_host.protocol.operations import remote_hosts as ops
 from engine_host.remote.install.there.wholeness import note_files
 from tests.integration.host_process import SNDR, Ended, environment, serving, sndr
 from tests.integration.remote.install.machines import tree
-from tests.integration.remote.machines import Machines, small_disk
+from tests.integration.remote.machines import Machines, fill, small_disk
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(600)
@@ -129,4 +131,48 @@ def test_a_home_that_runs_no_programs_or_takes_no_files_is_said_before_anything_
         planned = json.loads(patient("host", "install", "gpu", "--dry-run", "--json").out)
         told = {one["id"]: one for one in planned["findings"]}
         assert told["remote.no-folder"]["severity"] == "warning", planned
+        assert sndr("host", "disconnect", "gpu").code == 0
+
+
+def test_a_disk_that_fills_up_and_a_python_that_goes_are_said_and_mended(
+    machines: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SNDR_SSH_CONFIG", str(machines.config))
+    with small_disk(machines.far, 1300), serving():
+        before = tree(machines.far)
+        assert sndr("host", "add", "gpu", "direct").code == 0
+        words = ("host", "install", "gpu", "--offline", "--json")
+        with ThreadPoolExecutor(1) as pool:
+            going = pool.submit(patient, *words)
+            assert wait_until(lambda: any(machines.far.glob("data/host/*/lib")) or going.done(), 200)
+            # The install writes, too, and one of both is told first.
+            with suppress(OSError):
+                fill(machines.far, leaving=0)
+            failed = going.result()
+        assert failed.problem()["reason"] == "disk_full", failed.out
+        assert "Free some space there" in str(failed.problem()["fix"])
+        (machines.far / "somebody else's").unlink()
+        assert tree(machines.far) == before
+
+        assert patient(*words).code == 0
+        root = machines.far / "data" / "host"
+        linked = next(
+            one for one in (root / "current" / "bin").glob("python*") if os.readlink(one).startswith("/")
+        )
+        linked.unlink()
+        linked.symlink_to("/nonexistent/python3")
+        machines.end_engine_host()
+        sndr("host", "disconnect", "gpu")
+        assert sndr("host", "connect", "gpu").code == 0
+        listed = json.loads(sndr("host", "list", "--json").out)["hosts"][0]
+        assert listed["engine_host_problem"]["fix"]["command"] == "sndr host update gpu", listed
+        planned = json.loads(patient(*words, "--dry-run").out)
+        told = {one["id"]: one["message"] for one in planned["findings"]}
+        assert "its Python, /nonexistent/python3, is missing" in told["remote.damaged"]
+        mended = patient(*words)
+        assert mended.code == 0, mended.out
+        assert "/nonexistent/python3" in json.loads(mended.out.splitlines()[-1])["repaired"]
+        assert json.loads(sndr("--host", "gpu", "status", "--json").out)["host"]["pid"]
+        assert patient("host", "uninstall", "gpu", "--yes").code == 0
+        assert tree(machines.far) == before
         assert sndr("host", "disconnect", "gpu").code == 0
