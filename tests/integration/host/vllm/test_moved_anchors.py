@@ -141,6 +141,7 @@ def test_vllm_starts_and_answers_without_them(host: RunningHost, drifted_vllm: P
     with_text = {name for name, _ in EDITS} & set(engine.plan.patches.chosen)
     assert with_text
     found = host.client.call(ops.ENGINE_PATCHES, id=engine.id)
+    assert {"APIServer", "EngineCore", "Worker"} <= {process.role for process in found.processes}
     for process in found.processes:
         for result in process.results:
             if result.patch in with_text:
