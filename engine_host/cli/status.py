@@ -271,7 +271,7 @@ def _event_line(event: dict[str, Any], ahead: float) -> str:
 @click.argument("source", required=False)
 @click.option("-f", "--follow", is_flag=True, help="Follow new lines.")
 @click.option("--level", type=click.Choice(["info", "warning", "error"]), default="info", show_default=True)
-@click.option("--lines", "count", type=click.IntRange(0, 10_000), default=100, show_default=True)
+@click.option("-n", "--lines", "count", type=click.IntRange(0, 10_000), default=100, show_default=True)
 @command("sndr logs", "sndr logs qwen3-8b --follow --level warning")
 def logs(out: Output, source: str | None, follow: bool, level: str, count: int) -> Exit | None:
     """Print log lines of SOURCE (host, build, an engine's id or a model's name), or of all.

@@ -5,9 +5,10 @@ from typing import Any
 
 from engine_host.core.errors import HostError
 from engine_host.core.findings.table import finding
+from engine_host.launch.placement import LEAVING, place
 from engine_host.launch.resolution import Resolution
 from engine_host.protocol.engine_settings.table import SETTINGS, means_something
-from engine_host.protocol.engines import Engine, EngineState
+from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.language import tr
 from engine_host.protocol.launch.plans import Finding, LaunchPlan, Setting
@@ -19,21 +20,36 @@ def replaced(ended: Sequence[Engine]) -> list[Finding]:
     return [finding("replaces", engine=engine.id, name=engine.name) for engine in ended]
 
 
+def refuse_namesake(plan: LaunchPlan, running: Sequence[Engine]) -> None:
+    """Raises HostError(conflict) for an engine of the same name that began after the plan was made.
+
+    Two starts at one moment are looked at before either has begun: the plan of neither knows the other.
+    """
+    known = {ref.id for ref in (*plan.instead_of, *plan.beside)}
+    for other in place(plan.name, (), running).beside:
+        if other.name == plan.name and other.id not in known:
+            raise _runs_already(plan, other, tr("It was started at the same moment."))
+
+
 def refuse_replacing(plan: LaunchPlan, running: Sequence[Engine]) -> None:
     """Raises HostError(conflict) when this start would end an engine that nobody is ending yet."""
     ended = {ref.id for ref in plan.instead_of}
     for other in running:
-        if other.id in ended and other.state not in {EngineState.DRAINING, EngineState.STOPPING}:
-            raise HostError(
-                Reason.CONFLICT,
-                tr("{other} runs already ({state}).", other=other.name, state=other.state.value),
-                cause=tr("Starting {plan} would end it.", plan=plan.name),
-                fix=Fix(
-                    text=tr("Put {plan} in its place, or give it another name.", plan=plan.name),
-                    command=plan.command,
-                ),
-                evidence={"engine": other.id, "name": other.name},
-            )
+        if other.id in ended and other.state not in LEAVING:
+            raise _runs_already(plan, other, tr("Starting {plan} would end it.", plan=plan.name))
+
+
+def _runs_already(plan: LaunchPlan, other: Engine, cause: str) -> HostError:
+    return HostError(
+        Reason.CONFLICT,
+        tr("{other} runs already ({state}).", other=other.name, state=other.state.value),
+        cause=cause,
+        fix=Fix(
+            text=tr("Put {plan} in its place, or give it another name.", plan=plan.name),
+            command=plan.command,
+        ),
+        evidence={"engine": other.id, "name": other.name},
+    )
 
 
 def changes(

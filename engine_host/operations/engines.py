@@ -10,7 +10,7 @@ from engine_host.engines.last_ran import LastRan
 from engine_host.engines.manager import EngineManager
 from engine_host.engines.unstartable import refuse_unstartable
 from engine_host.launch.equivalent_command import equivalent_command
-from engine_host.launch.replacing import refuse_replacing
+from engine_host.launch.replacing import refuse_namesake, refuse_replacing
 from engine_host.operations.performs import performs
 from engine_host.operations.plans import PlanOperations
 from engine_host.operations.presets.consents import PresetConsents
@@ -63,6 +63,7 @@ class EngineOperations:
         plan = plan.model_copy(update={"consent": None})
         # Nothing is awaited from here to the start: no other start can come in between.
         self._refuse_others()
+        refuse_namesake(plan, self._engines.alive())
         if not asked.replace:
             refuse_replacing(plan, self._engines.alive())
         try:

@@ -56,7 +56,9 @@ _FACTS = {
 _KEPT = (
     click.option("--notes", help="What is to be remembered about it."),
     click.option("--tasks", help="What is left to do there; one a line, or with semicolons between."),
-    click.option("--rejected", help="What is not to be done there, and why; likewise."),
+    click.option(
+        "--rejected", help="What is not to be done there, and why; one a line, or with semicolons between."
+    ),
     click.option(
         "--role",
         type=click.Choice([*(one.value for one in HostRole), ""]),

@@ -55,8 +55,8 @@ def judge_kill(when: str, oom_kills: int | None, ram_share: float | None) -> tup
         return Ending.MAIN_MEMORY, f"SIGKILL {when}.{measured}{counted}"
     if oom_kills == 0:
         return Ending.KILLED, (
-            f"Somebody ended it with SIGKILL {when}: the kernel's out-of-memory killer ended nothing."
-            + measured
+            f"Somebody ended it with SIGKILL {when}. It did not run out of memory: the kernel's out-of-memory"
+            f" killer was not at work.{measured}"
         )
     if ram_share is None:
         return Ending.KILLED, (

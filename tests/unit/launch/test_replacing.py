@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from engine_host.core.errors import HostError
-from engine_host.launch.replacing import changes, refuse_replacing
+from engine_host.launch.replacing import changes, refuse_namesake, refuse_replacing
 from engine_host.launch.resolution import Resolution
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Reason
@@ -37,6 +37,22 @@ def test_an_engine_beside_it_is_not_in_the_way() -> None:
 def test_an_engine_that_goes_is_not_in_the_way(state: EngineState) -> None:
     refuse_replacing(PLAN, [running(state)])
     refuse_replacing(PLAN, [])
+
+
+def test_two_starts_of_one_name_at_one_moment_are_not_both_made() -> None:
+    plan = plain_plan(beside=[{"id": "engine-3", "name": "twin"}])
+    namesake = engine_of(plan, EngineState.PREPARING, id="engine-2")
+    with pytest.raises(HostError, match="runs already") as caught:
+        refuse_namesake(plan, [namesake])
+    assert caught.value.problem.cause == "It was started at the same moment."
+    # What the plan knows of, what leaves and what another start is about to end is no surprise.
+    refuse_namesake(
+        plan, [engine_of(plan, id="engine-3"), engine_of(plan, EngineState.STOPPING, id="engine-2")]
+    )
+    other = plain_plan(name="another", instead_of=[{"id": "engine-2", "name": plan.name}])
+    refuse_namesake(
+        plan, [engine_of(plan, id="engine-2"), engine_of(other, EngineState.PREPARING, id="engine-4")]
+    )
 
 
 def planned(plan: LaunchPlan, **values: Any) -> LaunchPlan:
