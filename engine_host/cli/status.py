@@ -3,7 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -24,8 +24,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.outside import json_text
 from engine_host.core.paths import Folders
 from engine_host.core.sizes import duration
-from engine_host.protocol.base import Severity
-from engine_host.protocol.endpoint.on_demand import OnDemandModel
+from engine_host.protocol.base import Severity, Wire
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.events import EventBase, LogLineEvent
@@ -35,8 +34,10 @@ from engine_host.protocol.launch.plans import Finding
 from engine_host.protocol.logs import LogLine, LogPage, LogQuery
 from engine_host.protocol.operations import endpoint as endpoint_ops
 from engine_host.protocol.operations import table as ops
+from engine_host.protocol.operations.definition import Nothing, Operation
 
 _GONE = {EngineState.UNLOADED, EngineState.FAILED}
+_Answer = TypeVar("_Answer", bound=Wire)
 _FREQUENT = {"engine.readings", "telemetry.sample", "log.line"}
 _KINDS = sorted({str(one.model_fields["kind"].default) for one in EventBase.__subclasses__()} - {"heartbeat"})
 _SHOWN = 20
@@ -45,14 +46,14 @@ _MOST_FAILED = 3
 _LOOK_BACK = 10_000
 
 
-def _on_demand(client: ControlClient) -> tuple[OnDemandModel, ...]:
-    """Return what a request loads; nothing of a host whose version knows no such models."""
+def _known(client: ControlClient, operation: Operation[Nothing, _Answer]) -> _Answer | None:
+    """Return what a host says; None from one whose version knows no such operation."""
     try:
-        return client.call(endpoint_ops.ON_DEMAND).models
+        return client.call(operation)
     except HostError as error:
         if error.reason is not Reason.UNSUPPORTED:
             raise
-        return ()
+        return None
 
 
 @click.command()
@@ -69,13 +70,17 @@ def status(out: Output, everything: bool) -> Exit | None:
     with client:
         host = client.call(ops.HOST)
         engines = client.call(ops.ENGINES).engines
-        on_demand = _on_demand(client)
+        loadable = _known(client, endpoint_ops.ON_DEMAND)
+        asked = _known(client, endpoint_ops.ENDPOINT_MODELS)
+    on_demand = loadable.models if loadable is not None else ()
+    with_host = asked.ended if asked is not None else ()
     if out.as_json:
         out.record(
             {
                 "host": host.model_dump(mode="json"),
                 "engines": [e.model_dump(mode="json") for e in engines],
                 "on_demand": [one.model_dump(mode="json") for one in on_demand],
+                "ended_with_host": [one.model_dump(mode="json") for one in with_host],
             }
         )
         return None
@@ -99,6 +104,9 @@ def status(out: Output, everything: bool) -> Exit | None:
     echo()
     shown = engines if everything else _of_now(engines)
     echo(typed("\n".join(_engines(shown)) if shown else "No engine runs. `sndr run --demo` starts one."))
+    for one in with_host:
+        # Neither an end of its own nor an order: it is on no other list.
+        out.note(f"{one.name} ended with the engine host before this one. Again: `{one.command}`")
     if on_demand:
         echo()
         echo(typed("\n".join(lines(on_demand))))

@@ -43,6 +43,7 @@ class FakeHost(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
         self.answers: dict[str, Any] = {
             "GET /v1/version": (200, VERSION),
             "GET /v1/on-demand": (200, {"seq": 0, "models": []}),
+            "GET /v1/endpoint/models": (200, {"seq": 0, "models": []}),
             "POST /v1/engines/refused": (200, REFUSED.model_dump(mode="json")),
         }
         self.contract = WireContract()

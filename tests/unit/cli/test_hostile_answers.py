@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from engine_host.protocol.endpoint.connect import EndedWithHost, EndpointModelPage
 from engine_host.protocol.endpoint.on_demand import OnDemandModel, OnDemandPage, OnDemandState
 from engine_host.protocol.engines import EnginePage, EngineState
 from engine_host.protocol.errors import Problem, Reason
@@ -22,7 +23,16 @@ Sndr = Callable[..., tuple[int, str, str]]
 # All but the line break and the tab: what a terminal obeys, and what turns a line around.
 STEERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 COMMANDS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
-    (("status",), {"GET /v1/host": samples.host(), "GET /v1/engines": "engines"}),
+    (
+        ("status",),
+        {
+            "GET /v1/host": samples.host(),
+            "GET /v1/engines": "engines",
+            "GET /v1/endpoint/models": EndpointModelPage(
+                seq=0, models=(), ended=(EndedWithHost(name="coder", command="sndr run coder"),)
+            ),
+        },
+    ),
     (("models",), {"GET /v1/models": samples.models()}),
     (
         ("engine", "list"),

@@ -194,3 +194,15 @@ def test_a_host_of_a_version_without_models_on_demand_tells_the_rest(host: FakeH
     host.answers["GET /v1/on-demand"] = (404, refused)
     code, out, err = sndr("status", "--json")
     assert (code, json.loads(out)["on_demand"]) == (0, []), err
+
+
+def test_what_ended_with_the_host_before_is_told_with_its_start(host: FakeHost, sndr: Sndr) -> None:
+    host.answers["GET /v1/host"] = (200, HOST)
+    host.answers["GET /v1/engines"] = engines()
+    ended = {"name": "coder", "command": "sndr run coder --context 4096", "at": None}
+    host.answers["GET /v1/endpoint/models"] = (200, {"seq": 1, "models": [], "ended": [ended]})
+    code, _out, err = sndr("status")
+    assert code == 0
+    assert "coder ended with the engine host before this one" in err
+    assert "`sndr run coder --context 4096`" in err
+    assert json.loads(sndr("status", "--json")[1])["ended_with_host"] == [ended]
