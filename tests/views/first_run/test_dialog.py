@@ -102,7 +102,7 @@ async def test_start_can_be_clicked_where_it_stays(stage: Stage) -> None:
     dialog.start.removeEventFilter(noting)
 
 
-def test_that_somebody_closed_it_is_told_once(stage: Stage) -> None:
+async def test_that_somebody_closed_it_is_told_once(stage: Stage) -> None:
     opener = FirstRunOpener(stage.window, stage.pages.first_run, stage.pages.go)
     told: list[None] = []
     opener.closed.connect(lambda: told.append(None))
