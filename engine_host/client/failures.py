@@ -99,7 +99,13 @@ def of_transport(error: "httpx.RequestError", socket: str, host: str = "") -> Ho
         slow = tr("It hangs, or the connection to it does.") if host else ""
         cause = slow or tr("It hangs, or this machine is overloaded.")
         return gone(tr("The engine host did not answer in time."), cause, host)
-    return gone(cause=tr("It ended ({kind}).", kind=type(error).__name__), host=host)
+    if host:
+        return gone(cause=tr("It ended while it answered, or the way to it did."), host=host)
+    if _holder(socket) is None:
+        return gone(cause=tr("It was killed, or it ended, while it answered."))
+    return gone(
+        cause=tr("Its process still runs: it is ending, or it closed this connection.")
+    )
 
 
 def unreadable(error: ValueError) -> HostError:

@@ -261,7 +261,10 @@ def _unresolved(ended: Ended, found: re.Match[str]) -> Problem:
     return _problem(
         ended,
         Reason.SSH_UNREACHABLE,
-        tr("No machine of the name in {destination} is known here.", destination=ended.destination),
+        tr(
+            "{destination} leads nowhere: no machine of that name is known here.",
+            destination=ended.destination,
+        ),
         why if ended.stood_before else tr("{why} It was never connected.", why=why),
         again if ended.stood_before else new,
         **{NEVER_CONNECTED: None if ended.stood_before else True},

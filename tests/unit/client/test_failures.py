@@ -6,8 +6,10 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
+from engine_host.client.failures import of_transport
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
@@ -55,3 +57,18 @@ def test_a_host_that_was_killed_is_said_not_to_have_ended_in_order(deserted: Fol
     problem = told(deserted).problem
     assert "did not end in an orderly way" in problem.cause
     assert problem.message == "No engine host runs."
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_a_connection_that_broke_off_says_whether_the_host_still_runs(deserted: Folders, runs: bool) -> None:
+    deserted.lock.write_text(f"{os.getpid()}\n")
+    broken = httpx.RemoteProtocolError("peer closed connection")
+    with deserted.lock.open("rb") as held:
+        if runs:
+            fcntl.flock(held, fcntl.LOCK_EX)
+        problem = of_transport(broken, str(deserted.socket)).problem
+    assert problem.reason is Reason.HOST_GONE
+    assert ("still runs" in problem.cause) is runs
+    assert "RemoteProtocolError" not in problem.sentence() + problem.cause
+    # The way to another machine's host tells nothing of that host.
+    assert "way" in of_transport(broken, str(deserted.socket), "gpu").problem.cause

@@ -59,7 +59,7 @@ def test_reasons(stderr: str, wanted: Reason) -> None:
 def test_a_name_that_nobody_knows_is_told_from_a_machine_that_does_not_answer() -> None:
     words = "ssh: Could not resolve hostname gpu: Name or service not known"
     unknown = problem_of(Ended("me@gpu", 255, words, Attempt("gpu")), was_connected=False)
-    assert unknown.message == "No machine of the name in me@gpu is known here."
+    assert unknown.message == "me@gpu leads nowhere: no machine of that name is known here."
     assert unknown.fix is not None
     assert unknown.fix.command == "sndr host connect gpu"
     behind = Effective("gpu", "22", "me", "ask", None, "jump")
