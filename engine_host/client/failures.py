@@ -103,9 +103,7 @@ def of_transport(error: "httpx.RequestError", socket: str, host: str = "") -> Ho
         return gone(cause=tr("It ended while it answered, or the way to it did."), host=host)
     if _holder(socket) is None:
         return gone(cause=tr("It was killed, or it ended, while it answered."))
-    return gone(
-        cause=tr("Its process still runs: it is ending, or it closed this connection.")
-    )
+    return gone(cause=tr("Its process still runs: it is ending, or it closed this connection."))
 
 
 def unreadable(error: ValueError) -> HostError:

@@ -96,7 +96,7 @@ def _worked(found: Diagnosis, name: str, seconds: float) -> str:
     ready = found.since_ready.get(name)
     span = f"last {duration(found.seconds)}" if ready is None else f"{duration(ready)} since it was ready"
     return (
-        f"{name} worked {duration(seconds)} of the {span}."
+        f"{name} worked for at most {duration(seconds)} of the {span}."
         if seconds
         else f"{name} did not work in the {span}."
     )

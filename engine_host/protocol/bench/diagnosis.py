@@ -53,8 +53,9 @@ class DiagnosisQuery(Query):
 
 
 class Diagnosis(Page):
-    """The causes, the gravest first; `busy` is the seconds in which an engine worked in the time looked at.
+    """The causes, the gravest first.
 
+    `busy` is the seconds, each counted whole, in which an engine worked in the time looked at.
     `since_ready` has the seconds of those that were ready for a part of that time alone.
     `too_little` names engines that worked too short a time to be judged; nothing is said of their speed.
     `not_measured` names what could not be judged, because nothing measures it on this machine or engine.

@@ -126,9 +126,9 @@ class DoctorModel(QObject):
             of = span if ready is None else tr("the {time} since it was ready", time=formats.duration(ready))
             busy = formats.duration(seconds)
             said.append(
-                tr("{name} was busy {duration} of {span}.", name=name, duration=busy, span=of)
+                tr("{name} worked for at most {duration} of {span}.", name=name, duration=busy, span=of)
                 if seconds
-                else tr("{name} was idle in {span}.", name=name, span=of)
+                else tr("{name} did not work in {span}.", name=name, span=of)
             )
         return tuple(said)
 

@@ -83,7 +83,7 @@ async def test_causes_are_ranked_with_evidence_and_what_helps(stage: Stage) -> N
     stage.host.diagnosis = partial(samples.diagnosis, worked=42.0)
     page = doctor(stage)
     await stage.until(lambda: page.model.found and not page.empty.isVisible())
-    assert "sndr-demo was busy 42.0 s of the last 10 minutes." in words(page)
+    assert "sndr-demo worked for at most 42.0 s of the last 10 minutes." in words(page)
     assert "Nothing that was measured slowed it down." in words(page)
     assert "sndr-demo: prefix hits" in page.not_measured.text()
     said = words(page)

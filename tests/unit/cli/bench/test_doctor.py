@@ -104,9 +104,9 @@ def test_two_seconds_of_work_are_no_verdict(host: FakeHost, sndr: Sndr) -> None:
     out = sndr("doctor")[1]
     assert "Too little was measured to judge it" in out
     assert "Nothing that was measured slowed it down" not in out
-    assert "demo worked 2.0 s of the last 10 min 00 s." in out
+    assert "demo worked for at most 2.0 s of the last 10 min 00 s." in out
     host.answers["GET /v1/diagnosis"] = (200, {**found, "since_ready": {"demo": 20.0}})
-    assert "demo worked 2.0 s of the 20.0 s since it was ready." in sndr("doctor")[1]
+    assert "demo worked for at most 2.0 s of the 20.0 s since it was ready." in sndr("doctor")[1]
     host.answers["GET /v1/diagnosis"] = (200, {**found, "busy": {"demo": 0.0}, "since_ready": {"demo": 20.0}})
     assert "demo did not work in the 20.0 s since it was ready." in sndr("doctor")[1]
     host.answers["GET /v1/diagnosis"] = (200, {**found, "too_little": []})
