@@ -170,11 +170,15 @@ class _Steps:
         self._out = out
         self._number = 0
         self._tenth = -1
+        self._behind: str | None = None
         self._open = False
 
     def show(self, job: Job) -> None:
-        """Say where the job is."""
+        """Say where the job is, and once what it waits for."""
         step = job.step
+        if job.state is JobState.QUEUED and job.behind not in {None, self._behind}:
+            self._behind = job.behind
+            self.say(f"{job.title} waits until job {job.behind} has ended: see `sndr jobs`.")
         if step is None or job.ended:
             return
         if self._out.as_json:

@@ -104,6 +104,31 @@ def test_what_was_before_the_first_look_is_not_said_after_it(capsys: pytest.Capt
     assert said == [["2/3", "verify", "20", "%"], ["2/3", "verify", "50", "%"], ["3/3", "verify"]]
 
 
+def test_a_job_that_waits_for_another_says_so_once(capsys: pytest.CaptureFixture[str]) -> None:
+    queued = JOB.model_copy(update={"state": JobState.QUEUED})
+
+    class FakeQueue(FakeClient):
+        """FAKE: a job that stands behind another one, which then ends."""
+
+        def call(self, *_: object, **_more: object) -> Job:
+            """Return the job as it was at the look."""
+            return queued
+
+        def events(self, _after: int) -> Iterator[Any]:
+            """Tell of the queue twice, and of the end."""
+            for job in (queued, queued.model_copy(update={"behind": "other"})) * 2:
+                yield JobStepEvent(seq=1, run_id="r", at=1.0, job=job)
+            done = JOB.model_copy(update={"state": JobState.DONE, "ended_at": 2.0})
+            yield JobDoneEvent(seq=2, run_id="r", at=1.0, job=done)
+
+    client: Any = FakeQueue(times=1)
+    job_progress.begin(client, lambda: queued, Output(as_json=False))
+    said = capsys.readouterr().err
+    assert said.count("A job waits until job other has ended") == 1
+    job_progress.begin(client, lambda: queued, Output(as_json=True))
+    assert '"note"' in capsys.readouterr().err
+
+
 def test_what_is_begun_is_said_after_the_host_took_it_and_not_before_a_refusal(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
