@@ -45,8 +45,10 @@ class Alerts(QObject):
         self._found: tuple[Alert, ...] = ()
         self._shown = False
         self._replaced: tuple[str, float] | None = None
+        self._lost: tuple[str, ...] = ()
         session.connection.replaced.connect(self._on_replaced)
         session.state.outdated.connect(self._on_outdated)
+        session.state.engines_changed.connect(self._on_engines)
         session.connection.changed.connect(self.read)
 
     def rows(self) -> tuple[AlertRow, ...]:
@@ -99,8 +101,14 @@ class Alerts(QObject):
         self._session.command("put the alerts away", work)
 
     def _on_replaced(self, ended: tuple[str, ...]) -> None:
-        self._replaced = (replacement(self._session, ended), time.time())
+        self._replaced, self._lost = (replacement(self._session, ended), time.time()), ended
         self.changed.emit()
+
+    def _on_engines(self) -> None:
+        """Say no more of engines that ended with another host once they were started again."""
+        if self._lost and all(map(self._session.state.live_named, self._lost)):
+            self._replaced, self._lost = None, ()
+            self.changed.emit()
 
     def _on_outdated(self, part: str) -> None:
         if part == "alerts":

@@ -44,6 +44,7 @@ _SHOWN = {
 _TRIALS = (JobKind.PATCH_BISECT, JobKind.BENCH_SWEEP)
 """Jobs that start engines one after the other, which nobody waits for."""
 _ENDED = "host ended"
+_REPLACED = "host replaced"
 _READY = {EngineState.READY, EngineState.BUSY}
 
 
@@ -57,6 +58,7 @@ class HostNotices(QObject):
         self._session, self._state, self._notices = session, state, session.notices
         self._show, self._go = show, go
         self._before: dict[str, EngineState] = {}
+        self._lost: tuple[str, ...] = ()
         state.noticed.connect(self._on_notice)
         state.found.connect(self._on_finding)
         state.job_ended.connect(self._on_job)
@@ -69,6 +71,8 @@ class HostNotices(QObject):
         """Offer another host where a command ended this one, on whichever page."""
         connection = self._session.connection
         if connection.phase is Phase.ENDED:
+            # None answers any more.
+            self._notices.withdraw(_REPLACED)
             self._notices.warning(
                 _ENDED,
                 connection.sentence,
@@ -81,12 +85,12 @@ class HostNotices(QObject):
 
     def _on_replaced(self, ended: tuple[str, ...]) -> None:
         """Say that the host is another one now, and which engines ended with the one before."""
-        said = replacement(self._session, ended)
+        said, self._lost = replacement(self._session, ended), ended
         if not ended:
-            self._notices.info("host replaced", said)
+            self._notices.info(_REPLACED, said)
             return
         self._notices.warning(
-            "host replaced",
+            _REPLACED,
             said,
             action_text=tr("Launch"),
             action=partial(self._go, "launch"),
@@ -102,6 +106,9 @@ class HostNotices(QObject):
     def _on_engines(self) -> None:
         """Say that an engine failed which no page shows; the chosen one says so where somebody looks."""
         state, before = self._state, self._before
+        if self._lost and all(map(state.live_named, self._lost)):
+            self._lost = ()
+            self._notices.withdraw(_REPLACED)
         self._before = {engine.id: engine.state for engine in state.engines.values()}
         for engine in state.engines.values():
             was, opens = before.get(engine.id), partial(self._show, engine.id)
