@@ -20,9 +20,6 @@ from engine_host.protocol.errors import Reason
 from engine_host.protocol.language import tr
 from engine_host.protocol.operations import table as ops
 
-_BETWEEN_COLLECTIONS = 10_000
-"""Objects made between two looks for garbage: Python's 700 cost a twelfth of the time of 64 requests."""
-
 _GONE = {EngineState.UNLOADED, EngineState.FAILED}
 
 
@@ -70,7 +67,8 @@ def serve(
         connect_hosts=connect_hosts,
         announce=announce,
     )
-    gc.set_threshold(_BETWEEN_COLLECTIONS)
+    # What was imported stays: looked through for garbage again and again, it took a part of each request.
+    gc.freeze()
     code = asyncio.run(serve(options))
     return Exit(code) if code in set(Exit) else Exit.FAILED
 
