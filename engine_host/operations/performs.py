@@ -64,7 +64,13 @@ class Later:
         if self._built is None:
             # No stream waits for the imports.
             self._built = asyncio.ensure_future(asyncio.to_thread(self.functions))
-        done = (await asyncio.shield(self._built))[operation](*given)
+        try:
+            built = await asyncio.shield(self._built)
+        except Exception:
+            # Whoever asks next has another try.
+            self._built = None
+            raise
+        done = built[operation](*given)
         return await done if inspect.isawaitable(done) else done
 
 

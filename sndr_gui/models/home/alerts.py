@@ -14,7 +14,7 @@ from engine_host.protocol.language import tr
 from engine_host.protocol.operations import table as ops
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
-from sndr_gui.models.window.lifetime import replacement
+from sndr_gui.models.window.lifetime import replacement, run_again
 
 MOST = 5
 """Alerts that are shown; `sndr alerts` lists all."""
@@ -106,7 +106,7 @@ class Alerts(QObject):
 
     def _on_engines(self) -> None:
         """Say no more of engines that ended with another host once they were started again."""
-        if self._lost and all(map(self._session.state.live_named, self._lost)):
+        if run_again(self._session, self._lost):
             self._replaced, self._lost = None, ()
             self.changed.emit()
 

@@ -16,7 +16,7 @@ from sndr_gui.host.connection import Phase
 from sndr_gui.host.notices import Notice
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
-from sndr_gui.models.window.lifetime import replacement
+from sndr_gui.models.window.lifetime import replacement, run_again
 
 _PAGES = {
     JobKind.BENCH_RUN: "bench",
@@ -106,7 +106,7 @@ class HostNotices(QObject):
     def _on_engines(self) -> None:
         """Say that an engine failed which no page shows; the chosen one says so where somebody looks."""
         state, before = self._state, self._before
-        if self._lost and all(map(state.live_named, self._lost)):
+        if run_again(self._session, self._lost):
             self._lost = ()
             self._notices.withdraw(_REPLACED)
         self._before = {engine.id: engine.state for engine in state.engines.values()}

@@ -26,6 +26,11 @@ def lifetime(session: Session) -> str:
     return others.get(host.owner) or tr("ends with {owner}", owner=host.owner)
 
 
+def run_again(session: Session, ended: tuple[str, ...]) -> bool:
+    """Return True once all engines that ended with the host before were started again."""
+    return bool(ended) and all(session.state.live_named(name) is not None for name in ended)
+
+
 def replacement(session: Session, ended: tuple[str, ...]) -> str:
     """Return that the host is another one now, and which engines ended with the one before."""
     if session.connection.owned:

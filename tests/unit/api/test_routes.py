@@ -122,6 +122,25 @@ def test_a_service_is_built_once_and_when_it_is_first_asked() -> None:
     assert [one.names for one in built] == [{"one": "Two"}]
 
 
+def test_a_service_that_could_not_be_built_is_built_when_it_is_asked_for_again() -> None:
+    tries: list[int] = []
+
+    def build() -> ThingOperations:
+        tries.append(1)
+        if len(tries) == 1:
+            raise ImportError("its file was being replaced")
+        return ThingOperations()
+
+    async def work() -> Name:
+        read = functions((Later((RENAME, READ), build),))["things.read"]
+        with pytest.raises(ImportError, match="being replaced"):
+            await read("one", Aloud())
+        found: Name = await read("one", Aloud())
+        return found
+
+    assert asyncio.run(work()).name == "One"
+
+
 def test_a_service_that_performs_something_else_than_was_named_is_a_defect() -> None:
     with pytest.raises(TypeError, match=r"things\.read.*were named"):
         Later((READ,), ThingOperations).functions()

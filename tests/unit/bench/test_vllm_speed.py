@@ -44,35 +44,28 @@ def test_one_prompt_of_a_case_may_be_longer() -> None:
     assert Case.read("2x1000").prompts == [1000, 1000]
 
 
+def options(*cases: str, **changed: object) -> argparse.Namespace:
+    usual = {
+        "cases": [Case.read(case) for case in cases],
+        "kv": "auto",
+        "drafts": 3,
+        "acceptance": 3.0,
+        "eager": False,
+        "compile": False,
+        "tensor_parallel": 1,
+        "quantization": None,
+    }
+    return argparse.Namespace(**{**usual, **changed})
+
+
 def test_graphs_are_captured_for_what_occurs(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"text_config": {}}')
-    cases = [Case.read("1x512"), Case.read("16x32768")]
-    options = argparse.Namespace(
-        cases=cases,
-        kv="auto",
-        drafts=3,
-        acceptance=3.0,
-        eager=False,
-        compile=False,
-        tensor_parallel=1,
-        quantization=None,
-    )
-    found = engine_arguments(options, tmp_path)
+    found = engine_arguments(options("1x512", "16x32768"), tmp_path)
     assert found["compilation_config"]["cudagraph_capture_sizes"] == [1, 4, 16, 64]
     assert found["speculative_config"]["synthetic_acceptance_length"] == 3.0
     assert found["max_model_len"] > 32768
     assert found["language_model_only"]
-    options = argparse.Namespace(
-        cases=cases[:1],
-        kv="auto",
-        drafts=0,
-        acceptance=3.0,
-        eager=True,
-        compile=False,
-        tensor_parallel=1,
-        quantization="fp8",
-    )
-    found = engine_arguments(options, tmp_path)
+    found = engine_arguments(options("1x512", drafts=0, eager=True, quantization="fp8"), tmp_path)
     assert "speculative_config" not in found
     assert "compilation_config" not in found
     assert found["quantization"] == "fp8"
