@@ -358,18 +358,16 @@ class HostConnection(QObject):
     async def _take_servers(self, late: asyncio.Task[ServerPage]) -> None:
         # A host that goes meanwhile is noticed by its stream of events.
         with contextlib.suppress(HostError):
-            page, known = await late, self._state.servers
-            if known is None or page.seq >= known.seq:
-                self._state.set_servers(page)
+            await self._state.take(late)
 
     async def _read_models(self, client: AsyncControlClient) -> None:
-        self._state.set_models(await client.call(ops.MODELS))
+        await self._state.take(client.call(ops.MODELS))
 
     async def _read_servers(self, client: AsyncControlClient) -> None:
-        self._state.set_servers(await client.call(ops.SERVERS))
+        await self._state.take(client.call(ops.SERVERS))
 
     async def _read_settings(self, client: AsyncControlClient) -> None:
-        self._state.set_settings(await client.call(ops.SETTINGS))
+        await self._state.take(client.call(ops.SETTINGS))
         self._state.host = await client.call(ops.HOST)
         self._state.host_changed.emit()
 

@@ -94,7 +94,7 @@ class Fleet(QObject):
         """Have this machine's host connect another one; its state follows as events."""
 
         async def work(client: AsyncControlClient) -> None:
-            self.local.state.set_remote_host(await client.call(CONNECT_HOST, name=name))
+            await self.local.state.take(client.call(CONNECT_HOST, name=name))
 
         self.local.command(f"connect {name}", work)
 

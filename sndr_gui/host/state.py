@@ -2,8 +2,9 @@
 
 import time
 from collections import deque
+from collections.abc import Awaitable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
@@ -62,6 +63,7 @@ RECENT_REQUESTS = 200
 RECENT_JOBS = 200
 RECENT_ENGINES = 20
 MOST_SERIES = 500
+_Answer = TypeVar("_Answer")
 _TRIALS = (JobKind.PATCH_BISECT, JobKind.BENCH_SWEEP)
 _TOGETHER = 15.0
 """Seconds between the end of an engine and of its host that make one of the two."""
@@ -133,6 +135,8 @@ class HostState(QObject):
         self.closing = self.closing_asked = False
         self._at_close: dict[str, str] = {}
         self._stopped: dict[str, tuple[str, float]] = {}
+        self._told: dict[str, int] = {}
+        self._loaded = 0
         self.host: HostInfo | None = None
         self.engines: dict[str, Engine] = {}
         self.last_ran: Engine | None = None
@@ -241,9 +245,13 @@ class HostState(QObject):
 
     def load(self, snapshot: Snapshot) -> None:
         """Take over a snapshot."""
+        if self.servers is not None and self.run_id != snapshot.run_id:
+            # Kept until the new host has run its own, whose numbers begin anew.
+            self.servers = self.servers.model_copy(update={"seq": 0})
         self.run_id, self.seq, self.closing = snapshot.run_id, snapshot.seq, False
+        self._loaded = snapshot.seq
         self.closing_asked = False
-        self._at_close, self._stopped = {}, {}
+        self._at_close, self._stopped, self._told = {}, {}, {}
         self.host = snapshot.host
         page = snapshot.engines
         self.engines = {one.id: one for one in page.engines if one.state is not EngineState.UNLOADED}
@@ -277,6 +285,7 @@ class HostState(QObject):
             self.last_event = event
         match event:
             case EngineStateEvent():
+                self._tell(event.engine.id, event.seq)
                 self.set_engine(event.engine)
             case EngineStageEvent():
                 self._stage(event)
@@ -290,6 +299,7 @@ class HostState(QObject):
             case MarkEvent():
                 self.marked.emit(event.mark)
             case JobStepEvent() | JobDoneEvent():
+                self._tell(event.job.id, event.seq)
                 self.set_job(event.job)
             case HostStateEvent():
                 self.closing, self.closing_asked = event.state == "closing", event.asked
@@ -323,6 +333,7 @@ class HostState(QObject):
             case OnDemandEvent():
                 self._on_demand(event)
             case RemoteHostEvent():
+                self._tell(event.remote.name, event.seq)
                 self.set_remote_host(event.remote, removed=event.removed)
             case SshQuestionEvent():
                 self.questions.pop(event.question.id, None)
@@ -330,6 +341,7 @@ class HostState(QObject):
                     self.questions[event.question.id] = event.question
                 self.asked.emit()
             case PatchSummaryEvent():
+                self._tell(event.patches.engine + " patches", event.seq)
                 self.set_applies(event.patches)
             case PatchResultEvent():
                 self._patch_result(event)
@@ -344,6 +356,40 @@ class HostState(QObject):
                 self.outdated.emit("all")
             case HeartbeatEvent():
                 pass
+
+    async def take(self, asked: Awaitable[_Answer]) -> _Answer:
+        """Ask and return the answer, taken over unless an event told something newer meanwhile.
+
+        The stream of events and an answer come on two connections: what ends at once is told by its events
+        before the answer that says that it runs.
+        """
+        since = self.seq
+        answer = await asked
+
+        def newest(name: str) -> bool:
+            return self._told.get(name, self._loaded) <= since
+
+        match answer:
+            case Engine() if newest(answer.id):
+                self.set_engine(answer)
+            case Job() if newest(answer.id):
+                self.set_job(answer)
+            case RemoteHost() if newest(answer.name):
+                self.set_remote_host(answer)
+            case EnginePatches() if newest(answer.engine + " patches"):
+                self.set_applies(answer)
+            case ModelPage() if self.models is None or answer.seq >= self.models.seq:
+                self.set_models(answer)
+            case ServerPage() if self.servers is None or answer.seq >= self.servers.seq:
+                self.set_servers(answer)
+            case SettingPage() if self.settings is None or answer.seq >= self.settings.seq:
+                self.set_settings(answer)
+        return answer
+
+    def _tell(self, name: str, seq: int) -> None:
+        self._told.pop(name, None)
+        self._told[name] = seq
+        _keep_newest(self._told, MOST_SERIES)
 
     def set_engine(self, engine: Engine) -> None:
         """Take over one engine."""

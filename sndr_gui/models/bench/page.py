@@ -189,7 +189,7 @@ class BenchModel(QObject):
         self.changed.emit()
 
         async def work(client: AsyncControlClient) -> None:
-            self.session.state.set_job(await client.call(ops.RUN_BENCH, request))
+            await self.session.state.take(client.call(ops.RUN_BENCH, request))
 
         def done() -> None:
             self._sending = False
@@ -234,7 +234,7 @@ class BenchModel(QObject):
         self.changed.emit()
 
         async def work(client: AsyncControlClient) -> None:
-            self.session.state.set_job(await client.call(table.CANCEL_JOB, id=name))
+            await self.session.state.take(client.call(table.CANCEL_JOB, id=name))
 
         def failed(error: HostError) -> None:
             self._cancelling = ""

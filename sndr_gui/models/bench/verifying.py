@@ -129,7 +129,7 @@ class VerifyModel(QObject):
         self.changed.emit()
 
         async def work(client: AsyncControlClient) -> None:
-            self._session.state.set_job(await client.call(ops.VERIFY_ENGINE, request))
+            await self._session.state.take(client.call(ops.VERIFY_ENGINE, request))
 
         def done() -> None:
             self._sending = False
@@ -146,7 +146,7 @@ class VerifyModel(QObject):
         self.changed.emit()
 
         async def work(client: AsyncControlClient) -> None:
-            self._session.state.set_job(await client.call(table.CANCEL_JOB, id=name))
+            await self._session.state.take(client.call(table.CANCEL_JOB, id=name))
 
         def failed(error: HostError) -> None:
             self._cancelling = ""

@@ -124,7 +124,7 @@ class InstallationsModel(QObject):
         """Install an environment, or install a damaged one again."""
 
         async def work(client: AsyncControlClient) -> None:
-            self.session.state.set_job(await client.call(ops.INSTALL, id=wanted))
+            await self.session.state.take(client.call(ops.INSTALL, id=wanted))
 
         self._send(wanted, wanted, work)
 
@@ -132,7 +132,7 @@ class InstallationsModel(QObject):
         """Remove an environment."""
 
         async def work(client: AsyncControlClient) -> None:
-            self.session.state.set_job(await client.call(ops.REMOVE_INSTALLATION, id=wanted))
+            await self.session.state.take(client.call(ops.REMOVE_INSTALLATION, id=wanted))
 
         self._send(wanted, wanted, work)
 
@@ -144,7 +144,7 @@ class InstallationsModel(QObject):
         name = job.id
 
         async def work(client: AsyncControlClient) -> None:
-            self.session.state.set_job(await client.call(ops.CANCEL_JOB, id=name))
+            await self.session.state.take(client.call(ops.CANCEL_JOB, id=name))
 
         self._send(name, wanted, work)
 

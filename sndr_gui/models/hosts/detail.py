@@ -153,8 +153,7 @@ class HostDetailModel(QObject):
         """Keep other facts about it; `saved` follows, or a problem."""
 
         async def work(client: AsyncControlClient) -> None:
-            shown = await client.call(ops.CHANGE_HOST, asked, name=self.name)
-            self.hosts.session.state.set_remote_host(shown)
+            await self.hosts.session.state.take(client.call(ops.CHANGE_HOST, asked, name=self.name))
             self.saved.emit()
 
         self._send("change", work)

@@ -122,14 +122,14 @@ class InstallModel(QObject):
 
         async def work(client: AsyncControlClient) -> None:
             if self.verb is Verb.UNINSTALL:
-                job = await client.call(ops.UNINSTALL_HOST, name=self.name)
+                begun = client.call(ops.UNINSTALL_HOST, name=self.name)
             elif self.verb is Verb.BACK:
-                job = await client.call(ops.HOST_BACK, name=self.name)
+                begun = client.call(ops.HOST_BACK, name=self.name)
             elif self.verb in {Verb.START, Verb.UPDATE}:
-                job = await client.call(ops.UPDATE_HOST, asked, name=self.name)
+                begun = client.call(ops.UPDATE_HOST, asked, name=self.name)
             else:
-                job = await client.call(ops.INSTALL_HOST, asked, name=self.name)
-            self.session.state.set_job(job)
+                begun = client.call(ops.INSTALL_HOST, asked, name=self.name)
+            await self.session.state.take(begun)
             self.started.emit()
 
         def failed(error: HostError) -> None:

@@ -166,7 +166,7 @@ class HostsModel(LiveModel):
         """Keep a host; `saved` or `refused` follows."""
 
         async def work(client: AsyncControlClient) -> None:
-            self.session.state.set_remote_host(await client.call(ops.ADD_HOST, asked))
+            await self.session.state.take(client.call(ops.ADD_HOST, asked))
             self.saved.emit()
 
         self._send("add", work, self._refuse)
@@ -179,7 +179,7 @@ class HostsModel(LiveModel):
         """End a connection; what runs over there goes on."""
 
         async def work(client: AsyncControlClient) -> None:
-            self.session.state.set_remote_host(await client.call(ops.DISCONNECT_HOST, name=name))
+            await self.session.state.take(client.call(ops.DISCONNECT_HOST, name=name))
 
         self._send(f"disconnect {name}", work)
 
@@ -212,7 +212,7 @@ class HostsModel(LiveModel):
         asked = AddRemoteHost(**{fact: getattr(remote, fact) for fact in AddRemoteHost.model_fields})
 
         async def work(client: AsyncControlClient) -> None:
-            self.session.state.set_remote_host(await client.call(ops.ADD_HOST, asked))
+            await self.session.state.take(client.call(ops.ADD_HOST, asked))
 
         self._send(f"undo removal of {remote.name}", work)
 
@@ -230,7 +230,7 @@ class HostsModel(LiveModel):
             return
 
         async def work(client: AsyncControlClient) -> None:
-            self.session.state.set_job(await client.call(CANCEL_JOB, id=job_id))
+            await self.session.state.take(client.call(CANCEL_JOB, id=job_id))
 
         self._send(f"cancel {job_id}", work)
 

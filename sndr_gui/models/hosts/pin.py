@@ -90,7 +90,7 @@ class HostPinModel(QObject):
             return
 
         async def work(client: AsyncControlClient) -> None:
-            session.state.set_job(await client.call(ops.CANCEL_JOB, id=job.id))
+            await session.state.take(client.call(ops.CANCEL_JOB, id=job.id))
 
         session.command("cancel the pin", work)
 

@@ -204,7 +204,7 @@ class PlannedJob(QObject):
         values = dict(self.values)
 
         async def work(client: AsyncControlClient) -> None:
-            self.session.state.set_job(await self.action.start(client, values))
+            await self.session.state.take(self.action.start(client, values))
             self.started.emit()
 
         def failed(error: HostError) -> None:

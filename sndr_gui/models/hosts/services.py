@@ -76,14 +76,14 @@ class ServicesModel(QObject):
         """Start, stop, restart, enable or disable one of ours; the job follows."""
 
         async def work(client: AsyncControlClient) -> None:
-            job = await client.call(
+            act = client.call(
                 ops.ACT_ON_SERVICE,
                 ActOnService(action=action),
                 name=self.name,
                 manager=service.manager.value,
                 service=service.name,
             )
-            self._hosts.session.state.set_job(job)
+            await self._hosts.session.state.take(act)
 
         self._send(f"{action.value} {service.name}", work)
 

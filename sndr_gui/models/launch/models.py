@@ -84,12 +84,9 @@ class LaunchModels(QObject):
             return
 
         async def work(client: AsyncControlClient) -> None:
-            self._session.state.set_settings(
-                await client.call(
-                    ops.CHANGE_SETTINGS, SettingsChange(values={"models.folders": [*known, folder]})
-                )
-            )
-            self._session.state.set_models(await client.call(ops.SCAN_MODELS))
+            wanted = SettingsChange(values={"models.folders": [*known, folder]})
+            await self._session.state.take(client.call(ops.CHANGE_SETTINGS, wanted))
+            await self._session.state.take(client.call(ops.SCAN_MODELS))
 
         self._session.command("add folder", work)
 
@@ -97,7 +94,7 @@ class LaunchModels(QObject):
         """Look through the folders again."""
 
         async def work(client: AsyncControlClient) -> None:
-            self._session.state.set_models(await client.call(ops.SCAN_MODELS))
+            await self._session.state.take(client.call(ops.SCAN_MODELS))
 
         self._session.command("rescan", work)
 

@@ -191,7 +191,7 @@ class HubModel(QObject):
             return
 
         async def work(client: AsyncControlClient) -> None:
-            self.session.state.set_job(await client.call(ops.DOWNLOAD_MODEL, asked))
+            await self.session.state.take(client.call(ops.DOWNLOAD_MODEL, asked))
 
         self.session.command("download", work, done=self.changed.emit, failed=self._on_failed)
 

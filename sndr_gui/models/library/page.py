@@ -147,7 +147,7 @@ class LibraryModel(QObject):
             return
 
         async def work(client: AsyncControlClient) -> None:
-            self.session.state.set_job(await client.call(ops.VERIFY_MODEL, VerifyModel(model=model.id)))
+            await self.session.state.take(client.call(ops.VERIFY_MODEL, VerifyModel(model=model.id)))
 
         self.session.command("verify the model", work, failed=self._on_failed)
 
@@ -155,7 +155,7 @@ class LibraryModel(QObject):
         """Look through the folders again."""
 
         async def work(client: AsyncControlClient) -> None:
-            self.session.state.set_models(await client.call(table.SCAN_MODELS))
+            await self.session.state.take(client.call(table.SCAN_MODELS))
 
         self.session.command("rescan", work)
 
@@ -193,7 +193,7 @@ class LibraryModel(QObject):
             return
 
         async def work(client: AsyncControlClient) -> None:
-            self.session.state.set_job(await client.call(table.CANCEL_JOB, id=job.id))
+            await self.session.state.take(client.call(table.CANCEL_JOB, id=job.id))
 
         self.session.command("pause", work, done=self.read, failed=self._on_failed)
 
@@ -201,7 +201,7 @@ class LibraryModel(QObject):
         """Go on with a paused download."""
 
         async def work(client: AsyncControlClient) -> None:
-            self.session.state.set_job(await client.call(ops.DOWNLOAD_MODEL, one.asked))
+            await self.session.state.take(client.call(ops.DOWNLOAD_MODEL, one.asked))
 
         self.session.command("go on with the download", work, done=self.read, failed=self._on_failed)
 

@@ -63,7 +63,7 @@ class PlaybackModel(QObject):
 
         async def work(client: AsyncControlClient) -> None:
             state = self.session.state
-            state.set_settings(await client.call(ops.CHANGE_SETTINGS, SettingsChange(values={SETTING: None})))
+            await state.take(client.call(ops.CHANGE_SETTINGS, SettingsChange(values={SETTING: None})))
 
         self.session.command("stop playing", work)
 

@@ -120,7 +120,7 @@ class BisectionModel(QObject):
         self.changed.emit()
 
         async def work(client: AsyncControlClient) -> None:
-            self.session.state.set_job(await client.call(ops.BISECT_PATCHES, request))
+            await self.session.state.take(client.call(ops.BISECT_PATCHES, request))
 
         def done() -> None:
             self.sending = False
@@ -175,7 +175,7 @@ class BisectionModel(QObject):
         self.changed.emit()
 
         async def work(client: AsyncControlClient) -> None:
-            self.session.state.set_job(await client.call(ops.CANCEL_JOB, id=name))
+            await self.session.state.take(client.call(ops.CANCEL_JOB, id=name))
 
         self.session.command("cancel the bisection", work, failed=self._on_not_cancelled)
 

@@ -37,6 +37,6 @@ class SummaryReader(QObject):
 
     def _read(self, name: str) -> None:
         async def work(client: AsyncControlClient) -> None:
-            self._session.state.set_applies(await client.call(ops.ENGINE_PATCHES, id=name))
+            await self._session.state.take(client.call(ops.ENGINE_PATCHES, id=name))
 
         self._session.read("read the engine's patches", work)

@@ -339,7 +339,7 @@ class PatchesModel(QObject):
         name = engine.id
 
         async def work(client: AsyncControlClient) -> None:
-            self.session.state.set_applies(await client.call(ops.PROBE_PATCHES, id=name))
+            await self.session.state.take(client.call(ops.PROBE_PATCHES, id=name))
 
         self._send("probe", work)
 
@@ -354,7 +354,7 @@ class PatchesModel(QObject):
         name, patch = engine.id, self.chosen
 
         async def work(client: AsyncControlClient) -> None:
-            self.session.state.set_engine(await client.call(ops.START_WITHOUT, id=name, patch=patch))
+            await self.session.state.take(client.call(ops.START_WITHOUT, id=name, patch=patch))
 
         self._send("without", work)
 

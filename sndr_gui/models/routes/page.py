@@ -150,7 +150,7 @@ class RoutesModel(QObject):
         """Lead a route elsewhere after a trial; `saved` follows when it has begun, or `refused`."""
 
         async def work(client: AsyncControlClient) -> None:
-            self.session.state.set_job(await client.call(endpoint_ops.CUT_OVER, targets, id=route_id))
+            await self.session.state.take(client.call(endpoint_ops.CUT_OVER, targets, id=route_id))
             self.saved.emit()
 
         self._send("cutover", work, self._refuse)
@@ -189,7 +189,7 @@ class RoutesModel(QObject):
         """Cancel a cut-over."""
 
         async def work(client: AsyncControlClient) -> None:
-            self.session.state.set_job(await client.call(ops.CANCEL_JOB, id=job_id))
+            await self.session.state.take(client.call(ops.CANCEL_JOB, id=job_id))
 
         self._send(f"cancel {job_id}", work)
 

@@ -104,8 +104,7 @@ class MendingModel(QObject):
 
         async def work(client: AsyncControlClient) -> None:
             asked = MendSettings.model_validate({"how": how})
-            page = await client.call(ops.MEND_SETTINGS, asked)
-            self.session.state.set_settings(page)
+            page = await self.session.state.take(client.call(ops.MEND_SETTINGS, asked))
             if page.problem is not None:
                 self.found = await client.call(ops.SETTINGS_REPAIR)
 

@@ -125,8 +125,8 @@ class SettingsModel(QObject):
         self.problems.pop(name, None)
 
         async def work(client: AsyncControlClient) -> None:
-            page = await client.call(ops.CHANGE_SETTINGS, SettingsChange(values={name: value}))
-            self.session.state.set_settings(page)
+            changed = client.call(ops.CHANGE_SETTINGS, SettingsChange(values={name: value}))
+            page = await self.session.state.take(changed)
             for warning in page.warnings:
                 self.session.notices.warning("settings", warning.message)
 

@@ -186,7 +186,8 @@ class Actions(QObject):
                 worst.reason or Reason.CONFLICT, worst.message, fix=worst.fix, evidence=worst.evidence
             )
         try:
-            engine = await client.call(ops.START, StartRequest(plan=plan.id, consent=consent))
+            started = client.call(ops.START, StartRequest(plan=plan.id, consent=consent))
+            engine = await self._session.state.take(started)
         except HostError as error:
             if error.problem.reason is not Reason.CONSENT_NEEDED:
                 raise
@@ -194,7 +195,6 @@ class Actions(QObject):
             needed = ConsentNeeded.model_validate(error.problem.evidence)
             self._ask(PendingConsent(plan, needed))
             return
-        self._session.state.set_engine(engine)
         # Whoever starts an engine wants to see it.
         self._session.state.choose(engine)
         self.started.emit()
@@ -203,7 +203,7 @@ class Actions(QObject):
         """Drain and stop an engine."""
 
         async def work(client: AsyncControlClient) -> None:
-            self._session.state.set_engine(await client.call(ops.STOP, StopEngine(now=now), id=engine.id))
+            await self._session.state.take(client.call(ops.STOP, StopEngine(now=now), id=engine.id))
 
         self._send(f"stop {engine.id}", work)
 
@@ -211,7 +211,7 @@ class Actions(QObject):
         """Build the engine for this machine."""
 
         async def work(client: AsyncControlClient) -> None:
-            self._session.state.set_job(await client.call(ops.BUILD_SERVER, ServerBuild(backend=backend)))
+            await self._session.state.take(client.call(ops.BUILD_SERVER, ServerBuild(backend=backend)))
 
         self._send("build", work)
 
@@ -219,7 +219,7 @@ class Actions(QObject):
         """Measure the prebuilt engine against the built one."""
 
         async def work(client: AsyncControlClient) -> None:
-            self._session.state.set_job(await client.call(ops.COMPARE_SERVERS))
+            await self._session.state.take(client.call(ops.COMPARE_SERVERS))
 
         self._send("measure", work)
 
@@ -227,7 +227,7 @@ class Actions(QObject):
         """Cancel a job."""
 
         async def work(client: AsyncControlClient) -> None:
-            self._session.state.set_job(await client.call(ops.CANCEL_JOB, id=job))
+            await self._session.state.take(client.call(ops.CANCEL_JOB, id=job))
 
         self._send(f"cancel {job}", work)
 

@@ -1,10 +1,11 @@
 """The window's picture of the host stays small, however long it is open."""
 
+import asyncio
 import time
 
-from engine_host.protocol.engines import EngineState
-from engine_host.protocol.events import TelemetryEvent
-from engine_host.protocol.jobs import JobKind, JobState
+from engine_host.protocol.engines import Engine, EngineState
+from engine_host.protocol.events import EngineStateEvent, JobDoneEvent, TelemetryEvent
+from engine_host.protocol.jobs import Job, JobKind, JobState
 from engine_host.protocol.patches import EnginePatches
 from engine_host.protocol.telemetry import Sample
 from sndr_gui.host.state import MOST_SERIES, RECENT_ENGINES, RECENT_JOBS, HostState
@@ -31,3 +32,33 @@ def test_engines_jobs_and_series_that_are_over_go() -> None:
     assert state.measured("ram.used") == 2.0
     assert state.measured("engine.e999.decode_rate") == 1.0
     assert state.running == live
+
+
+def test_what_ended_before_the_answer_came_does_not_run_again() -> None:
+    state = HostState()
+    running = samples.engine(EngineState.READY, id="e", created_at=0.0)
+    state.set_engine(running)
+    stopping = samples.job(JobKind.ENGINE_STOP, JobState.RUNNING, id="j")
+
+    async def overtaken(answer: Engine | Job) -> Engine | Job:
+        ended = running.model_copy(update={"state": EngineState.UNLOADED})
+        state.apply(EngineStateEvent(seq=state.seq + 1, engine=ended))
+        done = stopping.model_copy(update={"state": JobState.DONE})
+        state.apply(JobDoneEvent(seq=state.seq + 1, job=done))
+        return answer
+
+    assert asyncio.run(state.take(overtaken(running))) == running
+    assert state.live == ()
+    assert asyncio.run(state.take(overtaken(stopping))) == stopping
+    assert state.jobs["j"].state is JobState.DONE
+
+
+def test_an_answer_that_came_before_its_event_is_shown_at_once() -> None:
+    state = HostState()
+    state.apply(EngineStateEvent(seq=7, engine=samples.engine(EngineState.STARTING, id="e", created_at=0.0)))
+
+    async def answered() -> Engine:
+        return samples.engine(EngineState.READY, id="e", created_at=0.0)
+
+    asyncio.run(state.take(answered()))
+    assert state.engines["e"].state is EngineState.READY
