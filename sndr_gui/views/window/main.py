@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QKeySequence, QMouseEvent, QShortcut, QShowEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
@@ -142,10 +142,9 @@ class Window(QMainWindow):
             hint=tr("All commands  ({keys})", keys=keys("palette")),
         )
         self._commands.setAccessibleName(tr("Commands"))
-        line = row(self._dot, self._status, self._commands, spacing=8)
+        line = self._strip = row(self._dot, self._status, self._commands, spacing=8)
         line.setStretch(1, 1)
         line.setContentsMargins(12, 0, 8, 0)
-        self._strip = line
         bar.setLayout(line)
         return bar
 
@@ -356,9 +355,8 @@ class Window(QMainWindow):
         self._context.fleet.choose(place.host)
 
     def _on_fold(self) -> None:
-        folded = not self.sidebar.folded
-        self.sidebar.set_folded(folded)
-        self._keep(sidebar_folded=folded)
+        self.sidebar.set_folded(not self.sidebar.folded)
+        self._keep(sidebar_folded=self.sidebar.folded)
 
     def _keep(self, **values: object) -> None:
         """Keep settings of the window."""
@@ -449,6 +447,9 @@ class Window(QMainWindow):
         return super().focusNextPrevChild(forward)
 
     def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.UpdateRequest:
+            # What grew takes its place before it is painted: until then it is squeezed into the old one.
+            QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
         done = super().event(event)
         if event.type() == QEvent.Type.Paint and not self._was_painted:
             self._was_painted = True

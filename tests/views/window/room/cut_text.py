@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from PySide6.QtCore import QRect, Qt
+from PySide6.QtCore import QCoreApplication, QEvent, QRect, Qt
 from PySide6.QtWidgets import QAbstractButton, QAbstractScrollArea, QHeaderView, QLabel, QPushButton, QWidget
 
 from sndr_gui.views.widgets.copying import WrapAnywhereLabel
@@ -14,7 +14,8 @@ _GIVES_WAY = (ElidedLabel, WrapAnywhereLabel)
 
 
 def cut_texts(page: QWidget) -> Iterator[str]:
-    """Yield what is cut on a page, as it is now."""
+    """Yield what is cut on a page, as it would be painted now."""
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
     for label in page.findChildren(QLabel):
         if label.isVisible() and label.text() and not isinstance(label, _GIVES_WAY):
             if label.wordWrap():

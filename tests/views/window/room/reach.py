@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from PySide6.QtCore import QRect, Qt
+from PySide6.QtCore import QCoreApplication, QEvent, QRect, Qt
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
@@ -19,7 +19,8 @@ _CONTROLS = (QAbstractButton, QAbstractItemView, QAbstractSlider, QComboBox, QLi
 
 
 def out_of_reach(page: QWidget) -> Iterator[str]:
-    """Yield what of a page lies where nobody can scroll to."""
+    """Yield what of a page lies where nobody can scroll to, as it would be painted now."""
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
     for area in page.findChildren(QScrollArea):
         canvas = area.widget()
         if not area.isVisible() or canvas is None:
