@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from engine_host.bench.kept.under_way import seen
 from engine_host.core.errors import HostError
 from engine_host.core.outside import files
 from engine_host.core.outside.run_file import MOST_OF_RUN
@@ -102,7 +103,7 @@ class LabDatabase:
         if run.id != name:
             raise ValueError("it is not the run of its name")
         asked = _Samples.model_validate_json(_unpacked(body)).samples if samples else ()
-        return run.model_copy(update={"baseline": bool(baseline), "samples": asked})
+        return seen(run).model_copy(update={"baseline": bool(baseline), "samples": asked})
 
     def save_run(self, run: LabRun) -> LabRun:
         """Keep a run, in place of what was known of it; as it is kept, with the names of those that went.
@@ -143,6 +144,13 @@ class LabDatabase:
                 self._sql.execute("UPDATE run SET baseline = 0 WHERE id = ?", (other,))
             self._sql.execute("UPDATE run SET baseline = ? WHERE id = ?", (on, run.id))
 
+    def is_running(self, name: str) -> bool:
+        """Tell whether a run is being measured; of one that cannot be read nobody is at it."""
+        try:
+            return self.run(name, samples=False).measuring is not None
+        except ValueError:
+            return False
+
     def remove_run(self, name: str) -> None:
         """Remove a run, also one that cannot be read. Raises HostError(not_writable)."""
         with self._database.transaction():
@@ -155,7 +163,7 @@ class LabDatabase:
         sweep = LabSweep.model_validate_json("" if row is None else row[0])
         if sweep.id != name or not sweep.values:
             raise ValueError("it is not the sweep of its name")
-        return sweep
+        return seen(sweep)
 
     def save_sweep(self, sweep: LabSweep) -> None:
         """Keep a sweep, in place of what was known of it. Raises HostError(disk_full, not_writable)."""

@@ -82,11 +82,11 @@ def mark(folder: Path, wanted: str, *, on: bool) -> None:
     """Make a run the baseline of its subject, instead of another, or no baseline any more.
 
     Raises HostError(not_found), HostError(bad_request), HostError(not_writable), and HostError(conflict) for
-    a run that is partial or struck: nothing is held to that.
+    a run that runs, is partial or struck: nothing is held to that.
     """
     run = find(folder, wanted)
     if on and (run.struck or not run.complete):
-        state = "struck" if run.struck else "partial"
+        state = "running" if run.measuring else "struck" if run.struck else "partial"
         raise HostError(
             Reason.CONFLICT,
             tr("{run} is {state}, so it cannot be a baseline.", run=run.id, state=state),
@@ -121,6 +121,8 @@ def find_cut(folder: Path, wanted: str, engine: LabEngine, asked_hash: str) -> L
     why = ""
     if run.complete:
         why = tr("It is complete.")
+    elif run.measuring:
+        why = tr("It is being measured now.")
     elif run.memory or run.turns_with:
         why = tr("A soak, and two in turns, are measured in one go.")
     elif run.workload_hash != asked_hash:
@@ -141,11 +143,19 @@ def find_cut(folder: Path, wanted: str, engine: LabEngine, asked_hash: str) -> L
 def remove(folder: Path, wanted: str) -> None:
     """Delete a run, also one that cannot be read.
 
-    Raises HostError(not_found), HostError(bad_request) for a beginning of several, HostError(not_writable).
+    Raises HostError(not_found), HostError(bad_request) for a beginning of several, HostError(not_writable),
+    and HostError(conflict) for one that runs: it would be kept again, with its next part.
     """
     with opened_to_read(folder) as database:
         name = _name(folder, database, wanted)
         if database is not None:
+            if database.is_running(name):
+                raise HostError(
+                    Reason.CONFLICT,
+                    tr("{run} is being measured now, so it cannot be removed.", run=name),
+                    fix=Fix(text="Let it end, or cancel it.", command="sndr jobs"),
+                    evidence={"run": name},
+                )
             database.remove_run(name)
     path = folder / f"{name}.json"
     try:

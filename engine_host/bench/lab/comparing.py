@@ -128,7 +128,9 @@ def _doubts(a: LabRun, b: LabRun, *, in_turns: bool) -> list[Doubt]:
         drivers = f"{a.machine.driver or 'unknown'} and {b.machine.driver or 'unknown'}"
         found.append((Caution.OTHER_DRIVER, f"other GPU drivers: {drivers}"))
     for name, run in (("A", a), ("B", b)):
-        if not run.complete:
+        if run.measuring:
+            found.append((Caution.PARTIAL, f"{name} is still being measured"))
+        elif not run.complete:
             found.append((Caution.PARTIAL, f"{name} is partial: {run.ended_by or 'it did not end'}"))
         if not run.engine.id:
             text = tr("{name} is known by its address alone: its settings may differ in anything", name=name)

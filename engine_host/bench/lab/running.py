@@ -16,6 +16,7 @@ from engine_host.bench.checks.for_runs import failure, gate_of, parity_of
 from engine_host.bench.checks.subject import Subject
 from engine_host.bench.conditions.gpu_watch import GpuWatch
 from engine_host.bench.kept import runs as kept_runs
+from engine_host.bench.kept.under_way import measuring
 from engine_host.bench.lab import gates, load
 from engine_host.bench.lab.asking import Asking, Prepared
 from engine_host.bench.lab.figures import knee, part_result
@@ -80,6 +81,7 @@ class LabRunning:
             started_at=now,
             seed=seed,
             engine=engine,
+            measuring=measuring(),
             machine=asked.machine,
             sampling=workload.sampling,
             workload_hash=workload_hash(workload),
@@ -90,7 +92,8 @@ class LabRunning:
     def _go_on_with(self, before: LabRun, now: float) -> None:
         # Its clock goes on too, so that samples stay in their order.
         self._began -= now - before.started_at
-        self.run = before.model_copy(update={"resumed_at": (*before.resumed_at, now), "checks": ()})
+        again = {"resumed_at": (*before.resumed_at, now), "checks": (), "measuring": self.run.measuring}
+        self.run = before.model_copy(update=again)
         answered = [sample for sample in before.samples if not sample.error]
         rounds = Counter((sample.part, sample.round) for sample in answered)
         whole = {
@@ -140,15 +143,18 @@ class LabRunning:
             missing=tuple(part.name for part in self.workload.parts if part.name not in begun),
         )
         found_knee = knee(results) if self.workload.sweep else None
+        if not complete and found_knee is not None and found_knee.streams is None:
+            # It was not looked for to the end.
+            found_knee = None
         if ended_by == CANCELLED:
-            # A part of which nothing was measured is a table of n/a; a knee was not looked for.
+            # A part of which nothing was measured is a table of n/a.
             results = tuple(one for one in results if one.done)
-            found_knee = None if found_knee is not None and found_knee.streams is None else found_knee
         self.run = self.run.model_copy(
             update={
                 "seconds": time.perf_counter() - self._began,
                 "complete": complete,
                 "ended_by": ended_by,
+                "measuring": None if complete or ended_by else self.run.measuring,
                 "cut": cut if ended_by else None,
                 "parts": results,
                 "knee": found_knee,

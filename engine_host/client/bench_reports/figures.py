@@ -115,6 +115,8 @@ def decode_text(run: LabRun) -> str:
 
 def state_text(run: LabRun) -> str:
     """Return the worth of a run in a word or two."""
+    if run.measuring:
+        return tr("running")
     if not run.complete:
         return tr("partial ({why})", why=run.ended_by) if run.ended_by else tr("partial")
     state = tr("drifted") if run.drifted else tr("struck") if run.struck else tr("complete")
@@ -164,7 +166,9 @@ def about(run: LabRun) -> list[str]:
     if run.replaced:
         went = list(run.replaced)
         lines.append(tr("the file of runs is full: to keep this one, {runs} went", runs=went))
-    if not run.complete:
+    if run.measuring:
+        lines.append(tr("RUNNING: it is being measured; this is what there is so far"))
+    elif not run.complete:
         lines.append(tr("PARTIAL: {why}", why=run.ended_by or tr("it did not come to its end")))
         if run.cut is not None:
             lines.append(run.cut.sentence)

@@ -110,6 +110,8 @@ def _refused(found: LabComparison) -> str:
         if doubt.caution in _OTHER:
             return doubt.text
     for name, run in (("the baseline", found.a), ("the run", found.b)):
+        if run.measuring:
+            return f"{name} is still being measured"
         if not run.complete:
             return f"{name} is partial: {run.ended_by or 'it did not end'}"
     struck = next((one for one in found.figures if one.b.standing is Standing.STRUCK), None)

@@ -50,6 +50,8 @@ def headline(sweep: LabSweep) -> str:
 
 def state_text(sweep: LabSweep) -> str:
     """Return the worth of a sweep in a word or two."""
+    if sweep.measuring:
+        return "running"
     if sweep.ended_by:
         return f"partial ({sweep.ended_by})"
     if sweep.complete:
@@ -58,9 +60,10 @@ def state_text(sweep: LabSweep) -> str:
     refused = sum(arm.refused for arm in sweep.arms)
     failed = sum(arm.problem is not None for arm in sweep.arms) - refused
     told = [f"{refused} of {of} refused before a start"] if refused else []
-    if failed or not told:
+    if failed:
         told.append(f"{failed} of {of - refused} starts failed")
-    return ", ".join(told)
+    # One that was killed with its host said no word of its end.
+    return ", ".join(told) or "partial"
 
 
 def about(report: SweepReport) -> list[str]:

@@ -53,8 +53,9 @@ def run_of_file(path: Path) -> LabRun:
             fix=Fix(text="Write one with", command="sndr bench report RUN --json > run.json"),
             evidence={"path": str(path)},
         ) from error
-    # What is shown of it stands among sentences of ours; texts of its answers are not shown.
-    shown = _plain(run.model_dump(exclude={"samples"}))
+    # What is shown of it stands among sentences of ours; texts of its answers are not shown. Who measured it
+    # is a process of its machine.
+    shown = _plain(run.model_dump(exclude={"samples", "measuring"}))
     return LabRun.model_validate({**shown, "samples": run.samples})
 
 

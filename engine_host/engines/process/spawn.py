@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import functools
 import logging
 import os
 import signal
@@ -12,15 +11,13 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
-
 from engine_host.core.errors import HostError
 from engine_host.core.likely_causes import unstartable_program
 from engine_host.core.processes.own_programs import OwnProgram, command_of
 from engine_host.engines.process import reaper_main
+from engine_host.engines.process.birth import born
 from engine_host.engines.process.log_pipe import LogPipe
 from engine_host.engines.process.log_reader import CHUNK, LogReader
-from engine_host.engines.process.reaper_main import start_ticks
 from engine_host.engines.process.working import Working
 from engine_host.engines.served_lines import NO_LINES, ServedLines
 from engine_host.protocol.errors import Reason
@@ -102,14 +99,14 @@ class EngineProcess:
                 fix="Give another path, or install it again.",
                 evidence={"argv": list(argv), "errno": error.errno},
             ) from error
-        return cls(ProcessRecord(child.pid, _born(child.pid) or ""), log, pipe, child)
+        return cls(ProcessRecord(child.pid, born(child.pid) or ""), log, pipe, child)
 
     @classmethod
     def adopt(
         cls, record: ProcessRecord, log: Path, served: ServedLines = NO_LINES
     ) -> "EngineProcess | None":
         """The process of an earlier run, or None when it is gone or its number belongs to another now."""
-        if not record.born or _born(record.pid) != record.born:
+        if not record.born or born(record.pid) != record.born:
             return None
         pipe = LogPipe.of_engine(log, served, record.pid)
         if pipe is None:
@@ -264,7 +261,7 @@ class EngineProcess:
                 finally:
                     loop.remove_reader(descriptor)
             # Polling is the fallback where the system has no pidfd; with one, this ends at its first look.
-            while _born(self.pid) is not None and (  # noqa: ASYNC110
+            while born(self.pid) is not None and (  # noqa: ASYNC110
                 self._child is None or self._child.poll() is None
             ):
                 await asyncio.sleep(_POLL)
@@ -277,26 +274,3 @@ class EngineProcess:
         finally:
             if descriptor >= 0:
                 os.close(descriptor)
-
-
-def _born(pid: int) -> str | None:
-    """When a process began; None for one that is gone or only waits to be collected.
-
-    On Linux in ticks of this boot: a time of day would change with every correction of the clock.
-    """
-    try:
-        process = psutil.Process(pid)
-        if process.status() == psutil.STATUS_ZOMBIE:
-            return None
-        ticks = start_ticks(pid)
-        return f"{process.create_time():.2f}" if ticks is None else f"{_boot()}/{ticks}"
-    except psutil.Error:
-        return None
-
-
-@functools.cache
-def _boot() -> str:
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    except OSError:
-        return ""

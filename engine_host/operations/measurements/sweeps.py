@@ -9,6 +9,7 @@ from typing import Any
 
 from engine_host.bench.kept import runs as kept_runs
 from engine_host.bench.kept import sweeps
+from engine_host.bench.kept.under_way import measuring
 from engine_host.bench.lab.chosen import chosen
 from engine_host.bench.lab.running import new_seed
 from engine_host.core.errors import HostError
@@ -325,14 +326,15 @@ class _Sweep:
 
     def _add(self, arm: SweepArm) -> None:
         self.sweep = self.sweep.model_copy(update={"arms": (*self.sweep.arms, arm)})
-        self._keep()
+        self._keep(going_on=True)
 
-    def _keep(self, *, complete: bool = False, ended_by: str = "") -> None:
+    def _keep(self, *, complete: bool = False, ended_by: str = "", going_on: bool = False) -> None:
         self.sweep = self.sweep.model_copy(
             update={
                 "seconds": time.monotonic() - self.began,
                 "complete": complete,
                 "ended_by": ended_by,
+                "measuring": measuring() if going_on else None,
             }
         )
         sweeps.save(self.of._folder, self.sweep)

@@ -253,6 +253,13 @@ class LabMachine(Wire):
     driver: str = ""
 
 
+class Measuring(Wire):
+    """The process that is at a run or a sweep, by its number and when it began."""
+
+    pid: int
+    born: str
+
+
 class LabCut(Wire):
     """The end of a run that was cut short: what is whole of it, and when its engine was idle.
 
@@ -307,6 +314,7 @@ class LabRun(Wire):
     seed: int
     complete: bool = False
     ended_by: str = ""
+    measuring: Measuring | None = Field(None, description="who is at it now; of one that ended, None")
     cut: LabCut | None = Field(None, description="of one that was cut short")
     resumed_at: tuple[Seconds, ...] = Field((), description="when it was gone on with after it was cut short")
     engine: LabEngine

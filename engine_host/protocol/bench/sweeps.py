@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from engine_host.protocol.base import Command, Seconds, Wire
 from engine_host.protocol.bench.comparison import Verdict
-from engine_host.protocol.bench.lab import LabRun, Quantity, WorkloadName
+from engine_host.protocol.bench.lab import LabRun, Measuring, Quantity, WorkloadName
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.language.spoken import Sentence, Spoken
 
@@ -137,6 +137,7 @@ class LabSweep(Wire):
     arms: tuple[SweepArm, ...] = ()
     complete: bool = False
     ended_by: str = ""
+    measuring: Measuring | None = Field(None, description="who is at it now; of one that ended, None")
     restored: bool = Field(False, description="the engine runs again as it did before")
     not_restored: Problem | None = None
 

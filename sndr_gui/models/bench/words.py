@@ -103,6 +103,8 @@ def columns() -> tuple[Column[LabRun], ...]:
 
 
 def _tone(run: LabRun) -> str:
+    if run.measuring:
+        return ""
     if run.stale or not run.complete or run.drifted:
         return "warn"
     return "bad" if run.struck else "good"

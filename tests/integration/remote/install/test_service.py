@@ -18,7 +18,7 @@ from pydantic import ConfigDict
 
 from engine_host.core.errors import HostError
 from engine_host.core.store import Store
-from engine_host.engines.process import spawn
+from engine_host.engines.process import birth
 from engine_host.protocol.errors import Reason
 from engine_host.remote.install.answers import MachineAnswer, Probed, Removed, Switched
 from engine_host.remote.install.installing import abandoned
@@ -186,7 +186,7 @@ def test_engines_that_outlived_their_host_are_named_and_ended_by_it(there: Secon
     try:
         assert wait_until(lambda: not os.path.exists(f"/proc/{done['version']['pid']}"))
         store = Store(there.home / ".local/share/sndr/sndr.sqlite")
-        for name, born in (("kept", spawn._born(sleeping.pid)), ("of an earlier boot", "x/1")):
+        for name, born in (("kept", birth.born(sleeping.pid)), ("of an earlier boot", "x/1")):
             body = {"engine": {"name": name}, "pid": sleeping.pid, "born": born}
             store.put("engine", name, 1.0, json.dumps(body))
         store.close()
@@ -320,7 +320,7 @@ def test_what_a_host_keeps_survives_the_loss_of_its_release_and_every_failed_rep
     (data / "host" / "two" / "bin" / "python").unlink()
     sleeping = subprocess.Popen(["sleep", "600"])
     store = Store(data / "sndr.sqlite")
-    body = {"engine": {"name": "kept"}, "pid": sleeping.pid, "born": spawn._born(sleeping.pid)}
+    body = {"engine": {"name": "kept"}, "pid": sleeping.pid, "born": birth.born(sleeping.pid)}
     store.put("engine", "kept", 1.0, json.dumps(body))
     store.close()
     try:

@@ -1,6 +1,7 @@
 """Runs in the data base: found by name, files of earlier versions moved in, damaged ones named."""
 
 import os
+import re
 import sqlite3
 import threading
 from pathlib import Path
@@ -11,9 +12,13 @@ import pytest
 from engine_host.bench.kept import database
 from engine_host.bench.kept import runs as kept_runs
 from engine_host.bench.kept import sweeps as kept_sweeps
-from engine_host.client.bench_reports.figures import about
+from engine_host.bench.kept.under_way import measuring
+from engine_host.bench.lab.comparing import compared
+from engine_host.client.bench_reports.figures import about, state_text
+from engine_host.client.bench_reports.regression import judged
+from engine_host.client.bench_reports.sweep import state_text as sweep_state
 from engine_host.core.errors import HostError
-from engine_host.protocol.bench.lab import LabEngine, LabMachine, LabRun, Sample, WorkloadName
+from engine_host.protocol.bench.lab import LabEngine, LabMachine, LabRun, Measuring, Sample, WorkloadName
 from engine_host.protocol.bench.sweeps import LabSweep, SweepKind
 from engine_host.protocol.errors import Reason
 
@@ -201,3 +206,41 @@ def test_who_only_reads_makes_no_file(tmp_path: Path) -> None:
     assert kept_runs.page(tmp_path / "bench").runs == ()
     assert kept_sweeps.page(tmp_path / "bench").sweeps == ()
     assert not (tmp_path / "bench").exists()
+
+
+def test_a_run_runs_while_its_process_does_and_is_partial_once_that_was_killed(tmp_path: Path) -> None:
+    name = "20260101-000000-quick-aaaa"
+    kept_runs.save(tmp_path, made(name, measuring=measuring()))
+    run = kept_runs.find(tmp_path, name)
+    assert [state_text(one) for one in (run, *kept_runs.page(tmp_path).runs)] == ["running", "running"]
+    assert "RUNNING" in about(run)[-1]
+    other = made("20260102-000000-quick-bbbb", complete=True)
+    assert "A is still being measured" in [doubt.text for doubt in compared(run, other).doubts]
+    assert judged(compared(other, run), 3.0).refused == "the run is still being measured"
+    for refused in (
+        lambda: kept_runs.mark(tmp_path, name, on=True),
+        lambda: kept_runs.remove(tmp_path, name),
+        lambda: kept_runs.find_cut(tmp_path, name, run.engine, run.workload_hash),
+    ):
+        with pytest.raises(HostError) as raised:
+            refused()
+        assert re.search("is running|measured now", f"{raised.value} {raised.value.problem.cause}")
+    # The number of a process that was killed belongs to another one now, or to none.
+    for gone in (Measuring(pid=os.getpid(), born="boot/1"), Measuring(pid=2**22 + 1, born="boot/1")):
+        kept_runs.save(tmp_path, made(name, measuring=gone))
+        assert state_text(kept_runs.find(tmp_path, name)) == "partial"
+    kept_runs.remove(tmp_path, name)
+
+
+def test_a_sweep_runs_while_its_host_does(tmp_path: Path) -> None:
+    name = "20260101-000000-kv-aaaa"
+    plain: dict[str, Any] = {
+        "id": name,
+        "kind": SweepKind.KV,
+        "engine": "e",
+        "started_at": 1.0,
+        "command": "",
+    }
+    for at, told in ((measuring(), "running"), (Measuring(pid=os.getpid(), born="boot/1"), "partial")):
+        kept_sweeps.save(tmp_path, LabSweep(**plain, values=("f16",), measuring=at))
+        assert sweep_state(kept_sweeps.page(tmp_path).sweeps[0]) == told

@@ -13,6 +13,7 @@ from engine_host.bench.lab import load, running
 from engine_host.bench.lab.comparing import compared
 from engine_host.bench.lab.running import LabRunning, carry_out
 from engine_host.bench.lab.workloads import WORKLOADS, Part, Workload, prompt, repeated, salt
+from engine_host.client.bench_reports.figures import state_text
 from engine_host.core.errors import HostError
 from engine_host.protocol.bench.lab import (
     LabAsk,
@@ -441,3 +442,19 @@ def test_there_is_a_workload_of_every_name_and_no_prompt_twice() -> None:
         ]
         assert len(set(salts)) == len(salts)
         assert salt(2, workload.parts[0].name, 0) not in salts
+
+
+def test_a_run_is_kept_as_one_that_runs_until_its_end(tmp_path: Path) -> None:
+    two = replace(SMALL, parts=(SMALL.parts[0], replace(SMALL.parts[0], name="more")))
+    seen = list[str]()
+
+    def tell(step: LabStep) -> None:
+        if step.part == "more":
+            seen.append(state_text(kept_runs.find(kept_runs.folder_of(tmp_path), "latest")))
+
+    found, _, _ = run(measured(well, tmp_path, workload=two, tell=tell))
+    assert seen
+    assert set(seen) == {"running"}
+    assert (
+        state_text(found) == state_text(kept_runs.find(kept_runs.folder_of(tmp_path), "latest")) == "complete"
+    )
