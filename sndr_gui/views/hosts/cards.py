@@ -57,9 +57,10 @@ class HostCards(QWidget):
 
     def _place(self) -> None:
         before, self._columns = self._columns, self._wanted()
-        while self._grid.takeAt(0) is not None:
-            pass
         for number, card in enumerate(self.cards.values()):
+            # Taken out by `takeAt` its item would live on and, as the card's first, be told of each change of
+            # its height in the place of the item that the grid asks.
+            self._grid.removeWidget(card)
             self._grid.addWidget(card, number // self._columns, number % self._columns)
         for column in range(max(before, self._columns)):
             self._grid.setColumnStretch(column, 1 if column < self._columns else 0)

@@ -235,3 +235,16 @@ async def test_a_job_that_failed_is_whole_on_its_card_and_can_be_put_away(stage:
     assert card._job.cancel.accessibleName() == "Dismiss the change of the host"
     card._job.cancel.click()
     await stage.until(lambda: not card._job.isVisible())
+
+
+async def test_a_card_that_was_placed_anew_grows_with_what_it_has_to_say(stage: Stage) -> None:
+    stage.host.set_remote(remote())
+    # The cards are made while their page has no size yet, and get their columns once it has one.
+    await stage.until(lambda: stage.pages.fleet.remote("gpu"))
+    card = view(stage).cards["gpu"]
+    await stage.until(lambda: card.height() > 50)
+    before = card.height()
+    unreachable = Problem(reason=Reason.SSH_UNREACHABLE, message="gpu cannot be reached.", cause="No route.")
+    stage.host.set_remote(remote(state=RemoteHostState.FAILED, problem=unreachable))
+    await stage.until(card._problem.isVisible)
+    await stage.until(lambda: card.height() > before and card.height() >= card.heightForWidth(card.width()))
