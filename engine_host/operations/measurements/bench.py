@@ -175,7 +175,8 @@ class BenchOperations:
 
 
 def _left(kept: LabKept) -> str:
-    told = None if kept.cut is None else kept.cut.sentence
+    # Who cancelled knows what was cut; the report of a run that is kept tells all of it.
+    told = None if kept.cut is None else kept.cut.brief
     if not kept.ids:
         return tr("Nothing was measured yet, so nothing is kept.[ {told}]", told=told)
     return tr(

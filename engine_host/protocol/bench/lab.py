@@ -277,30 +277,40 @@ class LabCut(Wire):
     @property
     def sentence(self) -> str:
         """The parts that are whole, and when the engine was idle."""
-        told = None
-        if self.after_cancel_seconds is not None:
-            seconds = formed(self.after_cancel_seconds, ".2f")
-            told = (
-                tr("The engine was idle {seconds} s after the cancel, by its own counters.", seconds=seconds)
-                if self.idle
-                else tr(
-                    "The engine did not say within {seconds} s after the cancel what it was still "
-                    "at work on.",
-                    seconds=seconds,
-                )
-                if self.running is None
-                else tr(
-                    "Requests at work {seconds} s after the cancel, by the engine's own counters: {running}.",
-                    seconds=seconds,
-                    running=self.running,
-                )
-            )
+        return self._told(self._idle())
+
+    @property
+    def brief(self) -> str | None:
+        """The parts where some are whole, and an engine still at work: enough for somebody who cancelled."""
+        busy = None if self.idle else self._idle()
+        return self._told(busy) if self.whole else busy
+
+    def _told(self, idle: str | None) -> str:
         return tr(
             "Whole: {whole}[; cut short: {cut}][; not asked: {missing}].[ {idle}]",
             whole=list(self.whole) or tr("nothing"),
             cut=list(self.cut) or None,
             missing=list(self.missing) or None,
-            idle=told,
+            idle=idle,
+        )
+
+    def _idle(self) -> str | None:
+        if self.after_cancel_seconds is None:
+            return None
+        seconds = formed(self.after_cancel_seconds, ".2f")
+        if self.idle:
+            return tr(
+                "The engine was idle {seconds} s after the cancel, by its own counters.", seconds=seconds
+            )
+        if self.running is None:
+            return tr(
+                "The engine did not say within {seconds} s after the cancel what it was still at work on.",
+                seconds=seconds,
+            )
+        return tr(
+            "Requests at work {seconds} s after the cancel, by the engine's own counters: {running}.",
+            seconds=seconds,
+            running=self.running,
         )
 
 

@@ -92,7 +92,7 @@ def columns() -> tuple[Column[LabRun], ...]:
         Column(tr("When"), at_text, lambda run: run.started_at, tip=lambda run: run.id),
         Column(tr("Workload"), lambda run: run.workload.value),
         Column(tr("Model"), lambda run: run.engine.model, tip=lambda run: run.engine.model_path),
-        Column(tr("Engine"), server_text),
+        Column(tr("Engine"), _server_short, tip=server_text),
         Column(tr("Decode, one stream"), decode_text, _decode_key),
         Column(
             tr("State"),
@@ -100,6 +100,13 @@ def columns() -> tuple[Column[LabRun], ...]:
             tone=_tone,
         ),
     )
+
+
+def _server_short(run: LabRun) -> str:
+    """Return the engine with its build, without the package that brought it, which the tooltip names."""
+    whole = server_text(run)
+    build = whole.rpartition(", ")[2]
+    return f"{run.engine.engine} {build}" if run.engine.engine and build != whole else whole
 
 
 def _tone(run: LabRun) -> str:

@@ -109,7 +109,7 @@ class BenchView(Page):
         widths = {0: 130, 1: 100, 2: 150, 3: 150, 5: 130}
         self.table = Table(model.runs, tr("Runs that were measured"), 4, widths)  # type: ignore[arg-type]
         self.table.fit({0: 150, 1: 110, 2: 170, 3: 170, 5: 150})
-        self.table.setFixedHeight(_HEIGHT)
+        self.table.as_tall_as_rows(_HEIGHT)
         self.table.row_chosen.connect(lambda place: model.choose(model.runs.row_at(place)))
         self.unreadable = text("", "warn", wrap=True)
         self.keep = button(

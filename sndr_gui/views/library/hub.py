@@ -50,12 +50,12 @@ class HubPane(Card):
         self.problem = ProblemBox()
         self.found = Table(model.found_rows, tr("Models found on the hub"), 0, {1: 150, 2: 100, 3: 110})  # type: ignore[arg-type]
         self.found.fit({1: 170, 2: 120, 3: 120, 4: 80})
-        self.found.setFixedHeight(_HEIGHT)
+        self.found.as_tall_as_rows(_HEIGHT)
         self.found.activated.connect(lambda index: self._on_open(index.row()))
         self.open = button(tr("Show its files"), lambda: self._on_open(self.found.chosen), icon="layers")
         self.choices = Table(model.choice_rows, tr("Files to download"), 0, {1: 90, 2: 110, 3: 60, 4: 120})  # type: ignore[arg-type]
         self.choices.fit({1: 110, 2: 120, 3: 80, 4: 190, 5: 150})
-        self.choices.setFixedHeight(_HEIGHT)
+        self.choices.as_tall_as_rows(_HEIGHT)
         self.choices.row_chosen.connect(lambda place: model.choose(model.choice_rows.row_at(place)))
         self.of = text("", wrap=True)
         self.companions = QWidget()

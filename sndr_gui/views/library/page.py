@@ -67,7 +67,7 @@ class LibraryView(Page):
         widths = {1: 90, 2: 100, 3: 100, 4: 150, 5: 150}
         self.table = Table(model.rows, tr("Models of this machine"), 0, widths)  # type: ignore[arg-type]
         self.table.fit({1: 110, 2: 120, 3: 120, 4: 190, 5: 190})
-        self.table.setFixedHeight(_HEIGHT)
+        self.table.as_tall_as_rows(_HEIGHT)
         self.table.row_chosen.connect(lambda place: model.choose(model.rows.row_at(place)))
         delete = QShortcut(keys("remove model"), self.table)
         delete.setContext(Qt.ShortcutContext.WidgetShortcut)

@@ -24,6 +24,8 @@ _LEAST = 100
 # A table as wide as this shares out what its stretched column does not need: the eye finds the row's end.
 _WIDE = 1200
 _STEP = 8
+# Below the last row: its line would cross the round corners.
+_BELOW = 8
 
 
 class _Delegate(QStyledItemDelegate):
@@ -88,6 +90,7 @@ class Table(QTableView):
         header.setMinimumSectionSize(40)
         self._stretched = -1
         self._most: dict[int, int] = {}
+        self._tallest: int | None = None
         self._given = widths
         self._optional: tuple[int, ...] = ()
         self._left_out: set[int] = set()
@@ -99,7 +102,7 @@ class Table(QTableView):
         self._fitting = QTimer(self)
         self._fitting.setSingleShot(True)
         self._fitting.timeout.connect(self._fit)
-        for signal in (model.modelReset, model.layoutChanged, model.rowsInserted):
+        for signal in (model.modelReset, model.layoutChanged, model.rowsInserted, model.rowsRemoved):
             signal.connect(self._fitting.start)
         self.stretch(stretch)
         header.sectionClicked.connect(self._on_header)
@@ -113,6 +116,22 @@ class Table(QTableView):
         # Rows of two lines keep their height.
         if rows.defaultSectionSize() == _ROW[not theme.compact()]:
             rows.setDefaultSectionSize(_ROW[theme.compact()])
+        self._fitting.start()
+
+    def as_tall_as_rows(self, most: int) -> None:
+        """Be as tall as the rows there are, up to so many pixels: below a few rows is no empty field."""
+        self._tallest = most
+        self._grow()
+        self._fitting.start()
+
+    def _grow(self) -> None:
+        if self._tallest is None:
+            return
+        rows = max(1, self.model().rowCount()) * self.verticalHeader().defaultSectionSize()
+        bar = self.horizontalScrollBar()
+        below = bar.sizeHint().height() if bar.maximum() > 0 else 0
+        tall = self.horizontalHeader().sizeHint().height() + rows + below + _BELOW
+        self.setFixedHeight(min(self._tallest, tall))
 
     def stretch(self, column: int) -> None:
         """Let another column have the room that the others leave."""
@@ -225,6 +244,7 @@ class Table(QTableView):
         else:
             self._squeeze()
         self._share()
+        self._grow()
 
     def _share(self) -> None:
         """Give columns what they hold; in a wide table all have as much of the rest, not one alone."""

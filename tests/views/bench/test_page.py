@@ -14,7 +14,7 @@ from engine_host.protocol.engines import EngineState
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.events import BenchChangedEvent, JobDoneEvent, JobStepEvent
 from engine_host.protocol.jobs import JobKind, JobState
-from sndr_gui.models.bench.words import WORKLOADS
+from sndr_gui.models.bench.words import WORKLOADS, columns
 from sndr_gui.views.bench.page import BenchView
 from tests.unit.bench.lab.test_comparing import FAST, SLOW, made
 from tests.views.conftest import Stage
@@ -272,3 +272,16 @@ async def test_a_file_that_is_no_report_is_refused_with_the_reason(stage: Stage,
     await stage.until(lambda: "PARTIAL" in words(page))
     assert page.shown.width() <= page.width()
     assert page.body.minimumSize().width() < 1000
+
+
+def test_the_column_of_the_engine_names_its_build_and_the_tooltip_the_package() -> None:
+    engine = next(column for column in columns() if column.title == "Engine")
+    run = made(NEW, FAST)
+    told = {"engine": "llama.cpp", "version": "xllamacpp-2026.10.11549, build 11549"}
+    run = run.model_copy(update={"engine": run.engine.model_copy(update=told)})
+    assert engine.text(run) == "llama.cpp build 11549"
+    assert engine.tip is not None
+    assert engine.tip(run) == "llama.cpp xllamacpp-2026.10.11549, build 11549"
+    told = {"engine": "vllm", "version": "vLLM 0.32.0 (CPU)"}
+    run = run.model_copy(update={"engine": run.engine.model_copy(update=told)})
+    assert engine.text(run) == "vLLM 0.32.0 (CPU)"

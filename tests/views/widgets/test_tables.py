@@ -136,3 +136,14 @@ def _first(image: QImage, left: int, top: int, bottom: int) -> int:
         ):
             return x
     raise AssertionError("nothing is written there")
+
+
+async def test_a_table_of_few_rows_has_no_empty_field_below_them(stage: Stage, table: Table) -> None:
+    table.as_tall_as_rows(200)
+    fill(table, NARROW, NARROW)
+    header, row = table.horizontalHeader().height(), table.rowHeight(0)
+    await stage.until(lambda: abs(table.height() - header - 2 * row) <= 12)
+    fill(table, *"abcdefgh")
+    await stage.until(lambda: table.height() == 200)
+    table.model().set_filter("h")  # type: ignore[attr-defined]
+    await stage.until(lambda: abs(table.height() - header - row) <= 12)

@@ -76,3 +76,14 @@ def test_one_that_does_not_answer_in_that_time_is_said_to_have_not(monkeypatch: 
     cut = LabCut(whole=("a",), idle=False, after_cancel_seconds=found[1], running=found[0])
     assert "did not say within" in cut.sentence
     assert "at work" not in LabCut(whole=("a",)).sentence
+
+
+def test_who_cancelled_is_told_what_is_kept_and_an_engine_that_goes_on_alone() -> None:
+    nothing = LabCut(cut=("a",), missing=("b",), idle=True, after_cancel_seconds=0.07)
+    assert nothing.brief is None
+    assert "idle 0.07 s" in nothing.sentence, "the report tells it"
+    some = nothing.model_copy(update={"whole": ("a",), "cut": (), "idle": False, "running": 2})
+    assert some.brief == some.sentence
+    assert some.model_copy(update={"idle": True}).brief == "Whole: a; not asked: b."
+    busy = nothing.model_copy(update={"idle": False, "running": 2})
+    assert busy.brief == "Requests at work 0.07 s after the cancel, by the engine's own counters: 2."
