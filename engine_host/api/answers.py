@@ -57,6 +57,7 @@ async def checked_body(request: Request, kind: type[_Asked]) -> _Asked:
             raise HostError(
                 Reason.BAD_REQUEST,
                 tr("The request is larger than {largest_body}.", largest_body=size_text(_LARGEST_BODY)),
+                cause="A larger one is not read to its end, so that none fills the host's memory.",
                 fix="Send less at once.",
                 evidence={"field": "body", "limit": _LARGEST_BODY},
             )

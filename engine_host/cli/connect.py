@@ -223,6 +223,7 @@ def _agreed(out: Output, client: Client) -> bool:
         raise HostError(
             Reason.CONSENT_NEEDED,
             tr("Nothing was written for {client}: nobody can be asked here.", client=client.title),
+            cause="A client's files change after a yes, and with --json or without a terminal there is none.",
             fix=Fix(text="Say yes beforehand.", command=f"sndr connect {client.name} --write --yes"),
         )
     if click.confirm("\nWrite this?", default=False, err=True):

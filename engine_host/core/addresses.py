@@ -96,6 +96,7 @@ def check_own(host: str, port: int = 0) -> None:
         raise HostError(
             Reason.SETTING_INVALID,
             tr("{host} is no address of this machine: the name cannot be resolved.", host=repr(host)),
+            cause="It is misspelt, or neither the hosts file nor a name server knows it.",
             fix=_own(),
             evidence={"host": host, "errno": getattr(error, "errno", None)},
         ) from error

@@ -116,6 +116,7 @@ def mounts_of(path: Path, parts: Sequence[Path] = ()) -> tuple[tuple[Mount, ...]
                 "{path} cannot be mounted: its files are links to places that have nothing in common.",
                 path=path,
             ),
+            cause="One folder with all of them in it would be the root of the disk, or close to it.",
             fix="Give a folder that holds the files themselves.",
             evidence={"path": str(path), "together": str(root)},
         )

@@ -183,6 +183,7 @@ def refuse_control_characters(deployment: Deployment) -> None:
                     "{plain} cannot be written down: it has a line break or another control character.",
                     plain=repr(plain[:60]),
                 ),
+                cause="In a unit file or a script a line break begins another setting or command.",
                 fix="Give the value without it.",
                 evidence={"value": plain[:200]},
             )

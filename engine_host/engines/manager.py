@@ -103,7 +103,12 @@ class EngineManager:
         missing = tr("There is no engine {engine}.", engine=engine_id)
         see = Fix(text="See what runs.", command="sndr status")
         fix = meant_or(see, engine_id, [engine.name for engine in self.all()])
-        raise HostError(Reason.NOT_FOUND, missing, fix=fix)
+        raise HostError(
+            Reason.NOT_FOUND,
+            missing,
+            cause=tr("Known are those that run and the last {count} that ended.", count=_KEPT_ENDED),
+            fix=fix,
+        )
 
     def alive(self) -> list[Engine]:
         """Engines that have a process or are about to; also read on other threads."""

@@ -112,6 +112,7 @@ class FitOperations:
             raise HostError(
                 Reason.BAD_REQUEST,
                 "Neither a model nor a preset is named.",
+                cause="What fits is told of one model with its settings.",
                 fix="Give one of them.",
                 evidence={"field": "model"},
             )

@@ -1,4 +1,4 @@
-"""A failure that is met at keys, routes, plans and models on demand says why it is one."""
+"""A failure that is met at keys, routes, plans, models and starts written down says why it is one."""
 
 import ast
 from pathlib import Path
@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 
 HOST = Path(__file__).parents[2] / "engine_host"
+PLACES = """
+core/keys cli/routes deploy engines/process library/hub/listing.py
+operations/on_demand operations/plans.py
+"""
 
 
-@pytest.mark.parametrize(
-    "place", ["core/keys", "cli/routes", "engines/process", "operations/on_demand", "operations/plans.py"]
-)
+@pytest.mark.parametrize("place", PLACES.split())
 def test_a_failure_in_words_of_its_own_has_a_cause(place: str) -> None:
     path = HOST / place
     files = [path] if path.is_file() else sorted(path.rglob("*.py"))

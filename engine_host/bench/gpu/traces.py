@@ -51,6 +51,7 @@ def summary(path: Path, steps: int) -> TraceSummary:
         raise HostError(
             Reason.BAD_REQUEST,
             tr("{path} holds no kernel and no operation.", path=path.name),
+            cause="It is a trace, but the profiler was off, or nothing was computed, while it was written.",
             fix="Give another file.",
         )
     found = profile_of(steps, 0.0, kernels)

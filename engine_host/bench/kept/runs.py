@@ -90,6 +90,7 @@ def mark(folder: Path, wanted: str, *, on: bool) -> None:
         raise HostError(
             Reason.CONFLICT,
             tr("{run} is {state}, so it cannot be a baseline.", run=run.id, state=state),
+            cause="Later runs are compared with it, so all of its figures must count.",
             fix=Fix(text="Measure again.", command=f"sndr bench run {run.workload}"),
         )
     same = [one.id for one in page(folder).runs if one.baseline and one.subject == run.subject]

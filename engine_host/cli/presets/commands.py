@@ -244,6 +244,7 @@ def export(out: Output, preset: str, output: Path | None, replace: bool) -> Exit
         raise HostError(
             Reason.CONFLICT,
             tr("{output} is there already.", output=output),
+            cause="A file is replaced only where that is asked for.",
             fix=Fix(
                 text="Choose another name, or replace it.",
                 command=shlex.join(["sndr", "presets", "export", preset, "-o", str(output), "--replace"]),
@@ -368,7 +369,10 @@ def _read(file: Path) -> str:
         ) from error
     except UnicodeDecodeError as error:
         raise HostError(
-            Reason.PRESET_INVALID, tr("{file} is not UTF-8 text.", file=file), fix="Save it as UTF-8."
+            Reason.PRESET_INVALID,
+            tr("{file} is not UTF-8 text.", file=file),
+            cause="It was saved in another encoding, or is no text.",
+            fix="Save it as UTF-8.",
         ) from error
 
 

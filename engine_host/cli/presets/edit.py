@@ -72,6 +72,7 @@ def set_values(
             raise HostError(
                 Reason.CONFLICT,
                 tr("{preset} comes with the program and cannot be changed.", preset=preset),
+                cause="An update of the program replaces its presets, and a change would be lost.",
                 fix=Fix(
                     text="Make a preset of your own that extends it.",
                     command=f"sndr presets vary {preset} my-{preset}",
@@ -102,6 +103,7 @@ def _check_set(client: ControlClient, preset: str, text: str, name: str) -> None
         raise HostError(
             Reason.SETTING_INVALID,
             tr("{name} is not set in {preset}. Nothing was saved.", name=name, preset=preset),
+            cause="What is in force for it comes from another layer, or is its default.",
             fix=Fix(text="See what is set, and by which layer.", command=f"sndr presets show {preset}"),
             evidence={"id": preset, "name": name},
         )

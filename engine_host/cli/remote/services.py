@@ -312,6 +312,7 @@ def chosen(
                 service=service,
                 mine=", ".join(one.manager.value for one in mine),
             ),
+            cause="systemd, Docker and Podman each keep names of their own.",
             fix=Fix(text="Say which one with --in."),
         )
     if ours and not mine[0].ours:

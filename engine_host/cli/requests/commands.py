@@ -149,6 +149,7 @@ def export(out: Output, request: str | None, output: Path, every: bool, replace:
         raise HostError(
             Reason.CONFLICT,
             tr("{output} is there already.", output=output),
+            cause="A file is replaced only where that is asked for.",
             fix="Choose another name, or add --replace.",
         )
     with connected() as client:

@@ -135,6 +135,7 @@ def refuse_place(target: Path) -> None:
         raise HostError(
             Reason.CONFLICT,
             tr("{target} is there already, and was left as it is.", target=target),
+            cause="A file that is there is never replaced by this one.",
             fix=Fix(text="Give another name, or move that file away.", command=_COMMAND),
             evidence={"path": str(target)},
         )

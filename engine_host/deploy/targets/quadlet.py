@@ -96,6 +96,7 @@ def _volumes(deployment: Deployment) -> list[str]:
             raise HostError(
                 Reason.UNSUPPORTED,
                 tr("A Quadlet cannot mount {source}: it has a colon.", source=source),
+                cause="There a colon ends the path on this machine, and the path in the container follows.",
                 fix="Give the model's files a path without one.",
                 evidence={"path": source},
             )

@@ -102,7 +102,8 @@ async def list_files(requests: HubRequests, repository: str, revision: str) -> L
                 repository=repository,
                 revision=revision,
             ),
-            fix="Check HF_ENDPOINT: perhaps another program answers there.",
+            cause="Perhaps another program answers in the hub's place: a mirror, a proxy, a page to log in.",
+            fix="Check HF_ENDPOINT.",
         )
     if COMMIT.fullmatch(revision) and commit != revision:
         raise HostError(

@@ -211,7 +211,8 @@ def _damaged(what: str) -> HostError:
     return HostError(
         Reason.MODEL_FILE_DAMAGED,
         tr("{what} is not what it should be: no JSON object.", what=what),
-        fix="Check HF_ENDPOINT: perhaps another program answers there.",
+        cause="Perhaps another program answers in the hub's place: a mirror, a proxy, a page to log in.",
+        fix="Check HF_ENDPOINT.",
     )
 
 

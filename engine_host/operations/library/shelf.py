@@ -160,6 +160,7 @@ class ShelfOperations:
                         engine=engine.name,
                         model=model.id,
                     ),
+                    cause="An engine may read its files as long as it runs.",
                     fix=Fix(text="Stop the engine first.", command=f"sndr stop {engine.name}"),
                     evidence={"engine": engine.id},
                 )
@@ -189,6 +190,7 @@ class ShelfOperations:
                         "{repository} is being downloaded, so nothing of it is deleted.",
                         repository=repository,
                     ),
+                    cause="The download writes into the folder that would be deleted.",
                     fix=Fix(text="Pause the download first.", command=f"sndr jobs cancel {job.id}"),
                     evidence={"job": job.id},
                 )
@@ -242,6 +244,7 @@ def _refuse_origin(model: ModelFile, *, allowed: bool) -> None:
         raise HostError(
             Reason.UNSUPPORTED,
             tr("{model} comes with the program, and stays.", model=model.id),
+            cause="It is one of the program's own files, and what the demo starts with.",
             fix="Nothing else is needed: it takes little room.",
         )
     if model.found_in == "Ollama":

@@ -116,6 +116,7 @@ class UnfinishedDownloads:
             raise HostError(
                 Reason.CONFLICT,
                 tr("{repository} is being downloaded.", repository=begun.asked.repository),
+                cause="What came of it is what the download goes on from.",
                 fix="Pause it first.",
                 evidence={"job": self.jobs[name]},
             )

@@ -58,6 +58,7 @@ class StartCheck:
             raise HostError(
                 Reason.BAD_REQUEST,
                 tr("The folder {folder} of the check is not there.", folder=self._folder),
+                cause="It was moved or deleted, or is not on the machine of the engine host.",
                 fix="Name the folder that the command runs in.",
                 evidence={"folder": str(self._folder)},
             )

@@ -295,6 +295,7 @@ async def _model_there(machine: Machine, path: str) -> FoundModel:
                 "{path} cannot be mounted: its files are links to places that have nothing in common.",
                 path=path,
             ),
+            cause="One folder with all of them in it would be the root of the disk, or close to it.",
             fix="Give a folder that holds the files themselves.",
             evidence={"host": machine.name, "path": path},
         )

@@ -174,6 +174,7 @@ class PromotionOperations:
             raise HostError(
                 Reason.CONFLICT,
                 tr("{route} leads to {target} already.", route=asked.route, target=target),
+                cause="A promotion leads a public id elsewhere, and this one is where it was to be led.",
                 fix=Fix(text="See what it leads to.", command="sndr routes list"),
             )
         findings: list[Finding] = []

@@ -105,6 +105,7 @@ class RollbackOperations:
             raise HostError(
                 Reason.CONFLICT,
                 tr("{route} was changed while it was taken back.", route=route.id),
+                cause="Another command or window set or removed it meanwhile.",
                 fix=Fix(text="Look at it, and begin again.", command="sndr routes list"),
             )
         if look.plan.after is None:
@@ -223,6 +224,7 @@ class RollbackOperations:
             raise HostError(
                 Reason.NOT_FOUND,
                 "How it was started is not known here.",
+                cause="None of the engines that are still known there has its name.",
                 fix="Start it with its own command.",
             )
         for one in starts:
