@@ -95,7 +95,7 @@ def spoken() -> dict[str, set[str]]:
     """Return the classes of the protocol that hold sentences, and which of their fields are some."""
     found = {"HostError": {"cause", "fix"}}
     for path in sorted((ROOT / "engine_host/protocol").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in _nodes(path, "Sentence"):
             if isinstance(node, ast.ClassDef):
                 fields = {
                     one.target.id
@@ -175,7 +175,7 @@ def _check(place: str, said: list[str], call: ast.Call) -> None:
 
 
 def _rows(path: Path, name: str, places: tuple[int, ...], words: tuple[str, ...]) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in _nodes(path, f"{name}("):
         if isinstance(node, ast.Call) and _name(node.func) == name:
             said = [node.args[place] for place in places if place < len(node.args)]
             said += [keyword.value for keyword in node.keywords if keyword.arg in words]
@@ -183,11 +183,18 @@ def _rows(path: Path, name: str, places: tuple[int, ...], words: tuple[str, ...]
 
 
 def _values(path: Path, classes: tuple[str, ...]) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in _nodes(path, *(f"class {one}" for one in classes)):
         if isinstance(node, ast.ClassDef) and node.name in classes:
             values = (_text(one.value) for one in node.body if isinstance(one, ast.Assign))
             shown = {"Accent": str.capitalize, "Workload": lambda value: value.replace("-", " ")}
             yield from (shown.get(node.name, str)(value) for value in values if value)
+
+
+def _nodes(path: Path, *signs: str) -> Iterator[ast.AST]:
+    """Parse a file that has one of these texts: most have none, and parsing takes the time."""
+    text = path.read_text(encoding="utf-8")
+    if any(sign in text for sign in signs):
+        yield from ast.walk(ast.parse(text))
 
 
 def _name(function: ast.expr) -> str:

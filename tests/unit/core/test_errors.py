@@ -1,7 +1,7 @@
 """Errors can be shown and sent, whatever value they are about."""
 
 import ast
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import engine_host
@@ -17,9 +17,11 @@ def test_a_wrong_value_of_any_length_is_cut() -> None:
     assert "more characters]" in error.problem.message
 
 
-def _sentences() -> Iterator[tuple[str, ast.Call]]:
+@cache
+def _sentences() -> list[tuple[str, ast.Call]]:
     """The place and the call of each HostError whose message is a sentence of ours."""
     top = Path(engine_host.__file__).parent
+    found = []
     for path in sorted(top.rglob("*.py")):
         text = path.read_text("utf-8")
         if "HostError(" not in text:
@@ -34,11 +36,12 @@ def _sentences() -> Iterator[tuple[str, ast.Call]]:
                     isinstance(said, ast.Call) and isinstance(said.func, ast.Name) and said.func.id == "tr"
                 )
                 if is_tr or isinstance(said, ast.Constant | ast.JoinedStr):
-                    yield f"{path.relative_to(top)}:{call.lineno}", call
+                    found.append((f"{path.relative_to(top)}:{call.lineno}", call))
+    return found
 
 
 def test_each_sentence_has_a_next_action_but_what_somebody_called_off() -> None:
-    found = list(_sentences())
+    found = _sentences()
     assert len(found) > 300
     without = [
         place

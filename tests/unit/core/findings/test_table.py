@@ -54,7 +54,9 @@ def keys(node: ast.expr) -> set[str]:
 
 
 def test_every_row_is_used_and_every_finding_is_a_row() -> None:
-    said = set().union(*(words(tree(path)) for path in sources()))
+    # A word that is not in a file as text is not in its tree: to parse all of them takes two seconds.
+    any_key = re.compile("|".join(map(re.escape, TEXTS)))
+    said = set().union(*(words(tree(path)) for path, text in sources().items() if any_key.search(text)))
     assert TEXTS.keys() - said == set()
     assert [where for where, _ in calls("Finding")] == []
     for where, call in calls("finding"):
