@@ -14,7 +14,7 @@ from engine_host.cli.text.chosen_host import chosen_host, typed
 from engine_host.cli.text.events import summary
 from engine_host.cli.text.log_files import lines_of_files, log_files
 from engine_host.cli.text.tables import pairs, paragraph, table
-from engine_host.client.ends import age_words, ended, ends_of, failed, started_again, what_it_did
+from engine_host.client.ends import age_words, ended, ends_of, left_ended, what_it_did
 from engine_host.client.exchange import event_of
 from engine_host.client.sync import ControlClient
 from engine_host.core.diagnosis.listing import page_of
@@ -117,8 +117,8 @@ def status(out: Output, everything: bool) -> Exit | None:
 
 def _of_now(engines: tuple[Engine, ...]) -> tuple[Engine, ...]:
     """Return the live engines, and those that failed last and were not started again."""
-    dead = [one for one in failed(engines) if started_again(one, engines) is None]
-    return (*(engine for engine in engines if engine.state not in _GONE), *dead[:_MOST_FAILED])
+    alive = (engine for engine in engines if engine.state not in _GONE)
+    return (*alive, *left_ended(engines)[:_MOST_FAILED])
 
 
 def _last_end() -> str:

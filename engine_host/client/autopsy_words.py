@@ -100,7 +100,8 @@ def _curve_line(curve: CurveEnd) -> str:
 def _amount(value: float, unit: str) -> str:
     if unit == "bytes":
         return measured(size_text(value))
-    return formed(value, ".0%") if unit == "share" else f"{written(f'{value:.12g}')} {unit}"
+    # What is counted stands in the title: "Requests running: 1".
+    return formed(value, ".0%") if unit == "share" else written(f"{value:,.12g}")
 
 
 def _request_lines(record: Autopsy) -> Iterator[str]:

@@ -53,6 +53,12 @@ def failed(engines: Iterable[Engine]) -> list[Engine]:
     return sorted((one for one in engines if one.state is EngineState.FAILED), key=ended, reverse=True)
 
 
+def left_ended(engines: Iterable[Engine]) -> list[Engine]:
+    """Return the engines that failed and were not started again, the one that ended last first."""
+    known = tuple(engines)
+    return [one for one in failed(known) if started_again(one, known) is None]
+
+
 def started_again(engine: Engine, engines: Iterable[Engine]) -> Engine | None:
     """Return the newest later start of the same name."""
     later = [one for one in engines if one.name == engine.name and one.created_at > engine.created_at]

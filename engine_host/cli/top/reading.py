@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 
+from engine_host.client.ends import ended, left_ended
 from engine_host.client.sync import ControlClient
 from engine_host.protocol.base import Seconds, Wire
 from engine_host.protocol.endpoint.requests import RequestQuery
@@ -14,6 +15,7 @@ from engine_host.protocol.telemetry import TelemetryQuery
 
 _OF_THE_MACHINE = ("cpu.share", "disk.read", "disk.written", "network.received", "network.sent")
 _LOOK_BACK = 10.0
+_SHOWN_ENDED = 600.0
 _ENDED = {RequestState.DONE, RequestState.FAILED, RequestState.CANCELLED}
 _GONE = {EngineState.UNLOADED, EngineState.FAILED}
 
@@ -26,6 +28,8 @@ class Reading(Wire):
     machine: dict[str, float | None]
     engines: tuple[Engine, ...]
     requests: tuple[Request, ...]
+    ended: tuple[Engine, ...] = ()
+    """Those that ended by themselves a while ago and were not started again."""
 
 
 def readings(client: ControlClient, interval: float) -> Iterator[Reading]:
@@ -37,12 +41,14 @@ def readings(client: ControlClient, interval: float) -> Iterator[Reading]:
         series = client.call(ops.TELEMETRY, TelemetryQuery(names=_OF_THE_MACHINE, since=since)).series
         engines = client.call(ops.ENGINES).engines
         requests = client.call(endpoint_ops.REQUESTS, RequestQuery()).requests
+        at = time.time()
         yield Reading(
-            at=time.time(),
+            at=at,
             host=host,
             machine={one.name: _newest(one.values) for one in series},
             engines=tuple(one for one in engines if one.state not in _GONE),
             requests=tuple(one for one in requests if one.state not in _ENDED),
+            ended=tuple(one for one in left_ended(engines) if at - ended(one) < _SHOWN_ENDED),
         )
         now = time.monotonic()
         due = max(due + interval, now)

@@ -12,12 +12,14 @@ from engine_host.cli.output import size
 from engine_host.cli.requests.lines import speed, written
 from engine_host.cli.status import gpu_text
 from engine_host.cli.top.reading import Reading
+from engine_host.client.ends import age_words, ended, what_it_did
 from engine_host.core.visible import visible
 from engine_host.protocol.engines import Engine, Readings, Request
 from engine_host.protocol.host import RECORDED, SLOWED_BY, THROTTLE_WORDS, Gpu, Playback, ThrottleReason
 from engine_host.protocol.language import formed
 
 _MOST_REQUESTS = 12
+_MOST_ENDED = 3
 _LONGEST = 40
 _NAME, _GAP = 12, 2
 # Each heading with its rank: the higher, the sooner it goes where there is no room.
@@ -68,7 +70,11 @@ def screen(reading: Reading, width: int, below: str = "") -> RenderableType:
         parts += [_gpus(reading.host.gpus, reading.engines, width), Text()]
     if (played := reading.host.playback) is not None:
         parts += [*_played(played, width), Text()]
-    parts += [_engines(reading.engines, width), Text(), _requests(reading, width)]
+    if reading.engines or not reading.ended:
+        parts += [_engines(reading.engines, width), Text()]
+    for engine in reading.ended[:_MOST_ENDED]:
+        parts += [*_ended(engine, reading.at), Text()]
+    parts.append(_requests(reading, width))
     if below:
         parts += [Text(), Text(below, "dim")]
     return Group(*parts)
@@ -159,6 +165,17 @@ def _engines(engines: Sequence[Engine], width: int) -> RenderableType:
             )
         )
     return _table(_ENGINE_COLUMNS, rows, width)
+
+
+def _ended(engine: Engine, now: float) -> list[RenderableType]:
+    """Return what ended an engine, and what leads on: who watches sees it go, and asks why."""
+    said = f"{engine.name} {what_it_did(engine)} {age_words(ended(engine), now)}"
+    why = "" if engine.problem is None else f": {engine.problem.message}"
+    more = [] if engine.was_refused else [f"sndr autopsy {engine.id}"]
+    return [
+        _text(said + why, "yellow", longest=600),
+        _text("  ·  ".join([*more, engine.plan.command]), "dim", longest=600),
+    ]
 
 
 def _requests(reading: Reading, width: int) -> RenderableType:

@@ -122,3 +122,10 @@ def test_a_refused_start_is_told_without_what_a_process_would_have_left() -> Non
         assert "Not measured" not in said
     assert "What held memory" in no_room
     assert "What held memory" not in damaged
+
+
+def test_a_count_stands_for_itself_and_is_no_plural() -> None:
+    made = record(series=(series("engine.e.requests.running", 0.0, 1.0, 1.0, unit="requests"),))
+    said = "\n".join(record_lines(OpenedAutopsy(record=made, reading=read(made))))
+    assert "0 → 1 in the last" in said
+    assert "requests in the last" not in said

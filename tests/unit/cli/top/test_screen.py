@@ -8,7 +8,10 @@ from rich.console import Console
 
 from engine_host.cli.top.reading import Reading
 from engine_host.cli.top.screen import screen
-from engine_host.protocol.engines import Readings, Request, RequestState
+from engine_host.client.ends import left_ended
+from engine_host.core.errors import HostError
+from engine_host.protocol.engines import EngineState, Readings, Request, RequestState
+from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Gpu, GpuHolder, PcieLink, ThrottleReason
 from tests.plan_samples import engine_of, plain_plan
 from tests.views.samples.host import host as host_info
@@ -138,3 +141,24 @@ def test_names_from_elsewhere_steer_nothing() -> None:
     assert "\x1b[2J" not in text
     assert "\u202e" not in text
     assert "[bold red]" in text, "markup is text"
+
+
+def test_who_watches_is_told_what_ended_an_engine() -> None:
+    said = HostError(Reason.INTERNAL, "Somebody ended it with SIGKILL while it served.").problem
+    gone = engine_of(
+        plain_plan(), id="engine-1", name="qwen", state=EngineState.FAILED, ready_at=10.0, ended_at=97.0
+    ).model_copy(update={"problem": said})
+    for width in (80, 120):
+        text = shown(reading(ended=(gone,)), width)
+        assert "qwen died while it served 3.0 s ago: Somebody ended it with SIGKILL" in " ".join(text.split())
+        assert "sndr autopsy engine-1" in text
+        assert "No engine runs" not in text
+        assert max(map(len, text.splitlines())) <= width
+
+
+def test_one_that_was_started_again_has_not_ended() -> None:
+    first = engine_of(plain_plan(), id="1", name="a", state=EngineState.FAILED, ended_at=5.0)
+    again = engine_of(plain_plan(), id="2", name="a", state=EngineState.READY)
+    again = again.model_copy(update={"created_at": first.created_at + 1})
+    assert left_ended((first,)) == [first]
+    assert left_ended((first, again)) == []
