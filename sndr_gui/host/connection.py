@@ -26,7 +26,8 @@ from engine_host.protocol.operations.definition import Nothing, Operation
 from engine_host.protocol.operations.remote_hosts import HOSTS, SSH_QUESTIONS
 from sndr_gui.host.link import RemoteLink
 from sndr_gui.host.process import Address, HostProcess, HostStartFailed
-from sndr_gui.host.state import HostState, Snapshot
+from sndr_gui.host.snapshot import Snapshot
+from sndr_gui.host.state import HostState
 
 USER_AGENT = "sndr-window"
 _LOOKS = 1.0
@@ -368,8 +369,7 @@ class HostConnection(QObject):
 
     async def _read_settings(self, client: AsyncControlClient) -> None:
         await self._state.take(client.call(ops.SETTINGS))
-        self._state.host = await client.call(ops.HOST)
-        self._state.host_changed.emit()
+        await self._state.take(client.call(ops.HOST))
 
     async def close(self) -> None:
         """Say goodbye: an owned host is asked to quit and gets five seconds."""

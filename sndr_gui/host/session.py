@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
@@ -22,6 +22,7 @@ class Session:
     tasks: Tasks
     notices: Notices
     host: str = ""
+    _reads: dict[str, Callable[[], None] | None] = field(default_factory=dict, repr=False)
 
     @property
     def client(self) -> AsyncControlClient:
@@ -45,14 +46,30 @@ class Session:
         work: Callable[[AsyncControlClient], Awaitable[object]],
         *,
         done: Callable[[], object] | None = None,
+        failed: Callable[[HostError], object] | None = None,
     ) -> None:
-        """Read what is shown, in the background; that the host is gone the connection says for all."""
+        """Read what is shown, in the background; what was asked meanwhile under this name is read after it.
 
-        def failed(error: HostError) -> None:
+        Two answers come in any order: the older one would be what stays in sight. That the host is gone the
+        connection says for all.
+        """
+
+        def tell(error: HostError) -> None:
             if not error.lost:
                 self.notices.problem(name, error.problem)
 
-        self.command(name, work, done=done, failed=failed)
+        def over() -> None:
+            newest = self._reads.pop(name)
+            if done is not None:
+                done()
+            if newest is not None:
+                newest()
+
+        if name in self._reads:
+            self._reads[name] = lambda: self.read(name, work, done=done, failed=failed)
+            return
+        self._reads[name] = None
+        self.command(name, work, done=over, failed=failed or tell)
 
     async def _command(
         self,

@@ -3,7 +3,6 @@
 import time
 from collections import deque
 from collections.abc import Awaitable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from PySide6.QtCore import QObject, Signal
@@ -11,7 +10,6 @@ from PySide6.QtCore import QObject, Signal
 from engine_host.protocol.endpoint.on_demand import OnDemandChange, OnDemandModel
 from engine_host.protocol.engines import (
     Engine,
-    EnginePage,
     EngineState,
     Request,
     RequestState,
@@ -49,7 +47,7 @@ from engine_host.protocol.events import (
     TelemetryEvent,
 )
 from engine_host.protocol.host import HostInfo
-from engine_host.protocol.jobs import Job, JobKind, JobPage
+from engine_host.protocol.jobs import Job, JobKind
 from engine_host.protocol.launch.plans import Finding, Setting
 from engine_host.protocol.models import ModelPage
 from engine_host.protocol.patches import EnginePatches, ProcessPatches
@@ -57,6 +55,7 @@ from engine_host.protocol.remote.hosts import RemoteHost, SshQuestion
 from engine_host.protocol.settings import SettingPage
 from engine_host.protocol.telemetry import Sample
 from sndr_gui.host.choice import LIVE_STATES, STARTING_STATES, EngineChoice
+from sndr_gui.host.snapshot import PART_CHANGES, Snapshot
 
 # What the host keeps of the past, a window keeps of it too, however long it is open.
 RECENT_REQUESTS = 200
@@ -65,29 +64,12 @@ RECENT_ENGINES = 20
 MOST_SERIES = 500
 _Answer = TypeVar("_Answer")
 _TRIALS = (JobKind.PATCH_BISECT, JobKind.BENCH_SWEEP)
+_MEANWHILE = 2_000
 _TOGETHER = 15.0
 """Seconds between the end of an engine and of its host that make one of the two."""
 OPEN_REQUESTS = frozenset(
     {RequestState.LOADING, RequestState.WAITING, RequestState.PREFILL, RequestState.DECODE}
 )
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """Everything read at once after connecting; `seq` is the number that the events go on from."""
-
-    run_id: str
-    seq: int
-    host: HostInfo
-    engines: EnginePage
-    jobs: JobPage
-    models: ModelPage
-    servers: ServerPage | None
-    settings: SettingPage
-    requests: tuple[Request, ...] = ()
-    on_demand: tuple[OnDemandModel, ...] = ()
-    remote_hosts: tuple[RemoteHost, ...] = ()
-    questions: tuple[SshQuestion, ...] = ()
 
 
 class HostState(QObject):
@@ -137,6 +119,7 @@ class HostState(QObject):
         self._stopped: dict[str, tuple[str, float]] = {}
         self._told: dict[str, int] = {}
         self._loaded = 0
+        self._meanwhile: deque[Event] | None = None
         self.host: HostInfo | None = None
         self.engines: dict[str, Engine] = {}
         self.last_ran: Engine | None = None
@@ -245,9 +228,10 @@ class HostState(QObject):
 
     def load(self, snapshot: Snapshot) -> None:
         """Take over a snapshot."""
-        if self.servers is not None and self.run_id != snapshot.run_id:
-            # Kept until the new host has run its own, whose numbers begin anew.
-            self.servers = self.servers.model_copy(update={"seq": 0})
+        if self.run_id != snapshot.run_id:
+            # Numbers begin anew; servers are kept until the new host has run its own.
+            self._meanwhile = None
+            self.servers = self.servers and self.servers.model_copy(update={"seq": 0})
         self.run_id, self.seq, self.closing = snapshot.run_id, snapshot.seq, False
         self._loaded = snapshot.seq
         self.closing_asked = False
@@ -274,6 +258,9 @@ class HostState(QObject):
         self.servers_changed.emit()
         self.jobs_changed.emit()
         self.engines_changed.emit()
+        meanwhile, self._meanwhile = self._meanwhile, None
+        for event in meanwhile or ():
+            self.apply(event)
 
     def apply(self, event: Event) -> None:
         """Take over one event; numbers that were already applied are skipped."""
@@ -281,6 +268,8 @@ class HostState(QObject):
             if event.seq <= self.seq:
                 return
             self.seq = event.seq
+            if self._meanwhile is not None and isinstance(event, PART_CHANGES):
+                self._meanwhile.append(event)
         if isinstance(event, EngineStateEvent | JobDoneEvent | NoticeEvent):
             self.last_event = event
         match event:
@@ -353,6 +342,8 @@ class HostState(QObject):
             case NoticeEvent():
                 self.noticed.emit(event)
             case MissedEvent() | ResetEvent():
+                # What comes while all is read again may be newer than what is read.
+                self._meanwhile = deque(maxlen=_MEANWHILE)
                 self.outdated.emit("all")
             case HeartbeatEvent():
                 pass
@@ -384,6 +375,9 @@ class HostState(QObject):
                 self.set_servers(answer)
             case SettingPage() if self.settings is None or answer.seq >= self.settings.seq:
                 self.set_settings(answer)
+            case HostInfo() if self.host is None or answer.seq >= self.host.seq:
+                self.host = answer
+                self.host_changed.emit()
         return answer
 
     def _tell(self, name: str, seq: int) -> None:

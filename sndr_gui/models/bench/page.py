@@ -52,7 +52,7 @@ class BenchModel(QObject):
         self._engine = self._against = ""
         self._chosen = self._kept = ""
         self._pair: tuple[str, str] | None = None
-        self._shown = self._reading = self._again = self._sending = False
+        self._shown = self._sending = False
         self._cancelling = self._dismissed = ""
         session.state.engines_changed.connect(self.changed)
         session.state.jobs_changed.connect(self.changed)
@@ -377,10 +377,6 @@ class BenchModel(QObject):
         """Read the runs again, while the page is shown; what was asked meanwhile is asked after it."""
         if not self._shown or not self.connected:
             return
-        if self._reading:
-            self._again = True
-            return
-        self._reading, self._again = True, False
 
         async def work(client: AsyncControlClient) -> None:
             page = await client.call(ops.BENCH_RUNS)
@@ -399,13 +395,7 @@ class BenchModel(QObject):
                 self._kept = ""
             self._compare()
 
-        def done() -> None:
-            self._reading = False
-            if self._again:
-                self.read()
-            self.changed.emit()
-
-        self.session.command("read the runs", work, done=done, failed=self._on_failed)
+        self.session.read("read the runs", work, done=self.changed.emit, failed=self._on_failed)
 
     def _compare(self) -> None:
         pair = (self._kept, self._chosen)

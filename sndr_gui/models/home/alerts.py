@@ -88,7 +88,7 @@ class Alerts(QObject):
             self._show((await client.call(ops.ALERTS, AlertQuery())).alerts)
 
         # A host of an older version knows none.
-        self._session.command("read the alerts", work, failed=_ignored)
+        self._session.read("read the alerts", work, failed=_ignored)
 
     def put_away(self) -> None:
         """Mark all as seen; those that last stay."""

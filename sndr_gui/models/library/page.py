@@ -46,7 +46,7 @@ class LibraryModel(QObject):
         self.problem: Problem | None = None
         self.consent: Problem | None = None
         self._chosen = ""
-        self._shown = self._reading = self._again = False
+        self._shown = False
         self._dismissed: set[str] = set()
         session.state.models_changed.connect(self._on_models)
         session.state.jobs_changed.connect(self.changed)
@@ -225,21 +225,11 @@ class LibraryModel(QObject):
         """Read downloads, trash and disk again, while the page is shown; nobody outside is asked."""
         if not self._shown or not self.connected:
             return
-        if self._reading:
-            self._again = True
-            return
-        self._reading, self._again = True, False
 
         async def work(client: AsyncControlClient) -> None:
             self.page = await client.call(ops.LIBRARY)
 
-        def done() -> None:
-            self._reading = False
-            if self._again:
-                self.read()
-            self.changed.emit()
-
-        self.session.command("read the library", work, done=done, failed=self._on_failed)
+        self.session.read("read the library", work, done=self.changed.emit, failed=self._on_failed)
 
     def _on_models(self) -> None:
         page = self.session.state.models

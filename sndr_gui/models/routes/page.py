@@ -48,7 +48,7 @@ class RoutesModel(QObject):
         self.problem: Problem | None = None
         self._pending: set[str] = set()
         self.wanted = ""
-        self._shown = self._reading = False
+        self._shown = False
         session.state.outdated.connect(self._on_outdated)
         session.state.engines_changed.connect(self.read)
         session.state.jobs_changed.connect(self.changed)
@@ -120,9 +120,8 @@ class RoutesModel(QObject):
 
     def load(self) -> None:
         """Read the routes."""
-        if self._reading or not self.connected:
+        if not self.connected:
             return
-        self._reading = True
 
         async def work(client: AsyncControlClient) -> None:
             self.page = await client.call(endpoint_ops.ROUTES)
@@ -131,11 +130,7 @@ class RoutesModel(QObject):
         def failed(error: HostError) -> None:
             self.problem = None if error.lost else error.problem
 
-        def done() -> None:
-            self._reading = False
-            self.changed.emit()
-
-        self.session.command("read the routes", work, done=done, failed=failed)
+        self.session.read("read the routes", work, done=self.changed.emit, failed=failed)
 
     def put(self, route_id: str, targets: RouteTargets, *, anyway: bool = False) -> None:
         """Make a route or lead it elsewhere; `saved` or `refused` follows."""

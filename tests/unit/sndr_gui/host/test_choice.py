@@ -5,7 +5,8 @@ from dataclasses import replace
 from engine_host.protocol.engines import Engine, EnginePage, EngineState
 from engine_host.protocol.jobs import JobPage
 from engine_host.protocol.models import ModelPage
-from sndr_gui.host.state import HostState, Snapshot
+from sndr_gui.host.snapshot import Snapshot
+from sndr_gui.host.state import HostState
 from tests.views.samples import host as samples
 
 

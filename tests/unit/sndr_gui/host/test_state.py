@@ -2,13 +2,22 @@
 
 import asyncio
 import time
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
 
 from engine_host.protocol.engines import Engine, EngineState
-from engine_host.protocol.events import EngineStateEvent, JobDoneEvent, TelemetryEvent
+from engine_host.protocol.events import EngineStateEvent, JobDoneEvent, MissedEvent, TelemetryEvent
 from engine_host.protocol.jobs import Job, JobKind, JobState
 from engine_host.protocol.patches import EnginePatches
 from engine_host.protocol.telemetry import Sample
+from sndr_gui.host.notices import Notices
+from sndr_gui.host.session import Session
 from sndr_gui.host.state import MOST_SERIES, RECENT_ENGINES, RECENT_JOBS, HostState
+from sndr_gui.host.tasks import Tasks
+from tests.unit.sndr_gui.host.test_choice import snapshot
 from tests.views.samples import host as samples
 
 
@@ -62,3 +71,43 @@ def test_an_answer_that_came_before_its_event_is_shown_at_once() -> None:
 
     asyncio.run(state.take(answered()))
     assert state.engines["e"].state is EngineState.READY
+
+
+def test_what_changed_while_all_was_read_again_is_not_undone() -> None:
+    state = HostState()
+    running = samples.engine(EngineState.READY, id="e", created_at=0.0)
+    state.load(replace(snapshot(running), seq=1))
+    state.apply(MissedEvent(first=2, last=4))
+    state.apply(EngineStateEvent(seq=6, engine=running.model_copy(update={"state": EngineState.UNLOADED})))
+    # It was read before the engine ended, and comes after that was told.
+    state.load(replace(snapshot(running), seq=5))
+    assert state.live == ()
+    assert state.seq == 6
+
+
+def test_reads_of_one_name_follow_each_other_and_the_newest_stays() -> None:
+    async def go() -> list[str]:
+        shown: list[str] = []
+        first = asyncio.Event()
+
+        def read(text: str, wait: bool = False) -> Callable[[object], Coroutine[None, None, None]]:
+            async def work(_client: object) -> None:
+                if wait:
+                    await first.wait()
+                shown.append(text)
+
+            return work
+
+        tasks = Tasks(lambda error: pytest.fail(str(error)))
+        connection = SimpleNamespace(client=None)
+        session = Session(HostState(), connection, tasks, Notices())  # type: ignore[arg-type]
+        session.read("part", read("before", wait=True))
+        session.read("part", read("between"))
+        session.read("part", read("newest"))
+        await asyncio.sleep(0)
+        first.set()
+        while tasks.names:  # noqa: ASYNC110 - what is waited for has no event to offer
+            await asyncio.sleep(0)
+        return shown
+
+    assert asyncio.run(go()) == ["before", "newest"]
