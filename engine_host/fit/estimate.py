@@ -1,6 +1,7 @@
 """One start on one machine: its parts, whether they fit, and why not."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -104,10 +105,23 @@ def estimate(model: Model, start: Start, corrections: Corrections | None = None)
 
     Raises HostError(kv_type_unsupported).
     """
+    if start.engine is EngineKind.VLLM:
+        pool = vllm.pool(model, start)
+        return _compared(start, _parts(model, start, corrections), pool.stream_bytes(start.context))
+    kv = llamacpp.kv_bytes(model, start)
+    kv_one = kv if start.streams == 1 else llamacpp.kv_bytes(model, dataclasses.replace(start, streams=1))
+    return _compared(start, _parts(model, start, corrections), kv_one, kv)
+
+
+def _parts(model: Model, start: Start, corrections: Corrections | None) -> tuple[Part, ...]:
     engine = vllm if start.engine is EngineKind.VLLM else llamacpp
-    parts = tuple(_corrected(part, corrections or {}) for part in engine.parts(model, start))
-    kv = engine.kv_bytes(model, start)
-    kv_one = kv if start.streams == 1 else engine.kv_bytes(model, dataclasses.replace(start, streams=1))
+    return tuple(_corrected(part, corrections or {}) for part in engine.parts(model, start))
+
+
+def _compared(start: Start, parts: tuple[Part, ...], kv_one: int, of_all: int | None = None) -> Estimate:
+    """Compare with the memory; `of_all` is the cache of all streams where that is not a multiple of one."""
+    engine = vllm if start.engine is EngineKind.VLLM else llamacpp
+    kv = kv_one * start.streams if of_all is None else of_all
     budget = vllm.budget(start, parts) if engine is vllm else min(device.free for device in start.devices)
     fixed, highest = sum(part.bytes for part in parts), sum(part.high for part in parts)
     reserved = vllm.reserved(start, kv) if engine is vllm else None
@@ -147,8 +161,17 @@ def beyond_training(model: Model, start: Start) -> bool:
 def largest_context(model: Model, start: Start, corrections: Corrections | None = None) -> int:
     """The longest context that all streams of this start can have; 0 when there is none."""
 
-    def fits(context: int) -> bool:
-        return holds(estimate(model, dataclasses.replace(start, context=context), corrections))
+    longer = functools.partial(dataclasses.replace, start)
+    if start.engine is EngineKind.VLLM:
+        # Of a start of vLLM no part depends on the context, nor do its blocks: only how many a stream needs.
+        parts, pool = _parts(model, start, corrections), vllm.pool(model, start)
+
+        def fits(context: int) -> bool:
+            return holds(_compared(longer(context=context), parts, pool.stream_bytes(context)))
+    else:
+
+        def fits(context: int) -> bool:
+            return holds(estimate(model, longer(context=context), corrections))
 
     return _most(model.context or LONGEST, fits)
 

@@ -75,6 +75,10 @@ class Pool:
         """Blocks of one stream that is this long."""
         return sum(group.blocks(context) for group in self.groups)
 
+    def stream_bytes(self, context: int) -> int:
+        """Bytes of the blocks of one stream that is this long."""
+        return self.stream_blocks(context) * self.block_bytes
+
     def blocks(self, size: int) -> int:
         """Return the number of blocks in so many bytes."""
         return size // self.block_bytes

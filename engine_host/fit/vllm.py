@@ -45,12 +45,6 @@ def pool(model: Model, start: Start) -> Pool:
     return _settings(model, start).pool(model.shape)
 
 
-def kv_bytes(model: Model, start: Start) -> int:
-    """Bytes of the blocks of all streams, on one device."""
-    found = pool(model, start)
-    return found.stream_blocks(start.context) * start.streams * found.block_bytes
-
-
 def reserved(start: Start, kv: int) -> int | None:
     """Bytes that vLLM sets aside for its cache when it starts; `kv` is what all streams need.
 

@@ -7,6 +7,7 @@ missing.
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from engine_host.protocol.language.numbers import formed, written
@@ -17,9 +18,10 @@ _ENDING = re.compile(r"(\{(\w+)\})\.(?=\s|$)")
 _OPTIONAL = re.compile(r"\[([^\[\]]*\{[^\[\]]*)\]")
 
 
-def places(message: str) -> set[str]:
+@lru_cache(maxsize=4096)
+def places(message: str) -> frozenset[str]:
     """Return the names in a message that stand for values."""
-    return {name for name, _form in PLACE.findall(message)}
+    return frozenset(name for name, _form in PLACE.findall(message))
 
 
 def filled(message: str, values: Mapping[str, Any], language: str = "en") -> str:

@@ -10,6 +10,7 @@ import pytest
 
 from engine_host.core.package_data import presets
 from engine_host.fit import estimate
+from engine_host.fit import parts as vllm_parts
 from engine_host.operations.presets import catalog
 from engine_host.protocol.errors import ErrorAnswer, Reason
 from engine_host.protocol.launch.fit import FitReport, FitRequest, Verdict
@@ -60,12 +61,14 @@ def test_a_verdict_costs_a_few_estimates(monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setattr(module, name, counting)
 
     count(catalog, "resolve")
-    count(estimate, "estimate")
+    count(estimate, "_compared")
+    count(vllm_parts, "fixed_parts")
 
     async def work(opened: Door) -> None:
         await judge(opened, hardware="rtx-3090")
         assert counted["resolve"] == len(PRESETS)
-        assert len(PRESETS) < counted["estimate"] < 12 * len(PRESETS)
+        assert len(PRESETS) < counted["_compared"] < 12 * len(PRESETS)
+        assert counted["fixed_parts"] < 3 * len(PRESETS), "they are the same at any context"
 
     through(work)
 
@@ -163,7 +166,11 @@ async def catalogue(opened: Door) -> CatalogPage:
 _ELSEWHERE = {"gemma-4-31b-k8v4-2x24", "qwen3.6-35b-a3b-sglang-4xl4"}
 
 
-def test_every_preset_has_a_verdict_on_every_gpu_and_what_a_card_says_is_needed_is_enough() -> None:
+_COUNTS = (1, 2, 4, 8)
+
+
+@pytest.mark.parametrize("count", _COUNTS)
+def test_every_preset_has_a_verdict_on_every_gpu_and_what_a_card_says_is_needed_is_enough(count: int) -> None:
     """On the smallest cards with that much memory, as many as it says, no preset is called impossible."""
 
     async def work(opened: Door) -> None:
@@ -171,31 +178,26 @@ def test_every_preset_has_a_verdict_on_every_gpu_and_what_a_card_says_is_needed_
         page = PresetPage.model_validate_json((await opened.client.get("/v1/presets")).text)
         presets = [item.preset for item in page.presets if item.preset.id not in _ELSEWHERE]
         assert {gpu.id for gpu in catalog.hardware} == set(HARDWARE)
-        counts = {1, 2, 4, 8}
-        assert {max(preset.needs.gpus, 1) for preset in presets} <= counts
+        assert {max(preset.needs.gpus, 1) for preset in presets} <= set(_COUNTS)
         judged = {}
         for hardware in HARDWARE:
-            for count in counts:
-                verdicts = (await judge(opened, hardware=hardware, count=count)).verdicts
-                assert {one.preset for one in verdicts} == PRESETS
-                for one in verdicts:
-                    assert one.why or one.verdict is Verdict.FITS
-                    assert one.reason is not None or one.verdict not in {"cannot_run", "does_not_fit"}
-                    judged[one.preset, hardware, count] = one
+            verdicts = (await judge(opened, hardware=hardware, count=count)).verdicts
+            assert {one.preset for one in verdicts} == PRESETS
+            for one in verdicts:
+                assert one.why or one.verdict is Verdict.FITS
+                assert one.reason is not None or one.verdict not in {"cannot_run", "does_not_fit"}
+                judged[one.preset, hardware] = one
         for preset in presets:
-            found = {
-                (of_preset, gpu): one
-                for (of_preset, gpu, count), one in judged.items()
-                if of_preset == preset.id and count == max(preset.needs.gpus, 1)
-            }
+            if max(preset.needs.gpus, 1) != count:
+                continue
             size = (preset.needs.vram_gib or 0) * 1024 * 0.97
             enough = [gpu for gpu in catalog.hardware if gpu.vram_mib.value >= size]
             least = min(gpu.vram_mib.value for gpu in enough) * 1.1
-            smallest = [found[preset.id, gpu.id] for gpu in enough if gpu.vram_mib.value <= least]
+            smallest = [judged[preset.id, gpu.id] for gpu in enough if gpu.vram_mib.value <= least]
             may = {Verdict.FITS, Verdict.TIGHT} if preset.needs.gpus else {Verdict.UNKNOWN}
             assert any(one.verdict in may for one in smallest), smallest
             for hardware in preset.needs.known_good:
-                assert not found[preset.id, hardware].why.startswith("It is reported to run"), preset.id
+                assert not judged[preset.id, hardware].why.startswith("It is reported to run"), preset.id
 
     through(work)
 
