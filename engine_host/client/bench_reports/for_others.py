@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from engine_host.client.diagnostics.mask import Mask
+from engine_host.core.diagnosis.secrets import private_variables
 from engine_host.protocol.bench.comparison import Caution, LabComparison
 from engine_host.protocol.bench.lab import LabEngine, LabRun
 from engine_host.protocol.bench.sweeps import SweepReport
@@ -14,7 +15,7 @@ T = TypeVar("T", bound=BaseModel)
 
 def run_for_others(run: LabRun) -> LabRun:
     """Return a run to be shared; figures, samples, the model's id and the name of its weights stay."""
-    mask = Mask.of_this_machine()
+    mask = _mask(run)
     bare = _masked(run.model_copy(update={"samples": ()}), mask)
     samples = [
         sample.model_copy(
@@ -27,12 +28,14 @@ def run_for_others(run: LabRun) -> LabRun:
         )
         for sample in run.samples
     ]
-    return bare.model_copy(update={"id": run.id, "samples": tuple(samples), "engine": _engine(bare, run)})
+    return bare.model_copy(
+        update={"id": run.id, "measuring": None, "samples": tuple(samples), "engine": _engine(bare, run)}
+    )
 
 
 def comparison_for_others(found: LabComparison) -> LabComparison:
     """Return a comparison to be shared."""
-    shown = _masked(found, Mask.of_this_machine())
+    shown = _masked(found, _mask(found.a, found.b))
     a, b = (
         side.model_copy(update={"id": was.id, "engine": _engine(side, was)})
         for side, was in ((shown.a, found.a), (shown.b, found.b))
@@ -56,13 +59,21 @@ def comparison_for_others(found: LabComparison) -> LabComparison:
 
 def sweep_for_others(report: SweepReport) -> SweepReport:
     """Return a sweep to be shared."""
-    shown = _masked(report, Mask.of_this_machine())
+    shown = _masked(report, _mask(*report.runs))
     runs = tuple(
         run.model_copy(update={"id": was.id, "engine": _engine(run, was)})
         for run, was in zip(shown.runs, report.runs, strict=True)
     )
     sweep = shown.sweep.model_copy(update={"id": report.sweep.id})
     return shown.model_copy(update={"sweep": sweep, "runs": runs})
+
+
+def _mask(*runs: LabRun) -> Mask:
+    """Return the mask for runs; it knows the variables of their starts, which earlier versions kept whole."""
+    mask = Mask.of_this_machine()
+    for run in runs:
+        mask.know_variables(private_variables(run.engine.settings.get("variables", "")))
+    return mask
 
 
 def _engine(run: LabRun, was: LabRun) -> LabEngine:

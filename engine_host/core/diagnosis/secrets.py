@@ -9,6 +9,7 @@ from engine_host.core.outside.secret_texts import HIDDEN, redacted
 from engine_host.protocol.launch.plans import LaunchPlan
 
 _SHORTEST = 6
+_ASSIGNED = re.compile(r"(?<![\w.=/-])([A-Za-z_]\w*)=")
 # Options whose next word is a key; `--tokenizer` and `--max-num-batched-tokens` are none.
 _SECRET_OPTION = re.compile(r"--?[\w-]*(?:key|token|password|secret|credential)(?:-file)?", re.IGNORECASE)
 _SECRET_NAME = re.compile(r"auth|key|token|secret|password|credential|cookie", re.IGNORECASE)
@@ -45,6 +46,12 @@ def given(plan: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for option, value in pairwise(argv):
         if _SECRET_OPTION.fullmatch(option):
             yield option, value
+
+
+def private_variables(text: str) -> set[str]:
+    """Return the names of variables in a text of NAME=VALUE whose values are a person's own."""
+    # One in small letters alone may be the name of a field, which would be hidden as a whole.
+    return {name for name in _ASSIGNED.findall(text) if not _is_harmless(name) and name != name.lower()}
 
 
 def _parts(of: Mapping[str, Any], name: str) -> Sequence[Any]:

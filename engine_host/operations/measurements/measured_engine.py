@@ -4,6 +4,7 @@ import platform
 from pathlib import Path
 
 from engine_host import __version__
+from engine_host.core.diagnosis.secrets import without_secrets
 from engine_host.protocol.bench.lab import LabEngine, LabMachine
 from engine_host.protocol.engines import Engine
 from engine_host.telemetry.gpus import GpuReading
@@ -18,6 +19,15 @@ def socket_of(engine: Engine, run_folder: Path) -> str:
 def facts(engine: Engine, run_folder: Path) -> LabEngine:
     """Return an engine with its plan, as a run keeps it."""
     plan = engine.plan
+    # A run is kept, shown and handed on: what a person told the start in confidence is no part of it.
+    shown = without_secrets(
+        {
+            "command": plan.command,
+            "argv": list(plan.argv),
+            "settings": {setting.name: _words(setting.value) for setting in plan.settings},
+        },
+        plan,
+    )
     return LabEngine(
         address=socket_of(engine, run_folder),
         model=engine.name,
@@ -27,11 +37,15 @@ def facts(engine: Engine, run_folder: Path) -> LabEngine:
         model_path=plan.model_path,
         context=engine.context,
         pid=engine.pid,
-        command=plan.command,
-        argv=plan.argv,
-        settings={setting.name: str(setting.value) for setting in plan.settings},
+        command=shown["command"],
+        argv=shown["argv"],
+        settings=shown["settings"],
         patches=() if plan.patches is None else plan.patches.chosen,
     )
+
+
+def _words(value: object) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def machine_of(reading: GpuReading) -> LabMachine:

@@ -112,3 +112,16 @@ def test_runs_without_a_part_in_common_are_said_to_have_none(run: LabRun) -> Non
     for told in (comparison_markdown, comparison_html, comparison_lines):
         assert "No part stands in both runs" in "\n".join(told(compared(run, odd)))
         assert "No part" not in "\n".join(told(compared(run, other)))
+
+
+def test_variables_of_a_run_that_kept_their_values_are_hidden(run: LabRun) -> None:
+    # As versions before kept them.
+    settings = {"variables": "['BILLING=kassel-777', 'VLLM_USE_V1=1']", "context": "8192"}
+    own = run.model_copy(
+        update={"engine": run.engine.model_copy(update={"settings": settings, "argv": (), "command": "x"})}
+    )
+    other = run.model_copy(update={"id": "20260202-000000-quick-bbbb"})
+    pair = comparison_for_others(compared(own, other))
+    for text in (run_for_others(own).model_dump_json(), pair.model_dump_json(), *comparison_html(pair)):
+        assert "kassel" not in text
+    assert "VLLM_USE_V1=1" in run_for_others(own).engine.settings["variables"]
