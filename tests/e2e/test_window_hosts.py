@@ -5,9 +5,12 @@ from pathlib import Path
 import pytest
 
 from engine_host.client.sync import ControlClient
+from engine_host.protocol.operations import remote_hosts as remote
 from engine_host.protocol.operations import table as ops
+from engine_host.protocol.remote.hosts import AddRemoteHost
 from tests.e2e.desktop import ROOT, Desktop, Gui, host_client, running_engine, window
 from tests.e2e.test_window import QUESTION, ask
+from tests.integration.remote.install.machines import tree
 from tests.integration.remote.machines import Machines, running_machines
 from tests.waiting import wait_until
 
@@ -36,6 +39,62 @@ def test_a_machine_is_kept_looked_at_and_dropped_by_keyboard_alone(
             gui.open("Hosts")
             _by_keys(gui)
             assert gui.close() == 0
+
+
+@pytest.mark.timeout(600)
+def test_our_host_is_installed_and_removed_by_keyboard_alone(
+    screen: Desktop, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running_machines() as machines:
+        monkeypatch.setenv("SNDR_SSH_CONFIG", str(machines.config))
+        before = tree(machines.far)
+        with window(screen, home, ROOT / "build" / "e2e" / "install-by-keys.png") as gui:
+            gui.wait_for("Start the demo model", 40)
+            with host_client() as here:
+                here.call(remote.ADD_HOST, AddRemoteHost(name="gpu", destination="direct"))
+            gui.open("Hosts")
+            _press(gui, "Connect gpu")
+            gui.wait_for("Install gpu", 60)
+            _installed_by_keys(gui)
+            _removed_by_keys(gui)
+            assert gui.close() == 0
+        assert tree(machines.far) == before
+
+
+def _installed_by_keys(gui: Gui) -> None:
+    """Its plan, another one without internet, a yes, and its end, which is put away."""
+    _press(gui, "Install gpu")
+    gui.wait_until_shown("Send the packages from here")
+    gui.tab_to("Send the packages from here")
+    gui.press("space")
+    gui.wait_for_words("sndr host install gpu --offline")
+    gui.wait_for("Install", 60)
+    _press(gui, "Install")
+    gui.wait_until_gone("Send the packages from here")
+    assert wait_until(lambda: _focused(gui) == "Show gpu", 20), "a second Enter would cancel nothing"
+    gui.wait_for("Dismiss the change of the host", 200)
+    gui.wait_for("gpu: connected", 60)
+    assert gui.says("Done, ")
+    assert _focused(gui) == "Show gpu", "its end takes the keys from nobody"
+    _press(gui, "Dismiss the change of the host")
+    gui.wait_until_gone("Dismiss the change of the host")
+    assert wait_until(lambda: _focused(gui) == "Details gpu", 10), "it stays on its card"
+
+
+def _removed_by_keys(gui: Gui) -> None:
+    """The same for its removal, in the section that offers it."""
+    gui.press("Return")
+    gui.wait_for("Sections of gpu")
+    assert _focused(gui) == "Sections of gpu"
+    gui.press(*["Right"] * 7)
+    _press(gui, "Uninstall gpu")
+    gui.wait_for("Remove", 60)
+    assert _focused(gui) == "Cancel", "Enter alone removes nothing"
+    _press(gui, "Remove")
+    gui.wait_until_gone("Remove")
+    gui.wait_for("Dismiss the job on the host", 100)
+    gui.wait_for("Install gpu", 60)
+    gui.tab_to("Install gpu")
 
 
 def _by_keys(gui: Gui) -> None:
