@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from engine_host.cli.output import size
 from engine_host.cli.status import no_gpu_lines
 from engine_host.cli.text.tables import table
+from engine_host.core.bounds.cut_text import cut_text
 from engine_host.protocol.remote.hosts import RemoteFacts, RemoteGpu
 
 _PARTS = ("system", "memory", "disks", "gpus", "engines", "containers", "units", "tools")
@@ -91,7 +92,7 @@ def _engines(facts: RemoteFacts) -> Iterator[str]:
     for engine in facts.engines:
         where = ", ".join(engine.listens) or "no TCP port that can be seen"
         yield f"{engine.kind} (pid {engine.pid}, {engine.user}) on {where}"
-        yield f"  {' '.join(engine.arguments)[:400]}"
+        yield f"  {cut_text(' '.join(engine.arguments), 400)}"
 
 
 def _tools(facts: RemoteFacts) -> Iterator[str]:

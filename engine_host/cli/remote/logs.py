@@ -8,7 +8,7 @@ from contextlib import nullcontext
 import click
 
 from engine_host.cli.output import Exit, Output, command
-from engine_host.cli.remote.services import EVERY, chosen, install_command, services_of
+from engine_host.cli.remote.services import EVERY, can_install, chosen, install_command, services_of
 from engine_host.cli.start.host import find_or_start
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
@@ -140,7 +140,8 @@ def _only(client: ControlClient, name: str, managers: Sequence[ServiceManager], 
         command = "sndr services logs" if name == THIS_MACHINE else f"sndr host logs {name}"
         fix = Fix(text="Name the one that is meant.", command=f"{command} {shlex.quote(names[0])}")
     else:
-        fix = Fix(text="Install one first.", command=install_command(page))
+        words = tr("Install one first.") if can_install(page) else tr("Start an engine without a service.")
+        fix = Fix(text=words, command=install_command(page))
     error = HostError(
         Reason.NOT_FOUND if not ours else Reason.BAD_REQUEST,
         "There is no service of ours." if not ours else "There are several services of ours.",

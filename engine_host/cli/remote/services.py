@@ -387,16 +387,26 @@ def _lines(page: ServicePage) -> list[str]:
         if not one.usable
     ]
     if not any(one.ours for one in page.services):
-        lines.append(f"No service of ours is there: {install_command(page)}")
+        way = ": " if can_install(page) else ", and nothing there can carry one out; without one: "
+        lines.append(f"No service of ours is there{way}{install_command(page)}")
     return lines
 
 
+def can_install(page: ServicePage) -> bool:
+    """Return False where every manager was asked and none can be used."""
+    return len(page.managers) < len(EVERY) or any(one.usable for one in page.managers)
+
+
 def install_command(page: ServicePage) -> str:
-    """Return the command that installs a service with what can be used there."""
-    usable = [one.manager for one in page.managers if one.usable]
+    """Return the command that installs a service with what can be used there, or that starts without one."""
+    if not can_install(page):
+        return "sndr launch PRESET" if page.host == THIS_MACHINE else f"sndr --host {page.host} launch PRESET"
+    states = {one.manager: one.usable for one in page.managers}
+    # Of one that was not asked nobody knows that it cannot be used.
+    best = min((one for one in EVERY if states.get(one) is not False), key=lambda one: one not in states)
     if page.host == THIS_MACHINE:
-        return f"sndr launch PRESET --in {(usable or [ServiceManager.DOCKER])[0].value}"
-    group = "unit" if ServiceManager.SYSTEMD in usable else "container"
+        return f"sndr launch PRESET --in {best.value}"
+    group = "unit" if best is ServiceManager.SYSTEMD else "container"
     return f"sndr host {group} install {page.host} PRESET"
 
 

@@ -114,6 +114,6 @@ def _without(name: str) -> HostError:
     return HostError(
         Reason.UNSUPPORTED,
         tr("{name} is used without an engine host, which the command would ask.", name=name),
-        fix=Fix(text="See what is there.", command=f"sndr host facts {name}"),
+        fix=Fix(text="Let our engine host work there.", command=f"sndr host change {name} --engine-host"),
         evidence={"host": name},
     )

@@ -202,7 +202,8 @@ def _why_from_here(asked: InstallOnHost, python: FoundPython, said: Probed) -> s
 def _of_what_runs(host: str, said: Probed) -> Iterator[Finding]:
     running = said.running
     if running is not None and not running.ours:
-        program = " ".join(running.argv[:3])
+        # Its Python alone, with the options before the module, would not say what it is.
+        program = " ".join(running.argv[:5])
         yield finding("remote.other-host", host=host, pid=running.pid, program=program)
     if ending := [one.name for one in said.engines if not one.keep]:
         yield finding("remote.engines-end", names=ending)

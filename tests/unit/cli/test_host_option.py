@@ -123,7 +123,7 @@ def test_without_an_engine_host_there_the_command_says_what_to_do(
     host.answers["POST /v1/hosts/gpu/connect"] = (200, told(gpu))
     assert sndr("--host", "gpu", "status")[0] == 0
     host.answers["GET /v1/hosts/gpu"] = (200, told(gpu, mode="agentless"))
-    assert "sndr host facts gpu" in sndr("--host", "gpu", "status")[2]
+    assert "sndr host change gpu --engine-host" in sndr("--host", "gpu", "status")[2]
 
 
 def test_a_change_of_a_setting_is_not_made_here_instead(home: Path, sndr: Sndr) -> None:

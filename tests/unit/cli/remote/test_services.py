@@ -6,11 +6,13 @@ from typing import Any
 import click
 import pytest
 
+from engine_host.cli.remote.services import can_install
+from engine_host.cli.remote.services import install_command as way_there
 from engine_host.cli.root import root
 from engine_host.cli.text.typed_again import typed_again
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.launch.plans import LaunchRequest
-from engine_host.protocol.remote.services import InstallService, ServiceManager
+from engine_host.protocol.remote.services import InstallService, ManagerState, ServiceManager, ServicePage
 from engine_host.remote.services.commands import install_command, list_command
 
 _GPU = "GPU-3f2c1a90-5b1e-4c52-9d3e-0a6f1b7c8d11"
@@ -89,3 +91,26 @@ def test_what_was_typed_is_said_again_but_for_the_consent(line: str) -> None:
         again = typed_again("accept")
     assert "--accept" not in again
     assert read(again).params == {**context.params, "accept": None}
+
+
+@pytest.mark.parametrize(
+    ("host", "usable", "command"),
+    [
+        ("gpu", {"systemd": True}, "sndr host unit install gpu PRESET"),
+        ("gpu", {"systemd": False}, "sndr host container install gpu PRESET"),
+        ("gpu", {"docker": False, "podman": False}, "sndr host unit install gpu PRESET"),
+        (
+            "gpu",
+            {"systemd": False, "docker": False, "podman": True},
+            "sndr host container install gpu PRESET",
+        ),
+        ("gpu", {"systemd": False, "docker": False, "podman": False}, "sndr --host gpu launch PRESET"),
+        ("local", {"systemd": False, "docker": False, "podman": True}, "sndr launch PRESET --in podman"),
+        ("local", {"systemd": False, "docker": False, "podman": False}, "sndr launch PRESET"),
+    ],
+)
+def test_what_cannot_be_used_there_is_not_offered(host: str, usable: dict[str, bool], command: str) -> None:
+    states = tuple(ManagerState(manager=ServiceManager(one), usable=yes) for one, yes in usable.items())
+    page = ServicePage(host=host, read_at=1.0, managers=states, services=())
+    assert way_there(page) == command
+    assert can_install(page) is ("install" in command or "--in" in command)

@@ -202,9 +202,10 @@ def test_a_removal_names_kept_engines_and_the_host_that_stops_it() -> None:
     engines = [{"name": "a", "keep": False}, {"name": "b", "keep": True}]
     (one,) = removal("gpu", said(engines=engines)).findings
     assert (one.id, "a, b" in one.message) == ("remote.engines-removed", True)
-    other = {"pid": 7, "argv": ["/opt/x/python", "/opt/x/sndr", "serve"], "ours": False}
+    other = {"pid": 7, "argv": ["/opt/x/python", "-P", "-m", "engine_host", "serve", "--port"], "ours": False}
     (one,) = removal("gpu", said(running=other)).findings
     assert (one.id, one.severity) == ("remote.other-host", Severity.ERROR)
+    assert "-m engine_host serve)" in one.message, "its Python alone would not say what it is"
 
 
 @pytest.mark.parametrize(
