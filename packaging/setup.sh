@@ -15,6 +15,8 @@ readonly stamps=$venv/stamps
 readonly list=packaging/system-packages.txt
 
 say() { printf '%s\n' "$*" >&2; }
+# One line for each step: a minute without a word looks like a hang.
+step() { say "  $* …"; }
 
 stop() { # what, why, what to do
     say ""
@@ -168,6 +170,7 @@ ensure_uv() {
     uv_home=${cache:-${XDG_CACHE_HOME:-$HOME/.cache}/sndr}/uv-$version
     uv=$uv_home/bin/uv
     "$uv" --version >/dev/null 2>&1 && return 0
+    step "uv $version, which installs the others"
     local part=$uv_home.part.$$
     rm -rf "$part"
     if has_module pip; then
@@ -196,8 +199,10 @@ install_with_uv() {
     follow_pip_settings
     export UV_PYTHON_DOWNLOADS=never UV_HTTP_TIMEOUT=120
     if [ ! -x $venv/bin/python ] || ! fits $venv/bin/python; then
+        step "an environment of its own, .venv"
         "$uv" venv -q --clear --python "$python" $venv || return 1
     fi
+    step "the packages themselves, from uv's cache or the network"
     # The locks are supersets of one another: a set-up for `run` after one for `test` removes nothing.
     "$uv" pip install "${quiet[@]}" --python $venv/bin/python --require-hashes --compile-bytecode -r "$lock"
 }
@@ -215,6 +220,7 @@ install_ourselves() {
     printf '%s\n' "$PWD" >"$folder/sndr-control-center.pth"
     write_program sndr engine_host.__main__
     write_program sndr-gui sndr_gui.__main__
+    step "the program's own modules, compiled so that it starts quickly"
     $venv/bin/python -m compileall -q engine_host sndr_gui || true
 }
 
@@ -260,6 +266,7 @@ ensure_checkpoint() {
     local gguf=$folder/sndr-demo-q8_0.gguf sum
     sum=$(checksum $gguf packaging/demo_model/gguf_to_safetensors.py)
     done_already checkpoint "$sum" && [ -f $folder/model.safetensors ] && return 0
+    say "Writing the bundled model for engines that read safetensors …"
     $venv/bin/python packaging/demo_model/gguf_to_safetensors.py $gguf $folder ||
         stop "the bundled model's checkpoint could not be written" "Python's message is above." \
             "Check that the disk has 30 MB left and run the same command again."

@@ -10,6 +10,7 @@ from engine_host.protocol.language import tr
 _ALIKE = 0.6
 _LONGEST = 200
 _LONG = 8
+_SHORT = 3
 _NUMBERS = re.compile(r"\d+")
 
 
@@ -44,9 +45,12 @@ def is_near(query: str, name: str) -> bool:
     """Return True if one may have been typed for the other: a slip in four letters, in three of long names.
 
     One is allowed at least. A slip is a letter too many, too few or another one, or two that changed
-    places. By the share of common letters alone short words are all alike.
+    places. By the share of common letters alone short words are all alike, so of three letters the first
+    has to be right.
     """
     length = max(len(query), len(name))
+    if length <= _SHORT and query[:1] != name[:1] and sorted(query) != sorted(name):
+        return False
     return _slips(query, name) <= max(1, length // (4 if length < _LONG else 3))
 
 

@@ -23,6 +23,16 @@ _OTHERS = {
     "up": ("run", "serve"),
 }
 """Words of other programs, and what does it here."""
+_ALSO_CALLED = {
+    "add": ("create", "set", "save"),
+    "delete": ("remove", "revoke", "unset"),
+    "get": ("show", "download"),
+    "ls": ("list",),
+    "new": ("create", "add", "set"),
+    "pull": ("download",),
+    "rm": ("remove", "revoke", "unset"),
+}
+"""Words for what a group of commands may call otherwise."""
 _AS_IT_WAS_INSTALLED = {
     "uninstall": "is removed",
     "update": "is updated",
@@ -71,6 +81,9 @@ def _no_such_command(error: click.NoSuchCommand, root: click.Group) -> str:
     assert isinstance(group, click.Group)
     above = error.ctx.command_path if error.ctx is not None else "sndr"
     near = near_names(typed, group.commands, _MOST)
+    if not near and group is not root:
+        words = near_names(typed, _ALSO_CALLED)
+        near = [one for word in words for one in _ALSO_CALLED[word] if one in group.commands][:1]
     if not near and group is root:
         near = [one for word in near_names(typed, _OTHERS) for one in _OTHERS[word]]
         near = near or _elsewhere(root, typed)

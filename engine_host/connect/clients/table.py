@@ -24,7 +24,8 @@ def client_named(name: str) -> Client:
     if found is not None:
         return found
     near = near_names(wanted, [client.name for client in CLIENTS])
-    cause = tr("Near it: {near}.", near=", ".join(near)) if near else ""
+    known = ", ".join(client.name for client in CLIENTS)
+    cause = tr("Near it: {near}.", near=", ".join(near)) if near else tr("There are: {known}.", known=known)
     raise HostError(
         Reason.NOT_FOUND,
         tr("There is no client {name}.", name=f"{name[:100]!r}"),

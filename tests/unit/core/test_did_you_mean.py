@@ -25,6 +25,7 @@ def test_short_words_are_near_only_by_a_slip() -> None:
     commands = ("logs", "run", "status", "telemetry", "autostart", "bench", "stop", "top")
     assert near_names("bogus", commands, 3) == []
     assert near_names("nosuch", commands, 3) == []
+    assert near_names("foo", ("zoo", "roo", "code")) == []
     for typed, meant in (
         ("lgos", "logs"), ("rnu", "run"), ("stats", "status"), ("telemtry", "telemetry"), ("bnech", "bench"),
         ("atuosart", "autostart"),

@@ -104,8 +104,8 @@ def test_a_wrong_command_is_told_what_does_it(typed_word: str, meant: str, sndr:
 
 
 def test_a_wrong_command_of_a_group_is_told_which_there_are(sndr: Sndr) -> None:
-    sentence = refused(sndr, "routes", "routes", "add")
-    assert sentence == "No such command 'add'. `sndr routes` has back, cutover, list, remove, set.\n"
+    sentence = refused(sndr, "routes", "routes", "frobnicate")
+    assert sentence == "No such command 'frobnicate'. `sndr routes` has back, cutover, list, remove, set.\n"
 
 
 def test_each_word_of_another_program_leads_to_a_command_and_is_none() -> None:
@@ -150,3 +150,19 @@ def test_the_help_of_every_command_fits_eighty_columns_and_tears_no_word() -> No
         # click tears what is longer than a line: none of what it is given to fold is.
         pieces = " ".join((*one.collect_usage_pieces(context), one.help or "")).split()
         assert max(map(len, (*pieces, ""))) < 60, words
+
+
+@pytest.mark.parametrize(
+    ("group", "typed_word", "meant"),
+    [
+        ("models", "delete", "remove"),
+        ("keys", "rm", "revoke"),
+        ("routes", "add", "set"),
+        ("chats", "ls", "list"),
+    ],
+)
+def test_a_group_knows_what_others_call_its_commands(
+    group: str, typed_word: str, meant: str, sndr: Sndr
+) -> None:
+    sentence = refused(sndr, group, group, typed_word)
+    assert sentence == f"No such command '{typed_word}'. Did you mean `sndr {group} {meant}`?\n"
