@@ -95,7 +95,7 @@ def _held(record: Autopsy) -> Iterator[HeldMemory]:
                     yield HeldMemory(
                         what=tr("wanted: {device} {part}", device=device.name, part=part.name),
                         bytes=part.size,
-                        source="computed (sndr fit)",
+                        source="computed by sndr fit",
                     )
     readings = engine.readings
     if readings is not None and readings.memory is not None:

@@ -104,8 +104,10 @@ class LlamaCppStageReader(StageReader):
 
 def explain_exit(code: int | None, lines: Sequence[str], model: str, server: str) -> Problem:
     """Why llama-server ended by itself, from its exit code (None: unknown) and the end of its log."""
-    if (problem := explain_lines(lines, _RULES, model, server, code)) is not None:
-        return problem
+    trial = max((number for number, line in enumerate(lines, 1) if _TRIAL_ENDED in line), default=0)
+    for told in (lines[trial:], lines):
+        if (problem := explain_lines(told, _RULES, model, server, code)) is not None:
+            return problem
     evidence: dict[str, object] = {"exit_code": code}
     if code is not None and code > 128:
         code = 128 - code
@@ -160,6 +162,8 @@ def _crash(code: int, evidence: dict[str, object]) -> Problem:
 
 
 # Each was seen on llama-server 0c1e57098; the first line of the log that matches one explains the end.
+# The server tries what fits before it loads, and goes on where that fails: no error of it ended anything.
+_TRIAL_ENDED = "fitting params to free memory took"
 _RULES = (
     ExitRule(
         r"cannot open shared object file|error while loading shared libraries: (?P<library>\S+?):",

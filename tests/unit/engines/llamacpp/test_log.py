@@ -142,6 +142,23 @@ def test_ends_without_a_word() -> None:
     assert "something odd" in problem.message
 
 
+def test_an_error_of_the_trial_before_the_load_ended_nothing() -> None:
+    trial = [
+        "0.00.097 E ggml_aligned_malloc: insufficient memory (attempted to allocate 205.08 MB)",
+        "0.00.111 E common_fit_params: encountered an error while trying to fit params to free device memory",
+        "0.00.111 I common_fit_params: fitting params to free memory took 0.10 seconds",
+    ]
+    end = [
+        "0.00.204 E ggml_aligned_malloc: insufficient memory (attempted to allocate 2000.00 MB)",
+        "0.00.205 E llama_init_from_model: failed to initialize the context",
+    ]
+    assert "2000.00 MB" in explain_exit(1, trial + end, "m", "s").evidence["line"]
+    port = "couldn't bind HTTP server socket, hostname: /x, port: 80"
+    assert explain_exit(1, [*trial, port], "m", "s").reason is Reason.PORT_IN_USE
+    # Where nothing else is told, it is all that there is.
+    assert explain_exit(1, trial, "m", "s").reason is Reason.OUT_OF_MEMORY
+
+
 def test_a_line_whose_text_was_withheld_explains_nothing() -> None:
     lines = [
         "0.1.1.1 E llama_decode: failed to decode, ret = -3",
