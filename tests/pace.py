@@ -15,3 +15,8 @@ def slower() -> float:
         return time.thread_time() - at
 
     return max(1.0, min(spent() for _ in range(3)) / _USUAL)
+
+
+def within(spent: float, limit: float) -> bool:
+    """Return True if this took less than a limit; the pace, which takes longer to find, is asked last."""
+    return spent < limit or spent < limit * slower()

@@ -12,7 +12,7 @@ from engine_host.catalog.index import Catalog
 from engine_host.catalog.reader import Place
 from engine_host.catalog.yaml.file import MAX_BYTES, parse
 from engine_host.core.errors import HostError
-from tests.pace import slower
+from tests.pace import within
 from tests.unit.catalog.small import VARIATION, Small
 
 # Twice as much may take three times as long: what is squared takes four times.
@@ -82,7 +82,7 @@ def test_the_largest_file_takes_seconds(exported: tuple[Catalog, str, Place], ki
     catalog, text, place = exported
     sizes: Iterator[int] = (n for n in (64_000, 32_000, 16_000, 8_000, 4_000))
     largest = next(one for n in sizes if len((one := _NASTY[kind](text, n)).encode()) <= MAX_BYTES)
-    assert _seconds(catalog, largest, place) < _SECONDS * slower()
+    assert within(_seconds(catalog, largest, place), _SECONDS)
 
 
 def test_what_is_larger_than_any_such_file_is_not_read() -> None:
