@@ -3,6 +3,7 @@
 from itertools import groupby
 from typing import Any
 
+from engine_host.gateway import error_answers as faults
 from engine_host.gateway.chat.tools import only
 from engine_host.gateway.chat.turns import in_order, is_system, system_text
 from engine_host.gateway.messages.checked import RESULTS
@@ -20,7 +21,7 @@ def repaired(body: dict[str, Any], *, for_llamacpp: bool) -> dict[str, Any]:
     """Return the request as its engine reads it.
 
     Raises EndpointError 400 for what no engine here reads (a PDF), and for a choice of a tool that is not
-    there.
+    there, or is carried out elsewhere.
     """
     body = {
         name: value for name, value in body.items() if name not in _FIELDS_OF_OTHERS and value is not None
@@ -103,6 +104,13 @@ def _chosen(body: dict[str, Any], *, for_llamacpp: bool) -> dict[str, Any]:
     kind = choice.get("type") if isinstance(choice, dict) else None
     if kind == "none":
         return {name: value for name, value in body.items() if name not in {"tools", "tool_choice"}}
+    if kind in ("any", "tool") and body.get("tools") == []:
+        # They were there, and a client that has one called waits for a call.
+        raise faults.invalid(
+            f"tool_choice is {kind}, and Anthropic's servers alone carry out the tools of this request. Give "
+            "one with an input_schema, or leave the choice to the model.",
+            param="tool_choice",
+        )
     if kind == "tool" and isinstance(choice, dict) and for_llamacpp:
         tools = only(body.get("tools"), [choice.get("name")], _name)
         # One call of it is meant; the engine would let a model call it again and again.

@@ -28,6 +28,15 @@ def repaired(body: dict[str, Any], *, for_llamacpp: bool) -> dict[str, Any]:
                 Reason.UNSUPPORTED,
                 name,
             )
+    if body.get("prompt"):
+        raise faults.EndpointError(
+            400,
+            "unsupported",
+            "This endpoint keeps no prompts, so it cannot know the one that prompt names. Send its text as "
+            "instructions.",
+            Reason.UNSUPPORTED,
+            "prompt",
+        )
     # The answer is told while it is made, on both engines; vLLM refuses to keep one for later.
     body = {name: value for name, value in body.items() if name != "background"}
     if for_llamacpp:
@@ -114,7 +123,8 @@ def _chosen(body: dict[str, Any], *, for_llamacpp: bool) -> dict[str, Any]:
         mode = "required"
         if choice.get("type") == "allowed_tools":
             allowed = choice.get("tools")
-            names = [_name(tool) for tool in flat_tools(allowed)] if isinstance(allowed, list) else []
+            listed = flat_tools(allowed) if isinstance(allowed, list) else []
+            names = [_name(tool) for tool in listed if not _is_of_server(tool)]
             mode = choice.get("mode", "auto")
         elif not for_llamacpp:
             return body
@@ -133,6 +143,12 @@ def _chosen(body: dict[str, Any], *, for_llamacpp: bool) -> dict[str, Any]:
             body["parallel_tool_calls"] = False
     if mode == "required" and not body.get("tools"):
         raise faults.invalid("tool_choice is required, and the request has no tools.", param="tool_choice")
+    if mode == "required" and for_llamacpp and not any(map(_is_function, body["tools"])):
+        # It passes over the others, and a client that has one called waits for a call.
+        raise faults.invalid(
+            "tool_choice is required, and no tool of this request is a function; llama.cpp calls no other.",
+            param="tool_choice",
+        )
     if mode == "none":
         # llama.cpp lets a call be written as text, and vLLM answers with nothing.
         return {name: value for name, value in body.items() if name not in ("tools", "tool_choice")}
@@ -144,3 +160,12 @@ def _chosen(body: dict[str, Any], *, for_llamacpp: bool) -> dict[str, Any]:
 
 def _name(tool: Any) -> Any:
     return tool.get("name") if isinstance(tool, dict) else None
+
+
+def _is_of_server(tool: Any) -> bool:
+    """Return True for a tool that OpenAI's servers carry out: engines pass over it among the tools, too."""
+    return isinstance(tool, dict) and tool.get("type", "function") not in ("function", "custom")
+
+
+def _is_function(tool: Any) -> bool:
+    return not isinstance(tool, dict) or tool.get("type") == "function"

@@ -55,6 +55,17 @@ def test_tools_of_anthropics_servers_are_left_out() -> None:
     assert sent(tools=[search, mine, *TOOLS, 7])["tools"] == [mine, *TOOLS, 7]
 
 
+@pytest.mark.parametrize("for_llamacpp", [True, False])
+@pytest.mark.parametrize("choice", [{"type": "any"}, {"type": "tool", "name": "web_search"}])
+def test_no_call_is_forced_of_tools_of_anthropics_servers(for_llamacpp: bool, choice: dict[str, Any]) -> None:
+    """The choice went with the tools: the client got a text, and waited for a call."""
+    search = {"type": "web_search_20250305", "name": "web_search"}
+    with pytest.raises(EndpointError, match="Anthropic's servers") as refused:
+        sent(for_llamacpp, tools=[search], tool_choice=choice)
+    assert (refused.value.status, refused.value.param) == (400, "tool_choice")
+    assert sent(for_llamacpp, tools=[search], tool_choice={"type": "auto"})["messages"] == [USER]
+
+
 def test_answers_of_tools_come_before_what_the_user_says() -> None:
     messages = [USER, {"role": "user", "content": [RESULT, RESULT, TEXT]}]
     turns = sent(messages=messages)["messages"]

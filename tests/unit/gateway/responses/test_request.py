@@ -11,6 +11,10 @@ from engine_host.gateway.responses.request import repaired
 USER = {"role": "user", "content": "hi"}
 CALL = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
 RESULT = {"type": "function_call_output", "call_id": "c", "output": "x"}
+SEARCH = {"type": "web_search"}
+FUNCTION = {"type": "function", "name": "f"}
+PATCH = {"type": "custom", "name": "p"}
+ALLOWED = {"type": "allowed_tools", "mode": "required", "tools": [SEARCH]}
 
 
 def sent(**body: Any) -> dict[str, Any]:
@@ -76,12 +80,23 @@ def test_notes_of_openais_servers_say_nothing_here() -> None:
         ({"input": "x", "tool_choice": {"type": "function", "name": "f"}}, "tool_choice"),
         ({"input": "x", "tool_choice": {"type": "web_search_preview"}}, "tool_choice"),
         ({"input": "x", "tool_choice": "required"}, "tool_choice"),
+        ({"input": "x", "tool_choice": "required", "tools": [SEARCH]}, "tool_choice"),
+        ({"input": "x", "tool_choice": "required", "tools": [PATCH]}, "tool_choice"),
+        ({"input": "x", "tool_choice": {"type": "custom", "name": "p"}, "tools": [PATCH]}, "tool_choice"),
+        ({"input": "x", "tool_choice": ALLOWED, "tools": [SEARCH, FUNCTION]}, "tool_choice"),
+        ({"input": "x", "prompt": {"id": "pmpt_1"}}, "prompt"),
     ],
 )
 def test_what_cannot_be_carried_is_refused(body: dict[str, Any], param: str) -> None:
     with pytest.raises(EndpointError) as refused:
         sent(**body)
     assert (refused.value.status, refused.value.param) == (400, param)
+
+
+def test_of_the_tools_that_are_allowed_those_of_openais_servers_are_passed_over() -> None:
+    allowed = {**ALLOWED, "tools": [SEARCH, FUNCTION]}
+    body = sent(input="x", tools=[SEARCH, FUNCTION, {"type": "function", "name": "g"}], tool_choice=allowed)
+    assert (body["tools"], body["tool_choice"]) == ([FUNCTION], "required")
 
 
 def test_the_format_of_the_answer_is_that_of_a_chat() -> None:
