@@ -31,7 +31,8 @@ def told_when_long(text: str) -> Iterator[None]:
 @contextmanager
 def waiting_for_host(operation: Operation[Any, Any]) -> Iterator[None]:
     """Say what the engine host was asked, should its answer take long, or be no longer waited for."""
-    asked = operation.text
+    # What stands behind the semicolon is for whoever writes a client: what the answer is.
+    asked = operation.text.partition(";")[0].rstrip(".") + "."
     where = f" on {chosen_host()}" if chosen_host() else ""
     begun = f"The engine host was asked for this, and may do it all the same: {asked}"
     if operation.only_plans:

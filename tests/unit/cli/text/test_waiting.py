@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from types import SimpleNamespace
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
@@ -11,6 +12,9 @@ from engine_host.cli.remote import connecting
 from engine_host.cli.text import waiting
 from engine_host.client.exchange import Sent
 from engine_host.client.sync import ControlClient
+from engine_host.protocol.operations import remote_hosts
+from engine_host.protocol.operations import table as ops
+from engine_host.protocol.operations.definition import Operation
 from tests.unit.cli.fake_host import FakeHost
 from tests.unit.cli.remote.test_commands import GPU
 
@@ -33,6 +37,20 @@ def test_a_slow_answer_is_said_to_be_waited_for(
     assert ("Waiting for the engine host" in err) is told
     assert "Waiting" not in out
     assert sndr("jobs", "--json")[2] == "", "programs are told nothing on the way"
+
+
+@pytest.mark.parametrize(
+    ("operation", "told"),
+    [(remote_hosts.CONNECT_HOST, "Connect and stay connected."), (ops.JOBS, ops.JOBS.text)],
+)
+def test_what_is_waited_for_is_said_without_what_the_answer_is(
+    monkeypatch: pytest.MonkeyPatch, operation: Operation[Any, Any], told: str
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(waiting, "told_when_long", lambda text: nullcontext(said.append(text)))
+    with waiting.waiting_for_host(operation):
+        pass
+    assert said == [f"Waiting for the engine host. Asked for: {told}"]
 
 
 def _interrupted(*_: object) -> NoReturn:
