@@ -47,7 +47,12 @@ def test_what_is_waited_for_is_said_without_what_the_answer_is(
     monkeypatch: pytest.MonkeyPatch, operation: Operation[Any, Any], told: str
 ) -> None:
     said: list[str] = []
-    monkeypatch.setattr(waiting, "told_when_long", lambda text: nullcontext(said.append(text)))
+
+    def when_long(text: str) -> nullcontext[None]:
+        said.append(text)
+        return nullcontext()
+
+    monkeypatch.setattr(waiting, "told_when_long", when_long)
     with waiting.waiting_for_host(operation):
         pass
     assert said == [f"Waiting for the engine host. Asked for: {told}"]
