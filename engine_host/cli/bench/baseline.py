@@ -78,6 +78,8 @@ def lab_check(out: Output, run: str, against: str | None, slower: float) -> Exit
                     server=server,
                 ),
                 fix=Fix(text="Choose a run.", command=f"sndr bench baseline {asked.id}")
+                if asked.complete and not asked.struck
+                else Fix(text="Measure again.", command=RunBench(workload=asked.workload).command)
                 if asked.complete
                 else Fix(
                     text="Measure it to its end, and choose that run.",

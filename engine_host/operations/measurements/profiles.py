@@ -131,10 +131,11 @@ def traces_of(engine: Engine) -> Path:
     how = f'--set \'extra_arguments={_FLAG}={{"profiler":"torch","torch_profiler_dir":"/tmp/traces"}}\''
     raise HostError(
         Reason.UNSUPPORTED,
-        tr("The start of {engine} allowed no profiler.", engine=engine.name),
-        cause="vLLM has routes for one only where its start names it; llama.cpp has none."
+        tr("The start of {engine} allowed no profiler.", engine=engine.name)
         if engine.engine == "vllm"
+        # No start of it would.
         else tr("{engine} has no profiler that can be asked for.", engine=engine.engine),
+        cause="vLLM has routes for one only where its start names it; llama.cpp has none.",
         fix=Fix(text="Start it with one.", command=f"{engine.plan.command} {how}")
         if engine.engine == "vllm"
         else None,

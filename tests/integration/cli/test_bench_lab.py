@@ -15,12 +15,16 @@ import pytest
 from engine_host.bench.kept import runs as kept_runs
 from engine_host.cli import main
 from engine_host.cli.output import Exit
+from engine_host.cli.start.host import connected
 from engine_host.client.bench_reports.for_others import run_for_others
 from engine_host.core.paths import Folders
 from engine_host.protocol.bench.checks import CheckName, Outcome
 from engine_host.protocol.bench.comparison import LabComparison
-from engine_host.protocol.bench.lab import LabPage, LabRun, Quantity, Standing
+from engine_host.protocol.bench.lab import LabPage, LabRun, Quantity, RunBench, Standing, WorkloadName
 from engine_host.protocol.bench.sweeps import SweepReport
+from engine_host.protocol.jobs import JobState
+from engine_host.protocol.operations import bench as bench_ops
+from engine_host.protocol.operations import table as ops
 from tests.integration.host.conftest import home_left_empty, wait_for
 from tests.unit.cli.bench.test_lab import a_run
 
@@ -229,6 +233,55 @@ def test_a_burst_that_is_cancelled_keeps_no_slot_for_those_that_have_gone(
         assert process.returncode == Exit.INTERRUPTED
         assert b"The engine was idle" in said, said
         assert at_work("processing") + at_work("deferred") == 0
+
+
+# What each needs to be seen at work; a prompt of 10,000 tokens has no room in the bundled model's context.
+EACH = (
+    *(RunBench(workload=name) for name in WorkloadName if not name.value.startswith(("serving", "prefill-"))),
+    *(
+        RunBench(workload=WorkloadName.SERVING, only=(name,))
+        for name in ("burst", "mixed prompts", "shared prefix")
+    ),
+)
+
+
+@pytest.mark.llamacpp
+def test_every_workload_leaves_an_idle_engine_whenever_it_is_cancelled(
+    monkeypatch: pytest.MonkeyPatch, sndr: Sndr
+) -> None:
+    with demo_runs(monkeypatch, sndr) as home, connected() as client:
+        assert {asked.workload for asked in EACH} >= set(WorkloadName) - {
+            WorkloadName.PREFILL_10K,
+            WorkloadName.PREFILL_90K,
+        }
+        for asked, later in [*((one, False) for one in EACH), *((one, True) for one in EACH[:1])]:
+            job = client.call(bench_ops.RUN_BENCH, asked)
+
+            def at_its_moment(name: str = job.id, later: bool = later) -> bool:
+                # As the first request is read or answered, or once there is something to keep.
+                step = client.call(ops.JOB, id=name).step
+                return at_work(home) > 0 and (not later or (step is not None and "of 5" in str(step.detail)))
+
+            def over(name: str = job.id) -> bool:
+                return client.call(ops.JOB, id=name).ended
+
+            wait_for(at_its_moment, f"{asked.command} at work")
+            client.call(ops.CANCEL_JOB, id=job.id)
+            wait_for(over, f"the end of {asked.command}")
+            assert client.call(ops.JOB, id=job.id).state is JobState.CANCELLED, asked.command
+            assert at_work(home) == 0, asked.command
+        # Nothing that was measured is lost, and all of it is marked.
+        runs = client.call(bench_ops.BENCH_RUNS).runs
+        assert WorkloadName.QUICK in {run.workload for run in runs}
+        assert {(run.complete, run.ended_by, run.measuring) for run in runs} == {(False, "cancelled", None)}
+        assert all(run.cut is not None and run.cut.idle for run in runs)
+
+
+def at_work(home: Path) -> int:
+    """Requests that the engine of a home says to answer or to hold back."""
+    lines = engine_says(home, "/metrics").text.splitlines()
+    names = tuple(f"llamacpp:requests_{name} " for name in ("processing", "deferred"))
+    return sum(int(line.split()[1]) for line in lines if line.startswith(names))
 
 
 def engine_says(home: Path, path: str) -> httpx.Response:

@@ -80,3 +80,5 @@ def test_only_a_start_that_names_the_profiler_can_be_profiled(
         traces_of(one)
     assert raised.value.reason is Reason.UNSUPPORTED
     assert (raised.value.problem.fix is not None) == (kind == "vllm")
+    # No start of llama.cpp would allow one.
+    assert ("start" in str(raised.value)) == (kind == "vllm")

@@ -237,12 +237,21 @@ def test_a_run_that_is_the_baseline_itself_is_held_to_nothing(sndr: Sndr, host: 
 
 
 @pytest.mark.parametrize(
-    ("complete", "told"), [(True, "sndr bench baseline"), (False, "sndr bench run quick")]
+    ("complete", "struck", "told"),
+    [
+        (True, False, "sndr bench baseline"),
+        (True, True, "sndr bench run quick"),
+        (False, False, "sndr bench run quick"),
+    ],
 )
-def test_without_a_baseline_only_a_whole_run_is_offered_as_one(
-    sndr: Sndr, host: FakeHost, complete: bool, told: str
+def test_without_a_baseline_only_a_run_that_may_be_one_is_offered_as_one(
+    sndr: Sndr, host: FakeHost, complete: bool, struck: bool, told: str
 ) -> None:
     run = a_run(complete=complete)
+    if not struck:
+        (part,) = run.parts
+        kept = tuple(one for one in part.figures if one.standing is not Standing.STRUCK)
+        run = run.model_copy(update={"parts": (part.model_copy(update={"figures": kept}),)})
     host.answers["GET /v1/bench/runs/latest"] = (200, run.model_dump(mode="json"))
     host.answers["GET /v1/bench/runs"] = (200, {"seq": 1, "runs": [run.model_dump(mode="json")]})
     code, _, err = sndr("bench", "check")
