@@ -155,11 +155,17 @@ def apply() -> None:
     sizes = (_state.look.density, tokens.strong)
     notifier.restyling.emit(_state.sizes == sizes)
     _state.sizes = sizes
+    # Qt dresses every widget of the page anew, which takes a moment: what was chosen is seen before.
+    app.setOverrideCursor(Qt.CursorShape.WaitCursor)
+    for shown in app.topLevelWidgets():
+        if shown.isVisible():
+            shown.repaint()
     # Without this Qt measures each widget once for every widget that it stands in: four times as long.
     app.setStyleSheet("")
     app.setPalette(palette)
     app.setStyleSheet(sheet)
     notifier.changed.emit()
+    app.restoreOverrideCursor()
 
 
 def _room() -> dict[str, int]:

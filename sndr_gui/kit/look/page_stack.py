@@ -15,6 +15,7 @@ class PageStack(QStackedWidget):
         super().__init__()
         self.setObjectName("pages")
         self._behind: set[QWidget] = set()
+        self._cover: QWidget | None = None
         # With the last style sheet Qt forgets which colours are its own, and leaves those of the theme before
         # where it passed over; this sheet of a widget that nobody sees outlasts the application's.
         self._keeper = QWidget(self)
@@ -26,6 +27,26 @@ class PageStack(QStackedWidget):
     def setCurrentWidget(self, page: QWidget) -> None:
         self._dress(page)
         super().setCurrentWidget(page)
+
+    def cover(self, page: QWidget) -> None:
+        """Show the place of a page that is about to be made, painted before this returns, until `uncover`.
+
+        The page before stays below: nothing loses the focus for it.
+        """
+        page.setParent(self)
+        page.setAutoFillBackground(True)
+        page.setGeometry(self.rect())
+        page.show()
+        page.raise_()
+        self._cover = page
+        self.window().repaint()
+
+    def uncover(self) -> None:
+        """Take the place away: its page is there."""
+        if self._cover is not None:
+            self._cover.hide()
+            self._cover.deleteLater()
+            self._cover = None
 
     def removeWidget(self, page: QWidget) -> None:
         self._behind.discard(page)

@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, Signal
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.protocol.bench.alerts import Alert, AlertQuery, SeeAlerts
+from engine_host.protocol.engines import EngineState
 from engine_host.protocol.language import tr
 from engine_host.protocol.operations import table as ops
 from sndr_gui.host.session import Session
@@ -66,13 +67,21 @@ class Alerts(QObject):
                 alert.ended_at is None,
                 alert.engine or "",
             )
-            for alert in self._found[:MOST]
+            for alert in self._listed[:MOST]
         )
 
     @property
     def more(self) -> int:
         """The number of alerts that are not shown."""
-        return max(0, len(self._found) - MOST)
+        return max(0, len(self._listed) - MOST)
+
+    @property
+    def _listed(self) -> tuple[Alert, ...]:
+        """All but the death that the page tells in full below, with its log and what to do."""
+        engine = self._session.state.engine
+        if engine is None or engine.state is not EngineState.FAILED or engine.problem is None:
+            return self._found
+        return tuple(alert for alert in self._found if alert.engine != engine.id)
 
     def set_shown(self, shown: bool) -> None:
         """Read them while somebody looks."""
@@ -105,10 +114,10 @@ class Alerts(QObject):
         self.changed.emit()
 
     def _on_engines(self) -> None:
-        """Say no more of engines that ended with another host once they were started again."""
+        """Say no more of engines that ended with another host once they run again, nor a death twice."""
         if run_again(self._session, self._lost):
             self._replaced, self._lost = None, ()
-            self.changed.emit()
+        self.changed.emit()
 
     def _on_outdated(self, part: str) -> None:
         if part == "alerts":

@@ -55,8 +55,6 @@ _TONES = {
     "failed": "bad",
     "mismatch": "bad",
 }
-
-
 _PRESSES = (QEvent.Type.MouseButtonPress, QEvent.Type.MouseButtonDblClick)
 
 
@@ -312,6 +310,8 @@ class Window(QMainWindow):
         context = self._contexts[""] if entry.here else self._context
         key = (context.session.host, name)
         if key not in self._built:
+            self.sidebar.mark(name)
+            self._stack.cover(Page(entry.title))
             page = made(entry.title, lambda: entry.build(context), lambda: self._make_anew(key), self._report)
             mark_host(page, context.session.host)
             self._built[key] = page
@@ -327,6 +327,7 @@ class Window(QMainWindow):
             self._tab_start = page
             tell_shown(before, False, self._report)
         self._stack.setCurrentWidget(page)
+        self._stack.uncover()
         self.sidebar.mark(name)
         self._history.visit(Place(self._context.session.host, name))
         tell_shown(page, True, self._report)

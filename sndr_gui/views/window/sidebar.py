@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _WIDE, _NARROW = 208, 58
 # Of a button: comfortable, compact.
 _HEIGHT = (36, 28)
+# Of the choice of host, whose place is kept: where it came, all entries moved under the pointer.
+_HOST_HEIGHT = (34, 28)
 
 
 class _NavButton(EnterButton):
@@ -88,8 +90,10 @@ class Sidebar(QWidget):
         brand = text("SNDR", name="brand")
         self._brand = row(brand, None)
         lines.addLayout(self._brand)
-        self._below_brand = row()
-        lines.addLayout(self._below_brand)
+        self._below_brand = QWidget()
+        lines.addWidget(self._below_brand)
+        theme.notifier.density_changed.connect(self._on_density)
+        self._on_density()
         self._gap(6)
         one_of = QButtonGroup(self)
         for place, group in enumerate(groups):
@@ -106,6 +110,9 @@ class Sidebar(QWidget):
         self.fold.clicked.connect(self.fold_wanted)
         lines.addWidget(self.fold)
         self.set_folded(folded)
+
+    def _on_density(self) -> None:
+        self._below_brand.setFixedHeight(_HOST_HEIGHT[theme.compact()])
 
     def _gap(self, height: int) -> None:
         policy = QSizePolicy.Policy
@@ -133,7 +140,7 @@ class Sidebar(QWidget):
     def add_host_choice(self, choice: HostChoice) -> None:
         """Show the choice of host below the program's name, and the state of that host beside the name."""
         self._host_choice = choice
-        self._below_brand.addWidget(choice)
+        self._below_brand.setLayout(row(choice))
         self._brand.addWidget(choice.word)
         choice.set_folded(self.folded)
 

@@ -5,9 +5,12 @@ import time
 from PySide6.QtWidgets import QLabel
 
 from engine_host.protocol.bench.alerts import Alert, AlertKind
+from engine_host.protocol.engines import EngineState
+from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.events import AlertsChangedEvent
 from sndr_gui.views.home.alerts import AlertsCard
 from tests.views.conftest import Stage
+from tests.views.samples import host as samples
 
 
 def alert(number: int, text: str = "GPU 0 is at 95 °C (alert from 88 °C).", **fields: object) -> Alert:
@@ -52,3 +55,16 @@ async def test_many_are_counted_and_hostile_texts_are_plain(stage: Stage) -> Non
     stage.host.publish(AlertsChangedEvent())
     await stage.until(lambda: any(line.startswith("<img") for line in said(shown)))
     assert "4 more: sndr alerts" in said(shown)
+
+
+async def test_a_death_that_the_page_tells_in_full_is_told_once(stage: Stage) -> None:
+    shown = card(stage)
+    problem = Problem(reason=Reason.ENGINE_KILLED, message="It was ended by SIGKILL.")
+    died = {"kind": AlertKind.ENGINE_DIED, "subject": "qwen", "engine": "engine-1", "ended_at": time.time()}
+    stage.host.alerts = (alert(1, problem.message, **died), alert(2))
+    stage.host.publish(AlertsChangedEvent())
+    await stage.until(lambda: len(shown._rows) == 2)
+    stage.host.set_engine(samples.engine(EngineState.FAILED, id="engine-1", problem=problem))
+    await stage.until(lambda: [one.engine for one in shown._rows] == [""])
+    stage.host.set_engine(samples.engine(EngineState.READY, id="engine-2"))
+    await stage.until(lambda: len(shown._rows) == 2)

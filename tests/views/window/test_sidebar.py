@@ -11,8 +11,10 @@ from PySide6.QtWidgets import QFrame
 from pytestqt.qtbot import QtBot
 
 from sndr_gui.kit.settings import SettingsFile
+from sndr_gui.views.widgets.page import Page
+from sndr_gui.views.window.context import PageContext
 from sndr_gui.views.window.main import Window
-from sndr_gui.views.window.pages import GROUPS, PAGES
+from sndr_gui.views.window.pages import GROUPS, PAGES, page_entry
 from tests.views.conftest import Stage
 
 
@@ -101,3 +103,36 @@ async def test_a_folder_that_cannot_be_written_is_told_and_it_folds_all_the_same
     assert stage.window.sidebar.folded
     assert stage.file.current == before
     assert "read-only file system" in stage.window.toasts.shown[-1].text
+
+
+async def test_no_entry_moves_where_the_choice_of_host_comes(stage: Stage) -> None:
+    sidebar, choice = stage.window.sidebar, stage.window.host_choice
+    choice.setVisible(False)
+    await stage.until(lambda: not choice.isVisible())
+    before = sidebar.buttons["home"].y()
+    choice.setVisible(True)
+    await stage.until(lambda: choice.isVisible() and choice.box.height() > 20)
+    assert sidebar.buttons["home"].y() == before
+    assert choice.box.height() == choice.box.sizeHint().height()
+
+
+async def test_a_page_that_takes_time_shows_its_place_at_once(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry, seen = page_entry("patches"), []
+    window = stage.window
+
+    def build(context: PageContext) -> Page:
+        # As painted while the page is made: the title of its place over the page before.
+        above = window._stack.childAt(window._stack.rect().center())
+        while above is not None and not isinstance(above, Page):
+            above = above.parentWidget()
+        assert isinstance(above, Page)
+        seen.append((above.title.text(), window.sidebar.buttons["patches"].isChecked()))
+        return entry.build(context)
+
+    monkeypatch.setattr("sndr_gui.views.window.main.page_entry", lambda name: replace(entry, build=build))
+    window.go("patches")
+    assert seen == [(entry.title, True)]
+    assert window._stack.currentWidget() is window.page
+    assert window._stack._cover is None, "the page itself is in front"
