@@ -38,6 +38,7 @@ from engine_host.protocol.errors import Reason
 _log = logging.getLogger(__name__)
 
 _PING = b": ping" + FRAME_END
+_LONG = 1 << 16
 _MOVE_INTERVAL = 1.0
 """Seconds between two words to a stream about its place in the queue, but for that it is next.
 
@@ -273,8 +274,9 @@ class Exchange:
         if upstream.status >= 400:
             raise await self._refused(upstream.status, body)
         failures.check_answer(self._target, body)
-        if self._call.gather is not None:
-            body = self._call.gather(body)
+        if (gather := self._call.gather) is not None:
+            # A long one beside the loop, which passes on what others are answered.
+            body = gather(body) if len(body) < _LONG else await asyncio.to_thread(gather, body)
         if (infill := self._call.infill) is not None:
             body, figures = infill.convert(body), infill.figures()
         else:

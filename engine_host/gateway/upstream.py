@@ -103,8 +103,8 @@ class Upstream(asyncio.Protocol):
     """One request to an engine; use as an async context manager, which ends the connection.
 
     Ending it early is what aborts the engine's work: llama.cpp's server looks at the connection between two
-    tokens of a stream. Of a whole answer it looks after a second in which no other request, and no look at
-    its figures, woke what waits there, so that it mostly writes that one to its end.
+    tokens of a stream. A whole answer it mostly writes to its end: a stream is asked for in its place where
+    that tells as much (`routes/calls.py`).
     """
 
     def __init__(self) -> None:

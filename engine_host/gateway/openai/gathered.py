@@ -1,7 +1,7 @@
-"""A whole answer out of a stream, for a request of several answers to an engine that counts one of them.
+"""A whole answer out of a stream, as llama.cpp is asked for one also where the client is to get a whole.
 
-llama.cpp's `usage` of an answer that comes as a whole is that of its first choice; in a stream each choice
-has its own, and they add up.
+Its stream ends with the client, where a whole answer is written to its end for nobody. And its `usage` of
+several answers that come as a whole is that of the first; in a stream each has its own, and they add up.
 """
 
 import json
@@ -21,11 +21,16 @@ def streamed(raw: bytes) -> bytes:
     return json.dumps({**json_text.parse_object(raw), **options}, ensure_ascii=False).encode()
 
 
-def gathered(stream: bytes, *, one_prompt: bool) -> bytes:
-    """Return the answer that a stream tells in pieces. Raises EndpointError where it ends with an error."""
+def gathered(stream: bytes, *, several: bool = False, one_prompt: bool = True) -> bytes:
+    """Return the answer that a stream tells in pieces, or a whole one as it is.
+
+    `several`: answers, whose figures are added up. Raises EndpointError where the stream ends with an error.
+    """
+    if stream.startswith(b"{"):
+        return stream
     answer: dict[str, Any] = {}
     choices: dict[int, dict[str, Any]] = {}
-    for data in sse.payloads(SeveralAnswers(shows_usage=True, one_prompt=one_prompt).feed(stream)):
+    for data in sse.payloads(_added_up(stream, one_prompt) if several else stream):
         if data == sse.DONE.encode():
             continue
         try:
@@ -33,6 +38,7 @@ def gathered(stream: bytes, *, one_prompt: bool) -> bytes:
             if told.get("error"):
                 raise faults.engine_fault(500, data)
             parts = told.pop("choices")
+            told.pop("prompt_progress", None)
             answer |= told
             for part in parts:
                 _add(choices.setdefault(part["index"], {"index": part["index"]}), part)
@@ -42,6 +48,10 @@ def gathered(stream: bytes, *, one_prompt: bool) -> bytes:
         answer["object"] = answer["object"].removesuffix(".chunk")
     whole = {"choices": [_ended(choices[index]) for index in sorted(choices)], **answer}
     return json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _added_up(stream: bytes, one_prompt: bool) -> bytes:
+    return SeveralAnswers(shows_usage=True, one_prompt=one_prompt).feed(stream)
 
 
 def _add(choice: dict[str, Any], part: dict[str, Any]) -> None:

@@ -224,15 +224,29 @@ def _is_token_numbers(prompt: object) -> bool:
 def _plain(path: str, raw: bytes, body: dict[str, Any], target: Target) -> Call:
     """Return a chat or completion as the client wrote it, with usage figures requested where needed."""
     call = _of_one(path, raw, body, target)
-    if not target.native_infill or _is_one(body):
+    if not target.native_infill or (_is_one(body) and (call.stream or _tells_less_in_a_stream(body))):
         return call
     one_prompt = not _has_several_prompts(body)
     if not call.stream:
         # With log probabilities its streams tell fewer than a whole answer does, and of tools none.
-        if body.get("logprobs") not in (None, False):
+        if _has_log_probabilities(body):
             return call
-        return replace(call, body=streamed(call.body), gather=partial(gathered, one_prompt=one_prompt))
+        # A stream also ends with its client, where llama.cpp writes a whole answer to its end for nobody.
+        gather = partial(gathered, several=not _is_one(body), one_prompt=one_prompt)
+        return replace(call, body=streamed(call.body), gather=gather)
     return translated(call, SeveralAnswers(shows_usage=asks_for_usage(body), one_prompt=one_prompt))
+
+
+def _has_log_probabilities(body: dict[str, Any]) -> bool:
+    # To a completion 0 are those of the chosen tokens alone.
+    top = body.get("logprobs")
+    return (top is not None and top is not False) or bool(body.get("n_probs"))
+
+
+def _tells_less_in_a_stream(body: dict[str, Any]) -> bool:
+    """Return True where a stream of llama.cpp's may end in a call that is none, or lacks what was begun."""
+    goes_on = (body.get("messages") or [{}])[-1].get("role") == "assistant"
+    return goes_on or bool(body.get("tools")) or bool(body.get("verbose"))
 
 
 def _check_best_of(body: dict[str, Any], target: Target) -> None:

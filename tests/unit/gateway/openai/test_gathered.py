@@ -12,6 +12,7 @@ from engine_host.gateway.openai.gathered import gathered, streamed
 from engine_host.gateway.routes.calls import chat, completion
 from engine_host.gateway.routes.rows import Asked
 
+TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
 HEAD: dict[str, Any] = {"id": "c", "model": "m", "object": "chat.completion.chunk", "created": 1}
 
 
@@ -50,7 +51,7 @@ def test_the_tokens_of_all_answers_count_and_the_prompt_once() -> None:
         piece(0, {"content": "c"}, "length"),
         usage(7, 4, 3),
     )
-    answer = json.loads(gathered(told, one_prompt=True))
+    answer = json.loads(gathered(told, several=True))
     assert answer["object"] == "chat.completion"
     assert answer["usage"] == {**usage(7, 6, 3)["usage"], "total_tokens": 13}
     assert "timings" not in answer, "those of several answers have no common time"
@@ -58,6 +59,15 @@ def test_the_tokens_of_all_answers_count_and_the_prompt_once() -> None:
     assert first["message"] == {"role": "assistant", "content": "ac", "reasoning_content": "r"}
     assert (first["finish_reason"], second["finish_reason"]) == ("length", "stop")
     assert second["message"]["content"] == "b"
+
+
+def test_one_answer_keeps_its_own_figures() -> None:
+    told = stream(
+        piece(0, {"role": "assistant", "content": None}), piece(0, {"content": "a"}), usage(7, 1, 3)
+    )
+    answer = json.loads(gathered(told))
+    assert (answer["usage"], answer["timings"]) == (usage(7, 1, 3)["usage"], {"predicted_n": 1})
+    assert gathered(b'{"choices": []}') == b'{"choices": []}', "an engine that does not stream"
 
 
 def test_calls_are_whole_and_in_order() -> None:
@@ -73,7 +83,7 @@ def test_calls_are_whole_and_in_order() -> None:
         piece(0, {}, "tool_calls"),
         usage(1, 9),
     )
-    (choice,) = json.loads(gathered(told, one_prompt=True))["choices"]
+    (choice,) = json.loads(gathered(told, several=True))["choices"]
     assert choice["message"]["content"] is None
     assert choice["message"]["tool_calls"] == [
         {"type": "function", "function": {"name": "f", "arguments": '{"a":1}'}, "id": "call0"},
@@ -88,7 +98,7 @@ def test_prompts_count_each() -> None:
         choice = {"index": index, "text": words, "logprobs": None, "finish_reason": "stop"}
         return {**head, "choices": [choice], "usage": usage(tokens, 1)["usage"]}
 
-    answer = json.loads(gathered(stream(text(1, "b", 2), text(0, "a", 3)), one_prompt=False))
+    answer = json.loads(gathered(stream(text(1, "b", 2), text(0, "a", 3)), several=True, one_prompt=False))
     assert [choice["text"] for choice in answer["choices"]] == ["a", "b"]
     assert answer["usage"]["prompt_tokens"] == 5
     assert answer["usage"]["completion_tokens"] == 2
@@ -105,7 +115,7 @@ def test_prompts_count_each() -> None:
 )
 def test_a_stream_that_fails_is_an_error(told: bytes, status: int) -> None:
     with pytest.raises(EndpointError) as raised:
-        gathered(told, one_prompt=True)
+        gathered(told)
     assert raised.value.status == status
 
 
@@ -113,13 +123,19 @@ def test_a_stream_that_fails_is_an_error(told: bytes, status: int) -> None:
     ("body", "asks"),
     [
         ({"n": 2}, True),
-        ({"n": 1}, False),
-        ({}, False),
+        ({"n": 1}, True),
+        ({}, True),
+        ({"tools": [TOOL]}, False),
+        ({"messages": [{"role": "assistant", "content": "It is"}]}, False),
         ({"n": 2, "stream": True}, False),
         ({"n": 2, "logprobs": True}, False),
+        ({"logprobs": False}, True),
+        ({"n_probs": 2}, False),
     ],
 )
-def test_a_stream_is_asked_for_where_an_engine_would_count_one(body: dict[str, Any], asks: bool) -> None:
+def test_a_stream_is_asked_for_where_it_tells_as_much_as_a_whole_answer(
+    body: dict[str, Any], asks: bool
+) -> None:
     target = Target("e", "m", 1, 4096, 0.0, socket="/s", native_infill=True)
     whole = {"model": "m", "messages": [{"role": "user", "content": "x"}], **body}
     call = chat(Asked("/v1/chat/completions", json.dumps(whole).encode(), whole, target, "req_1"))
@@ -130,6 +146,14 @@ def test_a_stream_is_asked_for_where_an_engine_would_count_one(body: dict[str, A
     prompts = {"model": "m", "prompt": ["a", "b"]}
     raw = json.dumps(prompts).encode()
     assert completion(Asked("/v1/completions", raw, prompts, target, "req_1")).gather is not None
+
+
+@pytest.mark.parametrize("top", [0, 2])
+def test_log_probabilities_are_asked_for_as_a_whole(top: int) -> None:
+    target = Target("e", "m", 1, 4096, 0.0, socket="/s", native_infill=True)
+    body = {"model": "m", "prompt": "a", "logprobs": top}
+    call = completion(Asked("/v1/completions", json.dumps(body).encode(), body, target, "req_1"))
+    assert call.gather is None
 
 
 def test_a_request_for_a_stream_is_the_same_request() -> None:
