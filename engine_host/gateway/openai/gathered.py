@@ -4,6 +4,7 @@ Its stream ends with the client, where a whole answer is written to its end for 
 several answers that come as a whole is that of the first; in a stream each has its own, and they add up.
 """
 
+import codecs
 import json
 from typing import Any
 
@@ -18,7 +19,9 @@ _TEXTS = ("content", "reasoning_content", "refusal")
 def streamed(raw: bytes) -> bytes:
     """Return the same request for a stream that ends with its figures."""
     options = {"stream": True, "stream_options": {"include_usage": True}}
-    return json.dumps({**json_text.parse_object(raw), **options}, ensure_ascii=False).encode()
+    return json.dumps(
+        {**json_text.parse_object(raw.removeprefix(codecs.BOM_UTF8)), **options}, ensure_ascii=False
+    ).encode()
 
 
 def gathered(stream: bytes, *, several: bool = False, one_prompt: bool = True) -> bytes:

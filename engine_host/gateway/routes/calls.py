@@ -233,7 +233,11 @@ def _plain(path: str, raw: bytes, body: dict[str, Any], target: Target) -> Call:
             return call
         # A stream also ends with its client, where llama.cpp writes a whole answer to its end for nobody.
         gather = partial(gathered, several=not _is_one(body), one_prompt=one_prompt)
-        return replace(call, body=streamed(call.body), gather=gather)
+        try:
+            return replace(call, body=streamed(call.body), gather=gather)
+        except ValueError:
+            # A number that is none, such as 1e400: the engine says what it thinks of it.
+            return call
     return translated(call, SeveralAnswers(shows_usage=asks_for_usage(body), one_prompt=one_prompt))
 
 
@@ -245,7 +249,9 @@ def _has_log_probabilities(body: dict[str, Any]) -> bool:
 
 def _tells_less_in_a_stream(body: dict[str, Any]) -> bool:
     """Return True where a stream of llama.cpp's may end in a call that is none, or lacks what was begun."""
-    goes_on = (body.get("messages") or [{}])[-1].get("role") == "assistant"
+    messages = body.get("messages")
+    last = messages[-1] if isinstance(messages, list) and messages else None
+    goes_on = isinstance(last, dict) and last.get("role") == "assistant"
     return goes_on or bool(body.get("tools")) or bool(body.get("verbose"))
 
 

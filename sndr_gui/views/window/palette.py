@@ -13,7 +13,16 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QFont, QFontMetrics, QKeyEvent, QPainter, QTextCharFormat, QTextLayout, QTextOption
+from PySide6.QtGui import (
+    QFont,
+    QFontMetrics,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QTextCharFormat,
+    QTextLayout,
+    QTextOption,
+)
 from PySide6.QtWidgets import (
     QFrame,
     QLineEdit,
@@ -180,6 +189,9 @@ class Palette(QFrame):
         self.show()
         self.raise_()
         self.edit.setFocus()
+        if (shown := window.windowHandle()) is not None:
+            # Buttons of the sidebar take no focus from it.
+            shown.installEventFilter(self)
 
     def refresh(self) -> None:
         """Offer what can be done now, if it is open; what was typed and chosen stays."""
@@ -213,6 +225,10 @@ class Palette(QFrame):
             self.hide()
         if watched is self.parent() and event.type() == QEvent.Type.Resize and self.isVisible():
             self._place()
+        if watched.isWindowType() and event.type() == QEvent.Type.MouseButtonPress:
+            assert isinstance(event, QMouseEvent)
+            if self.isVisible() and not self.geometry().contains(event.position().toPoint()):
+                self.close_palette()
         return False
 
     def _on_key(self, key: int) -> bool:

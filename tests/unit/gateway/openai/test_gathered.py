@@ -156,6 +156,24 @@ def test_log_probabilities_are_asked_for_as_a_whole(top: int) -> None:
     assert call.gather is None
 
 
+@pytest.mark.parametrize(
+    ("raw", "asks"),
+    [
+        (b'{"model": "m", "prompt": "a", "dimensions": 1e400}', False),
+        (b'{"model": "m", "prompt": "a", "n": 2, "top_k": -1e999}', False),
+        (b'\xef\xbb\xbf{"model": "m", "prompt": "a"}', True),
+        (b'{"model": "m", "prompt": "a", "messages": [null]}', True),
+        (b'{"model": "m", "prompt": "a", "messages": 5}', True),
+    ],
+)
+def test_odd_requests_reach_the_engine(raw: bytes, asks: bool) -> None:
+    target = Target("e", "m", 1, 4096, 0.0, socket="/s", native_infill=True)
+    body = json.loads(raw.decode("utf-8-sig"))
+    call = completion(Asked("/v1/completions", raw, body, target, "req_1"))
+    assert (call.gather is not None) == asks
+    assert asks or call.body == raw
+
+
 def test_a_request_for_a_stream_is_the_same_request() -> None:
     sent = json.loads(streamed(b'{"model": "m", "n": 2}'))
     assert sent == {"model": "m", "n": 2, "stream": True, "stream_options": {"include_usage": True}}

@@ -34,7 +34,8 @@ def scripted(scripts: Any, spoilt: str) -> Any:
     async def script(engine: Any, body: dict[str, Any], writer: asyncio.StreamWriter) -> None:
         if not body:
             whole(writer, {"data": [{"id": "other" if spoilt == "models" else "m"}]})
-        elif body.get("stream"):
+        elif body.get("stream") and "stream_options" not in body:
+            # With its figures it is asked for where the client is to get a whole answer.
             writer.write(scripts.stream_head + scripts.chunk("a "))
             if spoilt != "stream":
                 writer.write(scripts.http_chunk(b"data: [DONE]\n\n") + b"0\r\n\r\n")

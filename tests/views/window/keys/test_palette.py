@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QFont
+from PySide6.QtCore import QCoreApplication, QEvent, QPointF, Qt
+from PySide6.QtGui import QFont, QMouseEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QPushButton
+from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 from shiboken6 import delete
 
 from engine_host.protocol.endpoint.routes import RouteTargets
@@ -310,3 +310,20 @@ async def test_what_cannot_be_done_yet_is_found_and_says_what_it_lacks(
     stage.window.go("logs")
     found.run()
     assert stage.window.current == "home"
+
+
+async def test_a_click_beside_it_closes_it_also_on_what_takes_no_focus(stage: Stage) -> None:
+    palette = stage.window.palette_box
+    palette.open()
+
+    def click(part: QWidget) -> None:
+        # As it comes from the system: to the window, which hands it to the control below the pointer.
+        spot = QPointF(part.mapTo(stage.window, part.rect().center()))
+        left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+        event = QMouseEvent(QEvent.Type.MouseButtonPress, spot, spot, left, left, none)
+        QCoreApplication.sendEvent(stage.window.windowHandle(), event)
+
+    click(palette.edit)
+    assert palette.isVisible()
+    click(stage.window.sidebar.buttons["logs"])
+    assert not palette.isVisible()
