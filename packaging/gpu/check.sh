@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# `make gpu-check VLLM=PYTHON`: makes an environment for the host where there is none, then runs check.py.
+# `make gpu-check VLLM=PYTHON`: makes an environment for the host where there is none, then runs check.py;
+# over_ssh.py or endpoint.py where the first argument is `over_ssh` or `endpoint`.
 #
 # VLLM is the Python of an environment with vLLM, or its folder. On a machine with .venv (make setup) that is used; else
 # one is made in .gpu-venv from the wheels in .whl/ (packaging/gpu/bundle.sh), without a network.
@@ -46,4 +47,6 @@ END
 fi
 # Multicast over NVLink can put a host's GPUs out of service for a day.
 export NCCL_NVLS_ENABLE=${NCCL_NVLS_ENABLE:-0} TORCH_SYMM_MEM_DISABLE_MULTICAST=${TORCH_SYMM_MEM_DISABLE_MULTICAST:-1}
-exec "$python" packaging/gpu/check.py --installation "$vllm" "$@"
+script=check
+case ${1:-} in over_ssh | endpoint) script=$1; shift ;; esac
+exec "$python" "packaging/gpu/$script.py" --installation "$vllm" "$@"

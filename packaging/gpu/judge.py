@@ -72,7 +72,9 @@ class Table:
     def attempt(self, part: str, check: str, found: Callable[[], Iterable[Row]]) -> None:
         """Add what a check finds; one that raises is a row that failed, and the others go on."""
         try:
-            self.add(*found())
+            # One by one: those before an error stay.
+            for row in found():
+                self.add(row)
         except (HostError, RuntimeError, OSError, ValueError, KeyError, LookupError) as error:
             self.add(Row(part, check, False, f"{type(error).__name__}: {error}"))
 

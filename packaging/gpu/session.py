@@ -26,6 +26,8 @@ ROOT = Path(__file__).resolve().parents[2]
 CALL = 560.0
 K8V4 = "turboquant_k8v4"
 COMPILED = " --compile --profile"
+# Programs of their own beside check.py, by the word that check.sh takes for them.
+ALONE = ("over_ssh", "endpoint")
 # Reads the arguments of the program that follows, and ends before it does anything.
 ONLY_READ = """
 import argparse, runpy, sys
@@ -75,6 +77,10 @@ def _speed(
 
 
 STEPS = (
+    # With the kernels of version 15, which the whole product had not been started with.
+    Step("product", "start restart", 300),
+    Step("over-ssh", "over_ssh", 400),
+    Step("endpoint", "endpoint", 400),
     # A hybrid on an H100: on an H200 it takes 0.87 of bf16's time a token, 0.85 compiled.
     _speed("27b-bf16", "qwen36-27b", "1x32768", more=COMPILED),
     _speed("27b-k8v4", "qwen36-27b", "1x32768 8x32768", K8V4, more=COMPILED),
@@ -204,6 +210,8 @@ def check(steps: Sequence[Step], vllm: Path, host: Path, folder: Path) -> int:
             asked = ["-m", "engine_host.bench.gpu.prefix_conversations", "ask", "MODEL", "OUT", *words[2:]]
         elif program == "llamacpp":
             asked = ["packaging/gpu/llamacpp.py", "--folder", *asked[1:]]
+        elif program in ALONE:
+            asked = [f"packaging/gpu/{program}.py", "--installation", asked[1], *asked[3:]]
         elif step.of_product:
             asked = ["packaging/gpu/check.py", "--installation", *asked[1:]]
         else:

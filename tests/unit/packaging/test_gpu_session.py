@@ -59,6 +59,8 @@ def test_programs_read_the_words_of_their_steps(
             asked = ["ask", "MODEL", "OUT", *shlex.split(step.words)[3:]]
         elif step.words.startswith("llamacpp"):
             program, asked = script("llamacpp"), ["--folder", *asked[1:]]
+        elif step.words.split()[0] in session.ALONE:
+            program, asked = script(asked[2]), ["--installation", asked[1], *asked[3:]]
         elif step.of_product:
             program, asked = script("check"), ["--installation", *asked[1:]]
         else:
