@@ -240,9 +240,22 @@ END
     chmod 755 "$venv/bin/$1"
 }
 
+# A second work tree may link to the environment of the first, which stays that one's: installing here would have its
+# programs read our sources from then on.
+lent_by() {
+    local owner
+    [ -L $venv ] && [ -x $venv/bin/sndr ] || return 1
+    owner=$(cat $venv/lib/python3*/site-packages/sndr-control-center.pth 2>/dev/null) || return 1
+    [ "$owner" != "$PWD" ] && [ -f "$owner/packaging/setup.sh" ] && printf '%s' "$owner"
+}
+
 ensure_packages() {
-    local sum
+    local sum owner
     local -a quiet=(-q)
+    if owner=$(lent_by); then
+        say "The environment is that of $owner and stays as it is."
+        return 0
+    fi
     # Minutes with a slow network: at a terminal uv shows what it downloads.
     [ ! -t 2 ] || quiet=()
     sum=$(checksum "$lock" pyproject.toml packaging/setup.sh)-$PWD
