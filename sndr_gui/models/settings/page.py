@@ -26,6 +26,7 @@ from sndr_gui.kit.look.level import choose as choose_level
 from sndr_gui.kit.setting_words import word_of
 from sndr_gui.kit.settings import SettingsFile, WindowSettings
 from sndr_gui.models.settings.entries import ENTRIES, EXPERT, Entry
+from sndr_gui.models.settings.look import LOOK_ENTRIES
 from sndr_gui.models.settings.mending import MendingModel
 
 
@@ -175,6 +176,15 @@ class SettingsModel(QObject):
     def set_theme(self, choice: ThemeChoice) -> None:
         """Choose a theme."""
         self.set_look("theme", choice)
+
+    def set_own(self, name: str, value: object) -> None:
+        """Change one of the window's own settings, whichever it is."""
+        if name == "keep_chats":
+            self.set_keep_chats(bool(value))
+        elif any(entry.name == name for entry in LOOK_ENTRIES):
+            self.set_look(name, value)
+        else:
+            self.set_window(**{name: value})
 
     def set_look(self, name: str, value: object, *_checked: object) -> None:
         """Change one row of `LOOK_ENTRIES`; kept, and put on at once where Qt can."""

@@ -22,6 +22,7 @@ class Entry:
 
     `words` are found too and not shown. `weight` lets pages and actions come before names that fit as well.
     `key` tells it from the others for as long as the program is used; without one the title does.
+    `command` is the command line that does the same, shown below the list.
     """
 
     title: str
@@ -30,6 +31,7 @@ class Entry:
     words: str = ""
     weight: int = 0
     key: str = ""
+    command: str = ""
 
     @property
     def remembered(self) -> str:

@@ -13,13 +13,14 @@ from sndr_gui.kit import theme
 from sndr_gui.kit.look.choices import Accent, largest_scale
 from sndr_gui.kit.look.colours import THEMES, with_accent
 from sndr_gui.kit.tooltip import plain_tooltip
-from sndr_gui.models.settings.look import LOOK_ENTRIES, LookEntry
+from sndr_gui.models.settings.look import LOOK_ENTRIES, WindowEntry
 from sndr_gui.models.settings.page import SettingsModel
+from sndr_gui.views.settings.line import OwnLine
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.copying import SegmentedControl
 from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.labels import badge, set_text, text
-from sndr_gui.views.widgets.layout import column, row, rule
+from sndr_gui.views.widgets.layout import row, rule
 
 _SWATCH = 16
 # The smallest window, and what a window manager draws around it.
@@ -43,6 +44,7 @@ class AppearanceCard(Card):
             if place:
                 self.body.addWidget(rule())
             about = text(entry.help, "muted", wrap=True)
+            control: QWidget
             if entry.name == "scale":
                 about, control = self.scale_said, self._scale_box(entry)
             elif entry.name == "language":
@@ -50,14 +52,12 @@ class AppearanceCard(Card):
                 self.language.fill(entry.choices, model.window.language)
             else:
                 control = self._segments(entry)
-            line = row(column(text(entry.label), about, spacing=2), control)
-            line.setStretch(0, 1)
-            self.body.addLayout(line)
+            self.body.addWidget(OwnLine(entry, control, about))
         self.body.addWidget(self._sample())
         theme.notifier.changed.connect(self._paint_swatches)
         self._paint_swatches()
 
-    def _segments(self, entry: LookEntry) -> QWidget:
+    def _segments(self, entry: WindowEntry) -> QWidget:
         titles = tuple(title for title, _value in entry.choices)
         made = self.controls[entry.name] = SegmentedControl(titles, entry.label)
         for (title, value), choice in zip(entry.choices, made.buttons, strict=True):
@@ -69,7 +69,7 @@ class AppearanceCard(Card):
                 choice.setToolTip(plain_tooltip(title))
         return made
 
-    def _scale_box(self, entry: LookEntry) -> QWidget:
+    def _scale_box(self, entry: WindowEntry) -> QWidget:
         for title, value in entry.choices:
             self.scale.addItem(title, value)
         return self.scale

@@ -19,6 +19,7 @@ from sndr_gui.models.settings.page import SettingsModel
 from sndr_gui.views.engine.installations import InstallationsCard
 from sndr_gui.views.settings.appearance import AppearanceCard
 from sndr_gui.views.settings.chats import ChatsCard
+from sndr_gui.views.settings.line import OwnLine
 from sndr_gui.views.settings.mending import MendingCard
 from sndr_gui.views.settings.row import SettingRow
 from sndr_gui.views.settings.window_card import WindowCard
@@ -57,6 +58,7 @@ class SettingsView(Page):
         self.vllm = InstallationsCard(installations)
         self.body.addWidget(self.vllm)
         self.body.addStretch(1)
+        self._own = {line.entry.name: line for line in self.findChildren(OwnLine)}
         self._rows: dict[str, SettingRow] = {}
         self._rules: dict[str, QWidget] = {}
         self._cards: dict[str, Card] = {}
@@ -116,7 +118,8 @@ class SettingsView(Page):
 
     def _reveal(self) -> None:
         """Bring the setting that somebody wants to change into sight, with the focus on its control."""
-        line = self._rows.get(self.model.wanted)
+        wanted = self.model.wanted
+        line = self._rows.get(wanted) or self._own.get(wanted)
         if line is not None and self.isVisible():
             self.filter.clear()
             self._sift()

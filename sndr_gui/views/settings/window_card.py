@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtWidgets import QCheckBox, QLabel, QLayout, QSystemTrayIcon, QWidget
+from PySide6.QtWidgets import QCheckBox, QSystemTrayIcon
 
 from engine_host.protocol.language import tr
-from sndr_gui.kit.settings import OnClose
 from sndr_gui.models.first_run.page import FirstRunModel
 from sndr_gui.models.settings.at_login import AtLoginModel
+from sndr_gui.models.settings.look import window_entry
 from sndr_gui.models.settings.page import SettingsModel
+from sndr_gui.views.settings.line import OwnLine
 from sndr_gui.views.widgets.buttons import button, tip
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.copying import SegmentedControl
 from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.labels import set_text, text
 from sndr_gui.views.widgets.layout import column, row, rule
-
-_ON_CLOSE = ((tr("Ask"), OnClose.ASK), (tr("Keep running"), OnClose.KEEP), (tr("Stop"), OnClose.END))
 
 
 class WindowCard(Card):
@@ -47,41 +46,26 @@ class WindowCard(Card):
         self.preset.activated.connect(self._on_login)
         self.refusal = text("", "bad", wrap=True)
         self._tray_about = text("", "muted", wrap=True)
-        self.on_close = SegmentedControl(tuple(name for name, _ in _ON_CLOSE), tr("Engines on closing"))
+        closing = window_entry("on_close")
+        self.on_close = SegmentedControl(tuple(name for name, _value in closing.choices), closing.label)
         self.welcome = button(
             tr("Show it"), first_run.wanted.emit, hint=tr("Open the first run again"), command="sndr setup"
         )
         self.welcome.setAccessibleName(tr("Show the first run"))
-        rows: tuple[tuple[str, str | QLabel, QWidget | QLayout], ...] = (
-            (
-                tr("Engines on closing"),
-                tr("What becomes of engines that would end with the window."),
-                self.on_close,
-            ),
-            (tr("Icon in the tray"), self._tray_about, self.tray),
-            (
-                tr("Notices on the desktop"),
-                tr("While you look elsewhere: engines that are ready or failed, alerts, work that ended."),
-                self.desktop,
-            ),
-            (
-                tr("Start at login"),
-                tr("In the background, with a preset or without."),
-                row(self.preset, self.login),
-            ),
-            (
-                tr("First run"),
-                tr("This machine, models that are here, one start, one measurement."),
-                self.welcome,
-            ),
+        for line in (
+            OwnLine(closing, self.on_close),
+            OwnLine(window_entry("tray"), self.tray, self._tray_about),
+            OwnLine(window_entry("desktop_notices"), self.desktop),
+            OwnLine(window_entry("at_login"), self.login, field=row(self.preset, self.login)),
+        ):
+            self.body.addWidget(line)
+            self.body.addWidget(rule())
+        about = text(
+            tr("This machine, models that are here, one start, one measurement."), "muted", wrap=True
         )
-        for number, (name, about, control) in enumerate(rows):
-            if number:
-                self.body.addWidget(rule())
-            said = text(about, "muted", wrap=True) if isinstance(about, str) else about
-            line = row(column(text(name), said, spacing=2), control)
-            line.setStretch(0, 1)
-            self.body.addLayout(line)
+        again = row(column(text(tr("First run")), about, spacing=2), self.welcome)
+        again.setStretch(0, 1)
+        self.body.addLayout(again)
         self.body.addWidget(self.refusal)
         at_login.changed.connect(self._refresh_login)
         self._refresh_login()
@@ -91,13 +75,13 @@ class WindowCard(Card):
     def refresh(self) -> None:
         """Show the values of now."""
         now = self._model.window
-        self.on_close.buttons[[one for _, one in _ON_CLOSE].index(now.on_close)].setChecked(True)
+        choices = [value for _name, value in window_entry("on_close").choices]
+        self.on_close.buttons[choices.index(now.on_close)].setChecked(True)
         here = self._tray_here()
         self.tray.setChecked(now.tray)
         self.tray.setEnabled(here or now.tray)
         self.desktop.setChecked(now.desktop_notices)
-        about = tr("State, start, stop, the endpoint; the window stays as it is.")
-        set_text(self._tray_about, about if here else tr("This desktop shows no tray."))
+        set_text(self._tray_about, window_entry("tray").help if here else tr("This desktop shows no tray."))
 
     def read(self) -> None:
         """Read what others may have changed."""
@@ -117,4 +101,4 @@ class WindowCard(Card):
         self._at_login.switch(self.login.isChecked(), str(self.preset.currentData() or ""))
 
     def _on_close(self) -> None:
-        self._model.set_window(on_close=_ON_CLOSE[self.on_close.place][1])
+        self._model.set_window(on_close=window_entry("on_close").choices[self.on_close.place][1])

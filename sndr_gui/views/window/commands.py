@@ -6,15 +6,17 @@ from collections.abc import Callable
 from functools import partial
 
 from engine_host.protocol.engines import EngineState
-from engine_host.protocol.language import tr
+from engine_host.protocol.language import LANGUAGES, tr
 from engine_host.protocol.presets import EntryOrigin
+from engine_host.protocol.remote.host_command import for_host
 from sndr_gui.kit import formats
 from sndr_gui.kit.look.level import Level, is_simple
 from sndr_gui.kit.shortcuts import keys
 from sndr_gui.models.engine.choice import state_word
 from sndr_gui.models.engine.start import SERVING
 from sndr_gui.models.hosts.words import THIS_MACHINE, state_here, state_of
-from sndr_gui.models.settings.look import AT_START, LOOK_ENTRIES
+from sndr_gui.models.settings.entries import Entry as SettingEntry
+from sndr_gui.models.settings.look import AT_START, LOOK_ENTRIES, OWN_ENTRIES, WindowEntry
 from sndr_gui.models.window.palette import ACTION, Entry
 from sndr_gui.views.window.context import PageContext
 
@@ -29,7 +31,7 @@ def commands(context: PageContext) -> list[Entry]:
         *_servers(context),
         _action(tr("Rescan models"), context.launch.models.rescan, "scan look for models again"),
         *_first_run(context),
-        *_look(context),
+        *_own_settings(context),
         *_level(context),
         *_presets_to_start(context),
         *_models(context),
@@ -58,18 +60,26 @@ def _first_run(context: PageContext) -> list[Entry]:
     return [] if context.session.host else [_action(tr("Welcome"), context.first_run.wanted.emit, words)]
 
 
-def _look(context: PageContext) -> list[Entry]:
-    """Return each choice of the window's look that takes effect at once."""
-    return [
-        _action(
-            f"{entry.label}: {formats.inside(title)}",
-            partial(context.settings.set_look, entry.name, value),
-            "colours appearance look contrast accessibility",
-        )
-        for entry in LOOK_ENTRIES
-        if entry.name not in AT_START
-        for title, value in entry.choices
-    ]
+def _own_settings(context: PageContext) -> list[Entry]:
+    """Return each choice of the window's own settings; the one in force says so."""
+    model = context.settings
+    found = []
+    for entry in (*LOOK_ENTRIES, *OWN_ENTRIES):
+        for title, value in entry.choices:
+            # A language is called as it calls itself.
+            said = title if title in LANGUAGES.values() else formats.inside(title)
+            now = value == getattr(model.window, entry.name)
+            hint = tr("chosen") if now else tr("action")
+            run = partial(_choose, context, entry.name, value)
+            found.append(_action(f"{entry.label}: {said}", run, f"{entry.words} setting", hint))
+    return found
+
+
+def _choose(context: PageContext, name: str, value: object) -> None:
+    context.settings.set_own(name, value)
+    if name in AT_START:
+        # The page says from when on it holds.
+        context.show_setting(name)
 
 
 def _level(context: PageContext) -> list[Entry]:
@@ -264,15 +274,25 @@ def _routes(context: PageContext) -> list[Entry]:
 
 
 def _settings(context: PageContext) -> list[Entry]:
+    """Return the way to each setting on its page, the window's own ones too."""
+    model = context.settings
+    own: list[tuple[WindowEntry | SettingEntry, str, str, str]] = [
+        (entry, tr("This window"), f"{entry.words} window", "") for entry in (*LOOK_ENTRIES, *OWN_ENTRIES)
+    ]
+    kept = [
+        (entry, entry.group, entry.name, for_host(model.command(entry.name), context.session.host))
+        for entry in model.entries()
+    ]
     return [
         Entry(
             tr("Setting: {label}", label=entry.label),
-            entry.group,
+            hint,
             partial(context.show_setting, entry.name),
-            f"{entry.name} {entry.help}",
+            f"{words} {entry.help}",
             key=f"setting {entry.name}",
+            command=command,
         )
-        for entry in context.settings.entries()
+        for entry, hint, words, command in (*own, *kept)
     ]
 
 

@@ -40,7 +40,7 @@ from engine_host.protocol.language import tr
 from sndr_gui.kit import formats, theme
 from sndr_gui.models.window.palette import Entry, Finder, Found
 from sndr_gui.models.window.throttle import Throttle
-from sndr_gui.views.widgets.labels import set_text, text
+from sndr_gui.views.widgets.labels import ElidedLabel, set_text, text
 from sndr_gui.views.widgets.layout import row, rule
 
 _ROWS, _HEIGHT = 9, 34
@@ -165,7 +165,9 @@ class Palette(QFrame):
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._none = text(tr("Nothing has these letters in this order. A few of a name suffice."), "muted")
         self.count = text("", "muted")
-        self._foot = row(text(tr("Enter runs it, Esc closes"), "muted"), None, self.count)
+        self.foot = ElidedLabel("", "muted")
+        self._foot = row(self.foot, self.count)
+        self._foot.setStretch(0, 1)
         body = QVBoxLayout(self)
         body.setContentsMargins(14, 14, 14, 10)
         body.setSpacing(10)
@@ -293,6 +295,8 @@ class Palette(QFrame):
             )
         else:
             told = self._none.text()
+        command = self._found[place].entry.command if 0 <= place < len(self._found) else ""
+        set_text(self.foot, command or tr("Enter runs it, Esc closes"))
         if self.edit.accessibleDescription() != told:
             self.edit.setAccessibleDescription(told)
 

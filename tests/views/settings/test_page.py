@@ -16,7 +16,7 @@ from sndr_gui.kit.look.colours import STRONG_DARK, with_accent
 from sndr_gui.kit.look.level import Level
 from sndr_gui.kit.settings import SettingsFile
 from sndr_gui.models.settings.entries import ENTRIES, EXPERT
-from sndr_gui.models.settings.look import look_entry
+from sndr_gui.models.settings.look import window_entry
 from sndr_gui.views.home.page import HomeView
 from sndr_gui.views.launch.page import LaunchView
 from sndr_gui.views.settings.page import SettingsView
@@ -101,7 +101,7 @@ async def test_the_look_changes_at_a_click_and_is_kept(stage: Stage) -> None:
     try:
         for name, place in (("theme", 3), ("accent", 2), ("density", 1), ("motion", 1)):
             button = look.controls[name].buttons[place]
-            assert button.accessibleName().startswith(f"{look_entry(name).label}: ")
+            assert button.accessibleName().startswith(f"{window_entry(name).label}: ")
             button.click()
         assert theme.current() is with_accent(STRONG_DARK, Accent.TEAL)
         assert theme.compact()
