@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import Any
 
+import httpx
+
 from engine_host.bench.gpu.token_answers import differing
 from engine_host.core.errors import HostError
 from engine_host.overlay.summary import process_name
@@ -75,7 +77,7 @@ class Table:
             # One by one: those before an error stay.
             for row in found():
                 self.add(row)
-        except (HostError, RuntimeError, OSError, ValueError, KeyError, LookupError) as error:
+        except (HostError, httpx.HTTPError, RuntimeError, OSError, ValueError, LookupError) as error:
             self.add(Row(part, check, False, f"{type(error).__name__}: {error}"))
 
 

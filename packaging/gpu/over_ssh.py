@@ -256,8 +256,7 @@ class OverSsh:
         settings = ("kv_cache_gib=1", "context=4096", "streams=8") if self.asked.cpu else K8V4
         words += [word for one in settings for word in ("--set", one)]
         if not self.asked.cpu:
-            argument = json.dumps(["--gdn-prefill-backend=triton"])
-            words += ["--set", f"extra_arguments={argument}", "--gpu", self.asked.gpu]
+            words += ["--set", "extra_arguments=--gdn-prefill-backend=triton", "--gpu", self.asked.gpu]
         began = time.monotonic()
         started = self.there(*words, seconds=_PATIENCE)
         found = (started.out + started.err).strip()[-300:] if started.code else ""
