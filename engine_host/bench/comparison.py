@@ -44,6 +44,12 @@ _EXACT_UP_TO = 60
 _MOST_IN_COMMON = 0.9
 _DOUBT = 1.5
 _LEAST_IN_ORDER = 4
+_MOST_SHARE = 1.0
+"""The share faster from which on a factor says more than per cents; slower it is half the speed."""
+_MOST_FACTOR = 1000.0
+_WIDE = 4.0
+"""The width of an interval of factors from which on its middle says nothing."""
+_MOST_LOGARITHM = 700.0
 
 
 @dataclass(frozen=True)
@@ -70,28 +76,64 @@ class Comparison:
                 "can't tell: {n} more rounds are needed for any verdict",
                 self.more_rounds or 1,
             )
+        low, high = self.low, self.high
+        if max(high, _slower_factor(low) - 1) > _MOST_SHARE:
+            return self._by_factors(low, high)
         if self.verdict is Verdict.FASTER:
-            return tr(
-                "faster by {low:,.1f} to {high:,.1f} %", low=_percent(self.low), high=_percent(self.high)
-            )
+            return tr("faster by {low:,.1f} to {high:,.1f} %", low=_percent(low), high=_percent(high))
         if self.verdict is Verdict.SLOWER:
-            return tr(
-                "slower by {low:,.1f} to {high:,.1f} %", low=_percent(-self.high), high=_percent(-self.low)
+            return tr("slower by {low:,.1f} to {high:,.1f} %", low=_percent(-high), high=_percent(-low))
+        between = {"slower": _percent(abs(low)), "faster": _percent(abs(high))}
+        return self._open(tr("between {slower:,.1f} % slower and {faster:,.1f} % faster", **between))
+
+    def _by_factors(self, low: float, high: float) -> str:
+        """Return the verdict where per cents would have three digits and more, or nearly reach 100."""
+        if self.verdict is Verdict.CANNOT_TELL:
+            between = {"slower": _factor(_slower_factor(low)), "faster": _factor(1 + high)}
+            if max(between.values()) >= _MOST_FACTOR:
+                return self._open(tr("nearly anything, with more than a factor of 1,000 between its ends"))
+            return self._open(
+                tr(
+                    "anything from slower by a factor of {slower:,g} to faster by a factor of {faster:,g}",
+                    **between,
+                )
             )
-        between = {"slower": _percent(abs(self.low)), "faster": _percent(abs(self.high))}
+        faster = self.verdict is Verdict.FASTER
+        ends = (1 + low, 1 + high) if faster else (_slower_factor(high), _slower_factor(low))
+        least, most = map(_factor, ends)
+        if least >= _MOST_FACTOR:
+            return (
+                tr("faster by a factor of more than 1,000")
+                if faster
+                else tr("slower by a factor of more than 1,000")
+            )
+        if most >= _MOST_FACTOR:
+            if faster:
+                return tr(
+                    "faster, but by how much can't be told: a factor of {least:,g} or more", least=least
+                )
+            return tr("slower, but by how much can't be told: a factor of {least:,g} or more", least=least)
+        if most > _WIDE * least or self.change is None:
+            told = {"least": least, "most": most}
+            if faster:
+                return tr(
+                    "faster, but by how much can't be told: a factor of {least:,g} to {most:,g}", **told
+                )
+            return tr("slower, but by how much can't be told: a factor of {least:,g} to {most:,g}", **told)
+        about = _factor(1 + self.change if faster else _slower_factor(self.change))
+        told = {"about": about, "least": least, "most": most}
+        if faster:
+            return tr("faster by a factor of about {about:,g} ({least:,g} to {most:,g})", **told)
+        return tr("slower by a factor of about {about:,g} ({least:,g} to {most:,g})", **told)
+
+    def _open(self, between: str) -> str:
         if self.more_rounds is None:
-            return tr(
-                "can't tell: between {slower:,.1f} % slower and {faster:,.1f} % faster; "
-                "too noisy for 1,000 rounds to tell",
-                **between,
-            )
+            return tr("can't tell: {between}; too noisy for 1,000 rounds to tell", between=between)
         return ntr(
-            "can't tell: between {slower:,.1f} % slower and {faster:,.1f} % faster; "
-            "{n} more round is likely to tell",
-            "can't tell: between {slower:,.1f} % slower and {faster:,.1f} % faster; "
-            "{n} more rounds are likely to tell",
+            "can't tell: {between}; {n} more round is likely to tell",
+            "can't tell: {between}; {n} more rounds are likely to tell",
             self.more_rounds,
-            **between,
+            between=between,
         )
 
 
@@ -226,7 +268,8 @@ def _judged(rounds: int, middle: float, low: float, high: float) -> Comparison:
     """Return the verdict over the change and its interval (logarithms)."""
     verdict = Verdict.FASTER if low > 0 else Verdict.SLOWER if high < 0 else Verdict.CANNOT_TELL
     more = _more_rounds(rounds, middle, (high - low) / 2) if verdict is Verdict.CANNOT_TELL else None
-    return Comparison(verdict, rounds, math.expm1(middle), math.expm1(low), math.expm1(high), more)
+    change, least, most = (math.expm1(min(value, _MOST_LOGARITHM)) for value in (middle, low, high))
+    return Comparison(verdict, rounds, change, least, most, more)
 
 
 def _outside(ways: Sequence[int]) -> int | None:
@@ -250,3 +293,13 @@ def _more_rounds(rounds: int, middle: float, half: float) -> int | None:
 def _percent(share: float) -> float:
     # Never -0.0.
     return round(100 * share, 1) + 0.0
+
+
+def _slower_factor(share: float) -> float:
+    """Return how many times slower a change is; the share is above -1, but for what rounding makes of it."""
+    return 1 / max(1 + share, 0.5 / _MOST_FACTOR)
+
+
+def _factor(times: float) -> float:
+    """Return a factor with the digits that say something: 1.2, 2.4, 14, 140."""
+    return round(times, 2) if times < 2 else float(f"{min(times, _MOST_FACTOR):.2g}")

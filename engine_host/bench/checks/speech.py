@@ -128,6 +128,8 @@ async def _long(
     fault = answer.error or gates.fault(answer.text, least_variety=variety)
     if fault:
         return failed(fault, tokens=answer.tokens, said=shown(answer.text))
+    if short := gates.too_short(answer.text, least_variety=variety):
+        return skipped(short, tokens=answer.tokens, said=shown(answer.text))
     if think and not answer.said.strip() and answer.finish != "length":
         return failed("it thinks and then says nothing", tokens=answer.tokens)
     return passed(tokens=answer.tokens)

@@ -57,17 +57,19 @@ def part_result(
     """
     own = [sample for sample in samples if sample.part == part.name and not sample.warm]
     answered = [sample for sample in own if not sample.error]
+    short = [sample.unjudged for sample in answered if sample.unjudged]
+    judged = [sample for sample in answered if not sample.unjudged]
+    left_out = f"{len(short)} of {len(answered)} answers: {short[0]}" if short else ""
+    untold = bool(short) and len(judged) < max(LEAST_TOLD, len(answered) / 2)
     struck = _struck(own, answered) or ((Gate.CHECK_FAILED, failed) if failed else None)
     gpus = [one for one in gpu_rounds if one.part == part.name and one.round >= part.warm]
     slowed = throttled(gpus, part.name)
     figures = [
         _none(quantity, Gate.THROTTLED, slowed)
         if slowed and struck is None
-        else _aggregate(part, answered, struck)
-        if quantity is Quantity.AGGREGATE
-        else _itl(answered, struck)
-        if quantity is Quantity.ITL
-        else _figure(quantity, answered, _reading(quantity, part), struck)
+        else _none(quantity, Gate.ANSWER_SHORT, left_out)
+        if untold and struck is None
+        else _noted(_of_part(quantity, part, answered if untold else judged, struck), left_out)
         for quantity in Quantity
     ]
     return PartResult(
@@ -81,6 +83,29 @@ def part_result(
         energy=_energy(part.streams, gpus, answered),
         figures=tuple(figures),
     )
+
+
+def _of_part(
+    quantity: Quantity, part: Part, answered: Sequence[Sample], struck: tuple[Gate, str] | None
+) -> Figure:
+    if quantity is Quantity.AGGREGATE:
+        return _aggregate(part, answered, struck)
+    if quantity is Quantity.ITL:
+        return _itl(answered, struck)
+    return _figure(quantity, answered, _reading(quantity, part), struck)
+
+
+def _noted(figure: Figure, left_out: str) -> Figure:
+    """Return a figure that stands with what was left out of it."""
+    if not left_out or figure.standing is not Standing.PUBLISHED or figure.gate is not None:
+        return figure
+    return figure.model_copy(update={"gate": Gate.ANSWER_SHORT, "why": f"left out: {left_out}"})
+
+
+def _judged(part: PartResult, samples: Sequence[Sample]) -> list[Sample]:
+    """Return the measured answers of a part of which something can be told."""
+    own = (one for one in samples if one.part == part.name and not one.warm)
+    return [one for one in own if not one.error and not one.unjudged]
 
 
 def _energy(streams: int, gpus: Sequence[GpuRound], answered: Sequence[Sample]) -> float | None:
@@ -97,7 +122,7 @@ def _energy(streams: int, gpus: Sequence[GpuRound], answered: Sequence[Sample]) 
 
 def by_round(quantity: Quantity, part: PartResult, samples: Sequence[Sample]) -> dict[int, float]:
     """Return the median of a quantity in each measured round; rounds that do not tell it are left out."""
-    answered = [one for one in samples if one.part == part.name and not one.warm and not one.error]
+    answered = _judged(part, samples)
     if quantity is Quantity.AGGREGATE:
         return _rates(part.streams, answered)
     reading = _reading(quantity, part)
@@ -111,7 +136,7 @@ def by_round(quantity: Quantity, part: PartResult, samples: Sequence[Sample]) ->
 
 def values_of(quantity: Quantity, part: PartResult, samples: Sequence[Sample]) -> list[float]:
     """Return the single values that the median of a figure is of."""
-    answered = [one for one in samples if one.part == part.name and not one.warm and not one.error]
+    answered = _judged(part, samples)
     if quantity is Quantity.AGGREGATE:
         return list(_rates(part.streams, answered).values())
     read = map(_reading(quantity, part), answered)

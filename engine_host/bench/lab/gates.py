@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 
-from engine_host.protocol.language import formed
+from engine_host.protocol.language import formed, ntr
 
 LEAST_WORDS = 12
 """An answer of fewer words shows no loop and no variety."""
@@ -31,15 +31,22 @@ def fault(text: str, *, least_variety: float | None) -> str:
     pieces = _PIECE.findall(text.lower())
     if (unit := _loop(pieces)) is not None:
         return f"it goes in a circle of {unit} words"
-    if least_variety is None:
+    if not (words := _WORD.findall(text.lower())[:_VARIETY_OF]):
+        return "it holds no word"
+    if least_variety is None or len(words) < LEAST_WORDS:
         return ""
-    words = _WORD.findall(text.lower())[:_VARIETY_OF]
-    if len(words) < LEAST_WORDS:
-        return f"it has {len(words)} words, too few to be judged"
     share = len(set(words)) / len(words)
     if share < least_variety:
         return f"{formed(share, '.0%')} of its words differ, and {formed(least_variety, '.0%')} are asked for"
     return _repeated(text)
+
+
+def too_short(text: str, *, least_variety: float | None) -> str:
+    """Return why nothing can be told of an answer, neither well nor ill; empty where it can, or need not."""
+    words = 0 if least_variety is None else len(_WORD.findall(text))
+    if not 0 < words < LEAST_WORDS:
+        return ""
+    return ntr("it has {n} word, too few to be judged", "it has {n} words, too few to be judged", words)
 
 
 def _repeated(text: str) -> str:

@@ -282,7 +282,8 @@ class LabRunning:
                 read=self.read,
                 due=due,
             )
-        fault = "" if answer.error or answer.calls else gates.fault(answer.text, least_variety=part.variety)
+        text = None if answer.error or answer.calls else answer.text
+        fault = "" if text is None else gates.fault(text, least_variety=part.variety)
         sample = Sample(
             part=part.name,
             number=number,
@@ -306,6 +307,7 @@ class LabRunning:
             finish=answer.finish,
             text=answer.text,
             fault=fault,
+            unjudged="" if fault else gates.too_short(text or "", least_variety=part.variety),
             error=answer.error,
         )
         self._samples.append(sample)

@@ -28,7 +28,8 @@ def of_chance(found: LabComparison) -> str:
         return tr("No part stands in both runs, so there is nothing to compare.")
     return tr(
         "Each line stands for itself at 98 %: of fifty lines about things that are the same, one is called "
-        "different by chance. A time counts by its speed: half of it is 100 % faster."
+        "different by chance. A time counts by its speed: half of it is twice as "
+        "fast. What is more than that is told as a factor."
     )
 
 

@@ -19,6 +19,7 @@ _RATES = {Quantity.DECODE, Quantity.AGGREGATE, Quantity.PREFILL}
 _LISTED_PARTS = 2
 _STRANGE = 1e15
 _FEWEST = 5
+_MOST_SHARE = 1.0
 
 Strike = Callable[[str], str]
 
@@ -237,10 +238,16 @@ def drift_rows(run: LabRun) -> list[list[str]]:
         if drift.low is None or drift.high is None:
             said = tr("cannot be told from {sessions} sessions", sessions=drift.sessions)
         else:
-            grew = percent(between(*(written(f"{100 * end:+.1f}") for end in (drift.low, drift.high))))
+            grew = _grown(drift.low, drift.high)
             said = grew if drift.told else tr("cannot be told from noise: {grew}", grew=grew)
         rows.append([drift_of(drift.kind), *ends, said, tr("FAILED") if drift.failed else ""])
     return rows
+
+
+def _grown(low: float, high: float) -> str:
+    if high > _MOST_SHARE:
+        return tr("{low:,.2f} to {high:,.2f} times as much", low=1 + low, high=1 + high)
+    return percent(between(*(written(f"{100 * end:+.1f}") for end in (low, high))))
 
 
 def between(*ends: str) -> str:

@@ -28,6 +28,8 @@ _READING = (Quantity.PREFILL, Quantity.TTFT)
 _READS = {WorkloadName.PREFILL, WorkloadName.PREFILL_10K, WorkloadName.PREFILL_90K}
 _MOST_DOTS = 400
 _LABEL = 24
+_LEAST_SHARE, _MOST_SHARE = -0.5, 1.0
+"""The changes that are drawn in per cent; what is more is drawn as a factor."""
 
 
 def spread_note(points: Sequence["Point"]) -> str:
@@ -149,10 +151,20 @@ def comparison_plots(found: LabComparison) -> list[Plot]:
         judged = [one for one in found.figures if one.part == name and one.change is not None]
         # Read from the top.
         rows = [(float(len(judged) - place), one) for place, one in enumerate(judged, 1)]
+        # As the words beside it: per cents of three digits tell nobody anything.
+        factors = any(
+            not _LEAST_SHARE <= one.change <= _MOST_SHARE for one in judged if one.change is not None
+        )
+        first, scale = (1.0, 1.0) if factors else (0.0, 100.0)
+        ends = [(row, one.change, one.low, one.high) for row, one in rows]
         points = tuple(
-            Point(row, 100 * one.change, *(None if end is None else 100 * end for end in (one.low, one.high)))
-            for row, one in rows
-            if one.change is not None
+            Point(
+                row,
+                first + scale * change,
+                *(None if end is None else first + scale * end for end in (low, high)),
+            )
+            for row, change, low, high in ends
+            if change is not None
         )
         if points:
             ticks = tuple((row, name_of(one.quantity)) for row, one in rows)
@@ -160,10 +172,10 @@ def comparison_plots(found: LabComparison) -> list[Plot]:
                 Plot(
                     tr("{part}: B against A", part=_short(name)),
                     "",
-                    tr("% faster"),
+                    tr("times as fast") if factors else tr("% faster"),
                     (Series("B", points),),
                     ticks,
-                    ((0.0, ""),),
+                    ((first, ""),),
                     across=True,
                     note=tr("lines: 98 % interval of the change"),
                 )

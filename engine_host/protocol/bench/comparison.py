@@ -63,8 +63,8 @@ class ComparedFigure(Spoken):
     """One quantity of one part in both runs.
 
     `change` is the share by which B is faster (or, below 0, slower), from `low` to `high` (98 %); a time
-    counts by its speed: half of it is 100 % faster. A figure without a verdict is not judged, and `words`
-    says why.
+    counts by its speed: half of it is twice as fast, 1.0. A figure without a verdict is not judged, and
+    `words` says why.
     """
 
     part: str

@@ -100,6 +100,7 @@ class Sample(Wire):
     finish: str = ""
     text: str = ""
     fault: str = Field("", description="why the answer is no coherent text; empty where it is")
+    unjudged: str = Field("", description="why nothing can be told of its text; empty where it can")
     error: str = ""
 
 

@@ -272,12 +272,11 @@ class HomeModel(LiveModel):
         for streams in sorted(set(built) & set(plain)):
             before, after = plain[streams].decode_rate, built[streams].decode_rate
             if before > 0:
+                at = formats.plural(streams, "stream")
                 parts.append(
-                    tr(
-                        "{after} % at {streams}",
-                        after=f"{100 * (after - before) / before:+.0f}",
-                        streams=formats.plural(streams, "stream"),
-                    )
+                    tr("{times:,.2g} times as fast at {streams}", times=after / before, streams=at)
+                    if after > 2 * before
+                    else tr("{share:+.0%} at {streams}", share=after / before - 1, streams=at)
                 )
         if not parts:
             return tr("Only one server was measured.")

@@ -67,10 +67,55 @@ def test_it_says_what_would_decide() -> None:
     assert "more rounds are likely to tell" in open_.sentence
     assert "4 more rounds are" in compare([1.0] * 3, [2.0] * 3).sentence
     assert "1 more round is" in compare([1.0] * 6, [2.0] * 6).sentence
-    wild = Comparison(Verdict.CANNOT_TELL, 10, 0.0, -0.862, 23.018)
-    assert wild.sentence == (
-        "can't tell: between 86.2 % slower and 2,301.8 % faster; too noisy for 1,000 rounds to tell"
-    )
+
+
+@pytest.mark.parametrize(
+    ("verdict", "change", "low", "high", "said"),
+    [
+        (Verdict.FASTER, 0.5, 0.4, 1.0, "faster by 40.0 to 100.0 %"),
+        (Verdict.SLOWER, -0.4, -0.5, -0.3, "slower by 30.0 to 50.0 %"),
+        (Verdict.FASTER, 12.88, 10.4, 16.3, "faster by a factor of about 14 (11 to 17)"),
+        (Verdict.SLOWER, -0.93, -0.95, -0.9, "slower by a factor of about 14 (10 to 20)"),
+        (
+            Verdict.FASTER,
+            4.0,
+            0.04,
+            22.0,
+            "faster, but by how much can't be told: a factor of 1.04 to 23",
+        ),
+        (Verdict.SLOWER, -0.9, -0.99, -0.1, "slower, but by how much can't be told: a factor of 1.11 to 100"),
+        (Verdict.FASTER, 2e9, 1e9, 1e12, "faster by a factor of more than 1,000"),
+        (Verdict.SLOWER, -1.0, -1.0, -1.0, "slower by a factor of more than 1,000"),
+        (Verdict.FASTER, 5.0, 1.0, 1e9, "faster, but by how much can't be told: a factor of 2 or more"),
+        (
+            Verdict.CANNOT_TELL,
+            0.0,
+            -0.862,
+            23.018,
+            "can't tell: anything from slower by a factor of 7.2 to faster by a factor of 24; "
+            "too noisy for 1,000 rounds to tell",
+        ),
+        (
+            Verdict.CANNOT_TELL,
+            0.0,
+            -0.99999,
+            1e5,
+            "can't tell: nearly anything, with more than a factor of 1,000 between its ends; "
+            "too noisy for 1,000 rounds to tell",
+        ),
+    ],
+)
+def test_a_wide_change_is_told_as_a_person_would(
+    verdict: Verdict, change: float, low: float, high: float, said: str
+) -> None:
+    assert Comparison(verdict, 10, change, low, high).sentence == said
+
+
+def test_sides_of_any_size_are_compared() -> None:
+    found = compare_apart([1e-300] * 6, [1e300, 1e301, 1e302, 1e303, 1e304, 1e305])
+    assert found.sentence == "faster by a factor of more than 1,000"
+    assert found.high is not None
+    assert math.isfinite(found.high)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 from engine_host.bench.lab.comparing import compared
 from engine_host.client.bench_reports.html import comparison_html, run_html, sweep_html
-from engine_host.client.bench_reports.markdown import run_markdown, sweep_markdown
+from engine_host.client.bench_reports.markdown import comparison_markdown, run_markdown, sweep_markdown
 from engine_host.client.bench_reports.plots import comparison_plots, run_plots, sweep_plots
 from engine_host.client.bench_reports.svg import steps_of
 from engine_host.protocol.bench.lab import (
@@ -77,6 +77,15 @@ def test_a_comparison_and_a_sweep_are_drawn() -> None:
     assert all(point.y < 0 for point in plot.series[0].points)
     assert plot.note == "lines: 98 % interval of the change", "as the table under it says"
     assert len(pictures(comparison_html(found))) == 1
+    assert plot.y_title == "% faster"
+    far = compared(
+        made("20260101-000000-quick-aaaa", FAST),
+        made("20260102-000000-quick-bbbb", [14 * step for step in FAST]),
+    )
+    (plot,) = comparison_plots(far)
+    assert plot.y_title == "times as fast"
+    assert 0 < max(point.y for point in plot.series[0].points) < 0.1
+    assert "factor of about 14" in "\n".join(comparison_html(far) + comparison_markdown(far))
     arms = (SweepArm(value="0", run="20260101-000000-quick-aaaa", complete=True), SweepArm(value="1"))
     sweep = LabSweep(
         id="20260101-000000-kv-aaaa",

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engine_host.bench.lab.figures import knee, part_result
+from engine_host.bench.lab.figures import by_round, knee, part_result
 from engine_host.bench.lab.workloads import Part
 from engine_host.protocol.bench.lab import Figure, Gate, Knee, PartResult, Quantity, Sample, Standing
 
@@ -84,6 +84,25 @@ def test_one_incoherent_answer_strikes_every_speed() -> None:
         assert (one.standing, one.gate) == (Standing.STRUCK, Gate.INCOHERENT)
         assert one.value is not None
         assert "1 of 5 answers: it goes in a circle" in one.why
+
+
+def test_an_answer_that_is_too_short_to_be_judged_strikes_nothing() -> None:
+    short = "it has 6 words, too few to be judged"
+    result = part_result(PART, [*five()[:4], sample(4, total=9.0, unjudged=short)])
+    whole = part_result(PART, five())
+    assert not result.struck
+    for one, other in zip(result.figures, whole.figures, strict=True):
+        assert one.standing is other.standing
+        assert one.value == pytest.approx(other.value)
+        if one.standing is Standing.PUBLISHED:
+            assert (one.gate, one.why) == (Gate.ANSWER_SHORT, f"left out: 1 of 5 answers: {short}")
+    by_turn = by_round(Quantity.TOTAL, result, [*five()[:4], sample(4, total=9.0, unjudged=short)])
+    assert 9.0 not in by_turn.values()
+    few = part_result(PART, [*five()[:2], *(sample(n, unjudged=short) for n in (2, 3, 4))])
+    assert not few.struck
+    assert {(one.standing, one.value, one.gate) for one in few.figures} == {
+        (Standing.NOT_MEASURED, None, Gate.ANSWER_SHORT)
+    }
 
 
 def test_a_failed_request_strikes_too_and_none_at_all_is_no_figure() -> None:

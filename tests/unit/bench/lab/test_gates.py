@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from engine_host.bench.lab.gates import fault
+from engine_host.bench.lab.gates import fault, too_short
 
 ESSAY = (
     "Attention lets each token look at all tokens before it. A query is compared with every key, the scores "
@@ -36,16 +36,24 @@ def test_text_passes(text: str, variety: float | None) -> None:
         (" \n\t ", "empty"),
         ("!" * 200, "circle of 1 words"),
         (ESSAY + " the end of it" * 12, "circle of 4 words"),
-        ("Yes, of course.", "3 words"),
         (
             "\n".join(f"{line}\nI repeat this." for line in ESSAY.split(" a")),
             "stands in it 6 times",
         ),
-        ("\ud800\udfff" * 4, "0 words"),
+        ("\ud800\udfff" * 4, "no word"),
     ],
 )
 def test_what_is_no_text_says_why(text: str, why: str) -> None:
     assert why in fault(text, least_variety=0.3)
+
+
+def test_a_short_answer_is_neither_good_nor_bad() -> None:
+    assert fault("Yes, of course.", least_variety=0.3) == ""
+    assert too_short("Yes, of course.", least_variety=0.3) == "it has 3 words, too few to be judged"
+    assert too_short("Yes.", least_variety=0.3) == "it has 1 word, too few to be judged"
+    # Where nobody asks for variety a short answer is a whole one; an empty one is a fault.
+    assert too_short("Yes.", least_variety=None) == too_short(" ", least_variety=0.3) == ""
+    assert too_short(ESSAY, least_variety=0.3) == ""
 
 
 def test_a_loop_is_found_where_variety_is_not_asked_for() -> None:
