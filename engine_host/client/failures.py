@@ -89,11 +89,16 @@ def gone(
     return HostError(Reason.HOST_GONE, message, cause=cause, fix=fix)
 
 
-def of_transport(error: "httpx.RequestError", socket: str, host: str = "") -> HostError:
-    """The connection failed."""
+def of_transport(
+    error: "httpx.RequestError", socket: str, host: str = "", *, reached: bool = False
+) -> HostError:
+    """The connection failed; `reached` is True where the host has answered before."""
     import httpx
 
     if isinstance(error, httpx.ConnectError):
+        if reached and not host:
+            ended = _holder(socket) is None
+            return gone(tr("The engine host has ended.") if ended else tr("The engine host is ending."))
         return not_running(socket, was_there=True, host=host)
     if isinstance(error, httpx.TimeoutException):
         slow = tr("It hangs, or the connection to it does.") if host else ""

@@ -20,7 +20,7 @@ from engine_host.core.outside.host_clock import HostClock
 from engine_host.core.paths import Folders
 from engine_host.protocol.base import CALLER, Command, Query, Version
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.events import Event, EventQuery
+from engine_host.protocol.events import Event, EventQuery, HostStateEvent
 from engine_host.protocol.language import tr
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.operations.definition import Answer, Asked, Nothing, Operation
@@ -51,6 +51,7 @@ class ControlClient:
         self.clock = HostClock()
         self.waiting: Callable[[Operation[Any, Any]], AbstractContextManager[None]] = _quietly
         """Entered with what is asked until the answer is there."""
+        self._caller = {CALLER: str(os.getpid())}
 
     def __enter__(self) -> Self:
         return self
@@ -110,7 +111,7 @@ class ControlClient:
             headers={
                 "Authorization": f"Bearer {token}",
                 "User-Agent": f"sndr/{__version__}",
-                CALLER: str(os.getpid()),
+                **self._caller,
             },
             timeout=httpx.Timeout(_ANSWER, connect=_CONNECT),
             trust_env=False,
@@ -143,6 +144,12 @@ class ControlClient:
                     str(self.address.socket), was_there=True, host=self.host
                 ) from error
 
+    def only_watch(self) -> None:
+        """Ask as a window does from now on: a host that ends does not wait for what goes on until Ctrl+C."""
+        self._caller = {}
+        if self._http is not None:
+            self._http.headers.pop(CALLER, None)
+
     def close(self) -> None:
         """Drop the connection."""
         if self._http is not None:
@@ -169,11 +176,13 @@ class ControlClient:
         Raises HostError(host_gone) when the stream ends.
         """
         query = query_of(EventQuery(after=after, run=run_id))
+        last = ""
         with self._streaming("GET", ops.EVENTS.path, query=query, silence=_SILENCE) as answer:
             for message in sse.messages(answer.iter_bytes()):
                 if message.data:
+                    last = _closing(message.data) or last
                     yield message.data
-        cause = tr("Or the connection to it was lost.") if self.host else ""
+        cause = last or (tr("Or the connection to it was lost.") if self.host else "")
         raise failures.gone(tr("The engine host has ended."), cause, self.host)
 
     def events(self, after: int | None = None, run_id: str | None = None) -> Iterator[Event]:
@@ -211,7 +220,8 @@ class ControlClient:
                     content = answers.read_now(answer, failures.MOST)
             except httpx.RequestError as error:
                 if last == sent.tries:
-                    raise failures.of_transport(error, str(self.address.socket), self.host) from error
+                    socket_path, reached = str(self.address.socket), self.version is not None
+                    raise failures.of_transport(error, socket_path, self.host, reached=reached) from error
             except answers.AnswerError as error:
                 raise failures.unreadable(error) from error
             else:
@@ -293,6 +303,13 @@ def connected(folders: Folders | None = None) -> ControlClient:
             # It has ended, or ends; where it was may belong to anybody now.
             raise error from second
     return client
+
+
+def _closing(line: str) -> str:
+    """Return a sentence where an event tells that the host was asked to end."""
+    event = event_of(line) if '"host.state"' in line else None
+    asked = isinstance(event, HostStateEvent) and event.state == "closing" and event.asked
+    return tr("Somebody ended it, as `sndr quit` does.") if asked else ""
 
 
 def wait_for_host(

@@ -12,7 +12,25 @@ import uvicorn
 _DATE_SECONDS = 1.0
 _SHORTEST_LOOK, _LONGEST_LOOK = 0.001, 0.05
 
+# A request that was cut off gets so long for what it still has to say.
+_LAST_WORD = 1.0
+
 _log = logging.getLogger(__name__)
+
+
+@contextlib.contextmanager
+def _not_told_as_failures() -> Iterator[None]:
+    """Keep uvicorn from writing a traceback for each request that is cut off: they were counted."""
+
+    def fails(record: logging.LogRecord) -> bool:
+        return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
+
+    uvicorn_log = logging.getLogger("uvicorn.error")
+    uvicorn_log.addFilter(fails)
+    try:
+        yield
+    finally:
+        uvicorn_log.removeFilter(fails)
 
 
 class EmbeddedServer(uvicorn.Server):
@@ -53,10 +71,13 @@ class EmbeddedServer(uvicorn.Server):
             async with asyncio.timeout(self.config.timeout_graceful_shutdown):
                 await self._emptied()
         except TimeoutError:
-            tasks = self.server_state.tasks
+            tasks = set(self.server_state.tasks)
             _log.error("requests that did not end by themselves were cut off: %d", len(tasks))
-            for task in tasks:
-                task.cancel()
+            with _not_told_as_failures():
+                for task in tasks:
+                    task.cancel()
+                if tasks:
+                    await asyncio.wait(tasks, timeout=_LAST_WORD)
 
     async def _emptied(self) -> None:
         """Wait for the last connection and the last request; uvicorn tells nobody."""

@@ -139,6 +139,9 @@ async def _run(
                 events.publish(HostStateEvent(state="closing", endpoint=endpoint, asked=asked))
         finally:
             await host.close()
+            # Readers of events end with what they were told last; a server that closes would cut them off.
+            log_buffer.close()
+            events.close()
             await asyncio.gather(host.endpoint.close(), control.close())
     finally:
         await host.close()

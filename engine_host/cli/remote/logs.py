@@ -105,6 +105,7 @@ def follow_lines(
         out.note(f"{service}: {told.note}")
     # To wait for the next line is what was asked for.
     client.waiting = lambda _operation: nullcontext()
+    client.only_watch()
     while True:
         _print(out, told.lines)
         began = time.monotonic()

@@ -48,6 +48,7 @@ def record(
     Raises HostError where there is no GPU, where the file is there or cannot be written, and what asking
     the host raises; what was written until then is a whole trace.
     """
+    client.only_watch()
     host = client.call(ops.HOST)
     if not host.gpus:
         why = host.no_gpu.message if host.no_gpu is not None else host.gpu_absence_detail

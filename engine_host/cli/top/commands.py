@@ -26,6 +26,7 @@ def top(out: Output, interval: float, once: bool) -> Exit | None:
     """Watch GPUs, engines and requests until Ctrl+C; with --json one value for each reading."""
     # Ctrl+C is how it ends.
     with connected() as client, contextlib.suppress(KeyboardInterrupt):
+        client.only_watch()
         if out.as_json:
             for reading in readings(client, interval):
                 out.record(reading)
