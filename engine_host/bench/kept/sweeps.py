@@ -71,6 +71,13 @@ def report(folder: Path, wanted: str) -> SweepReport:
         found = ids[:1] if wanted == NEWEST else [one for one in ids if one == wanted]
         if not found and wanted:
             found = [one for one in ids if one.startswith(wanted) or one.endswith(f"-{wanted}")]
+        if not ids:
+            raise HostError(
+                Reason.NOT_FOUND,
+                "No sweep of speculation, kv or patch was kept here yet.",
+                cause=tr("Those of concurrency and context are runs: `sndr bench list`."),
+                fix=Fix(text="Sweep first.", command="sndr bench sweep --help"),
+            )
         if len(found) != 1 or database is None:
             raise HostError(
                 Reason.BAD_REQUEST if found else Reason.NOT_FOUND,

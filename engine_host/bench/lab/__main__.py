@@ -21,6 +21,7 @@ from pydantic import BaseModel
 
 from engine_host.bench.gpu.traces import summary
 from engine_host.bench.kept import runs as kept_runs
+from engine_host.bench.kept import sweeps as kept_sweeps
 from engine_host.bench.kept.repair import repair
 from engine_host.bench.lab.chosen import chosen
 from engine_host.bench.lab.comparing import compared
@@ -33,12 +34,15 @@ from engine_host.core.outside.run_file import run_of_file
 from engine_host.core.visible import visible
 from engine_host.protocol.bench.lab import LabAsk, LabRun, LabStep
 
+_SWEEPS = ("sweeps", "sweep")
+
 
 def main(words: Sequence[str]) -> int:
     """Carry out a word with the folder, and the run or the two, that it is about; 0, or 1 with an error."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "word", choices=["run", "list", "show", "read", "trace", "compare", "remove", "mark", "repair"]
+        "word",
+        choices=["run", "list", "show", "read", "trace", "compare", "remove", "mark", "repair", *_SWEEPS],
     )
     parser.add_argument("folder", nargs="?", default="", help="the data folder")
     parser.add_argument("run", nargs="?", default=kept_runs.NEWEST)
@@ -50,6 +54,10 @@ def main(words: Sequence[str]) -> int:
             _print("page", kept_runs.page(folder))
         elif asked.word == "show":
             _print("run", kept_runs.find(folder, asked.run))
+        elif asked.word == "sweeps":
+            _print("page", kept_sweeps.page(folder))
+        elif asked.word == "sweep":
+            _print("sweep", kept_sweeps.report(folder, asked.run))
         elif asked.word == "trace":
             _print("trace", summary(Path(asked.folder), int(asked.run)))
         elif asked.word == "read":

@@ -11,6 +11,8 @@ from engine_host.protocol.bench.autopsy import AutopsyPage
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.language import tr
 
+_NEWEST = "latest"
+
 
 @click.command("autopsy")
 @click.argument("record", metavar="[ID]", required=False)
@@ -19,7 +21,8 @@ from engine_host.protocol.language import tr
 def autopsy(out: Output, record: str | None, remove: bool) -> Exit | None:
     """List engines that died, or say of one what ended it and held memory.
 
-    ID is the id of a record, the beginning of one, or an engine by its id or name: its newest record then.
+    ID is the id of a record, the beginning of one, or an engine by its id or name: its newest record then;
+    `latest` is the newest of all.
     The host saves a record whenever an engine dies, and keeps the newest 20. Without a host they are read
     from the data folder.
     """
@@ -44,6 +47,8 @@ def _whole_id(page: AutopsyPage, said: str, *, of_engines: bool) -> str:
     ids = [*(one.id for one in page.autopsies), *(one.id for one in page.unreadable)]
     if said in ids:
         return said
+    if said == _NEWEST and page.autopsies:
+        return max(page.autopsies, key=lambda one: one.at).id
     begun = [one for one in ids if said and one.startswith(said)]
     if len(begun) == 1:
         return begun[0]
@@ -60,6 +65,13 @@ def _whole_id(page: AutopsyPage, said: str, *, of_engines: bool) -> str:
         for entry in page.autopsies:
             if said in (entry.engine, entry.name):
                 return entry.id
+    if not ids:
+        raise HostError(
+            Reason.NOT_FOUND,
+            "No engine died that is on record.",
+            cause="The newest 20 records are kept; an engine that was stopped, and did not die, has none.",
+            fix=Fix(text="See what runs.", command="sndr status"),
+        )
     raise HostError(
         Reason.NOT_FOUND,
         tr("There is no autopsy {said}.", said=said),

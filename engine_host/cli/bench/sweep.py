@@ -7,7 +7,9 @@ from engine_host.cli.bench.lab import (
     at_address,
     carried_out,
     exit_of,
+    kept,
     measured_by_host,
+    read,
     refuse_two_forms,
 )
 from engine_host.cli.bench.lab_text import report_lines
@@ -23,7 +25,7 @@ from engine_host.client.bench_reports.markdown import sweep_markdown
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.protocol.bench.lab import MOST_STREAMS, LabRun, RunBench, WorkloadName
-from engine_host.protocol.bench.sweeps import RunSweep, SweepKind, SweepReport
+from engine_host.protocol.bench.sweeps import RunSweep, SweepKind, SweepPage, SweepReport
 from engine_host.protocol.operations import bench as ops
 
 _RUNNING = {"concurrency": WorkloadName.CONCURRENCY, "context": WorkloadName.CONTEXT}
@@ -128,13 +130,18 @@ def lab_sweeps(out: Output, sweep: str | None, md: bool, html: bool) -> Exit | N
     if (md or html) and sweep is None:
         raise click.UsageError("--md and --html are for one SWEEP.")
     refuse_two_forms(out, md, html)
-    with connected() as client:
-        if sweep is not None:
-            report = client.call(ops.BENCH_SWEEP, id=sweep)
-            told = sweep_html if html else sweep_markdown if md else sweep_lines
-            out.result(sweep_for_others(report) if out.as_json else report, told(report))
-            return None
-        page = client.call(ops.BENCH_SWEEPS)
+    if sweep is not None:
+        report = kept(
+            lambda client: client.call(ops.BENCH_SWEEP, id=sweep),
+            lambda folder: SweepReport.model_validate(read(["sweep", "--", folder, sweep])["sweep"]),
+        )
+        told = sweep_html if html else sweep_markdown if md else sweep_lines
+        out.result(sweep_for_others(report) if out.as_json else report, told(report))
+        return None
+    page = kept(
+        lambda client: client.call(ops.BENCH_SWEEPS),
+        lambda folder: SweepPage.model_validate(read(["sweeps", folder])["page"]),
+    )
     rows = words.list_rows(page.sweeps)
     lines = table(words.LIST_HEADINGS, rows) if rows else [_NO_SWEEPS]
     out.result(page, [*lines, *(f"{name} cannot be read." for name in page.unreadable)])

@@ -57,6 +57,10 @@ def demo_runs(monkeypatch: pytest.MonkeyPatch, sndr: Sndr) -> Iterator[Path]:
 
 def test_kept_runs_are_listed_and_shown(sndr: Sndr, home: Path) -> None:
     assert "Nothing was measured here yet" in sndr("bench", "list")[1]
+    # As the runs, sweeps are read where no host runs.
+    assert "No sweep of speculation, kv or patch was kept" in sndr("bench", "sweeps")[1]
+    code, _, err = sndr("bench", "sweeps", "latest")
+    assert (code, "$ sndr bench sweep --help" in err) == (4, True), err
     assert sndr("bench", "report")[0] == 4
     run = a_run()
     folder = kept_runs.folder_of(Folders.resolve().data)

@@ -89,6 +89,8 @@ def test_what_cannot_be_read_is_listed_and_removed(host: FakeHost, sndr: Sndr) -
 def test_without_a_host_the_files_are_read(home: Path, sndr: Sndr) -> None:
     code, out, err = sndr("autopsy")
     assert (code, "No engine died." in out) == (0, True)
+    code, _, err = sndr("autopsy", "latest")
+    assert (code, "No engine died that is on record." in err) == (4, True)
     shelf = AutopsyShelf(Folders.resolve().autopsies)
     shelf.save(record())
     (shelf.folder / f"{OTHER}.json").write_text("\x1b[2J{")
@@ -100,6 +102,7 @@ def test_without_a_host_the_files_are_read(home: Path, sndr: Sndr) -> None:
     assert "No engine host runs" in err
     assert "What held memory" not in sndr("autopsy")[1]
     assert "died" in sndr("autopsy", ID)[1]
+    assert sndr("autopsy", "latest") == sndr("autopsy", ID)
     assert sndr("autopsy", OTHER, "--remove")[0] == 0
     assert sndr("autopsy", "../x")[0] == 4
     assert shelf.ids() == [ID]

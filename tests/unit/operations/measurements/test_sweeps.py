@@ -203,6 +203,14 @@ def test_a_cancelled_sweep_is_partial_and_the_engine_restored(monkeypatch: pytes
         kept_sweeps.report(kept_runs.folder_of(Folders.resolve().data), "../x")
 
 
+def test_where_no_sweep_was_kept_the_latest_says_so_and_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(HostError, match="No sweep of speculation, kv or patch was kept here yet") as caught:
+        kept_sweeps.report(tmp_path, "latest")
+    fix = caught.value.problem.fix
+    assert fix is not None
+    assert (caught.value.reason, fix.command) == (Reason.NOT_FOUND, "sndr bench sweep --help")
+
+
 def test_the_values_make_the_starts() -> None:
     plan = plain_plan(name="a")
     request = LaunchRequest(model="m", patches=PatchChoice(on=("p", "q")))
