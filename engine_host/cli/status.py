@@ -96,7 +96,7 @@ def status(out: Output, everything: bool) -> Exit | None:
         ),
         *_clock_rows(client.clock.ahead),
         ("machine", f"{host.cpu_name}, {host.cpu_threads} threads"),
-        ("memory", f"{size(host.ram_used)} of {size(host.ram_total)}"),
+        ("RAM", f"{size(host.ram_used)} of {size(host.ram_total)}"),
         ("GPU", gpu_text(host)),
         ("endpoint", endpoint_text(host.endpoint)),
     ]
@@ -177,7 +177,7 @@ def _engines(engines: tuple[Engine, ...]) -> list[str]:
         word = "refused" if engine.was_refused else engine.state.value
         state = word + (", kept" if engine.keep and engine.state not in _GONE else "")
         rows.append((engine.id, engine.name, engine.server.value, state, busy, kv, memory))
-    lines = table(("engine", "model", "server", "state", "streams", "KV tokens", "memory"), rows)
+    lines = table(("engine", "model", "server", "state", "streams", "KV tokens", "RAM"), rows)
     for engine in engines:
         if engine.problem is not None:
             age = age_words(ended(engine), time.time())

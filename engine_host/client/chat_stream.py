@@ -30,6 +30,8 @@ class Answer:
     generated_tokens: int | None = None
     ttft: float | None = None
     decode_rate: float | None = None
+    rate_of_client: bool = False
+    """The rate is by the clock of whoever asked: the engine told none."""
     interrupted: bool = False
 
     def speed(self) -> str:
@@ -37,7 +39,9 @@ class Answer:
         parts = [
             f"TTFT {duration(self.ttft)} (client)" if self.ttft is not None else "",
             f"{self.generated_tokens} tokens" if self.generated_tokens is not None else "",
-            f"{self.decode_rate:.1f} tok/s" if self.decode_rate is not None else "",
+            ""
+            if self.decode_rate is None
+            else f"{self.decode_rate:.1f} tok/s{' (client)' if self.rate_of_client else ''}",
         ]
         return " · ".join(part for part in parts if part)
 
@@ -78,6 +82,7 @@ def collect(stream: Iterable[dict[str, Any]], show: Callable[[str], None] | None
         answer.ttft = first - began
         # vLLM tells no rate: then it is the rate at which the text came here.
         if not told:
+            answer.rate_of_client = True
             answer.decode_rate = decode_rate(answer.generated_tokens, last - first)
     return answer
 

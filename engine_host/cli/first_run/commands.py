@@ -90,7 +90,7 @@ def _machine(host: HostInfo, servers: ServerPage, presets: str) -> list[str]:
     here = [one for one in servers.servers if one.present and one.problem is None]
     rows = [
         ("processor", f"{host.cpu_name}, {host.cpu_cores} cores, {host.cpu_threads} threads"),
-        ("memory", f"{size(host.ram_used)} of {size(host.ram_total)} used"),
+        ("RAM", f"{size(host.ram_used)} of {size(host.ram_total)} used"),
         ("GPU", gpu_text(host)),
         ("llama.cpp", ", ".join(one.version for one in here) or "no server works here: sndr engine list"),
         ("can do", presets),

@@ -23,7 +23,12 @@ _WIDEST = 240
 @click.option("--once", is_flag=True, help="Print what is now, and end; as where there is no terminal.")
 @command("sndr top", "sndr top --once")
 def top(out: Output, interval: float, once: bool) -> Exit | None:
-    """Watch GPUs, engines and requests until Ctrl+C; with --json one value for each reading."""
+    """Watch GPUs, engines and requests until Ctrl+C; with --json one value for each reading.
+
+    Of an engine: prefill/s as it timed the prompts since the last reading, decode/s of all streams together,
+    0 while none is written; KV the share of the cache that is filled; RAM that of its processes, with the
+    files they map. What a GPU holds of it stands under held by.
+    """
     # Ctrl+C is how it ends.
     with connected() as client, contextlib.suppress(KeyboardInterrupt):
         client.only_watch()

@@ -45,7 +45,7 @@ _ENGINE_COLUMNS = (
         ("decode/s", 3),
         ("KV", 4),
     ),
-    *(("prefix hits", 8), ("drafts", 9), ("memory", 7)),
+    *(("prefix hits", 8), ("drafts", 9), ("RAM", 7)),
 )
 _REQUEST_COLUMNS = (
     *(("request", 9), ("client", 4), ("model", 0), ("engine", 8), ("state", 1), ("for", 2), ("prompt", 5)),

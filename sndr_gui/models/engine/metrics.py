@@ -12,6 +12,7 @@ from engine_host.protocol.engines import Engine, EngineState, Request
 from engine_host.protocol.language import tr
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
+from sndr_gui.models.engine.now import kv_tokens_now, memory_now
 from sndr_gui.models.engine.trends import Points, Trends
 
 ONE, ALL = tr("Decode, one request"), tr("Decode, all streams")
@@ -124,9 +125,7 @@ class EngineMetrics(QObject):
             return Metric("VRAM", formats.used_of(used, total), self._aged(note))
         ram = state.measured("ram.used") or host.ram_used
         note = tr("{size} free", size=formats.size(host.ram_total - ram))
-        memory = self._live("memory") or (engine.readings.memory if engine and engine.readings else None)
-        if not self.is_live:
-            memory = None
+        memory = memory_now(state, engine) if engine is not None and self.is_live else None
         if memory is not None:
             note = tr("engine {size} · {note}", size=formats.size(memory), note=note)
         return Metric("RAM", formats.used_of(ram, host.ram_total), self._aged(note))
@@ -136,9 +135,8 @@ class EngineMetrics(QObject):
         if engine is None:
             return Metric(tr("KV cache"), formats.UNMEASURED, tr("no engine runs"))
         readings = engine.readings
-        tokens, capacity = self._live("kv.tokens"), readings.kv_capacity if readings else None
-        if tokens is None and readings is not None:
-            tokens = readings.kv_tokens
+        tokens = kv_tokens_now(self.session.state, engine)
+        capacity = readings.kv_capacity if readings else None
         if tokens is None or not capacity:
             return Metric(tr("KV cache"), formats.UNMEASURED, tr("not measured"))
         note = tr("{count} of {count_2} tokens", count=formats.count(tokens), count_2=formats.count(capacity))

@@ -27,6 +27,7 @@ from engine_host.protocol.presets import CatalogPage, PresetItem, PresetPage
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import RowsModel
+from sndr_gui.models.engine.now import decode_now
 from sndr_gui.models.fit.figures import Figure, figures
 from sndr_gui.models.fit.form import FitForm, ModelSource, change_of
 from sndr_gui.models.fit.query import FitQuery
@@ -406,8 +407,8 @@ class FitModel(QObject):
             mine = {engine.plan.model, engine.plan.model_path}
             by_preset = self.form.source is ModelSource.PRESET
             same = self.form.preset == engine.plan.preset if by_preset else self.form.name in mine
-            if same and engine.readings is not None and engine.readings.decode_rate:
-                return engine.readings.decode_rate
+            if same and (rate := decode_now(self.session.state, engine)):
+                return rate
         return None
 
     def reported_speeds(self) -> tuple[tuple[str, str, str], ...]:

@@ -10,6 +10,7 @@ from engine_host.protocol.language import tr
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.models.engine.choice import state_word, tone_of
+from sndr_gui.models.engine.now import decode_now
 from sndr_gui.models.engine.start import ENDING, SERVING, build_of
 from sndr_gui.models.window.actions import Actions
 from sndr_gui.models.window.stop_engine import StopEngine
@@ -74,8 +75,4 @@ def _rate(engine: Engine, session: Session) -> str:
     """Return the tokens a second of all streams, as measured last; a dash where nothing was measured."""
     if engine.state not in (*SERVING, EngineState.DRAINING):
         return formats.UNMEASURED
-    told = engine.readings
-    measured = session.state.measured(f"engine.{engine.id}.decode_rate", told.at if told else 0.0)
-    if measured is None and told is not None:
-        measured = told.decode_rate
-    return formats.rate(measured)
+    return formats.rate(decode_now(session.state, engine))

@@ -14,6 +14,7 @@ from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.kit.setting_words import word_of
 from sndr_gui.models.engine.choice import state_word
+from sndr_gui.models.engine.now import decode_now
 from sndr_gui.models.engine.start import SERVING
 from sndr_gui.models.home.no_gpu import no_gpu_word, sentences, told_of_no_gpu
 from sndr_gui.models.hosts.facts import models_of
@@ -199,12 +200,7 @@ def _engines_of_facts(facts: RemoteFacts | None) -> str:
 
 def _speed(session: Session) -> str:
     """Return the tokens a second of all its engines; a dash where nothing was measured."""
-    state = session.state
-    found = [
-        state.measured(f"engine.{one.id}.decode_rate", one.readings.at if one.readings else 0.0)
-        or (one.readings.decode_rate if one.readings else None)
-        for one in state.live
-    ]
+    found = [decode_now(session.state, one) for one in session.state.live]
     told = [rate for rate in found if rate is not None]
     return formats.rate(sum(told)) if told and session.connection.connected else formats.UNMEASURED
 

@@ -13,6 +13,7 @@ from engine_host.protocol.patches import PlannedPatches
 from sndr_gui.host.choice import STARTING_STATES
 from sndr_gui.host.session import Session
 from sndr_gui.models.engine.installations import InstallationsModel
+from sndr_gui.models.engine.now import decode_now
 from sndr_gui.models.fit.memory_watch import MemoryWatch
 from sndr_gui.models.launch.form import Form, PlannedForm
 from sndr_gui.models.launch.models import LaunchModels
@@ -324,8 +325,8 @@ class LaunchModel(PlannedForm):
             return None
         for engine in reversed(self.session.state.live):
             mine = engine.plan.preset if subject.is_preset else engine.plan.model
-            if mine == subject.id and engine.readings is not None and engine.readings.decode_rate:
-                return engine.readings.decode_rate
+            if mine == subject.id and (rate := decode_now(self.session.state, engine)):
+                return rate
         return None
 
     @property

@@ -49,7 +49,7 @@ def speed_lines(roofline: Roofline, streams: int, measured: float | None) -> tup
         lines.append(tr("At most {rate} of prefill", rate=formats.rate(roofline.prefill)))
     lines.append(tr("{size} read per step", size=formats.size(roofline.bytes_per_step)))
     lines.append(
-        tr("Measured now: {rate}", rate=formats.rate(measured))
+        tr("Measured now, all streams: {rate}", rate=formats.rate(measured))
         if measured is not None
         else tr("Not measured here")
     )

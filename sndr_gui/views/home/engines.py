@@ -9,8 +9,9 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QButtonGroup, QGridLayout, QLayout, QWidget
 
 from engine_host.protocol.language import tr
-from sndr_gui.kit import theme
-from sndr_gui.kit.formats import shortened
+from sndr_gui.kit import measured_by, theme
+from sndr_gui.kit.formats import UNMEASURED, shortened
+from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.home.engines import EngineRow
 from sndr_gui.models.home.page import HomeModel
 from sndr_gui.views.widgets.buttons import button, tip
@@ -83,6 +84,8 @@ class _EngineLine:
         self._dot = theme.ButtonIcon(self.name, "dot", "muted", 10)
         self.about = ElidedLabel("", "muted")
         self.rate = text("", name="h2")
+        self.rate.setToolTip(plain_tooltip(measured_by.NOW))
+        self.rate.setAccessibleDescription(measured_by.NOW)
         self.requests = text("", "muted")
         for label in (self.rate, self.requests):
             label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
@@ -128,7 +131,7 @@ class _EngineLine:
         self.name.setToolTip(tip(tr("Show the numbers of {name} below", name=entry.name), "", "sndr status"))
         self._dot.show_icon("dot", entry.tone)
         set_text(self.about, f"{entry.state}  ·  {entry.about}")
-        set_text(self.rate, entry.rate)
+        set_text(self.rate, tr("{rate} now", rate=entry.rate) if entry.rate != UNMEASURED else entry.rate)
         set_text(self.requests, entry.requests)
         self.chat.setAccessibleName(tr("Chat with {name}", name=entry.name))
         self.chat.setToolTip(

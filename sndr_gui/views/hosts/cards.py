@@ -7,6 +7,7 @@ from PySide6.QtGui import QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QWidget
 
 from engine_host.protocol.language import tr
+from sndr_gui.kit import measured_by
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.hosts.cards import HostCard
 from sndr_gui.models.hosts.page import HostsModel
@@ -21,7 +22,13 @@ from sndr_gui.views.widgets.problems import ProblemBox
 _LEAST = 420
 _GAP = 14
 # Beside each other: what is short stands in two columns, what is long in a line of its own.
-_GPUS, _SPEED, _MODELS, _FACTS, _LAST = tr("GPUs"), tr("Speed"), tr("Models"), tr("Facts"), tr("Last event")
+_GPUS, _SPEED, _MODELS, _FACTS, _LAST = (
+    tr("GPUs"),
+    tr("Decode now"),
+    tr("Models"),
+    tr("Facts"),
+    tr("Last event"),
+)
 _PLACES = {_GPUS: (0, 0), _SPEED: (0, 2), _MODELS: (1, 0), _FACTS: (1, 2), _LAST: (2, 0)}
 
 
@@ -130,6 +137,7 @@ class HostCardView(Card):
         for caption, value in values.items():
             set_text(self._values[caption], value)
             self._values[caption].setAccessibleName(f"{caption}: {value}")
+        self._values[_SPEED].setToolTip(plain_tooltip(measured_by.NOW))
         self._values[_GPUS].setToolTip(plain_tooltip(card.about_gpus))
         self._values[_GPUS].setAccessibleDescription(card.about_gpus)
         self.setAccessibleName(f"{card.title}: {card.word}")

@@ -140,7 +140,7 @@ async def test_facts_are_shown_with_their_age_and_what_was_not_read_is_no_number
     values = page.cards["gpu"]._values
     await stage.until(lambda: values["Facts"].text() == "never read")
     assert values["GPUs"].text() == "not read yet"
-    assert values["Speed"].text() == "—"
+    assert values["Decode now"].text() == "—"
     stage.host.remote_facts["gpu"] = facts()
     at = time.time() - 300
     stage.host.set_remote(remote(state=RemoteHostState.CONNECTED, facts_at=at))
@@ -150,7 +150,7 @@ async def test_facts_are_shown_with_their_age_and_what_was_not_read_is_no_number
     measured: dict[str, Any] = {"tokens_per_second": 84.2, "tokens_at": at, "connected_at": 1.0}
     happened: dict[str, Any] = {"last_event": "qwen3 answers", "last_event_at": time.time() - 300}
     stage.host.set_remote(remote(state=RemoteHostState.CONNECTED, facts_at=at, **measured, **happened))
-    await stage.until(lambda: values["Speed"].text() == "84.2 tok/s")
+    await stage.until(lambda: values["Decode now"].text() == "84.2 tok/s")
     assert values["Last event"].text() == "qwen3 answers, 5 min ago"
     page.model.open("gpu")
     assert page.detail is not None
