@@ -15,8 +15,9 @@ from engine_host.cli.text.died import died_lines
 from engine_host.client.ends import End, ends_of
 from engine_host.core.errors import HostError
 from engine_host.core.sizes import duration
-from engine_host.protocol.bench.diagnosis import TOO_LITTLE, Diagnosis, DiagnosisQuery, SlowCause
+from engine_host.protocol.bench.diagnosis import TOO_LITTLE, Diagnosis, DiagnosisQuery
 from engine_host.protocol.engines import COLD_START, Engine, EngineState
+from engine_host.protocol.errors import Fix
 from engine_host.protocol.language import tr
 from engine_host.protocol.operations import table as ops
 
@@ -83,11 +84,12 @@ def _slow_lines(found: Diagnosis) -> list[str]:
     for number, cause in enumerate(found.causes, start=1):
         lines += [
             f"{number}. {cause.engine + ': ' if cause.engine else ''}{cause.sentence}",
-            *_fix_lines(cause),
+            *_fix_lines(cause.fix),
         ]
     if not found.causes:
         lines.append(_verdict(found))
     lines += [tr("Not measured: {what}.", what=what) for what in found.not_measured]
+    lines += _fix_lines(found.instead)
     return lines + no_gpu_lines(found.no_gpu)
 
 
@@ -110,12 +112,12 @@ def _verdict(found: Diagnosis) -> str:
     return "Nothing that was measured slowed it down." if judged else TOO_LITTLE
 
 
-def _fix_lines(cause: SlowCause) -> list[str]:
-    if cause.fix is None:
+def _fix_lines(fix: Fix | None) -> list[str]:
+    if fix is None:
         return []
-    settings = " ".join(f"--set {name}={str(value).lower()}" for name, value in cause.fix.settings.items())
-    lines = [f"   {cause.fix.text}{f' ({settings})' if settings else ''}"]
-    return [*lines, f"   $ {cause.fix.command}"] if cause.fix.command else lines
+    settings = " ".join(f"--set {name}={str(value).lower()}" for name, value in fix.settings.items())
+    lines = [f"   {fix.text}{f' ({settings})' if settings else ''}"]
+    return [*lines, f"   $ {fix.command}"] if fix.command else lines
 
 
 def _starting_lines(engines: tuple[Engine, ...]) -> list[str]:

@@ -1,5 +1,6 @@
 """Why engines are slow: what was measured while they worked, judged."""
 
+import shlex
 import time
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -11,6 +12,8 @@ from engine_host.gateway.inspection.prefix_lens import PrefixLens
 from engine_host.operations.performs import performs
 from engine_host.protocol.bench.diagnosis import Diagnosis, DiagnosisQuery, SlowCause
 from engine_host.protocol.engines import Engine
+from engine_host.protocol.errors import Fix
+from engine_host.protocol.language import tr
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.telemetry import TelemetryPage
 from engine_host.telemetry.gpus import Gpus
@@ -83,6 +86,7 @@ class DiagnosisOperations:
             },
             too_little=tuple(too_little),
             not_measured=tuple(_not_measured(engines, measured)),
+            instead=_instead(engines, measured),
             no_gpu=reading.no_gpu,
         )
 
@@ -122,6 +126,21 @@ def _not_measured(engines: Sequence[Engine], measured: Measured) -> Sequence[str
         if parts:
             missing.append(f"{engine.name}: {', '.join(parts)}")
     return missing
+
+
+def _instead(engines: Sequence[Engine], measured: Measured) -> Fix | None:
+    """Return what measures an engine whose limit is not known; None where each is known."""
+    unknown = next((one for one in engines if not _ceiling_known(one, measured)), None)
+    if unknown is None:
+        return None
+    return Fix(
+        text=tr(
+            "Nothing here measures that bandwidth, so how near {name} is to its limit cannot be told; what "
+            "it reaches is measured by a benchmark.",
+            name=unknown.name,
+        ),
+        command=f"sndr bench run quick --engine {shlex.quote(unknown.name)}",
+    )
 
 
 def _ceiling_known(engine: Engine, measured: Measured) -> bool:

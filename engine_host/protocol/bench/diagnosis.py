@@ -68,4 +68,5 @@ class Diagnosis(Page):
     since_ready: dict[str, float] = Field(default_factory=dict)
     too_little: tuple[str, ...] = ()
     not_measured: tuple[str, ...] = ()
+    instead: Fix | None = Field(None, description="what to measure where a bandwidth is not known")
     no_gpu: Finding | None = Field(None, description="why no GPU is listed, and what to do")

@@ -134,12 +134,18 @@ class DoctorView(Page):
         self.no_gpu.show_findings((no_gpu,) if no_gpu is not None else ())
         self.causes.show_causes(found.causes if found is not None else ())
         missing = found.not_measured if found is not None else ()
+        instead = found.instead if found is not None else None
         self.not_measured.setVisible(bool(missing))
         set_text(
             self.not_measured,
-            tr(
-                "Could not be judged, as it was not measured: {missing}.",
-                missing="; ".join(map(missing_word, missing)),
+            "\n".join(
+                [
+                    tr(
+                        "Could not be judged, as it was not measured: {missing}.",
+                        missing="; ".join(map(missing_word, missing)),
+                    ),
+                    *(() if instead is None else (instead.text, f"$ {instead.command}")),
+                ]
             ),
         )
         self.command.set_content(model.command)

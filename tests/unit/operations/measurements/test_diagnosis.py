@@ -7,7 +7,7 @@ from engine_host.core.diagnosis.work import Ceiling, Measured
 from engine_host.core.event_log import EventLog
 from engine_host.fit.roofline import roofline
 from engine_host.gateway.inspection.prefix_lens import PrefixLens
-from engine_host.operations.measurements.diagnosis import DiagnosisOperations, _not_measured
+from engine_host.operations.measurements.diagnosis import DiagnosisOperations, _instead, _not_measured
 from engine_host.protocol.bench.diagnosis import DiagnosisQuery, SlowReason
 from engine_host.protocol.engines import Attention, Engine, EngineState, Readings
 from engine_host.protocol.launch.fit import Roofline
@@ -34,9 +34,14 @@ def test_prefix_hits_that_an_engine_counts_are_measured_before_anything_was_look
 
 def test_a_bandwidth_that_is_not_known_is_said() -> None:
     ready = engine_of(plain_plan(), EngineState.READY)
-    assert "the bandwidth of its memory" in _not_measured([ready], Measured({}, 1.0, ()))[0]
+    unknown = Measured({}, 1.0, ())
+    assert "the bandwidth of its memory" in _not_measured([ready], unknown)[0]
+    fix = _instead([ready], unknown)
+    assert fix is not None, "what nobody can measure leads on to what can be"
+    assert fix.command == f"sndr bench run quick --engine {ready.name}"
     known = Measured({}, 1.0, (), ceilings={ready.id: ceiling})
     assert "the bandwidth of its memory" not in _not_measured([ready], known)[0]
+    assert _instead([ready], known) is None
 
 
 def test_the_roofline_is_read_from_the_history_and_what_costs_nobody_knows_comes_last() -> None:
