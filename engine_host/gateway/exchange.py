@@ -20,6 +20,7 @@ from engine_host.gateway import error_answers as faults
 from engine_host.gateway.access.admission import Admission, Ticket
 from engine_host.gateway.call import AskAgainError, Call
 from engine_host.gateway.directory import Target
+from engine_host.gateway.gathering.asking import ToldError, in_pieces
 from engine_host.gateway.kept_connections import KeptConnections
 from engine_host.gateway.meter import Figures, Meter, figures_of_answer
 from engine_host.gateway.refusals import check_schema, refusal
@@ -175,6 +176,7 @@ class Exchange:
 
     async def _answered(self) -> bool:
         """Ask the engine and pass its answer on; False when it has to be asked with another request."""
+        self._call = in_pieces(self._call, self._target)
         try:
             await (self._stream() if self._call.stream else self._whole())
         except AskAgainError as again:
@@ -275,8 +277,11 @@ class Exchange:
             raise await self._refused(upstream.status, body)
         failures.check_answer(self._target, body)
         if (gather := self._call.gather) is not None:
-            # A long one beside the loop, which passes on what others are answered.
-            body = gather(body) if len(body) < _LONG else await asyncio.to_thread(gather, body)
+            try:
+                # A long one beside the loop, which passes on what others are answered.
+                body = gather(body) if len(body) < _LONG else await asyncio.to_thread(gather, body)
+            except ToldError as told:
+                raise await self._refused(told.status, told.body) from None
         if (infill := self._call.infill) is not None:
             body, figures = infill.convert(body), infill.figures()
         else:

@@ -104,7 +104,7 @@ class Upstream(asyncio.Protocol):
 
     Ending it early is what aborts the engine's work: llama.cpp's server looks at the connection between two
     tokens of a stream. A whole answer it mostly writes to its end: a stream is asked for in its place where
-    that tells as much (`routes/calls.py`).
+    that tells as much (`gathering/`).
     """
 
     def __init__(self) -> None:

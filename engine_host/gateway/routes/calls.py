@@ -4,7 +4,6 @@ import json
 import shlex
 import time
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from engine_host.gateway import error_answers as faults
@@ -19,7 +18,6 @@ from engine_host.gateway.modalities import check_written
 from engine_host.gateway.openai import progress
 from engine_host.gateway.openai.completion_logprobs import CompletionLogprobs
 from engine_host.gateway.openai.dimensions import Shortened, wanted_dimensions
-from engine_host.gateway.openai.gathered import gathered, streamed
 from engine_host.gateway.openai.infill import (
     InfillAnswer,
     infill_request,
@@ -29,7 +27,7 @@ from engine_host.gateway.openai.infill import (
     wants_infill,
 )
 from engine_host.gateway.openai.live_counts import WithoutTimings, with_timings, with_usage_of_each
-from engine_host.gateway.openai.several import SeveralAnswers
+from engine_host.gateway.openai.several import SeveralAnswers, has_several_prompts, is_one
 from engine_host.gateway.openai.usage import UsageApart, UsageFilter, asks_for_usage, with_usage
 from engine_host.gateway.openai.vllm_answer import VllmAnswer
 from engine_host.gateway.openai.vllm_fields import as_vllm_reads
@@ -224,35 +222,10 @@ def _is_token_numbers(prompt: object) -> bool:
 def _plain(path: str, raw: bytes, body: dict[str, Any], target: Target) -> Call:
     """Return a chat or completion as the client wrote it, with usage figures requested where needed."""
     call = _of_one(path, raw, body, target)
-    if not target.native_infill or (_is_one(body) and (call.stream or _tells_less_in_a_stream(body))):
+    if not call.stream or not target.native_infill or is_one(body):
         return call
-    one_prompt = not _has_several_prompts(body)
-    if not call.stream:
-        # With log probabilities its streams tell fewer than a whole answer does, and of tools none.
-        if _has_log_probabilities(body):
-            return call
-        # A stream also ends with its client, where llama.cpp writes a whole answer to its end for nobody.
-        gather = partial(gathered, several=not _is_one(body), one_prompt=one_prompt)
-        try:
-            return replace(call, body=streamed(call.body), gather=gather)
-        except ValueError:
-            # A number that is none, such as 1e400: the engine says what it thinks of it.
-            return call
+    one_prompt = not has_several_prompts(body)
     return translated(call, SeveralAnswers(shows_usage=asks_for_usage(body), one_prompt=one_prompt))
-
-
-def _has_log_probabilities(body: dict[str, Any]) -> bool:
-    # To a completion 0 are those of the chosen tokens alone.
-    top = body.get("logprobs")
-    return (top is not None and top is not False) or bool(body.get("n_probs"))
-
-
-def _tells_less_in_a_stream(body: dict[str, Any]) -> bool:
-    """Return True where a stream of llama.cpp's may end in a call that is none, or lacks what was begun."""
-    messages = body.get("messages")
-    last = messages[-1] if isinstance(messages, list) and messages else None
-    goes_on = isinstance(last, dict) and last.get("role") == "assistant"
-    return goes_on or bool(body.get("tools")) or bool(body.get("verbose"))
 
 
 def _check_best_of(body: dict[str, Any], target: Target) -> None:
@@ -277,9 +250,9 @@ def _of_one(path: str, raw: bytes, body: dict[str, Any], target: Target) -> Call
     if target.is_own_vllm:
         shows = asks_for_usage(body)
         counted = None
-        if stream and target.tells_counts and _is_one(body):
+        if stream and target.tells_counts and is_one(body):
             counted = with_usage_of_each(raw, body)
-        told = VllmAnswer(shows_usage=shows, one=_is_one(body), counted=counted is not None)
+        told = VllmAnswer(shows_usage=shows, one=is_one(body), counted=counted is not None)
         if counted is None:
             counted = raw if not stream or shows else with_usage(body)
         return Call(path, counted, stream, passage=told)
@@ -301,7 +274,7 @@ def _of_llamacpp(path: str, raw: bytes, body: dict[str, Any], target: Target) ->
 
 def counting(call: Call, body: dict[str, Any], target: Target) -> Call:
     """Return a call to llama.cpp that tells its tokens as it writes them, which the client does not get."""
-    if not call.stream or not target.tells_counts or not _is_one(body):
+    if not call.stream or not target.tells_counts or not is_one(body):
         return call
     counted = with_timings(call.body, body)
     if counted is None:
@@ -312,16 +285,6 @@ def counting(call: Call, body: dict[str, Any], target: Target) -> Call:
     inner = call.passage
     without = WithoutTimings() if inner is None else Two(WithoutTimings(), inner)
     return replace(call, body=counted, passage=without)
-
-
-def _is_one(body: dict[str, Any]) -> bool:
-    """Return True for a request of one answer to one prompt."""
-    return body.get("n") in (None, 1) and body.get("n_cmpl") in (None, 1) and not _has_several_prompts(body)
-
-
-def _has_several_prompts(body: dict[str, Any]) -> bool:
-    prompt = body.get("prompt")
-    return isinstance(prompt, list) and any(isinstance(one, str | list) for one in prompt[1:])
 
 
 def _completion(raw: bytes, body: dict[str, Any], target: Target) -> Call:
@@ -338,7 +301,7 @@ def _completion(raw: bytes, body: dict[str, Any], target: Target) -> Call:
     stream = bool(body.get("stream"))
     schema = body.get("json_schema")
     # The usage of several answers is added up.
-    apart = UsageApart(shows=asks_for_usage(body)) if stream and _is_one(body) else None
+    apart = UsageApart(shows=asks_for_usage(body)) if stream and is_one(body) else None
     if top is None:
         return Call("/v1/completions", raw, stream, passage=apart, schema=schema)
     if top == 0:

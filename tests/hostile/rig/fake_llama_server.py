@@ -166,12 +166,10 @@ class _Connection(asyncio.Protocol):
     async def _stream(self, path: str, how: dict[str, Any]) -> None:
         tokens, text = int(how.get("tokens", 8)), "x" * int(how.get("size", 4))
         pause, breaks = float(how.get("pause", 0)), how.get("breaks")
-        part = {"delta": {"content": text}} if "chat" in path else {"text": text}
-        # As llama.cpp's: what names the model costs whoever renames it.
-        named = {"created": 1, "id": "fake", "model": self._name, "object": "fake"}
-        frame = _frame({"choices": [{"index": 0, "finish_reason": None, **part}], **named})
+        begin, frame, end = self._told(path, text, tokens)
         self._transport.write(
             b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+            + begin
         )
         for number in range(tokens):
             if number == breaks:
@@ -184,9 +182,50 @@ class _Connection(asyncio.Protocol):
                 await asyncio.sleep(pause)
             elif number % 64 == 63:
                 await asyncio.sleep(0)
-        end = {"id": "fake", "choices": [{"index": 0, "finish_reason": "stop", "delta": {}}]}
-        data = _frame({**end, **self._figures(tokens)}) + _chunk(b"data: [DONE]\n\n") + b"0\r\n\r\n"
-        self._transport.write(data)
+        self._transport.write(end + b"0\r\n\r\n")
+
+    def _told(self, path: str, text: str, tokens: int) -> tuple[bytes, bytes, bytes]:
+        """The beginning of a stream, what is there once a token, and its end, in the form of its path."""
+        written = text * tokens
+        figures = self._figures(tokens)
+        if path == "/v1/messages":
+            usage = {"input_tokens": 5, "output_tokens": tokens}
+            message = {"id": "fake", "type": "message", "role": "assistant", "model": self._name}
+            block = {"type": "text", "text": ""}
+            delta: dict[str, Any] = {"type": "text_delta", "text": text}
+            begin = {"type": "message_start", "message": {**message, "content": [], "usage": usage}}
+            return (
+                _event(begin) + _event({"type": "content_block_start", "index": 0, "content_block": block}),
+                _event({"type": "content_block_delta", "index": 0, "delta": delta}),
+                _event({"type": "content_block_stop", "index": 0})
+                + _event({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": usage})
+                + _event({"type": "message_stop"}),
+            )
+        if path == "/v1/responses":
+            words = {"type": "output_text", "text": written}
+            item: dict[str, Any] = {"type": "message", "id": "msg", "role": "assistant", "content": [words]}
+            usage = {"input_tokens": 5, "output_tokens": tokens, "total_tokens": 5 + tokens}
+            made = {"id": "fake", "object": "response", "created_at": 1, "model": self._name}
+            delta = {"type": "response.output_text.delta", "item_id": "msg", "delta": text}
+            return (
+                _event({"type": "response.created", "response": made})
+                + _event({"type": "response.output_item.added", "item": {**item, "content": []}}),
+                _event(delta),
+                _event({"type": "response.output_item.done", "item": item})
+                + _event(
+                    {"type": "response.completed", "response": {**made, "output": [item], "usage": usage}}
+                ),
+            )
+        if path in {"/completion", "/infill"}:
+            piece = {"index": 0, "content": text, "tokens": [1], "stop": False}
+            last = {**piece, "content": "", "tokens": [], "stop": True, "stop_type": "eos", **figures}
+            return b"", _frame(piece), _frame({**last, "generation_settings": {}, "tokens_predicted": tokens})
+        part: dict[str, Any] = {"delta": {"content": text}} if "chat" in path else {"text": text}
+        # As llama.cpp's: what names the model costs whoever renames it.
+        named = {"created": 1, "id": "fake", "model": self._name, "object": "fake"}
+        frame = _frame({"choices": [{"index": 0, "finish_reason": None, **part}], **named})
+        end = {"id": "fake", "choices": [{"index": 0, "finish_reason": "stop", "delta": {}}], **figures}
+        return b"", frame, _frame(end) + _chunk(b"data: [DONE]\n\n")
 
     def _figures(self, tokens: int) -> dict[str, Any]:
         self._counts.prompts += 5
@@ -196,6 +235,10 @@ class _Connection(asyncio.Protocol):
 
 def _frame(value: dict[str, Any]) -> bytes:
     return _chunk(b"data: " + json.dumps(value).encode() + b"\n\n")
+
+
+def _event(value: dict[str, Any]) -> bytes:
+    return _chunk(f"event: {value['type']}\ndata: {json.dumps(value)}\n\n".encode())
 
 
 def _chunk(data: bytes) -> bytes:

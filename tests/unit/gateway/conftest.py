@@ -162,7 +162,8 @@ TAIL = {
 
 async def two_words(engine: FakeEngine, body: dict[str, Any], writer: asyncio.StreamWriter) -> None:
     """The usual script: a stream of two words that ends after `go` is set, or a whole answer."""
-    if not body.get("stream"):
+    if not body.get("stream") or (engine.received[-1][0] == "/v1/messages" and "return_progress" in body):
+        # Of a message as a whole it tells no stream.
         await engine.go.wait()
         answer = json.dumps(
             {

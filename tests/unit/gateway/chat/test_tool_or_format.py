@@ -35,11 +35,9 @@ def engine(scripts: Any, both: bool, first: bytes, whole: dict[str, Any]) -> Any
             return
         alone = sent.get("tool_choice") == "none"
         message = {"content": '{"a":1}'} if alone else whole
-        if not sent.get("stream"):
-            answer = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
-            await scripts.answers(200, json.dumps(answer).encode())(engine, sent, writer)
-            return
-        begin = frame({"role": "assistant", "content": None}) + (frame(message) if alone else first)
+        is_whole = "return_progress" in sent
+        told = frame(message) if alone or is_whole else first
+        begin = frame({"role": "assistant", "content": None}) + told
         writer.write(scripts.stream_head)
         for part in (begin, frame({}, "stop"), b"data: [DONE]\n\n"):
             writer.write(scripts.http_chunk(part))

@@ -1,0 +1,1 @@
+"""Whole answers of llama.cpp out of streams, which end with who asked."""
