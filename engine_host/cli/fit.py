@@ -233,6 +233,7 @@ def _lines(report: FitReport) -> list[str]:
         if device.taken:
             rows.append(("taken by others", size(device.taken), "", "", ""))
         lines += table(("part", "bytes", "between", "from", "note"), rows)
+    lines += [report.reserve] if report.reserve else []
     if report.largest_context:
         lines += [
             "",

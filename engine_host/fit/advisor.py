@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from engine_host.core.sizes import size_text
 from engine_host.fit.estimate import Estimate, beyond_training, blocker, estimate, holds
 from engine_host.fit.kv import TURBOQUANT
+from engine_host.fit.reserve import DESKTOP, left_of
 from engine_host.fit.shapes.model import Layer
 from engine_host.fit.start import Model, Start
 from engine_host.fit.vllm import keeps_states, pool, share
@@ -19,8 +20,6 @@ from engine_host.protocol.launch.fit import Advice, Verdict
 from engine_host.protocol.launch.plans import EngineKind
 
 _GIB = 2**30
-# What a card that drives a display holds for it.
-DESKTOP = _GIB
 _COARSE = {
     "q4_0": "tail precision 88.9 of 100 against 94.3 with q8_0",
     "q4_1": "tail precision near that of q4_0, 88.9 of 100",
@@ -379,13 +378,9 @@ def _memory_in_use(s: AdviceInput) -> Iterator[Advice]:
 
 
 def _display(s: AdviceInput) -> Iterator[Advice]:
-    first = s.start.devices[0]
     if not s.named or s.start.cpu or any(device.taken for device in s.start.devices) or not holds(s.found):
         return
-    beyond = sum(part.bytes for part in s.found.parts if part.beyond)
-    # vLLM fills its share to the end; llama.cpp takes what it needs.
-    used = share(first, s.start) + beyond if s.vllm else s.found.needed
-    left = first.total - used
+    left = left_of(s.start, s.found)
     if left < DESKTOP:
         yield _advice(
             "display_share",

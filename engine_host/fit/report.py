@@ -24,6 +24,7 @@ from engine_host.fit.hardware import counted
 from engine_host.fit.kv import TURBOQUANT, ggml_token_bytes, token_bytes
 from engine_host.fit.parts import Part
 from engine_host.fit.pool import BOUNDARY
+from engine_host.fit.reserve import reserve_words
 from engine_host.fit.roofline import roofline
 from engine_host.fit.shapes.model import Layer, ModelShape
 from engine_host.fit.start import Device, Model, Start
@@ -138,9 +139,8 @@ def report(
     if (stopped := blocker(model, start)) is not None:
         return _cannot(model, start, stopped, ways_out(model, start, stopped, lighter, factors))
     found = estimate(model, start, factors)
-    facts = AdviceInput(
-        model, start, found, request.min_p, request.speculation, named=request.hardware is not None
-    )
+    named = request.hardware is not None or request.gpus is not None
+    facts = AdviceInput(model, start, found, request.min_p, request.speculation, named=named)
     pool = vllm.pool(model, start) if start.engine is EngineKind.VLLM else None
     longest = largest_context(model, start, factors)
     verdict, why, reason = found.verdict, found.why, None
@@ -163,6 +163,7 @@ def report(
         reason=reason,
         why=why,
         devices=tuple(_device(device, found) for device in start.devices),
+        reserve=reserve_words(start, found, named=named),
         kv_bytes_per_token=kv_token_bytes(model.shape, start),
         kv_blocks=pool.blocks(found.kv_budget) if pool else None,
         kv_pool_tokens=pool.tokens(found.kv_budget, start.context) if pool else None,

@@ -286,6 +286,7 @@ class FitReport(Spoken):
     reason: Reason | None = None
     why: Sentence = ""
     devices: tuple[DeviceFit, ...] = ()
+    reserve: Sentence = Field("", description="what is left to a display and others, and what keeps it free")
     kv_bytes_per_token: float = 0
     kv_pool_tokens: int | None = None
     kv_blocks: int | None = None

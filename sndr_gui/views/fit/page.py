@@ -85,7 +85,8 @@ class FitView(Page):
         self.memory = MemoryView()
         self.parts = PartTable()
         self.memory_card = Card(tr("Memory per device"))
-        for part in (self.memory, rule(), self.parts):
+        self.reserve = text("", "muted", wrap=True)
+        for part in (self.memory, self.reserve, rule(), self.parts):
             self.memory_card.body.addWidget(part)
         self.changes = ChangesCard(model.apply_change, model.can_change)
         self.kinds, self.grid, self.curve = KvCard(), GridCard(), CurveCard()
@@ -216,6 +217,9 @@ class FitView(Page):
             self.problem.show_sentence(sentence)
         self._refresh_unread()
         self.memory_card.setVisible(not model.unread and (report is None or bool(report.devices)))
+        reserve = report.reserve if report else ""
+        set_text(self.reserve, reserve)
+        self.reserve.setVisible(bool(reserve))
         self.memory.show_report(report, waiting, model.missing or tr("not computed"))
         self.parts.show_device(fullest)
         self.changes.show_changes(report.changes if report else ())

@@ -8,6 +8,7 @@ import pytest
 from engine_host.fit.advisor import AdviceInput, advice
 from engine_host.fit.estimate import estimate
 from engine_host.fit.parts import GIB
+from engine_host.fit.reserve import reserve_words
 from engine_host.fit.start import Device, Model, Start
 from engine_host.protocol.launch.fit import Advice
 from engine_host.protocol.launch.plans import EngineKind
@@ -140,5 +141,16 @@ def test_a_card_that_is_named_and_full_has_nothing_for_a_display() -> None:
     full = replace(small, devices=(replace(card, total=needed + 2**29, taken=0),))
     assert found(full) == {"display_share"}
     assert not found(full, named=False)
+    assert reserve_words(full, estimate(read, full), named=True) == (
+        "Left to others on the fullest GPU: 512.0 MiB; llama.cpp keeps nothing free. Nothing is counted "
+        "for a display, the driver and other programs; a desktop takes about 1.0 GiB."
+    )
+    here = reserve_words(
+        replace(full, devices=(replace(card, taken=2**29),)), estimate(read, full), named=False
+    )
+    assert here.endswith("What others hold now is counted, a display too.")
+    vllm = start(context=4096)
+    said = reserve_words(vllm, estimate(model("dense"), vllm), named=True)
+    assert "vLLM keeps 10 % of the GPU free (gpu_memory)" in said
     assert not found(replace(full, devices=(replace(card, total=needed + 2**30, taken=2**28),)))
     assert not found(replace(full, devices=(replace(card, total=needed + 2**31, taken=0),)))
