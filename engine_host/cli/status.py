@@ -42,6 +42,7 @@ _FREQUENT = {"engine.readings", "telemetry.sample", "log.line"}
 _KINDS = sorted({str(one.model_fields["kind"].default) for one in EventBase.__subclasses__()} - {"heartbeat"})
 _SHOWN = 20
 _MOST_FAILED = 3
+_SHOWN_REFUSED = 600.0
 # Well within what the host keeps, so that the place is still there when it is read.
 _LOOK_BACK = 10_000
 
@@ -116,9 +117,9 @@ def status(out: Output, everything: bool) -> Exit | None:
 
 
 def _of_now(engines: tuple[Engine, ...]) -> tuple[Engine, ...]:
-    """Return the live engines, and those that failed last and were not started again."""
+    """Return the live engines, and those that failed last and were not started again; `--all` has the rest."""
     alive = (engine for engine in engines if engine.state not in _GONE)
-    return (*alive, *left_ended(engines)[:_MOST_FAILED])
+    return (*alive, *left_ended(engines, time.time(), _SHOWN_REFUSED)[:_MOST_FAILED])
 
 
 def _last_end() -> str:

@@ -53,10 +53,18 @@ def failed(engines: Iterable[Engine]) -> list[Engine]:
     return sorted((one for one in engines if one.state is EngineState.FAILED), key=ended, reverse=True)
 
 
-def left_ended(engines: Iterable[Engine]) -> list[Engine]:
-    """Return the engines that failed and were not started again, the one that ended last first."""
+def left_ended(engines: Iterable[Engine], now: float, refused_for: float) -> list[Engine]:
+    """Return the engines that failed and were not started again, the one that ended last first.
+
+    Of a start that was refused nothing ran and nothing is to be looked up, and whoever asked for it was told:
+    it is news for so many seconds.
+    """
     known = tuple(engines)
-    return [one for one in failed(known) if started_again(one, known) is None]
+    return [
+        one
+        for one in failed(known)
+        if started_again(one, known) is None and not (one.was_refused and now - ended(one) > refused_for)
+    ]
 
 
 def started_again(engine: Engine, engines: Iterable[Engine]) -> Engine | None:

@@ -16,6 +16,7 @@ from engine_host.protocol.telemetry import TelemetryQuery
 _OF_THE_MACHINE = ("cpu.share", "disk.read", "disk.written", "network.received", "network.sent")
 _LOOK_BACK = 10.0
 _SHOWN_ENDED = 600.0
+_SHOWN_REFUSED = 60.0
 _ENDED = {RequestState.DONE, RequestState.FAILED, RequestState.CANCELLED}
 _GONE = {EngineState.UNLOADED, EngineState.FAILED}
 
@@ -48,7 +49,9 @@ def readings(client: ControlClient, interval: float) -> Iterator[Reading]:
             machine={one.name: _newest(one.values) for one in series},
             engines=tuple(one for one in engines if one.state not in _GONE),
             requests=tuple(one for one in requests if one.state not in _ENDED),
-            ended=tuple(one for one in left_ended(engines) if at - ended(one) < _SHOWN_ENDED),
+            ended=tuple(
+                one for one in left_ended(engines, at, _SHOWN_REFUSED) if at - ended(one) < _SHOWN_ENDED
+            ),
         )
         now = time.monotonic()
         due = max(due + interval, now)

@@ -160,5 +160,12 @@ def test_one_that_was_started_again_has_not_ended() -> None:
     first = engine_of(plain_plan(), id="1", name="a", state=EngineState.FAILED, ended_at=5.0)
     again = engine_of(plain_plan(), id="2", name="a", state=EngineState.READY)
     again = again.model_copy(update={"created_at": first.created_at + 1})
-    assert left_ended((first,)) == [first]
-    assert left_ended((first, again)) == []
+    assert left_ended((first,), now=6.0, refused_for=60.0) == [first]
+    assert left_ended((first, again), now=6.0, refused_for=60.0) == []
+
+
+def test_a_refused_start_is_news_for_a_minute_and_a_death_for_longer() -> None:
+    refused = engine_of(plain_plan(), id="1", name="a", state=EngineState.FAILED, ended_at=5.0)
+    died = engine_of(plain_plan(), id="2", name="b", state=EngineState.FAILED, ready_at=3.0, ended_at=5.0)
+    assert left_ended((refused, died), now=60.0, refused_for=60.0) == [refused, died]
+    assert left_ended((refused, died), now=66.0, refused_for=60.0) == [died]
