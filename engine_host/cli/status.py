@@ -117,7 +117,7 @@ def status(out: Output, everything: bool) -> Exit | None:
 
 
 def _of_now(engines: tuple[Engine, ...]) -> tuple[Engine, ...]:
-    """Return the live engines, and those that failed last and were not started again; `--all` has the rest."""
+    """Return the live engines, and those that failed last and were not started again; `--all` has all."""
     alive = (engine for engine in engines if engine.state not in _GONE)
     return (*alive, *left_ended(engines, time.time(), _SHOWN_REFUSED)[:_MOST_FAILED])
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +34,15 @@ def test_starts_that_ended_are_counted_and_shown_when_asked_for(host: FakeHost, 
 
 def test_a_newest_start_that_failed_is_shown(host: FakeHost, sndr: Sndr) -> None:
     host.answers["GET /v1/host"] = (200, HOST)
-    host.answers["GET /v1/engines"] = engines(started(1, "failed"), started(2, "failed"))
+    host.answers["GET /v1/engines"] = engines(
+        started(1, "failed"), {**started(2, "failed"), "ended_at": time.time()}
+    )
     _, out, _ = sndr("status")
     assert "engine-2" in out
+    assert "1 earlier start: sndr status --all" in out
+    host.answers["GET /v1/engines"] = engines(started(2, "failed"))
+    _, out, _ = sndr("status")
+    assert "engine-2" not in out, "nothing of it ran, and that was long ago"
     assert "1 earlier start: sndr status --all" in out
     host.answers["GET /v1/engines"] = engines(started(1, "unloaded"))
     _, out, _ = sndr("status")
@@ -78,7 +85,7 @@ def test_a_start_that_was_refused_names_its_cause_and_what_to_do(host: FakeHost,
     host.answers["GET /v1/host"] = (200, HOST)
     fix = {"text": "Stop it.", "command": "sndr stop other"}
     problem = {"reason": "conflict", "message": "The port is taken.", "cause": "By another.", "fix": fix}
-    host.answers["GET /v1/engines"] = engines(failed(problem=problem, ready_at=None))
+    host.answers["GET /v1/engines"] = engines(failed(problem=problem, ready_at=None, ended_at=time.time()))
     _, out, _ = sndr("status")
     assert "engine-7: The port is taken. (was refused its start, " in out
     assert re.search(r"^engine-7 .* refused +-", out, re.MULTILINE), "nothing of it ever ran"
