@@ -1,7 +1,7 @@
 """`sndr status|events|logs`: what is there, what runs, what happened."""
 
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Collection, Sequence
 from typing import Any, TypeVar
 
@@ -42,6 +42,7 @@ _FREQUENT = {"engine.readings", "telemetry.sample", "log.line"}
 _KINDS = sorted({str(one.model_fields["kind"].default) for one in EventBase.__subclasses__()} - {"heartbeat"})
 _SHOWN = 20
 _MOST_FAILED = 3
+_NO_ENGINES = {name: name for name in ("host", "build")}
 _SHOWN_REFUSED = 600.0
 # Well within what the host keeps, so that the place is still there when it is read.
 _LOOK_BACK = 10_000
@@ -319,8 +320,9 @@ def logs(out: Output, source: str | None, follow: bool, level: str, count: int) 
         if out.as_json and not follow:
             out.record(page)
             return None
+        names = dict(_NO_ENGINES)
         for line in page.lines:
-            _print(out, line)
+            _print(out, line, client, names)
         if not page.lines and not follow:
             kept = () if client.host else log_files(client.folders)
             sources = ", ".join(dict.fromkeys((*page.sources, *kept)))
@@ -343,7 +345,7 @@ def logs(out: Output, source: str | None, follow: bool, level: str, count: int) 
                     and source in {None, line.source}
                     and line.number > last_numbers.get(line.source, 0)
                 ):
-                    _print(out, line)
+                    _print(out, line, client, names)
     return None
 
 
@@ -400,9 +402,19 @@ def _tail(client: ControlClient, source: str | None, level: str, count: int) -> 
     return client.call(ops.LOGS, LogQuery(source=source, severity=Severity(level), limit=count))
 
 
-def _print(out: Output, line: LogLine) -> None:
+def _names(client: ControlClient) -> dict[str, str]:
+    """Return for each engine what a person calls it: its name, with its id where others have that name."""
+    engines = client.call(ops.ENGINES).engines
+    shared = {name for name, times in Counter(one.name for one in engines).items() if times > 1}
+    return {one.id: f"{one.name} ({one.id})" if one.name in shared else one.name for one in engines}
+
+
+def _print(out: Output, line: LogLine, client: ControlClient, names: dict[str, str]) -> None:
+    """Print a line; `names` are those known so far by source, and what is not among them is asked for."""
     if out.as_json:
         out.record(line)
         return
     mark = "" if line.severity == "info" else f"{line.severity.value}: "
-    echo(f"{clock(line.at)} {line.source:<14} {mark}{line.text}")
+    if line.source not in names:
+        names |= {line.source: line.source, **_names(client)}
+    echo(f"{clock(line.at)} {names.get(line.source, line.source):<14} {mark}{line.text}")

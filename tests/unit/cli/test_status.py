@@ -187,6 +187,9 @@ def test_the_log_of_a_model_is_that_of_its_newest_engine(host: FakeHost, sndr: S
     host.answers["GET /v1/logs"] = received
     code, out, err = sndr("logs", "demo")
     assert (code, "loaded" in out) == (0, True), err
+    assert "demo (engine-2)" in out, "two have that name"
+    host.answers["GET /v1/engines"] = engines(started(2, "ready"))
+    assert sndr("logs", "demo")[1].split() == [*out.split()[:1], "demo", "loaded"], "one name for one thing"
     code, _, err = sndr("logs", "demon")
     assert code == 4
     assert "engine-2" in err
